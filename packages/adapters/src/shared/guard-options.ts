@@ -241,7 +241,7 @@ function inBoth(
 
 async function idsOf(
   visibility: Visibility,
-  context: { readonly tools: readonly Tool[]; readonly caller: Caller },
+  context: Parameters<Extract<Visibility, (...args: never) => unknown>>[0],
 ): Promise<ReadonlySet<string>> {
   const shown: MaybePromise<Iterable<string | Tool>> =
     typeof visibility === 'function' ? visibility(context) : visibility

@@ -315,7 +315,8 @@ export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): Mayb
 /** Returns the names that a refusal may use: those of the client. */
 export function namesOf({ view, request }: Attempt): Names {
   const { nameOf } = request
-  return { asked: calledAs(request), visible: () => (nameOf ? view.idsToday().map(nameOf) : view.idsToday()) }
+  const kind = kindOfId(textOf(request.tool) ?? '')
+  return { asked: calledAs(request), kind, visible: () => (nameOf ? view.idsToday().map(nameOf) : view.idsToday()) }
 }
 
 export function calledAs({ calledAs: name, tool }: CallRequest): string {

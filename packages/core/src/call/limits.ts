@@ -9,6 +9,7 @@ import {
   checkEntry,
   splitEntries,
 } from '../tools/selector.ts'
+import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -236,15 +237,16 @@ const NO_USES: readonly LimitUseOf[] = []
 export function createUses(limits: readonly ParsedLimit[]): UsesOf {
   if (limits.length === 0) return () => NO_USES
   const usesOfTool = createUsesOfTool(limits)
-  let today: { snapshot: Toolset; uses: WeakMap<Caller, Map<number, readonly LimitUseOf[]>> } | undefined
+  const known = new WeakMap<Toolset, WeakMap<Caller, Map<number, readonly LimitUseOf[]>>>()
   return (snapshot, at, caller) => {
-    if (today?.snapshot !== snapshot) today = { snapshot, uses: new WeakMap() }
-    let byTool = today.uses.get(caller)
-    if (!byTool) today.uses.set(caller, (byTool = new Map()))
+    let byCaller = known.get(snapshot)
+    if (!byCaller) known.set(snapshot, (byCaller = new WeakMap()))
+    let byTool = byCaller.get(caller)
+    if (!byTool) byCaller.set(caller, (byTool = new Map()))
     let uses = byTool.get(at)
     if (!uses) {
       const tool = snapshot.tools[at] as Tool
-      byTool.set(at, (uses = usesOfTool(tool, { ...callerParts(caller), tool: tool.id })))
+      byTool.set(at, (uses = usesOfTool(tool, { ...callerParts(caller), tool: countedAs(tool) })))
     }
     return uses
   }

@@ -11,6 +11,7 @@ import {
   checkEntry,
   splitEntries,
 } from '../tools/selector.ts'
+import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -200,7 +201,7 @@ function usesOf(caps: readonly ParsedCap[], tool: Tool, caller: Caller): readonl
 /** Parts are length-prefixed and missing ones explicit, so that no two callers can share a key by their spelling. */
 function keyOf(position: number, { per }: ParsedCap, tool: Tool, caller: Caller): string {
   const { user, tenant, session, chat } = caller
-  const parts = { tool: tool.id, user, tenant, session, chat: chat?.id }
+  const parts = { tool: countedAs(tool), user, tenant, session, chat: chat?.id }
   return per.reduce((key, part) => `${key}|${part}${lengthPrefixed(parts[part])}`, String(position))
 }
 

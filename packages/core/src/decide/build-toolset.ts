@@ -44,7 +44,8 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   checkFilters('filters', filters)
   const { selectors } = parseGroups(groups)
   const all = createToolset(toolsFrom(from, groups && selectors))
-  const kept = all.filter(and(...filters))
+  // What is exported as a tool must be one.
+  const kept = all.filter(({ kind }) => kind === 'tool').filter(and(...filters))
   const parsed = parsePolicies(policy, selectors)
   checkKnown(selectorsOfPolicies(parsed), all)
   const asked = defineCaller(caller)

@@ -34,6 +34,8 @@ export interface RunBounds {
  * where the id is known to both.
  */
 export interface Decided {
+  /** The bounds that it was decided by, beside today's. */
+  readonly bounds: RunBounds
   readonly outcome: OutcomeWord
   readonly tool: Tool | undefined
   /** The snapshot that it was decided by. A snapshot never changes, so the decision holds while this is today's. */
@@ -43,14 +45,16 @@ export interface Decided {
   readonly now: number
 }
 
-export function decide({ evaluation, caller }: RunBounds, today: PolicySnapshot, id: string | undefined): Decided {
-  if (id === undefined) return notFound(today)
+export function decide(bounds: RunBounds, today: PolicySnapshot, id: string | undefined): Decided {
+  if (id === undefined) return notFound(bounds, today)
+  const { evaluation, caller } = bounds
   const atFirst = evaluation.snapshot.indexOf(id)
   const now = today.snapshot === evaluation.snapshot ? atFirst : today.snapshot.indexOf(id)
-  if (atFirst === -1 || now === -1) return notFound(today)
+  if (atFirst === -1 || now === -1) return notFound(bounds, today)
   const current = today.evaluation(caller)
   const outcome = outcomeAt(evaluation, atFirst)
   return {
+    bounds,
     outcome: current === evaluation ? outcome : stricter(outcome, outcomeAt(current, now)),
     tool: today.snapshot.tools[now],
     today,
@@ -60,8 +64,9 @@ export function decide({ evaluation, caller }: RunBounds, today: PolicySnapshot,
 }
 
 /** Returns the reasons of a decision, from the same effects that decided it. */
-export function explain(bounds: RunBounds, decided: Decided): Decision {
+export function explain(decided: Decided): Decision {
   if (decided.tool === undefined) return UNKNOWN
+  const { bounds } = decided
   const current = decided.today.evaluation(bounds.caller)
   const reasons = reasonsAt(bounds.evaluation, decided.atFirst)
   const all = current === bounds.evaluation ? reasons : [...reasons, ...reasonsAt(current, decided.now)]
@@ -69,7 +74,7 @@ export function explain(bounds: RunBounds, decided: Decided): Decision {
 }
 
 /** Returns the decision of the clauses with `input`, of the view and of today. */
-export function decideWithInput(bounds: RunBounds, { tool, today, atFirst, now }: Decided, input: unknown): Decision {
+export function decideWithInput({ bounds, tool, today, atFirst, now }: Decided, input: unknown): Decision {
   if (tool === undefined) return UNKNOWN
   const same = today.policies === bounds.policies
   if (!wantInput(bounds.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
@@ -84,8 +89,9 @@ export function decideWithInput(bounds: RunBounds, { tool, today, atFirst, now }
   }
 }
 
-function notFound(today: PolicySnapshot): Decided {
-  return { outcome: 'deny', tool: undefined, today, atFirst: -1, now: -1 }
+/** Returns the decision about an id that nothing has. */
+export function notFound(bounds: RunBounds, today: PolicySnapshot): Decided {
+  return { bounds, outcome: 'deny', tool: undefined, today, atFirst: -1, now: -1 }
 }
 
 function wantInput(policies: readonly PolicyIndex[], at: number): boolean {

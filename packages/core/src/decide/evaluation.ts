@@ -5,6 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { sha256Hex } from '../util/hash.ts'
 import type { OutcomeWord, Reason } from './decision.ts'
+import { type TemplateIndex, templatesOf } from './templates.ts'
 
 /** The effects of every layer over one snapshot, and what they add up to. */
 export interface Evaluation {
@@ -18,8 +19,9 @@ export interface Evaluation {
 }
 
 /** Adds effects up, to those of `base`. With no effect to add, `base` itself. */
-export function evaluate(snapshot: Toolset, effects: readonly Effect[], base?: Evaluation): Evaluation {
-  if (base && effects.length === 0) return base
+export function evaluate(snapshot: Toolset, given: readonly Effect[], base?: Evaluation): Evaluation {
+  if (base && given.length === 0) return base
+  const effects = spreadTemplates(snapshot, given)
   return { snapshot, effects: base ? [...base.effects, ...effects] : effects, ...addUp(snapshot, effects, base) }
 }
 
@@ -77,6 +79,44 @@ export interface Effect {
   /** It holds for one step only. */
   readonly isOfStep?: true
   reason(tool: Tool): Reason
+}
+
+/**
+ * Returns effects of which each that holds back a template holds back every resource that the template may match: a read
+ * is decided as its URI and as all these templates. Each effect stays the same object where it holds back none.
+ */
+function spreadTemplates(snapshot: Toolset, effects: readonly Effect[]): readonly Effect[] {
+  const templates = templatesOf(snapshot)
+  return templates.length === 0 ? effects : effects.map((effect) => spread(effect, snapshot, templates))
+}
+
+const spreads = new WeakMap<Effect, Effect>()
+
+function spread(effect: Effect, snapshot: Toolset, templates: readonly TemplateIndex[]): Effect {
+  let wide = spreads.get(effect)
+  if (!wide) spreads.set(effect, (wide = widen(effect, snapshot, templates)))
+  return wide
+}
+
+function widen(effect: Effect, snapshot: Toolset, templates: readonly TemplateIndex[]): Effect {
+  const held = templates.filter(({ at }) => hasBit(effect.bits, at))
+  if (held.length === 0) return effect
+  const bits = effect.bits.slice()
+  for (const { matched } of held) addBits(bits, matched)
+  const wide: Effect = {
+    ...effect,
+    bits,
+    reason(tool) {
+      const index = snapshot.indexOf(tool.id)
+      const own = hasBit(effect.bits, index) ? undefined : held.find(({ matched }) => hasBit(matched, index))
+      const template = own && snapshot.tools[own.at]
+      if (!template) return effect.reason(tool)
+      const why = effect.reason(template)
+      return { ...why, text: `the template "${template.id}" may match it: ${why.text}` }
+    },
+  }
+  spreads.set(wide, wide)
+  return wide
 }
 
 /**

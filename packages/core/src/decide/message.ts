@@ -1,3 +1,4 @@
+import type { ItemKind } from '../tools/tool-id.ts'
 import { nearestNames } from '../util/text.ts'
 import { retryAfterSeconds, type Decision, type Reason, REASONS } from './decision.ts'
 
@@ -8,7 +9,9 @@ const MAX_NAMES = 20
 export interface Names {
   /** The name in the request, as it was spelled. */
   readonly asked: string
-  /** Every visible tool. */
+  /** Default: a tool. */
+  readonly kind?: ItemKind | undefined
+  /** Every visible tool. Not asked for other kinds, of which there may be very many. */
   visible(): readonly string[]
 }
 
@@ -40,7 +43,7 @@ export function messageFor({ reasons }: Decision, names: Names): string {
     case 'busy':
       return `${tool} is busy: ${deciding.message ?? deciding.text}. Try again later.`
     case 'inactive':
-      return `${tool} is not active in this step. ${listed(names)}`
+      return `${tool} is not active in this step.${listed(names)}`
     default:
       return `Waiting for approval of ${tool}.`
   }
@@ -51,7 +54,7 @@ function messageOfDenial(denials: readonly Reason[], names: Names): string {
   const hidden = denials.filter(isHidden)
   const shown = hidden.length > 0 ? hidden : denials
   if (explainsWhy(shown)) return `TOOL_CALL_BLOCKED: ${[...new Set(shown.map(messageOf))].join(' ')}`
-  return `Tool "${echo(names.asked)}" is not available. ${listed(names)}`
+  return `${NOUNS[names.kind ?? 'tool']} "${echo(names.asked)}" is not available.${listed(names)}`
 }
 
 /** Answers whether the caller may know why: the author of every one of these denials chose to speak. */
@@ -69,9 +72,13 @@ function messageOf(denial: Reason): string | undefined {
   return denial.message ?? 'this input is not allowed'
 }
 
+/** A template is a resource until it is known to be one. */
+const NOUNS = { tool: 'Tool', resource: 'Resource', template: 'Resource', prompt: 'Prompt' } as const
+
 function listed(names: Names): string {
+  if (names.kind !== undefined && names.kind !== 'tool') return ''
   const nearest = nearestNames(names.asked.slice(0, MAX_ECHO_LENGTH), names.visible(), MAX_NAMES)
-  return `Available tools: ${nearest.length > 0 ? nearest.join(', ') : '(none)'}.`
+  return ` Available tools: ${nearest.length > 0 ? nearest.join(', ') : '(none)'}.`
 }
 
 function echo(name: string): string {

@@ -3,7 +3,7 @@ import { appAvailabilityEffects, appEffects, type AppRules, indexAppGroups } fro
 import { availabilityEffects, type GroupIndex, indexGroups, indexLocks, lockEffects } from './layers/groups.ts'
 import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from './layers/policy.ts'
 import { indexScopes, type ScopeIndex, scopeEffects } from './layers/narrowing.ts'
-import { policyDocumentOf } from '../policy/document.ts'
+import { type CurrentPolicies, policyDocumentOf } from '../policy/document.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource, PolicyDocument } from '../ports/ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
@@ -11,7 +11,9 @@ import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Revision } from '../util/revision.ts'
+import { bitsWhere } from '../tools/bits.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
+import { reason } from './decision.ts'
 import { type Effect, evaluate, type Evaluation } from './evaluation.ts'
 import { withoutRequestHints } from './requests.ts'
 
@@ -26,6 +28,12 @@ export interface PolicySnapshot {
   readonly policyRevision: number
   readonly policy: PolicyDocument
   readonly catalogRevision: number
+  /** The resources, templates and prompts of the catalog. */
+  readonly items: Toolset
+  /** The snapshot of the tools; itself, where it is that. */
+  readonly whole: PolicySnapshot
+  /** Returns the same policies and the same state over items that are no tools. The same object for the same items. */
+  over(items: Toolset): PolicySnapshot
   /** The effects of policy and scopes on a caller: the bounds of a run that begins now. */
   boundEffects(caller: Caller): readonly Effect[]
   /** These and availability, pins, halts, preferences and the session's locks. Cached by the caller's identity. */
@@ -44,7 +52,7 @@ export interface World {
   readonly halts: CallerEffects
   readonly pins: PinSource
   readonly preferences: CallerEffects
-  policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
+  policies(): CurrentPolicies
 }
 
 /** The effects that hold tools of a snapshot back from a caller: the same objects until something changes. */
@@ -60,6 +68,7 @@ export interface PinSource {
 
 /** A policy snapshot with what it is made of. */
 export interface BuiltPolicySnapshot extends PolicySnapshot {
+  over(items: Toolset): BuiltPolicySnapshot
   readonly indexes: Indexes
   readonly heldBack: readonly Effect[]
 }
@@ -72,16 +81,20 @@ export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
   let revision = 0
   let availabilityRevision = 0
   const build = (): BuiltPolicySnapshot => {
-    const { revision: policyRevision, parsed } = world.policies()
+    const current = world.policies()
+    const { revision: policyRevision, parsed } = current
     const catalogRevision = world.catalog.revision
     if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
+    const ofTools = indexes
     const heldBack = [
       ...availabilityEffects(indexes.groups, world.groups, availability),
       ...world.pins.effectsFor(indexes.snapshot),
     ]
-    return { ...createPolicySnapshot(indexes, heldBack, world), indexes, heldBack }
+    return withItems(buildOver(indexes, heldBack, world), world.catalog.items(), (items) =>
+      buildOver(itemIndexesOf(ofTools, items, current, world), world.pins.effectsFor(items), world),
+    )
   }
   return () => {
     const now = changes.now
@@ -94,6 +107,51 @@ export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
     }
     return latest
   }
+}
+
+type BuiltOver = Omit<BuiltPolicySnapshot, 'items' | 'whole' | 'over'>
+
+function buildOver(indexes: Indexes, heldBack: readonly Effect[], world: Holders): BuiltOver {
+  return { ...createPolicySnapshot(indexes, heldBack, world), indexes, heldBack }
+}
+
+/** Adds what the same policies and state come to over other items: made when it is first asked for. */
+function withItems(built: BuiltOver, items: Toolset, buildItems: (items: Toolset) => BuiltOver): BuiltPolicySnapshot {
+  const known = new WeakMap<Toolset, BuiltPolicySnapshot>()
+  const over = (set: Toolset): BuiltPolicySnapshot => {
+    let found = known.get(set)
+    if (!found) known.set(set, (found = { ...buildItems(set), items, whole, over }))
+    return found
+  }
+  const whole: BuiltPolicySnapshot = {
+    ...built,
+    items,
+    over,
+    get whole() {
+      return whole
+    },
+  }
+  return whole
+}
+
+const itemIndexes = new WeakMap<Indexes, WeakMap<Toolset, Indexes>>()
+
+/** Returns the indexes of the same policies over items that are no tools. */
+function itemIndexesOf(of: Indexes, items: Toolset, { parsed, isBare }: CurrentPolicies, world: World): Indexes {
+  let known = itemIndexes.get(of)
+  if (!known) itemIndexes.set(of, (known = new WeakMap()))
+  let found = known.get(items)
+  if (!found) {
+    const indexed = indexSnapshot(world, items, parsed)
+    found = { ...of, ...indexed, fixed: isBare ? [...indexed.fixed, nothingAllowed(items)] : indexed.fixed }
+    known.set(items, found)
+  }
+  return found
+}
+
+function nothingAllowed({ size }: Toolset): Effect {
+  const why = reason('policy', 'policy_not_allowed', 'no policy allows resources and prompts')
+  return { outcome: 'deny', bits: bitsWhere(size, () => true), reason: () => why }
 }
 
 /** Everything that stays the same while catalog and policies do. */
@@ -128,11 +186,13 @@ function indexSnapshot(
   }
 }
 
-export function createPolicySnapshot(
+type Holders = Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>
+
+function createPolicySnapshot(
   { snapshot, policies, policy, scopes, locks: lockIndex, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Effect[],
-  world: Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>,
-): PolicySnapshot {
+  world: Holders,
+): Omit<PolicySnapshot, 'items' | 'whole' | 'over'> {
   const evaluations = new WeakMap<Caller, CallerEvaluation>()
   const everybody = evaluate(snapshot, [...fixed, ...heldBack])
   const passing = new Set(heldBack)
@@ -217,14 +277,28 @@ export function createAppPolicySnapshots(
     const now = today()
     if (latest && now === around) return latest
     if (indexes?.of !== now.indexes) indexes = indexApp(now.indexes, app)
+    const { own } = indexes
     const heldBack: readonly Effect[] = [
       ...now.heldBack,
       ...appAvailabilityEffects(indexes.groups, app, world.availability),
     ]
     around = now
-    latest = { ...createPolicySnapshot(indexes.own, heldBack, world), indexes: indexes.own, heldBack }
+    latest = withItems(buildOver(own, heldBack, world), now.items, (items) => {
+      const above = now.over(items)
+      return buildOver(appItemIndexesOf(above.indexes, app), above.heldBack, world)
+    })
     return latest
   }
+}
+
+const appItemIndexes = new WeakMap<AppRules, WeakMap<Indexes, Indexes>>()
+
+function appItemIndexesOf(of: Indexes, app: AppRules): Indexes {
+  let known = appItemIndexes.get(app)
+  if (!known) appItemIndexes.set(app, (known = new WeakMap()))
+  let found = known.get(of)
+  if (!found) known.set(of, (found = indexApp(of, app).own))
+  return found
 }
 
 function indexApp(of: Indexes, app: AppRules): { of: Indexes; own: Indexes; groups: GroupIndex } {

@@ -25,7 +25,8 @@ export {
   type ResourceDefinition,
   type TemplateDefinition,
 } from '../tools/items.ts'
-export type { ItemKind, PromptArgument } from '../tools/tool.ts'
+export type { PromptArgument } from '../tools/tool.ts'
+export type { ItemKind } from '../tools/tool-id.ts'
 export { isNormalUri, parseUriTemplate, type UriTemplate } from '../tools/uri.ts'
 
 // Tools that ask for more input

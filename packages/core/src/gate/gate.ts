@@ -2,7 +2,9 @@ import { parseHooks } from '../call/hooks.ts'
 import { type Apps, createApps } from './apps.ts'
 import type { Caller } from '../ports/caller.ts'
 import { createPolicySnapshots } from '../decide/policy-snapshot.ts'
-import { unknownTools } from '../tools/toolset.ts'
+import type { Unlisted } from '../decide/unlisted.ts'
+import { isItemId } from '../tools/tool-id.ts'
+import { type Toolset, unknownTools } from '../tools/toolset.ts'
 import type { Approvals } from '../call/approvals.ts'
 import type { CallPorts } from '../call/attempt.ts'
 import { GateClosedError } from '../call/outcome.ts'
@@ -169,7 +171,7 @@ interface Lineage {
 
 function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const { recorder, subscribe, loads, preferences, names, changes } = shared
+  const { recorder, subscribe, loads, preferences, names, changes, unlisted } = shared
   const world = { changes, catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.current }
   const today = createPolicySnapshots(world)
   const { apps, hostOf } = createApps(shared.apps, today, world)
@@ -180,7 +182,8 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     groups,
     usesOf,
     parsePolicy: parse,
-    checkNames: (ids) => checkNames(ids, catalog),
+    checkNames: (ids) => checkNames(ids, catalog, unlisted),
+    unlisted,
   }
   const membersOf = (group: string): readonly string[] => {
     const selectors = groups.selectors.get(group)
@@ -301,16 +304,18 @@ function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): vo
   if (typeof tool !== 'string') return
   const selector = parseSelector(tool, groups.selectors, 'servers')
   const snapshot = catalog.snapshot()
-  if (snapshot.tools.some((one) => matchesSelector(selector, one, 'possible'))) return
+  const isNamed = (set: Toolset) => set.tools.some((one) => matchesSelector(selector, one, 'possible'))
+  if (isNamed(snapshot) || isNamed(catalog.items())) return
   throw unknownTools([tool], snapshot.ids)
 }
 
-function checkNames(names: readonly string[], catalog: Catalog): void {
+function checkNames(names: readonly string[], catalog: Catalog, unlisted: Unlisted): void {
   // `null`, as it comes from a request, would otherwise be no list, and narrow nothing.
   if (!Array.isArray(names)) throw new ConfigError('activeTools', 'must be a list of tool ids; [] for none')
   const wrong = names.findIndex((name) => typeof name !== 'string')
   if (wrong !== -1) throw new ConfigError(`activeTools[${wrong}]`, 'must be the id of a tool')
   const snapshot = catalog.snapshot()
-  const unknown = names.filter((name) => !catalog.hasSeen(name))
-  if (unknown.length > 0) throw unknownTools(unknown, snapshot.ids)
+  const unknown = names.filter((name) => !catalog.hasSeen(name) && !unlisted.setFor(name, catalog.items()))
+  if (unknown.length > 0)
+    throw unknownTools(unknown, unknown.some(isItemId) ? [...snapshot.ids, ...catalog.items().ids] : snapshot.ids)
 }

@@ -174,7 +174,15 @@ function readAliases(written: AliasesInput | undefined): {
   }
 }
 
-const UNREADABLE: ParsedPolicy = { name: '', allow: undefined, deny: [], ask: [], requireTags: [], decide: undefined }
+const UNREADABLE: ParsedPolicy = {
+  name: '',
+  allow: undefined,
+  deny: [],
+  ask: [],
+  requireTags: [],
+  decide: undefined,
+  kinds: [],
+}
 
 /** A policy that cannot be read keeps its place, so that the paths of the others are right. */
 function readPolicies(

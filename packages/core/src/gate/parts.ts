@@ -10,6 +10,7 @@ import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import type { CallPorts } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
+import { createUnlisted, type Unlisted } from '../decide/unlisted.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
 import { HaltedError } from '../call/outcome.ts'
 import { parseHooks } from '../call/hooks.ts'
@@ -98,6 +99,7 @@ export interface Shared {
   readonly visibilityDeadlineMs: number
   /** Ends the probes and loads of groups. */
   readonly closeGroups: () => void
+  readonly unlisted: Unlisted
 }
 
 /** Checks the options of a gate and makes its parts. `gateOf` is called after the gate exists. */
@@ -114,7 +116,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const state = openState(options, basis, tools, rules)
   const { halts, preferences, recorder, pins, events } = state
   const ports = createPorts(options, basis, rules, state)
-  const { watched, loads } = tools
+  const { watched, loads, unlisted } = tools
   const { apps, usesOf, written, parse } = rules
   const { catalog, groups, definitions, availability, names } = tools
   const shared: Shared = {
@@ -143,6 +145,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
       'visibilityDeadlineMs',
       options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
     ),
+    unlisted,
     closeGroups() {
       loads.close()
       watched?.close()
@@ -178,14 +181,16 @@ function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   const loads = new GroupLoads({ groups, availability, clock, onFault })
   // A source may announce a change while it is subscribed to.
   const reading = { ended: () => {} }
+  const sources = checkSources(options.sources)
   const catalog = createCatalog({
     changes,
     tools,
-    sources: [...checkSources(options.sources), ...loads.sources],
+    sources: [...sources, ...loads.sources],
     groups: groups.selectors,
     onRead: () => reading.ended(),
     onFault,
   })
+  const unlisted = createUnlisted(catalog, sources, onFault)
   const warn = options.onWarning ? safely(options.onWarning, onFault) : emitWarning
   const names = createNameWatch(catalog, aliases, warn)
   const lookAtSchemas = createSchemaWatch(catalog, warn)
@@ -194,7 +199,19 @@ function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
     names.look()
     lookAtSchemas()
   }
-  return { definitions, aliases, groups, appsByName, watched, availability, loads, catalog, names, lookAtSchemas }
+  return {
+    definitions,
+    aliases,
+    groups,
+    appsByName,
+    watched,
+    availability,
+    loads,
+    catalog,
+    unlisted,
+    names,
+    lookAtSchemas,
+  }
 }
 
 /** The policies, apps, limits and caps: everything that names tools. */

@@ -6,6 +6,7 @@ import {
   decideWithInput,
   explain,
   findableToday,
+  notFound,
   type Visible,
   visibleToday,
   type Explanation,
@@ -13,6 +14,7 @@ import {
 } from '../decide/decide.ts'
 import type { PolicySnapshot } from '../decide/policy-snapshot.ts'
 import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from '../decide/requests.ts'
+import type { Unlisted } from '../decide/unlisted.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
 import { type Decision, type OutcomeWord, reason } from '../decide/decision.ts'
 import type { CallRequest, CallPorts, CallView } from '../call/attempt.ts'
@@ -26,6 +28,7 @@ import type { Policies } from '../policy/policy.ts'
 import { type SearchHit, type SearchOptions, searchTools } from '../search/search.ts'
 import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
 import type { Groups } from '../tools/groups.ts'
+import { isItemId, type ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -39,7 +42,7 @@ export interface View<Name extends string = string> {
   readonly tools: readonly Tool[]
   readonly ids: readonly string[]
   readonly size: number
-  /** Hash of the visible definitions, 32 hex digits: equal views have equal bytes. */
+  /** Hash of the visible tools' definitions, 32 hex digits: equal views have equal bytes. */
   readonly fingerprint: string
   /** Why the view is empty, where this run's visibility failed. */
   readonly failure: string | undefined
@@ -47,6 +50,9 @@ export interface View<Name extends string = string> {
   readonly foreign: readonly string[]
   /** Texts for the instructions: messages of denials, hints of locked groups. */
   readonly notices: readonly string[]
+  /** The visible items of a kind, in the order of their ids. Templates are a kind of their own. */
+  items(kind: ItemKind): readonly Tool[]
+  /** Whether an item of any kind is visible. A resource need not be listed. */
   has(id: string): boolean
   get(id: string): Tool | undefined
   /** Every layer's answer about a tool, the deciding one first. For people; never for the model. */
@@ -90,6 +96,13 @@ export interface ViewHost {
   readonly usesOf: UsesOf
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
+  readonly unlisted: Unlisted
+}
+
+/** What tightens a run's bounds: the effects and the policies of it over any items. */
+export type Narrowing = (snapshot: Toolset) => {
+  readonly effects: readonly Effect[]
+  readonly policies: readonly PolicyIndex[]
 }
 
 /** The bounds of a run, before availability, locks, pins and halts. */
@@ -99,6 +112,9 @@ export interface ViewBounds {
   /** Computed on demand: a view that is not narrowed needs its evaluation only. */
   readonly effects: () => readonly Effect[]
   readonly policies: readonly PolicyIndex[]
+  /** The snapshot in which the run began, and everything that has tightened it since: its bounds over other items. */
+  readonly begun: PolicySnapshot
+  readonly narrowed: readonly Narrowing[]
   readonly failure: string | undefined
   readonly foreign?: readonly string[]
 }
@@ -134,6 +150,8 @@ class CallerView implements View, CallView {
   #notices: readonly string[] | undefined
   #today: PolicySnapshot | undefined
   #visibleToday: Visible | undefined
+  #runs: WeakMap<Toolset, RunBounds> | undefined
+  #kinds: Map<ItemKind, readonly Tool[]> | undefined
 
   constructor(host: ViewHost, bounds: ViewBounds, evaluation: Evaluation, madeIn: PolicySnapshot, madeOf: Evaluation) {
     this.caller = bounds.caller
@@ -171,12 +189,28 @@ class CallerView implements View, CallView {
     return (this.#notices ??= noticesOf(this.#run.evaluation, this.#host.groups))
   }
 
-  readonly has = (id: string): boolean => {
-    const index = this.#bounds.snapshot.indexOf(id)
-    return index !== -1 && hasBit(this.#run.evaluation.visible.bits, index)
+  readonly items = (kind: ItemKind): readonly Tool[] => {
+    if (kind === 'tool') return this.tools
+    this.#kinds ??= new Map()
+    let items = this.#kinds.get(kind)
+    if (!items) {
+      const { begun } = this.#bounds
+      const { tools } = this.#runOver(begun.over(begun.items)).evaluation.visible
+      items = Object.freeze(tools.filter((item) => item.kind === kind))
+      this.#kinds.set(kind, items)
+    }
+    return items
   }
 
-  readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#bounds.snapshot.get(id) : undefined)
+  readonly has = (id: string): boolean => this.get(id) !== undefined
+
+  readonly get = (id: string): Tool | undefined => {
+    const run = isItemId(id) ? this.#runOf(this.#bounds.begun, id) : this.#run
+    const index = run ? run.evaluation.snapshot.indexOf(id) : -1
+    return run && index !== -1 && hasBit(run.evaluation.visible.bits, index)
+      ? run.evaluation.snapshot.tools[index]
+      : undefined
+  }
 
   readonly narrow = (options: NarrowOptions): View => {
     checkShape('narrow', options, NARROW)
@@ -192,7 +226,7 @@ class CallerView implements View, CallView {
 
   readonly explain = (id: string): Explanation => {
     const decided = this.decide(id)
-    return toExplanation(explain(this.#run, decided), decided.tool)
+    return toExplanation(explain(decided), decided.tool)
   }
 
   readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>
@@ -226,7 +260,44 @@ class CallerView implements View, CallView {
   }
 
   decide(id: string | undefined): Decided {
-    return decide(this.#run, this.#host.today(), id)
+    const today = this.#host.today()
+    return isItemId(id) ? this.#decideItem(today, id) : decide(this.#run, today, id)
+  }
+
+  #decideItem(today: PolicySnapshot, id: string): Decided {
+    const run = this.#runOf(this.#bounds.begun, id)
+    const now = snapshotFor(this.#host, today, id)
+    return run && now ? decide(run, now, id) : notFound(this.#run, today)
+  }
+
+  #runOf(begun: PolicySnapshot, id: string): RunBounds | undefined {
+    const snapshot = snapshotFor(this.#host, begun, id)
+    return snapshot && this.#runOver(snapshot)
+  }
+
+  /** Returns the bounds of the run over other items than tools, as they were when it began, and all that has narrowed it. */
+  #runOver(begun: PolicySnapshot): RunBounds {
+    this.#runs ??= new WeakMap()
+    let run = this.#runs.get(begun.snapshot)
+    if (!run) this.#runs.set(begun.snapshot, (run = this.#openRun(begun)))
+    return run
+  }
+
+  #openRun(begun: PolicySnapshot): RunBounds {
+    const { caller } = this
+    const { narrowed } = this.#bounds
+    const now = this.#madeIn
+    if (begun.whole === now && narrowed.length === 0)
+      return { caller, evaluation: begun.evaluation(caller), policies: begun.policies }
+    const { snapshot } = begun
+    const parts = narrowed.map((narrowing) => narrowing(snapshot))
+    const effects = [...begun.boundEffects(caller), ...parts.flatMap((part) => part.effects)]
+    const policies = [...begun.policies, ...parts.flatMap((part) => part.policies)]
+    // A resource that is not listed is decided again by today's policy in each decision, and is in no list.
+    if (snapshot !== begun.items) return { caller, evaluation: evaluate(snapshot, effects), policies }
+    const today = now.over(now.items)
+    const evaluation = evaluateToday(today, today.evaluation(caller), { snapshot, effects: () => effects })
+    return { caller, evaluation, policies }
   }
 
   usesOf({ tool, today, now }: Decided): readonly LimitUseOf[] {
@@ -234,15 +305,15 @@ class CallerView implements View, CallView {
   }
 
   decideInput(decided: Decided, input: unknown): Decision {
-    return decideWithInput(this.#run, decided, input)
+    return decideWithInput(decided, input)
   }
 
   explainDecided(decided: Decided): Decision {
-    return explain(this.#run, decided)
+    return explain(decided)
   }
 
   isStale(decided: Decided): boolean {
-    return this.#host.today() !== decided.today
+    return this.#host.today() !== decided.today.whole
   }
 
   #isToday(): boolean {
@@ -259,8 +330,19 @@ function isVisible(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
 
+/** Returns the snapshot that decides an id of another kind: of what is listed, or of a resource that is not. */
+function snapshotFor(host: ViewHost, whole: PolicySnapshot, id: string): PolicySnapshot | undefined {
+  const { items } = whole
+  const set = items.has(id) ? items : host.unlisted.setFor(id, items)
+  return set && whole.over(set)
+}
+
 /** The bounds, what is held back now, and whatever policy and catalog have come to refuse since. */
-function evaluateToday(today: PolicySnapshot, current: Evaluation, { snapshot, effects }: ViewBounds): Evaluation {
+function evaluateToday(
+  today: PolicySnapshot,
+  current: Evaluation,
+  { snapshot, effects }: Pick<ViewBounds, 'snapshot' | 'effects'>,
+): Evaluation {
   return evaluate(snapshot, [
     ...effects(),
     ...projectEffects(current, snapshot),
@@ -276,15 +358,28 @@ function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
 }
 
 function narrowBounds(host: ViewHost, bounds: ViewBounds, { activeTools, policy }: NarrowOptions): ViewBounds {
-  const { snapshot, caller } = bounds
+  const { caller } = bounds
   if (activeTools !== undefined) host.checkNames(activeTools)
   const first = bounds.policies.length
-  const added =
-    policy === undefined ? [] : host.parsePolicy(policy).map((parsed, i) => indexPolicy(parsed, first + i, snapshot))
-  const effects = [
-    ...bounds.effects(),
-    ...(activeTools ? stepEffects(snapshot, activeTools) : []),
-    ...added.flatMap((index) => [...fixedEffects(index), ...callerEffects(index, caller)]),
-  ]
-  return { ...bounds, effects: () => effects, policies: [...bounds.policies, ...added] }
+  const parsed = policy === undefined ? [] : host.parsePolicy(policy)
+  return tighten(bounds, (snapshot) => {
+    const policies = parsed.map((one, i) => indexPolicy(one, first + i, snapshot))
+    const effects = [
+      ...(activeTools ? stepEffects(snapshot, activeTools) : []),
+      ...policies.flatMap((index) => [...fixedEffects(index), ...callerEffects(index, caller)]),
+    ]
+    return { effects, policies }
+  })
+}
+
+/** Returns tighter bounds: over the tools at once, and over other items when they are asked for. */
+export function tighten(bounds: ViewBounds, narrowing: Narrowing): ViewBounds {
+  const { effects, policies } = narrowing(bounds.snapshot)
+  const all = [...bounds.effects(), ...effects]
+  return {
+    ...bounds,
+    effects: () => all,
+    policies: policies.length === 0 ? bounds.policies : [...bounds.policies, ...policies],
+    narrowed: [...bounds.narrowed, narrowing],
+  }
 }

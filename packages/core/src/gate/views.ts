@@ -5,10 +5,10 @@ import { evaluate, type Evaluation } from '../decide/evaluation.ts'
 import { messageOf } from '../util/errors.ts'
 import { failedVisibilityEffects, visibilityEffects } from '../decide/layers/narrowing.ts'
 import type { MaybePromise } from '../ports/ports.ts'
-import { compareToolIds } from '../tools/tool-id.ts'
+import { compareToolIds, isItemId } from '../tools/tool-id.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { createView, type View, type ViewBounds, type ViewHost } from './view.ts'
+import { createView, tighten, type View, type ViewBounds, type ViewHost } from './view.ts'
 
 export interface ViewOptions<Name extends string = string> {
   /** Narrows what this run sees: the tools or ids to show, or a function that returns them. */
@@ -24,9 +24,14 @@ export interface ViewOptions<Name extends string = string> {
  * are
  * not shown; `view.foreign` lists them. An error, an invalid answer, or none in time empties the view.
  */
-export type Visibility =
-  | Iterable<string | Tool>
-  | ((context: { readonly tools: readonly Tool[]; readonly caller: Caller }) => MaybePromise<Iterable<string | Tool>>)
+export type Visibility = Iterable<string | Tool> | ((offer: VisibilityOffer) => MaybePromise<Iterable<string | Tool>>)
+
+export interface VisibilityOffer {
+  readonly tools: readonly Tool[]
+  /** The resources, templates and prompts. */
+  readonly items: readonly Tool[]
+  readonly caller: Caller
+}
 
 const VIEW = shapeOf<ViewOptions>({ visibility: true, activeTools: true, app: true })
 const MAX_CALLERS = 10_000
@@ -95,7 +100,15 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
     const evaluation = today.evaluation(caller)
     if (cached?.evaluation !== evaluation) {
       const { snapshot, policies } = today
-      const bounds = { caller, snapshot, policies, failure: undefined, effects: () => today.boundEffects(caller) }
+      const bounds: ViewBounds = {
+        caller,
+        snapshot,
+        policies,
+        begun: today,
+        narrowed: NOTHING_NARROWED,
+        failure: undefined,
+        effects: () => today.boundEffects(caller),
+      }
       cached = { evaluation, view: Promise.resolve(createView(host, bounds, evaluation)) }
       views.set(caller, cached)
     }
@@ -109,9 +122,18 @@ async function openView(
   { visibility, activeTools }: ViewOptions,
   visibilityDeadlineMs: number,
 ): Promise<View> {
-  const { snapshot, policies, boundEffects } = host.today()
-  const effects = boundEffects(caller)
-  const permitted: ViewBounds = { caller, snapshot, policies, failure: undefined, effects: () => effects }
+  const begun = host.today()
+  const { snapshot, policies } = begun
+  const effects = begun.boundEffects(caller)
+  const permitted: ViewBounds = {
+    caller,
+    snapshot,
+    policies,
+    begun,
+    narrowed: NOTHING_NARROWED,
+    failure: undefined,
+    effects: () => effects,
+  }
   const bounds =
     visibility === undefined ? permitted : await applyVisibility(permitted, visibility, visibilityDeadlineMs)
   const view = createView(host, bounds)
@@ -119,23 +141,46 @@ async function openView(
 }
 
 async function applyVisibility(bounds: ViewBounds, visibility: Visibility, deadlineMs: number): Promise<ViewBounds> {
-  const { caller, snapshot } = bounds
-  const effects = bounds.effects()
-  const offered = evaluate(snapshot, effects).visible.tools
+  const { caller, snapshot, begun } = bounds
+  const offered = evaluate(snapshot, bounds.effects()).visible.tools
+  const offeredItems = () => evaluate(begun.items, begun.over(begun.items).boundEffects(caller)).visible.tools
   try {
     const shown =
-      typeof visibility === 'function' ? await inTime(visibility({ tools: offered, caller }), deadlineMs) : visibility
+      typeof visibility === 'function'
+        ? await inTime(visibility(new VisibilityContext(offered, offeredItems, caller)), deadlineMs)
+        : visibility
     const ids = toIds(shown)
-    const hidden = visibilityEffects(snapshot, ids)
-    const known = new Set(offered.map(({ id }) => id))
+    const namesItems = [...ids].some(isItemId)
+    const known = new Set([...offered, ...(namesItems ? offeredItems() : [])].map(({ id }) => id))
     const foreign = Object.freeze([...ids].filter((id) => !known.has(id)).toSorted(compareToolIds))
-    return { ...bounds, foreign, effects: () => [...effects, ...hidden] }
+    return { ...tighten(bounds, (over) => ({ effects: visibilityEffects(over, ids), policies: [] })), foreign }
   } catch (error) {
     const failure = messageOf(error)
-    const hidden = failedVisibilityEffects(snapshot, failure)
-    return { ...bounds, failure, effects: () => [...effects, ...hidden] }
+    return {
+      ...tighten(bounds, (over) => ({ effects: failedVisibilityEffects(over, failure), policies: [] })),
+      failure,
+    }
   }
 }
+
+/** A class, as the other items are only looked up where they are asked for. */
+class VisibilityContext implements VisibilityOffer {
+  readonly tools: readonly Tool[]
+  readonly caller: Caller
+  readonly #items: () => readonly Tool[]
+
+  constructor(tools: readonly Tool[], items: () => readonly Tool[], caller: Caller) {
+    this.tools = tools
+    this.caller = caller
+    this.#items = items
+  }
+
+  get items(): readonly Tool[] {
+    return this.#items()
+  }
+}
+
+const NOTHING_NARROWED: ViewBounds['narrowed'] = []
 
 async function inTime<T>(answer: MaybePromise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

@@ -50,8 +50,8 @@ function functionData(name: string): object {
   return { $function: name }
 }
 
-function policyData({ name, allow, deny, ask, requireTags, decide }: ParsedPolicy): object {
-  if (decide) return { name, decide: functionData(name) }
+function policyData({ name, allow, deny, ask, requireTags, decide, kinds }: ParsedPolicy): object {
+  if (decide) return { name, decide: functionData(name), ...(kinds.length > 0 && { kinds }) }
   return {
     name,
     deny: deny.map(clauseData),
@@ -87,6 +87,8 @@ export interface CurrentPolicies {
   /** Grows with every change, here or in the parent. */
   readonly revision: number
   readonly parsed: readonly ParsedPolicy[]
+  /** A gate without any policy allows its tools and nothing else, and so do its forks. */
+  readonly isBare: boolean
 }
 
 /** The policies of a gate: the current ones of its parent, and its own. All of them apply. */
@@ -99,10 +101,15 @@ export interface PolicyStack {
 /** Returns a stack of a gate's own policies, on top of its parent's. Replacing them bumps `changes`. */
 export function createPolicyStack(own: readonly ParsedPolicy[], changes: Revision, parent?: PolicyStack): PolicyStack {
   let above = parent?.current()
-  let current: CurrentPolicies = { revision: 1, parsed: [...(above?.parsed ?? []), ...own] }
+  const read = (revision: number): CurrentPolicies => ({
+    revision,
+    parsed: [...(above?.parsed ?? []), ...own],
+    isBare: above ? above.isBare : own.length === 0,
+  })
+  let current = read(1)
   const renew = () => {
     above = parent?.current()
-    current = { revision: current.revision + 1, parsed: [...(above?.parsed ?? []), ...own] }
+    current = read(current.revision + 1)
   }
   return {
     current() {

@@ -1,6 +1,7 @@
 import type { Caller } from '../ports/caller.ts'
 import { ConfigError, messageOf } from '../util/errors.ts'
 import { type GroupSelectors, parseSelectorAt, type Selector } from '../tools/selector.ts'
+import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, isThenable } from '../util/async.ts'
 import { isPlain } from '../util/json.ts'
@@ -33,6 +34,8 @@ export interface ParsedPolicy {
   readonly requireTags: readonly string[]
   /** The function of a function policy, which has no clauses. */
   readonly decide: FunctionPolicy['decide'] | undefined
+  /** The kinds that the function decides beside tools. */
+  readonly kinds: readonly ItemKind[]
 }
 
 /**
@@ -81,6 +84,7 @@ function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: num
     ask: [],
     requireTags: [],
     decide: (tool, caller) => decide.call(policy, tool, caller),
+    kinds: checkKinds(`${path}.kinds`, policy.kinds),
   }
 }
 
@@ -88,10 +92,18 @@ function nameOf({ name }: Policy | FunctionPolicy, path: string, position: numbe
   return name === undefined ? `policy ${position + 1}` : checkText(`${path}.name`, name)
 }
 
+function checkKinds(path: string, kinds: unknown = []): readonly ItemKind[] {
+  checkList(path, kinds)
+  const list = kinds as readonly ItemKind[]
+  if (list.some((kind) => kind === 'tool' || !ITEM_KINDS.includes(kind)))
+    throw new ConfigError(path, 'may hold resource, template and prompt')
+  return [...list]
+}
+
 const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true }, 'key')
 const RULES = [...CLAUSE_KINDS, 'requireTags'] as const
 const CLAUSE = shapeOf<Clause>({ id: true, match: true, when: true, unless: true, input: true, message: true }, 'key')
-const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, decide: true }, 'key')
+const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, kinds: true, decide: true }, 'key')
 
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
   checkShape(path, policy, POLICY)
@@ -112,6 +124,7 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
     ask: clauses('ask') ?? [],
     requireTags: (policy.requireTags ?? []).map((tag, i) => checkText(`${path}.requireTags[${i}]`, tag)),
     decide: undefined,
+    kinds: [],
   }
 }
 

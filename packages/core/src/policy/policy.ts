@@ -1,4 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
+import type { ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** A condition: CEL text, or a pure synchronous function. */
@@ -30,7 +31,10 @@ export interface Clause<Name extends string = string> {
 /** A policy as data. Policies are combined: none overrides another. See `combinePolicies`. */
 export interface Policy<Name extends string = string> {
   readonly name?: string
-  /** If present, only tools that one of these matches are allowed. `[]` allows nothing. */
+  /**
+   * Only what one of these matches is allowed. `[]` allows nothing. Absent, it is `['*']`, which names every tool; so
+   * resources and prompts are allowed only where each policy names them, such as `resource:files:*`.
+   */
   readonly allow?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly ask?: readonly (SelectorText<Name> | Clause<Name>)[]
@@ -48,6 +52,8 @@ export type PolicyAnswer = 'allow' | 'ask' | 'deny'
  */
 export interface FunctionPolicy {
   readonly name?: string
+  /** The kinds that it decides beside tools. It denies the others. Default: none. */
+  readonly kinds?: readonly Exclude<ItemKind, 'tool'>[]
   decide(tool: Tool, caller: Caller): PolicyAnswer | { readonly outcome: PolicyAnswer; readonly message?: string }
 }
 

@@ -1,6 +1,7 @@
 import { canonicalize, type JsonObject } from '../util/json.ts'
 import { sha256Hex } from '../util/hash.ts'
-import type { ItemKind, JsonSchema, PromptArgument, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
+import type { ItemKind } from './tool-id.ts'
+import type { JsonSchema, PromptArgument, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
 /** Everything that a model or a person sees of a tool, as plain JSON. */
 export interface Definition {

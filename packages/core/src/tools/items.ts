@@ -1,11 +1,10 @@
 import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { deepFreeze, frozenCopy, isObject } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { checkNamespace, findNameProblem, PROMPT_PREFIX, RESOURCE_PREFIX } from './tool-id.ts'
+import { checkNamespace, findNameProblem, type ItemKind, PROMPT_PREFIX, RESOURCE_PREFIX } from './tool-id.ts'
 import {
   type CallContext,
   type ItemAnnotations,
-  type ItemKind,
   type ItemParts,
   type JsonSchema,
   makeItem,

@@ -1,5 +1,12 @@
 import { ConfigError } from '../util/errors.ts'
 
+/**
+ * What an item of the catalog is. Resources, their templates and prompts are what MCP servers offer beside tools: they
+ * are decided, called and recorded by the same code.
+ */
+export const ITEM_KINDS = ['tool', 'resource', 'template', 'prompt'] as const
+export type ItemKind = (typeof ITEM_KINDS)[number]
+
 /** Namespaces that selectors use themselves, in any letter case. */
 export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set([
   'group',
@@ -21,16 +28,33 @@ const SELECTOR_MARKS = /[:*]/
 export const RESOURCE_PREFIX = 'resource:'
 export const PROMPT_PREFIX = 'prompt:'
 
-/** Whether an id is not that of a tool. */
-export function isItemId(id: string): boolean {
+/** Whether an id is that of another kind than tools. A name that a client sends may be anything. */
+export function isItemId(id: unknown): id is string {
+  if (typeof id !== 'string') return false
   return id.startsWith(RESOURCE_PREFIX) || id.startsWith(PROMPT_PREFIX)
 }
 
 /** Returns the kind of an id, whether or not anything has it. Templates are known by their braces only. */
-export function kindOfId(id: string): 'tool' | 'resource' | 'template' | 'prompt' {
+export function kindOfId(id: string): ItemKind {
   if (id.startsWith(PROMPT_PREFIX)) return 'prompt'
   if (!id.startsWith(RESOURCE_PREFIX)) return 'tool'
   return /[{}]/.test(id) ? 'template' : 'resource'
+}
+
+/**
+ * Returns what limits and caps count an item as: itself; a resource or a template as all of its server's, as a client can
+ * name any number of URIs.
+ */
+export function countedAs({
+  kind,
+  id,
+  namespace,
+}: {
+  kind: ItemKind
+  id: string
+  namespace: string | undefined
+}): string {
+  return kind === 'resource' || kind === 'template' ? `${RESOURCE_PREFIX}${namespace}` : id
 }
 
 /** Returns the id of a tool: `namespace:name`, or `name` alone. */

@@ -11,7 +11,7 @@ import {
   toJsonSchema,
   toParseInput,
 } from './standard-schema.ts'
-import { checkName, checkNamespace, toToolId } from './tool-id.ts'
+import { checkName, checkNamespace, type ItemKind, toToolId } from './tool-id.ts'
 
 /** A JSON Schema document that is an object. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -39,13 +39,6 @@ export interface ToolIcon {
   readonly sizes?: readonly string[] | undefined
   readonly theme?: 'light' | 'dark' | undefined
 }
-
-/**
- * What an item of the catalog is. Resources, their templates and prompts are what MCP servers offer beside tools: they
- * are decided, called and recorded by the same code.
- */
-export const ITEM_KINDS = ['tool', 'resource', 'template', 'prompt'] as const
-export type ItemKind = (typeof ITEM_KINDS)[number]
 
 /** MCP's annotations of resources and templates. */
 export interface ItemAnnotations {

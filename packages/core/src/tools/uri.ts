@@ -81,6 +81,8 @@ export interface UriTemplate {
   readonly text: string
   /** Whether it may match a URI. */
   readonly mayMatch: (uri: string) => boolean
+  /** Whether it may match a URI that is in normal form. */
+  readonly matches: (uri: string) => boolean
 }
 
 const EXPRESSION = /\{([^{}]*)\}/
@@ -105,10 +107,10 @@ export function parseUriTemplate(text: string): UriTemplate {
   const parts = text.split(EXPRESSION)
   const literals = parts.filter((_, i) => i % 2 === 0)
   const variables = parts.filter((_, i) => i % 2 === 1)
-  if (!variables.every((one) => SIMPLE.test(one)) || !isNormalUri(literals.join('x')))
-    return { text, mayMatch: anything }
-  const match = variables.some((one) => one.startsWith('+')) ? byText(literals) : bySegments(literals)
-  return { text, mayMatch: (uri) => match(uri) || !isNormalUri(uri) }
+  const isPlain = variables.every((one) => SIMPLE.test(one)) && isNormalUri(literals.join('x'))
+  if (!isPlain) return { text, mayMatch: anything, matches: anything }
+  const matches = variables.some((one) => one.startsWith('+')) ? byText(literals) : bySegments(literals)
+  return { text, mayMatch: (uri) => matches(uri) || !isNormalUri(uri), matches }
 }
 
 function anything(): boolean {

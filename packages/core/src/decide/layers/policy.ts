@@ -1,6 +1,6 @@
 import type { Caller } from '../../ports/caller.ts'
 import { messageOf } from '../../util/errors.ts'
-import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
+import { conditionWork, type CountedContext, type ParsedCondition } from '../../policy/condition.ts'
 import { askFunction, type FunctionAnswer, type ParsedClause, type ParsedPolicy } from '../../policy/parse.ts'
 import {
   addBits,
@@ -19,6 +19,7 @@ import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { type Decision, strictest, type Reason, reason, type ReasonCode } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
+import { templatesOf } from '../templates.ts'
 
 /** A policy over one snapshot: which tools each clause is about, once for all callers. */
 export interface PolicyIndex {
@@ -42,12 +43,18 @@ interface ClauseIndex {
 export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
   const index = (clauses: readonly ParsedClause[]) =>
     clauses.map((clause) => ({ clause, bits: bitsOf(clause, snapshot) }))
-  const allow = policy.allow && index(policy.allow)
+  // An absent allowlist means `*`, which names tools only.
+  const allow = policy.allow ? index(policy.allow) : policy.decide || isOfTools(snapshot) ? undefined : []
   const deny = index(policy.deny)
   const ask = index(policy.ask)
   const wantsInput = noBits(snapshot.size)
   for (const { clause, bits } of [...(allow ?? []), ...deny, ...ask]) if (clause.input) addBits(wantsInput, bits)
   return { policy, position, snapshot, allow, deny, ask, untagged: indexTags(policy, snapshot), wantsInput }
+}
+
+/** A snapshot has tools only, or other kinds only. */
+function isOfTools({ tools }: Toolset): boolean {
+  return (tools[0]?.kind ?? 'tool') === 'tool'
 }
 
 /** Returns the effects of a policy on every caller: those of the clauses without conditions. */
@@ -91,7 +98,40 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
     addEffect(effects, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
+  if (!isOfTools(index.snapshot) && !isEmpty(index.wantsInput)) effects.push(...uriEffects(index, caller))
   return effects
+}
+
+/** Returns the effects of the clauses with `input` on resources: their input is their URI, which is known. */
+function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
+  const { snapshot } = index
+  const decisions = snapshot.tools.map((tool, at) => (tool.kind === 'resource' ? decideUri(index, at, caller) : ALLOWS))
+  const reasonOf = ({ id }: Tool): Reason => {
+    const found = decisions[snapshot.indexOf(id)]?.reasons[0] as Reason
+    // What is hidden reads as what does not exist: it was no input of the caller's that was refused.
+    return { ...found, layer: 'policy', code: found.code === 'input_denied' ? 'policy_denied' : found.code }
+  }
+  const effects: Effect[] = []
+  for (const outcome of ['deny', 'ask'] as const)
+    addEffect(
+      effects,
+      outcome,
+      bitsWhere(snapshot.size, (at) => decisions[at]?.outcome === outcome),
+      reasonOf,
+    )
+  return effects
+}
+
+/** As the resource at `at`, and as every template that may match it. */
+function decideUri(index: PolicyIndex, at: number, caller: Caller): Decision {
+  const { snapshot, wantsInput } = index
+  const places = [at, ...templatesOf(snapshot).flatMap((one) => (hasBit(one.matched, at) ? [one.at] : []))]
+  if (!places.some((place) => hasBit(wantsInput, place))) return ALLOWS
+  const input = { uri: snapshot.tools[at]?.uri }
+  const work = conditionWork()
+  return strictest(
+    places.map((place) => decideInput(index, place, { caller, tool: snapshot.tools[place] as Tool, input, work })),
+  )
 }
 
 const wholeEffects = new WeakMap<ClauseIndex, Effect>()
@@ -110,7 +150,10 @@ function functionEffects(
   caller: Caller,
 ): readonly Effect[] {
   const { snapshot } = index
-  const answers = snapshot.tools.map((tool) => askFunction(decide, tool, caller))
+  const { kinds } = index.policy
+  const answers = snapshot.tools.map((tool) =>
+    tool.kind === 'tool' || kinds.includes(tool.kind) ? askFunction(decide, tool, caller) : UNDECIDED,
+  )
   const reasonOf = (tool: Tool) => functionReason(index, answers[snapshot.indexOf(tool.id)] as FunctionAnswer)
   const effects: Effect[] = []
   for (const outcome of ['deny', 'ask'] as const) {
@@ -119,6 +162,8 @@ function functionEffects(
   }
   return effects
 }
+
+const UNDECIDED: FunctionAnswer = { outcome: 'deny', message: undefined, failure: undefined }
 
 /** Returns the decision of the clauses with `input` about the tool at `at`. */
 export function decideInput(index: PolicyIndex, at: number, context: CountedContext & { input: unknown }): Decision {
@@ -295,7 +340,7 @@ function notAllowedReason(index: PolicyIndex, tool: Tool): Reason {
   const near = (index.allow ?? [])
     .filter(({ bits }) => hasBit(bits, at))
     .map(({ clause }) => `${clause.label}${clause.when ? ` when ${clause.when.text}` : ''}`)
-  const why = near.length > 0 ? `no allow rule matched: ${near.join('; ')}` : 'no allow rule mentions this tool'
+  const why = near.length > 0 ? `no allow rule matched: ${near.join('; ')}` : `no allow rule mentions this ${tool.kind}`
   return reason('policy', 'policy_not_allowed', `${nameOf(index)}: ${why}`, {
     policy: index.policy.name,
     order: index.position * STRIDE + STRIDE / 2,

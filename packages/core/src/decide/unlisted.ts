@@ -1,0 +1,92 @@
+import type { Catalog, Source } from '../tools/catalog.ts'
+import { definitionHash } from '../tools/definition-hash.ts'
+import { markOwnTool } from '../tools/own-tool.ts'
+import { RESOURCE_PREFIX } from '../tools/tool-id.ts'
+import { isTool, type Tool } from '../tools/tool.ts'
+import { createToolset, type Toolset } from '../tools/toolset.ts'
+import { isNormalUri } from '../tools/uri.ts'
+import { createBoundedCache } from '../util/bounded-cache.ts'
+import { mayMatch } from './templates.ts'
+
+/** Resources that no server lists, by their URIs. */
+export interface Unlisted {
+  /**
+   * Returns a resource that is not among `items`, with every template of those that may match it: what is needed to
+   * decide it. The same set for the same items. `undefined` for an id that no source has a resource for.
+   */
+  setFor(id: string, items: Toolset): Toolset | undefined
+}
+
+/** URIs that are remembered, so that reading one again decides nothing anew. A client can name any number of them. */
+const MAX_KNOWN = 1000
+
+/** Returns the resources that sources make on demand. What a source throws goes to `onFault`, and it has no resource. */
+export function createUnlisted(
+  catalog: Pick<Catalog, 'items' | 'itemsRevision' | 'revision'>,
+  sources: readonly Source[],
+  onFault: (error: unknown) => void,
+): Unlisted {
+  const able = sources.filter((source) => source.unlisted !== undefined)
+  const made = createBoundedCache<string, { readonly at: string; readonly tool: Tool }>(MAX_KNOWN)
+  const sets = new WeakMap<Toolset, ReturnType<typeof createBoundedCache<string, Toolset>>>()
+
+  const find = (id: string): Tool | undefined => {
+    const listed = catalog.items().get(id)
+    if (listed) return listed
+    const known = made.get(id)
+    const at = `${catalog.revision}.${catalog.itemsRevision}`
+    if (known?.at === at) return known.tool
+    const found = ask(able, id, onFault)
+    if (!found) return undefined
+    // The same object as long as it is the same resource: a call under way is not refused because a list has changed.
+    const tool = known && isSame(known.tool, found) ? known.tool : found
+    made.set(id, { at, tool })
+    return tool
+  }
+  return {
+    setFor(id, items) {
+      const tool = able.length > 0 ? find(id) : undefined
+      if (!tool) return undefined
+      let known = sets.get(items)
+      if (!known) sets.set(items, (known = createBoundedCache(MAX_KNOWN)))
+      let set = known.get(id)
+      if (set?.get(id) !== tool) known.set(id, (set = withTemplates(tool, items)))
+      return set
+    },
+  }
+}
+
+function ask(sources: readonly Source[], id: string, onFault: (error: unknown) => void): Tool | undefined {
+  const [server, uri] = partsOf(id)
+  if (server === undefined || uri === undefined || !isNormalUri(uri)) return undefined
+  for (const source of sources) {
+    if (source.namespaces && !source.namespaces.includes(server)) continue
+    try {
+      const tool: unknown = source.unlisted?.(uri)
+      // No list names it, so there is no definition that a pin could hold back as new.
+      if (isTool(tool) && tool.kind === 'resource' && tool.id === id) return markOwnTool(tool)
+    } catch (error) {
+      onFault(error)
+    }
+  }
+  return undefined
+}
+
+function partsOf(id: string): readonly [server?: string, uri?: string] {
+  if (!id.startsWith(RESOURCE_PREFIX)) return []
+  const rest = id.slice(RESOURCE_PREFIX.length)
+  const colon = rest.indexOf(':')
+  return colon === -1 ? [] : [rest.slice(0, colon), rest.slice(colon + 1)]
+}
+
+function isSame(a: Tool, b: Tool): boolean {
+  const marksOf = ({ tags, category, requiredScopes }: Tool) => JSON.stringify([tags, category, requiredScopes])
+  return definitionHash(a) === definitionHash(b) && marksOf(a) === marksOf(b)
+}
+
+function withTemplates(tool: Tool, items: Toolset): Toolset {
+  const templates = items.tools.filter(
+    (one) => one.kind === 'template' && one.namespace === tool.namespace && mayMatch(one, tool),
+  )
+  return createToolset([tool, ...templates])
+}
