@@ -8,7 +8,10 @@ import { httpServer } from './support/servers.ts'
 /** Definitions and results of a server reach clients unchanged, whatever fields they have. */
 
 const RESULT = {
-  content: [{ type: 'text', text: 'done', annotations: { audience: ['user'], priority: 1 }, _meta: { 'a.b/c': 1 } }],
+  content: [
+    { type: 'text', text: 'done', annotations: { priority: 1 }, 'x-block': [1], _meta: { 'a.b/c': 1 } },
+    { type: 'x-later', of: { a: 'revision', none: null } },
+  ],
   structuredContent: { rows: [{ id: 1, 'x-own': null }] },
   isError: false,
   _meta: { 'example.com/trace': { id: 'abc' } },

@@ -3,7 +3,9 @@ import { after, before, describe, it } from 'node:test'
 import type { AuditBody, WarningsBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
-import { type Era, MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
+import { send } from './support/http.ts'
+import { KEYS } from './support/keys.ts'
+import { type Era, MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
 /** Names, texts and switches of tools, as clients of both eras get them. */
@@ -124,4 +126,50 @@ it('a pin is of the server’s own text: a change under the operator’s descrip
   await until(async () => !(await listed('viewer', MODERN)).includes('open'))
   const { result } = await gateway.call('viewer', MODERN, 'open')
   assert.equal(result?.isError, true)
+})
+
+describe('instructions', () => {
+  const servers: RecordingServer[] = []
+  let instructing: TestGateway
+  before(async () => {
+    servers.push(
+      await startRecordingServer([{ name: 'a' }], { instructions: 'Ask files first.' }),
+      await startRecordingServer([{ name: 'b' }], { era: 'modern', instructions: 'Pay with care.' }),
+    )
+    const [open, hidden] = servers.map(({ url }) => url)
+    instructing = await startTestGateway({
+      instructions: 'Be brief.',
+      servers: [httpServer('open', open ?? ''), httpServer('bank', hidden ?? '')],
+      apps: [{ name: 'pay', import: [], tools: ['bank:b'], policy: [], instructions: 'In euros.' }],
+      policy: [{ deny: [{ match: 'bank:*', unless: "'admin' in caller.roles" }] }],
+    })
+  })
+  after(async () => {
+    await instructing?.close()
+    await Promise.all(servers.map((server) => server.close()))
+  })
+
+  const told = async (who: 'viewer' | 'admin', era: Era, app = '') => {
+    const { headers, body } = toMessage(
+      era,
+      era === MODERN ? 'server/discover' : 'initialize',
+      era === MODERN ? {} : { protocolVersion: era, capabilities: {}, clientInfo: { name: 't', version: '1' } },
+    )
+    const answer = await send(`${instructing.mcpUrl}${app}`, {
+      headers: { ...headers, authorization: `Bearer ${KEYS[who]}` },
+      body: JSON.stringify(body),
+    })
+    return (answer.json() as RpcAnswer).result?.['instructions']
+  }
+  const OPEN = 'Instructions of the server "open":\n  Ask files first.'
+  const BANK = 'Instructions of the server "bank":\n  Pay with care.'
+
+  for (const era of BOTH) {
+    it(`are the gateway’s, the app’s, and those of servers of which the caller sees a tool (${era})`, async () => {
+      assert.equal(await told('viewer', era), `Be brief.\n\n${OPEN}`)
+      assert.equal(await told('admin', era), `Be brief.\n\n${OPEN}\n\n${BANK}`)
+      assert.equal(await told('viewer', era, '/pay'), 'Be brief.\n\nIn euros.')
+      assert.equal(await told('admin', era, '/pay'), `Be brief.\n\nIn euros.\n\n${BANK}`)
+    })
+  }
 })

@@ -39,7 +39,7 @@ export interface RecordingServer {
 /** Starts one on loopback. `modern` speaks MCP 2026-07-28 alone, `legacy` 2025-11-25. */
 export async function startRecordingServer(
   tools: readonly RecordedTool[],
-  { era = 'legacy' }: { era?: RecordingServer['era'] } = {},
+  { era = 'legacy', instructions }: { era?: RecordingServer['era']; instructions?: string } = {},
 ): Promise<RecordingServer> {
   let offered = tools
   let messages: RecordedMessage[] = []
@@ -59,6 +59,7 @@ export async function startRecordingServer(
             protocolVersion: '2025-11-25',
             capabilities: { tools: { listChanged: true } },
             serverInfo: { name: 'recording', version: '1' },
+            instructions,
           },
         })
       case 'modern server/discover':
@@ -66,6 +67,7 @@ export async function startRecordingServer(
           result: {
             supportedVersions: ['2026-07-28'],
             capabilities: { tools: {} },
+            instructions,
             ttlMs: 60_000,
             cacheScope: 'private',
             ...modernFields,

@@ -5,6 +5,7 @@ import { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import type { WatchedServer } from './live/server-identity.ts'
 import { withVia } from './mcp/endpoint.ts'
+import type { InstructingServer } from './mcp/instructions.ts'
 import { redactServer } from './redaction.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
@@ -45,6 +46,15 @@ export class Fleet {
 
   get sources(): readonly UpstreamSource[] {
     return this.#servers.map(({ source }) => source)
+  }
+
+  /** Each server with its instructions. */
+  get instructing(): readonly InstructingServer[] {
+    return this.#servers.map(({ config: { name, instructions: configured }, upstream }) => ({
+      name,
+      configured,
+      own: () => upstream.state.instructions,
+    }))
   }
 
   /** Each server with the data of its identity. */

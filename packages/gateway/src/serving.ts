@@ -20,6 +20,7 @@ import { recordStateChanges } from './live/state-changes.ts'
 import { once } from './lifecycle.ts'
 import { ChangeStreams } from './mcp/change-streams.ts'
 import { McpEndpoints } from './mcp/endpoint.ts'
+import { Instructions } from './mcp/instructions.ts'
 import { HeldStreams } from './mcp/held-streams.ts'
 import { KeepAlive } from './mcp/keep-alive.ts'
 import { Questions } from './mcp/questions.ts'
@@ -88,8 +89,8 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
-  { config, clock, onFault, lifecycle }: GatewayBase,
-  { gate, lists, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
+  { config, clock, log, onFault, lifecycle }: GatewayBase,
+  { gate, fleet, lists, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
   { logins }: Watching,
   { keyring, origins, publicUrl }: Entrance,
 ): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams } {
@@ -101,8 +102,15 @@ export function createMcp(
   })
   const isStopping = () => lifecycle.isStopping
   const rounds = createRounds({ gate, clock, state, publicUrl, isStopping })
+  const servers = new Instructions({
+    servers: fleet.instructing,
+    snapshot: () => gate.catalog.snapshot(),
+    check: config.definitions ?? 'warn',
+    warn: (message, server) => log({ level: 'warn', message, server }),
+  })
   const mcp = new McpEndpoints({
     gate,
+    texts: { own: config.instructions, servers },
     rounds,
     lists,
     availability,

@@ -43,6 +43,8 @@ interface Identity {
   readonly url: string
   /** Its reported name and version; absent until it has reported them. */
   readonly info?: string | undefined
+  /** The hash of its instructions; absent until it has been ready. */
+  readonly instructions?: string | undefined
   readonly change?: IdentityChange | undefined
 }
 
@@ -62,7 +64,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
     let before: string | undefined
     schedule(server)
     return server.subscribe(() => {
-      const now = infoOf(server.state)
+      const now = `${infoOf(server.state)} ${instructionsOf(server.state)}`
       if (now === before) return
       before = now
       schedule(server)
@@ -77,11 +79,16 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
   async function compare({ config, state }: WatchedServer): Promise<void> {
     const key = KEY + config.name
     const before = parseIdentity(await deps.state.get(key))
-    const now: Identity = { ...configuredOf(config), info: infoOf(state) ?? before?.info, change: before?.change }
+    const now: Identity = {
+      ...configuredOf(config),
+      info: infoOf(state) ?? before?.info,
+      instructions: instructionsOf(state) ?? before?.instructions,
+      change: before?.change,
+    }
     const text = before && describe(before, now)
     const change = text ? { text: deps.redact.redactText(text), at: deps.clock.wallMs() } : before?.change
     if (change) changes.set(config.name, change)
-    if (before && !text && before.info === now.info) return
+    if (before && !text && before.info === now.info && before.instructions === now.instructions) return
     await deps.state.set(key, { ...now, change })
     if (text && change) await record(`${config.name}: ${change.text}`)
   }
@@ -100,6 +107,11 @@ function infoOf({ serverInfo }: UpstreamState): string | undefined {
   return serverInfo && `${serverInfo.name} ${serverInfo.version}`.trim()
 }
 
+/** Models are sent them, so a change is worth knowing. A server that is not ready has not told us any. */
+function instructionsOf({ status, instructions = '' }: UpstreamState): string | undefined {
+  return status === 'ready' ? sha256Hex(instructions) : undefined
+}
+
 function describe(before: Identity, now: Identity): string {
   return [
     ...(before.command === now.command
@@ -107,6 +119,9 @@ function describe(before: Identity, now: Identity): string {
       : [`its command is ${now.command || '(none)'}, was ${before.command || '(none)'}`]),
     ...(before.args === now.args ? [] : ['its args have changed']),
     ...(before.url === now.url ? [] : ['its url has changed']),
+    ...(before.instructions === undefined || before.instructions === now.instructions
+      ? []
+      : ['its instructions have changed']),
     ...(before.info === undefined || before.info === now.info ? [] : [`it reports ${now.info}, was ${before.info}`]),
   ].join('; ')
 }
@@ -114,9 +129,20 @@ function describe(before: Identity, now: Identity): string {
 /** Returns `undefined` for an invalid value, which is then pinned again. */
 function parseIdentity(value: unknown): Identity | undefined {
   if (!isObject(value)) return undefined
-  const { command, args, url, info, change } = value
+  const { command, args, url, info, instructions, change } = value
   if (typeof command !== 'string' || typeof args !== 'string' || typeof url !== 'string') return undefined
-  return { command, args, url, info: typeof info === 'string' ? info : undefined, change: parseChange(change) }
+  return {
+    command,
+    args,
+    url,
+    info: textOrNone(info),
+    instructions: textOrNone(instructions),
+    change: parseChange(change),
+  }
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 function parseChange(value: unknown): IdentityChange | undefined {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller, Gate } from '@toolgate/core'
+import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject } from '@toolgate/core/internal'
 import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
@@ -11,6 +11,7 @@ import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { readMessage } from './envelope.ts'
+import type { Instructions } from './instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
 import { echoableId, RPC_ERRORS, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
@@ -19,6 +20,8 @@ import { readSession, type Session, type Sessions } from './sessions.ts'
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
   readonly lists: ToolLists
+  /** The instructions of the gateway and of the servers. */
+  readonly texts: { readonly own: string | undefined; readonly servers: Pick<Instructions, 'of'> }
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
   readonly onFault: (error: unknown) => void
   readonly keyring: Keyring
@@ -50,7 +53,7 @@ export class McpEndpoints {
     this.#deps = deps
     this.serve = this.#open(deps)
     for (const { name, instructions } of gate.apps.list)
-      this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name), instructions }))
+      this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name) }, instructions))
   }
 
   /** Returns the endpoint of `/mcp/<app>`. An unknown app has one too, which says so to callers with a key. */
@@ -67,12 +70,14 @@ export class McpEndpoints {
     for (const watch of this.#watches) watch.close()
   }
 
-  #open(deps: EndpointDeps): McpEndpoint {
+  #open(deps: EndpointDeps, ofApp?: string): McpEndpoint {
     const { gate, lists, availability, onFault } = deps
     const openView = (caller: Caller) => gate.view(caller)
     const watch = new ListWatch({ gate, openView, lists, availability, onFault })
     this.#watches.push(watch)
-    const endpoint = new Endpoint(deps, watch, () => this.wake())
+    const { texts } = deps
+    const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
+    const endpoint = new Endpoint({ ...deps, instructions }, watch, () => this.wake())
     return (request, response) => endpoint.answer(request, response)
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Caller } from '@toolgate/core'
+import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
@@ -22,8 +22,8 @@ export interface LegacyDeps extends MethodDeps {
   readonly held: HeldStreams
   readonly questions: Questions
   readonly serverInfo: { readonly name: string; readonly version: string }
-  /** Instructions for the model, which clients get when they connect. */
-  readonly instructions?: string | undefined
+  /** Returns the instructions for the model, which clients get when they connect. */
+  readonly instructions?: ((view: View) => string | undefined) | undefined
 }
 
 /** A message of an earlier client, with where it came from. */
@@ -59,7 +59,7 @@ export class LegacyPath {
     const { message, headers } = sent
     const { id, method } = message
     checkAccept(headers)
-    const own = method === 'initialize' && id !== undefined ? this.#initialize(sent, response) : undefined
+    const own = method === 'initialize' && id !== undefined ? await this.#initialize(sent, response) : undefined
     if (!own) checkVersion(headers)
     if (method === undefined || id === undefined) {
       if (method === undefined) this.#deps.questions.answer(sent.session, sent.caller, message)
@@ -102,15 +102,16 @@ export class LegacyPath {
     return {}
   }
 
-  #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): object {
+  async #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): Promise<object> {
     const client = checkInitialize(params)
-    const { capabilities, sessions, serverInfo, instructions } = this.#deps
+    const { gate, capabilities, sessions, serverInfo, instructions } = this.#deps
+    const text = instructions?.(await gate.view(caller))
     response.setHeader(SESSION_HEADER, sessions.begin(caller, client).id)
     return {
       protocolVersion: client.protocolVersion,
       capabilities,
       serverInfo,
-      ...(instructions === undefined ? {} : { instructions }),
+      ...(text === undefined ? {} : { instructions: text }),
     }
   }
 }

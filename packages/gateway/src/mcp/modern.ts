@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Caller } from '@toolgate/core'
+import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
@@ -14,8 +14,8 @@ import { RpcFault } from './protocol.ts'
 
 export interface ModernDeps extends MethodDeps {
   readonly serverInfo: { readonly name: string; readonly version: string }
-  /** Instructions for the model, which clients get when they connect. */
-  readonly instructions?: string | undefined
+  /** Returns the instructions for the model, which clients get when they connect. */
+  readonly instructions?: ((view: View) => string | undefined) | undefined
   readonly watch: Pick<ListWatch, 'watch'>
   readonly streams: Pick<ChangeStreams, 'listen'>
   readonly keepAlive: KeepAlive
@@ -28,16 +28,23 @@ export class ModernPath {
   readonly #deps: ModernDeps
   readonly #methods: McpMethods
   readonly #kept = new KeptBytes<McpResultReply>()
+  readonly #discovered = new WeakMap<View, { readonly text: string | undefined; readonly reply: McpReply }>()
 
   constructor(deps: ModernDeps) {
     this.#deps = deps
-    const { capabilities, instructions, listTtlMs: ttlMs } = deps
-    const discovered: McpReply = {
-      result: { supportedVersions: MODERN_VERSIONS, capabilities, instructions },
-      ttlMs,
-      isKept: true,
+    this.#methods = new McpMethods(deps, [['server/discover', ({ caller }) => this.#discover(caller)]])
+  }
+
+  async #discover(caller: Caller): Promise<McpReply> {
+    const { gate, capabilities, instructions, listTtlMs: ttlMs } = this.#deps
+    const view = await gate.view(caller)
+    const text = instructions?.(view)
+    let discovered = this.#discovered.get(view)
+    if (!discovered || discovered.text !== text) {
+      const result = { supportedVersions: MODERN_VERSIONS, capabilities, instructions: text }
+      this.#discovered.set(view, (discovered = { text, reply: { result, ttlMs, isKept: true } }))
     }
-    this.#methods = new McpMethods(deps, [['server/discover', async () => discovered]])
+    return discovered.reply
   }
 
   /** @throws {RpcFault} `method_unknown`, `params_invalid`, `header_mismatch` */

@@ -1,3 +1,4 @@
+import { Instructions } from './instructions.ts'
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -77,6 +78,10 @@ export async function serveMcp(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const deps: EndpointDeps = {
+    texts: {
+      own: undefined,
+      servers: new Instructions({ servers: [], snapshot: () => gate.catalog.snapshot(), check: 'off', warn: () => {} }),
+    },
     gate,
     lists: new ToolLists(gate),
     listTtlMs: 1000,

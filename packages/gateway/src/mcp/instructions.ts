@@ -1,0 +1,100 @@
+import { defineTool, type View } from '@toolgate/core'
+import { cut } from '@toolgate/core/internal'
+import { checkDefinition, type DefinitionMode, FINDINGS } from '@toolgate/core/pins'
+import type { Toolset } from '@toolgate/core/toolset'
+
+/** A server that may tell models about itself. */
+export interface InstructingServer {
+  readonly name: string
+  /** The operator's text in place of the server's own; `false` for none. */
+  readonly configured: string | false | undefined
+  /** The server's own, as of its latest handshake. */
+  readonly own: () => string | undefined
+}
+
+export interface InstructionsDeps {
+  readonly servers: readonly InstructingServer[]
+  readonly snapshot: () => Toolset
+  /** What hidden characters in a server's own text do. */
+  readonly check: DefinitionMode
+  readonly warn: (message: string, server: string) => void
+}
+
+/** Characters of one server's text, and of all of them together. */
+const MAX_CHARS = 8_000
+const MAX_ALL_CHARS = 32_000
+
+/**
+ * The instructions that clients get when they connect: the gateway's own, then those of each server of which the caller
+ * sees an item.
+ *
+ * Each line of a server's text is indented, so that it cannot look like another server's part or like the gateway's own.
+ */
+export class Instructions {
+  readonly #deps: InstructionsDeps
+  readonly #seen = new WeakMap<View, { readonly snapshot: Toolset; readonly names: ReadonlySet<string> }>()
+  readonly #checked = new Map<string, { readonly own: string; readonly isSent: boolean }>()
+
+  constructor(deps: InstructionsDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns the texts in `first` and those of the servers in a view; `undefined` if there are none. */
+  of(view: View, first: readonly (string | undefined)[]): string | undefined {
+    const parts: string[] = first.filter((text) => text !== undefined)
+    let left = MAX_ALL_CHARS
+    for (const server of this.#deps.servers) {
+      const text = this.#textOf(server)
+      if (text === undefined || !this.#seenIn(view).has(server.name)) continue
+      const part = `Instructions of the server "${server.name}":\n${indent(cut(text, MAX_CHARS))}`
+      left -= part.length
+      if (left < 0) break
+      parts.push(part)
+    }
+    return parts.length === 0 ? undefined : parts.join('\n\n')
+  }
+
+  #textOf({ name, configured, own }: InstructingServer): string | undefined {
+    if (configured !== undefined) return configured === false ? undefined : configured
+    const text = own()?.trim()
+    if (!text) return undefined
+    let checked = this.#checked.get(name)
+    if (checked?.own !== text) this.#checked.set(name, (checked = { own: text, isSent: this.#isFit(name, text) }))
+    return checked.isSent ? text : undefined
+  }
+
+  /** Checks a text as if it was the description of a tool, which models read too. */
+  #isFit(server: string, text: string): boolean {
+    const { check, warn } = this.#deps
+    if (check === 'off') return true
+    const findings = checkDefinition(defineTool({ name: server, description: cut(text, MAX_CHARS) }))
+    const worst = findings.find(({ code, pointer }) => pointer === '/description' && FINDINGS[code].quarantines)
+    if (!worst) return true
+    const isSent = check !== 'quarantine'
+    warn(`its instructions ${isSent ? 'are suspicious' : 'are not sent'}: ${worst.text}`, server)
+    return isSent
+  }
+
+  /** The servers of which the caller sees an item of any kind. */
+  #seenIn(view: View): ReadonlySet<string> {
+    const snapshot = this.#deps.snapshot()
+    let seen = this.#seen.get(view)
+    if (seen?.snapshot !== snapshot) {
+      const names = new Set<string>()
+      for (const { id, namespace } of snapshot)
+        if (namespace !== undefined && !names.has(namespace) && view.has(id)) names.add(namespace)
+      this.#seen.set(view, (seen = { snapshot, names }))
+    }
+    return seen.names
+  }
+}
+
+/** Every character that starts a new line, in Unicode too. */
+const LINE = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/
+
+function indent(text: string): string {
+  return text
+    .split(LINE)
+    .map((line) => (line.trim() === '' ? '' : `  ${line}`))
+    .join('\n')
+}
