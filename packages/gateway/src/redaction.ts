@@ -29,6 +29,7 @@ export function redactApproval(approval: Approval, redact: Redactor): Approval {
   return {
     ...approval,
     input: redact.redactValue(approval.input),
+    ...(approval.why === undefined ? {} : { why: redact.redactText(approval.why) }),
     ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
   }
 }

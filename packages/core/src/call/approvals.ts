@@ -1,6 +1,6 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { ToolgateError } from '../util/errors.ts'
-import { checkApprovalFilter, checkDecision } from '../memory/approval-rules.ts'
+import { checkApprovalFilter, checkDecision, NOBODY } from '../memory/approval-rules.ts'
 import type { Approval, ApprovalFilter, ApprovalStore, ApprovalVerdict, Clock, MayApprove } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { catchRejection } from '../util/async.ts'
@@ -16,10 +16,15 @@ export interface Approvals {
   /**
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
-   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`
+   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`,
+   * `approval_needs_other`, `approval_needs_login`
    * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
-  decide(approver: Caller, id: string, verdict: Pick<ApprovalVerdict, 'decision' | 'reason'>): Promise<Approval>
+  decide(
+    approver: Caller,
+    id: string,
+    verdict: Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>,
+  ): Promise<Approval>
 }
 
 export interface ApprovalsPorts {
@@ -52,7 +57,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
     },
     async decide(approver, id, verdict) {
       checkDecision(verdict)
-      const { decision, reason } = verdict
+      const { decision, reason, loginAt } = verdict
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
       if (!isAllowed(approver, approval))
@@ -60,8 +65,14 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
         )
-      const by = approver.user ?? 'unknown'
-      const decided = await approvals.decide(id, { decision, reason, by, atMs: clock.wallMs() })
+      const by = approver.user ?? NOBODY
+      const decided = await approvals.decide(id, {
+        decision,
+        reason,
+        by,
+        atMs: clock.wallMs(),
+        ...(loginAt !== undefined && { loginAt }),
+      })
       onDecided?.(decided)
       return decided
     },

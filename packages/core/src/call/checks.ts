@@ -1,5 +1,7 @@
-import { type Decision, type OutcomeWord, strictest } from '../decide/decision.ts'
-import type { Approval, LimitAnswer, MaybePromise } from '../ports/ports.ts'
+import type { Decided } from '../decide/decide.ts'
+import { type Decision, type OutcomeWord, type Reason, strictest } from '../decide/decision.ts'
+import { coversApprover, strictestApprover } from '../policy/approver.ts'
+import type { Approval, ApproverRule, LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, TimeoutError, chain } from '../util/async.ts'
@@ -240,10 +242,11 @@ function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
   const { view, ports, decided, input, withInput } = attempt
   const shown = shownInput(input, ports.redactor, ports.onFault)
-  const options = { chat: view.caller.chat?.id }
+  const asking = askingReasons(view, decided, withInput)
+  const options = { chat: view.caller.chat?.id, why: asking.map(({ text }) => text).join('; ') }
   const approval = await storeInTime(
     ports,
-    ports.approvals.request(bindingOf(attempt, tool), shown, ports.clock.wallMs(), options),
+    ports.approvals.request(bindingOf(attempt, tool, approverOf(asking)), shown, ports.clock.wallMs(), options),
   )
   switch (approval.status) {
     case 'approved':
@@ -263,6 +266,16 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   ports.onApproval(approval)
   const byView = decided.outcome === 'ask' ? [view.explainDecided(decided)] : []
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
+}
+
+/** Returns the reasons that ask for a person. */
+function askingReasons(view: CallView, decided: Decided, withInput: Decision | undefined): readonly Reason[] {
+  const byView = decided.outcome === 'ask' ? view.explainDecided(decided).reasons : []
+  return [...byView, ...(withInput?.reasons ?? [])].filter(({ outcome }) => outcome === 'ask')
+}
+
+function approverOf(asking: readonly Reason[]): ApproverRule | undefined {
+  return strictestApprover(asking.map(({ approver }) => approver))
 }
 
 /** Waits for a free slot before it takes anything that others could use meanwhile. */
@@ -378,6 +391,8 @@ function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decis
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined
+  const wanted = approverOf(askingReasons(view, now, withInput))
+  if (attempt.approval && !coversApprover(attempt.approval.approver, wanted)) return approvalNeeded()
   const used = approvalId ?? continuedBy(attempt, tool)?.approvalId
   return used === undefined ? approvalNeeded() : undefined
 }

@@ -1,4 +1,4 @@
-import type { ApprovalBinding } from '../ports/ports.ts'
+import type { ApprovalBinding, ApproverRule } from '../ports/ports.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import { sha256Hex } from '../util/hash.ts'
@@ -7,11 +7,12 @@ import type { Attempt } from './attempt.ts'
 import type { Continuation } from './outcome.ts'
 
 /** Returns what an approval of the call is bound to. */
-export function bindingOf({ view, request, input }: Attempt, tool: Tool): ApprovalBinding {
+export function bindingOf({ view, request, input }: Attempt, tool: Tool, approver?: ApproverRule): ApprovalBinding {
   const { tenant, user } = view.caller
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
   const inputHash = sha256Hex(canonicalize(input))
-  return { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
+  const bound = { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
+  return approver === undefined ? bound : { ...bound, approver }
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { ApproverRule } from '../ports/ports.ts'
 /** The outcomes of layers, strictest last. */
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
 export type OutcomeWord = (typeof OUTCOMES)[number]
@@ -137,6 +138,8 @@ export interface Reason {
   readonly clause?: string | undefined
   readonly group?: string | undefined
   readonly suggestion?: string | undefined
+  /** Of an `ask`: what it demands of the approver. */
+  readonly approver?: ApproverRule | undefined
   /** RFC 6901 pointer into the input. */
   readonly pointer?: string | undefined
   /** As `20/60`: at most 20 in 60 seconds. */

@@ -8,6 +8,7 @@ export type {
   ApprovalStatus,
   ApprovalStore,
   ApprovalVerdict,
+  ApproverRule,
   Clock,
   CounterStore,
   Lease,

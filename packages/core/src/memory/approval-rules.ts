@@ -52,9 +52,34 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
     )
   if (decision !== 'revoke' && rest.status !== 'pending')
     throw new ToolgateError('approval_decided', `The approval "${id}" is ${rest.status}.`)
+  if (decision === 'approve') checkApprover(rest, verdict)
   const decided = { ...rest, status: STATUS_AFTER[decision], decidedAt: atMs, decidedBy: by }
   return Object.freeze(reason === undefined ? decided : { ...decided, reason })
 }
+
+/**
+ * Checks what an approval demands of its approver. Anyone who may decide it may reject it.
+ *
+ * @throws {ToolgateError} `approval_needs_other`, `approval_needs_login`
+ */
+function checkApprover(
+  { user, approver }: Pick<Approval, 'user' | 'approver'>,
+  { by, loginAt, atMs }: ApprovalVerdict,
+): void {
+  if (approver?.by === 'other' && (by === user || by === NOBODY))
+    throw new ToolgateError('approval_needs_other', 'Another person than the one who asked must approve this call.')
+  const { loginMs } = approver ?? {}
+  // A login in the future is no login.
+  const ageMs = loginAt === undefined || loginAt > atMs ? Infinity : atMs - loginAt
+  if (loginMs !== undefined && !(ageMs <= loginMs))
+    throw new ToolgateError(
+      'approval_needs_login',
+      `Approving this call needs a login that is at most ${loginMs / 1000} s old. Log in again.`,
+    )
+}
+
+/** The name of an approver whose identity has no user. */
+export const NOBODY = 'unknown'
 
 /** Checks whether this approval answers the next request of its binding. */
 export function isLiveAt(approval: DatedApproval, nowMs: number): boolean {
@@ -72,9 +97,10 @@ function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boole
  * JSON keeps the parts apart for any content, and an absent part apart from an empty one.
  */
 export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
-  const { tenant, user, tool, definitionHash, inputHash, run } = binding
+  const { tenant, user, tool, definitionHash, inputHash, run, approver } = binding
+  const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
   return {
-    binding: JSON.stringify([tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]),
+    binding: JSON.stringify([tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null, ...demands]),
     user: JSON.stringify([tenant ?? null, user ?? null]),
   }
 }
@@ -103,10 +129,10 @@ export function checkApprovalFilter(filter: ApprovalFilter): void {
   checkShape('list', filter, FILTER)
 }
 
-type Decision = Pick<ApprovalVerdict, 'decision' | 'reason'>
+type Decision = Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>
 
-const DECISION = shapeOf<Decision>({ decision: true, reason: true }, 'field')
-const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: true, atMs: true }, 'field')
+const DECISION = shapeOf<Decision>({ decision: true, reason: true, loginAt: true }, 'field')
+const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: true, atMs: true, loginAt: true }, 'field')
 
 /**
  * Checks a person's decision about an approval: `approve`, `reject` or `revoke`.
@@ -119,10 +145,12 @@ export function checkDecision(decision: Decision): void {
 
 function checkWords(said: Decision, shape: Shape): void {
   checkShape('decide', said, shape)
-  const { decision, reason } = said
+  const { decision, reason, loginAt } = said
   if (!Object.hasOwn(STATUS_AFTER, decision))
     throw new ConfigError('decide.decision', `must be one of ${Object.keys(STATUS_AFTER).join(', ')}`)
   if (reason !== undefined && typeof reason !== 'string') throw new ConfigError('decide.reason', 'must be a text')
+  if (loginAt !== undefined && !Number.isFinite(loginAt))
+    throw new ConfigError('decide.loginAt', 'must be a number of milliseconds since 1970')
 }
 
 /** The error of a store that has no room for another approval because all that it keeps are live. */

@@ -76,7 +76,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   }
 
   return {
-    request(binding, input, nowMs, { chat } = {}) {
+    request(binding, input, nowMs, { chat, why } = {}) {
       const keys = approvalKeys(binding)
       const current = find(idByBinding.get(keys.binding) ?? '', nowMs)
       if (current && isLiveAt(current, nowMs)) return current
@@ -86,7 +86,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
       let characters = 0
       for (const other of pending.values()) characters += other
       checkPendingApprovals({ count: pending.size, characters }, length)
-      const { tenant, user, tool, definitionHash, inputHash, run } = binding
+      const { tenant, user, tool, definitionHash, inputHash, run, approver } = binding
       const approval: Approval = Object.freeze({
         id: randomId(),
         status: 'pending',
@@ -96,7 +96,9 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         definitionHash,
         inputHash,
         run,
+        ...(approver !== undefined && { approver }),
         ...(chat !== undefined && { chat }),
+        ...(why !== undefined && { why }),
         input: structuredClone(input),
         requestedAt: nowMs,
         expiresAt: nowMs + ttlMs,

@@ -61,7 +61,7 @@ function policyData({ name, allow, deny, ask, requireTags, decide, kinds }: Pars
   }
 }
 
-function clauseData({ label, selectors, when, unless, input, message }: ParsedClause): object {
+function clauseData({ label, selectors, when, unless, input, message, approver }: ParsedClause): object {
   return {
     label,
     match: selectors.map(textOf),
@@ -69,6 +69,7 @@ function clauseData({ label, selectors, when, unless, input, message }: ParsedCl
     ...conditionData('unless', unless),
     ...conditionData('input', input),
     ...(message === undefined ? {} : { message }),
+    ...(approver === undefined ? {} : { approver }),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
+import type { ApproverRule } from '../ports/ports.ts'
 import { ConfigError, messageOf } from '../util/errors.ts'
 import { type GroupSelectors, parseSelectorAt, type Selector } from '../tools/selector.ts'
 import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
@@ -6,6 +7,7 @@ import type { Tool } from '../tools/tool.ts'
 import { catchRejection, isThenable } from '../util/async.ts'
 import { isPlain } from '../util/json.ts'
 import { checkMethods, checkShape, shapeOf } from '../util/shape.ts'
+import { parseApprover } from './approver.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 import type { Clause, FunctionPolicy, Policies, Policy, PolicyAnswer } from './policy.ts'
 
@@ -23,6 +25,8 @@ export interface ParsedClause {
   readonly unless: ParsedCondition | undefined
   readonly input: ParsedCondition | undefined
   readonly message: string | undefined
+  /** What it demands of the approver. */
+  readonly approver: ApproverRule | undefined
 }
 
 export interface ParsedPolicy {
@@ -102,7 +106,10 @@ function checkKinds(path: string, kinds: unknown = []): readonly ItemKind[] {
 
 const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true }, 'key')
 const RULES = [...CLAUSE_KINDS, 'requireTags'] as const
-const CLAUSE = shapeOf<Clause>({ id: true, match: true, when: true, unless: true, input: true, message: true }, 'key')
+const CLAUSE = shapeOf<Clause>(
+  { id: true, match: true, when: true, unless: true, input: true, message: true, by: true, login: true },
+  'key',
+)
 const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, kinds: true, decide: true }, 'key')
 
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
@@ -164,6 +171,7 @@ function parseClause(
     unless: condition('unless'),
     input: condition('input'),
     message: clause.message === undefined ? undefined : checkText(`${path}.message`, clause.message),
+    approver: parseApprover(clause, kind, path),
   }
 }
 

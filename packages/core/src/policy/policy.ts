@@ -26,6 +26,10 @@ export interface Clause<Name extends string = string> {
   readonly input?: Condition
   /** Disclosed to the caller of a denied tool. Without it, the tool is refused as if it did not exist. */
   readonly message?: string
+  /** Of `ask`: `other` demands another person than the one who asks. */
+  readonly by?: 'other'
+  /** Of `ask`: the longest time since the approver's login, such as `30s`, `5m` or `1h`. */
+  readonly login?: string
 }
 
 /** A policy as data. Policies are combined: none overrides another. See `combinePolicies`. */

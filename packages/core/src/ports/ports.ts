@@ -53,17 +53,30 @@ export interface ApprovalBinding {
   readonly definitionHash: string
   readonly inputHash: string
   readonly run: string | undefined
+  /** What the policy demands of the approver. A stricter demand needs another approval. */
+  readonly approver?: ApproverRule | undefined
+}
+
+/** What an approval demands of the person who approves, besides that they may. */
+export interface ApproverRule {
+  /** `other`: another person than the one who asked. */
+  readonly by?: 'other'
+  /** The longest time since the person's login, in milliseconds. */
+  readonly loginMs?: number
 }
 
 /** The fields that people search approvals by, besides the binding. */
 export interface ApprovalAbout {
   readonly chat?: string | undefined
+  /** Why it is asked for: the clauses that ask, in words. For people. */
+  readonly why?: string | undefined
 }
 
 export interface Approval extends ApprovalBinding {
   readonly id: string
   /** The chat of the first request. The approval is not bound to it. */
   readonly chat?: string
+  readonly why?: string
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown
@@ -84,6 +97,8 @@ export interface ApprovalVerdict {
   readonly by: string
   readonly reason?: string | undefined
   readonly atMs: number
+  /** When the person logged in, in wall-clock milliseconds. Absent if that is not known. */
+  readonly loginAt?: number | undefined
 }
 
 /** Selects the approvals that match every given field. */

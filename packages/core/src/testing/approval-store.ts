@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { ToolgateError } from '../util/errors.ts'
 import type {
   Approval,
   ApprovalBinding,
@@ -54,6 +55,28 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
         assert.notEqual(other.id, first.id)
       })
     }
+
+    it('keeps what is demanded of the approver, and why it is asked for', async (t) => {
+      const store = await make(t)
+      const approver = { by: 'other', loginMs: 60_000 } as const
+      const { id } = await store.request({ ...BINDING, approver }, {}, NOW, { why: 'the policy asks' })
+      const { approver: kept, why } = (await store.get(id, NOW)) ?? {}
+      assert.deepEqual([kept, why], [approver, 'the policy asks'])
+      const weaker = await store.request({ ...BINDING, approver: { loginMs: 60_000 } }, {}, NOW)
+      const none = await store.request(BINDING, {}, NOW)
+      assert.equal(new Set([id, weaker.id, none.id]).size, 3)
+    })
+
+    it('takes an approval only from whom it demands, and a rejection from all', async (t) => {
+      const store = await make(t)
+      const { id } = await store.request({ ...BINDING, approver: { by: 'other', loginMs: 60_000 } }, {}, NOW)
+      const loginAt = NOW - 60_000
+      for (const wrong of [{ by: 'vera', loginAt }, { loginAt: loginAt - 1 }, { loginAt: NOW + 1 }, {}])
+        await assert.rejects(async () => store.decide(id, { ...verdict('approve'), ...wrong }), isToolgateError)
+      assert.equal((await store.get(id, NOW))?.status, 'pending')
+      assert.equal((await store.decide(id, { ...verdict('approve'), loginAt })).status, 'approved')
+      assert.equal((await store.decide(id, { ...verdict('revoke'), by: 'vera' })).status, 'revoked')
+    })
 
     it('shows the input as it was when the approval was asked for', async (t) => {
       const store = await make(t)
@@ -441,6 +464,10 @@ const BINDING: ApprovalBinding = {
 
 function verdict(decision: ApprovalVerdict['decision']): ApprovalVerdict {
   return { decision, by: 'ada', atMs: NOW }
+}
+
+function isToolgateError(error: unknown): boolean {
+  return error instanceof ToolgateError && error.code.startsWith('approval_needs_')
 }
 
 async function isFulfilled(work: () => Promise<unknown>): Promise<boolean> {

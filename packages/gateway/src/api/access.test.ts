@@ -29,7 +29,7 @@ describe('createSessions', () => {
     const kept = sessions.open(vera)
     now = 10
     sessions.open(vera)
-    assert.equal(sessions.find(kept), vera)
+    assert.equal(sessions.find(kept)?.person, vera)
     now = 15
     assert.equal(sessions.find(kept), undefined)
   })

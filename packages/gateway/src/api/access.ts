@@ -22,25 +22,32 @@ export function checkHeaders({ headers }: Request, rules: OriginRules): void {
   if (problem) throw new ApiFault(problem.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', problem.message)
 }
 
+/** A person, and when they showed their key, in wall-clock milliseconds. */
+export interface Login {
+  readonly person: Caller
+  readonly loginAt: number
+}
+
 /**
- * Returns the person of a request, by a console key or by a login cookie.
+ * Returns the person of a request, by a console key or by a login cookie. Whoever sends a key logs in with it.
  *
  * A change by cookie must come from a page of this gateway, so that no other page can make it.
  *
  * @throws {ApiFault} `unauthenticated`, `key_not_for_console`, `origin_forbidden`
  */
-export function findPerson(request: Request, rules: AccessRules): Caller {
+export function findLogin(request: Request, rules: AccessRules): Login {
   const authorization = header(request.headers, 'authorization')
-  if (authorization !== undefined) return findByKey(authorization, rules.keyring)
-  const caller = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
-  if (!caller) throw unauthenticated('missing', 'This needs a console key, or a login with one.')
+  if (authorization !== undefined)
+    return { person: findByKey(authorization, rules.keyring), loginAt: rules.sessions.nowMs() }
+  const found = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
+  if (!found) throw unauthenticated('missing', 'This needs a console key, or a login with one.')
   const changes = request.method !== 'GET' && request.method !== 'HEAD'
   if (changes && !request.headers.has('origin'))
     throw new ApiFault(
       'origin_forbidden',
       'A change by cookie must come from a page of this gateway: Origin is absent.',
     )
-  return caller
+  return found
 }
 
 /** A person who may listen while their key or session is valid. */
@@ -60,7 +67,7 @@ export interface Admitted {
  */
 export function admitToSocket(request: Request, rules: AccessRules): Admitted {
   checkHeaders(request, rules.origins)
-  const person = findPerson(request, rules)
+  const { person } = findLogin(request, rules)
   if (request.headers.has('authorization')) return { person, holds: () => true, onEnd: () => () => {} }
   if (!request.headers.has('origin'))
     throw new ApiFault('origin_forbidden', 'A socket by cookie must be opened by a page of this gateway.')
@@ -133,10 +140,12 @@ function toCookie(request: Request, name: string, value: string, maxAgeSeconds: 
 }
 
 /** The sessions of logged-in people. They are in memory only: a restart logs everybody out. */
-interface Sessions {
+export interface Sessions {
   /** Opens a session and returns its secret, 256 random bits. */
   open(caller: Caller): string
-  find(secret: string): Caller | undefined
+  find(secret: string): Login | undefined
+  /** Wall-clock milliseconds. */
+  nowMs(): number
   close(secret: string): void
   /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
   onEnd(secret: string, listener: () => void): () => void
@@ -167,13 +176,17 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const oldest = sessions.keys().next()
       if (sessions.size >= max && !oldest.done) end(oldest.value)
       const secret = randomBytes(32).toString('base64url')
-      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs, ending: createEmitter() })
+      sessions.set(digest(secret), { person: caller, openedMs: now, endsAtMs: now + ttlMs, ending: createEmitter() })
       return secret
     },
     find(secret) {
       const session = sessions.get(digest(secret))
-      return session && session.endsAtMs > clock.monotonicMs() ? session.caller : undefined
+      const now = clock.monotonicMs()
+      if (!session || session.endsAtMs <= now) return undefined
+      // By the clock that people cannot set.
+      return { person: session.person, loginAt: clock.wallMs() - (now - session.openedMs) }
     },
+    nowMs: () => clock.wallMs(),
     close(secret) {
       end(digest(secret))
     },
@@ -182,7 +195,8 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
 }
 
 interface Session {
-  readonly caller: Caller
+  readonly person: Caller
+  readonly openedMs: number
   readonly endsAtMs: number
   readonly ending: Emitter<[]>
 }

@@ -415,7 +415,9 @@ describe('createApi', () => {
       const answer = await post('/api/approvals/a1', { decision: 'reject', reason: 'not today' }, CONSOLE)
       assert.equal(answer.status, 200)
       assert.equal(((await answer.json()) as Approval).status, 'rejected')
-      assert.deepEqual(world.decided, [['a1', { decision: 'reject', by: 'owner', reason: 'not today', atMs: 1000 }]])
+      assert.deepEqual(world.decided, [
+        ['a1', { decision: 'reject', by: 'owner', reason: 'not today', atMs: 1000, loginAt: 1000 }],
+      ])
     })
 
     it('takes it by cookie from a page of ours, and from no other and from nowhere', async () => {
@@ -444,7 +446,7 @@ describe('createApi', () => {
       const answer = await post('/api/approvals/a1', { decision: 'revoke', reason: 'wrong account' }, CONSOLE)
       assert.deepEqual([answer.status, ((await answer.json()) as Approval).status], [200, 'revoked'])
       assert.deepEqual(world.decided, [
-        ['a1', { decision: 'revoke', by: 'owner', reason: 'wrong account', atMs: 1000 }],
+        ['a1', { decision: 'revoke', by: 'owner', reason: 'wrong account', atMs: 1000, loginAt: 1000 }],
       ])
     })
 

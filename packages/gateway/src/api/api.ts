@@ -4,7 +4,7 @@ import {
   type Admitted,
   admitToSocket,
   checkHeaders,
-  findPerson,
+  findLogin,
   login,
   logout,
   sessionRoute,
@@ -108,9 +108,9 @@ export function createApi(deps: ApiDeps): Api {
   function asPerson(route: Route): Handler {
     return async (context) => {
       const { req } = context
-      const person = findPerson(req.raw, access)
+      const { person, loginAt } = findLogin(req.raw, access)
       const query = new URL(req.url).searchParams
-      const body = await route({ request: req.raw, query, person, id: req.param('id') ?? '' })
+      const body = await route({ request: req.raw, query, person, loginAt, id: req.param('id') ?? '' })
       return body instanceof Response ? body : context.json(body)
     }
   }

@@ -8,6 +8,8 @@ interface RouteContext {
   readonly request: Request
   readonly query: URLSearchParams
   readonly person: Caller
+  /** When the person showed their key, in wall-clock milliseconds. */
+  readonly loginAt: number
   /** The last part of the path, for routes that end in an id. */
   readonly id: string
 }

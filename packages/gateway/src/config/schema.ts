@@ -321,6 +321,12 @@ export const clauseSchema = z.union([
     message: text
       .describe('On a denial: told to the caller. Without it the tool is as if it did not exist.')
       .exactOptional(),
+    by: z.literal('other').describe('Under ask: another person than the one who asks must approve.').exactOptional(),
+    login: z
+      .string()
+      .regex(/^[1-9]\d{0,5}[smh]$/, 'a time such as "30s", "5m" or "1h"')
+      .describe("Under ask: the longest time since the approver's login, such as 5m.")
+      .exactOptional(),
   }),
 ])
 

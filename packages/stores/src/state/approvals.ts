@@ -57,12 +57,12 @@ export function approvalsIn(
   const select = selectIn(db)
 
   return {
-    request(binding, input, nowMs, { chat } = {}) {
+    request(binding, input, nowMs, { chat, why } = {}) {
       const keys = approvalKeys(binding)
       const current = db.read(() => findLive(keys.binding, nowMs))
       if (current) return current
       const characters = JSON.stringify(input)?.length ?? 0
-      const request = JSON.stringify(toRequest(binding, input))
+      const request = JSON.stringify(toRequest(binding, input, why))
       return db.write(() => {
         const meanwhile = findLive(keys.binding, nowMs)
         if (meanwhile) return meanwhile
@@ -230,9 +230,11 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
   }
 }
 
-function toRequest(binding: ApprovalBinding, input: unknown): ApprovalBinding & { readonly input: unknown } {
-  const { tenant, user, tool, definitionHash, inputHash, run } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, input }
+type Request = ApprovalBinding & { readonly input: unknown; readonly why: string | undefined }
+
+function toRequest(binding: ApprovalBinding, input: unknown, why: string | undefined): Request {
+  const { tenant, user, tool, definitionHash, inputHash, run, approver } = binding
+  return { tenant, user, tool, definitionHash, inputHash, run, approver, input, why }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -252,7 +254,9 @@ function statusIn(row: Row): ApprovalStatus {
 }
 
 function toApproval(row: Row): Approval {
-  const { tenant, user, tool, definitionHash, inputHash, run, input } = parseRequest(textIn(row, 'request'))
+  const { tenant, user, tool, definitionHash, inputHash, run, approver, input, why } = parseRequest(
+    textIn(row, 'request'),
+  )
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -261,6 +265,8 @@ function toApproval(row: Row): Approval {
     definitionHash,
     inputHash,
     run,
+    ...(approver === undefined ? {} : { approver }),
+    ...(why === undefined ? {} : { why }),
     ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),
@@ -271,8 +277,8 @@ function toApproval(row: Row): Approval {
 }
 
 /** Parses a text that `toRequest` made: no one else writes this column. */
-function parseRequest(text: string): ReturnType<typeof toRequest> {
-  return JSON.parse(text) as ReturnType<typeof toRequest>
+function parseRequest(text: string): Request {
+  return JSON.parse(text) as Request
 }
 
 /** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */

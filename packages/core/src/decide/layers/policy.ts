@@ -1,3 +1,4 @@
+import { describeApprover } from '../../policy/approver.ts'
 import type { Caller } from '../../ports/caller.ts'
 import { messageOf } from '../../util/errors.ts'
 import { conditionWork, type CountedContext, type ParsedCondition } from '../../policy/condition.ts'
@@ -306,6 +307,8 @@ function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode
     clause.when && `when ${clause.when.text}`,
     clause.unless && `unless ${clause.unless.text}`,
     clause.input && `where ${clause.input.text}`,
+    // Reasons with equal texts are one reason, so the demands are part of the text.
+    clause.approver && describeApprover(clause.approver),
   ]
   const text = [
     `${nameOf(index)} ${verb} ${clause.label}`,
@@ -314,6 +317,7 @@ function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode
   return reason('policy', code, text, {
     ...placeOf(index, clause),
     message: clause.kind === 'deny' ? clause.message : undefined,
+    ...(clause.approver && { approver: clause.approver }),
   })
 }
 

@@ -29,14 +29,14 @@ export function approvalsRoute(deps: ApiDeps): Route {
 
 /** `POST /api/approvals/<id>`: a person approves, rejects or revokes. The gate decides who may. */
 export function verdictRoute(deps: ApiDeps): Route {
-  return async ({ id, person, query, request }) => {
+  return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
     const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
     const approval = await deps.approvals.get(id)
     // A person of a tenant must not learn whether another tenant has this approval.
     if (!approval || !maySee(person, approval))
       throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
-    return toApprovalRow(await deps.approvals.decide(person, id, verdict), person, deps)
+    return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
   }
 }
 
