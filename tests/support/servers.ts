@@ -19,6 +19,7 @@ export function serverConfig(name: string, given: Partial<ServerConfig> = {}): S
     env: {},
     headers: {},
     era: 'auto',
+    per: 'shared',
     loopback: false,
     trustHints: true,
     offers: ['tools'],

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import {
   count,
   formatFor,
+  instancesText,
   formatNumber,
   formatAgo,
   formatDuration,
@@ -76,5 +77,15 @@ describe('formatFor', () => {
 describe('formatNumber', () => {
   it('separates thousands', () => {
     assert.equal(formatNumber(100_000), '100,000')
+  })
+})
+
+describe('instancesText', () => {
+  it('counts the states that there are', () => {
+    assert.equal(
+      instancesText({ starting: 1, running: 0, idle: 12, down: 0 }),
+      'an instance for each user: 12 idle, 1 starting',
+    )
+    assert.equal(instancesText({ starting: 0, running: 0, idle: 0, down: 0 }), 'an instance for each user: none yet')
   })
 })

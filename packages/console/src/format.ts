@@ -58,3 +58,11 @@ export function formatFor(sinceMs: number, nowMs: number): string {
 export function formatNumber(n: number): string {
   return n.toLocaleString('en-GB')
 }
+
+const INSTANCE_STATES = ['running', 'idle', 'starting', 'down'] as const
+
+/** `an instance for each user: 1 running, 2 idle`, or `none yet`. */
+export function instancesText(counts: Readonly<Record<(typeof INSTANCE_STATES)[number], number>>): string {
+  const parts = INSTANCE_STATES.flatMap((state) => (counts[state] > 0 ? [`${counts[state]} ${state}`] : []))
+  return `an instance for each user: ${parts.join(', ') || 'none yet'}`
+}

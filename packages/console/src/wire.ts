@@ -21,6 +21,7 @@ export type {
   PinRow,
   PinsBody,
   LiveMessage,
+  ServerInstances,
   ServerRow,
   SessionBody,
   ToolBody,

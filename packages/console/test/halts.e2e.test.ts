@@ -161,6 +161,7 @@ const CONFIG: GatewayConfig = {
       env: {},
       headers: {},
       era: 'auto',
+      per: 'shared',
       loopback: false,
       trustHints: false,
     offers: ['tools'],

@@ -1,6 +1,8 @@
+import path from 'node:path'
+import type { Admission } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
-import type { ServerRow } from './api/wire.ts'
+import type { ServerInstances, ServerRow } from './api/wire.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import type { WatchedServer } from './live/server-identity.ts'
@@ -9,6 +11,8 @@ import type { InstructingServer } from './mcp/instructions.ts'
 import { redactServer } from './redaction.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
+import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
+import { PerUserUpstream } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
@@ -23,6 +27,8 @@ interface Server {
   readonly config: ServerConfig
   readonly upstream: Upstream
   readonly source: UpstreamSource
+  /** Absent for a server that all users share. */
+  readonly perUser: PerUserUpstream | undefined
 }
 
 /** The servers of a configuration, in its order. */
@@ -32,12 +38,24 @@ export class Fleet {
   readonly #redact: Redactor
 
   /** `via` identifies the requests of this gateway, so that it does not serve itself. */
-  constructor({ servers }: GatewayConfig, via: string, deps: FleetDeps) {
+  constructor({ file, servers, instances: given = {} }: GatewayConfig, via: string, deps: FleetDeps) {
     this.#redact = deps.redact
+    const { path: folder = path.join(path.dirname(file), '.toolgate/instances'), ...bounds } = given
+    const own = { instances: new Instances({ ...DEFAULT_INSTANCES, ...bounds }), folder }
+    const shared = { reaper: this.reaper, ...deps }
     this.#servers = servers.map((config) => {
-      const upstream = createUpstream(withVia(config, via), { reaper: this.reaper, ...deps })
-      return { config, upstream, source: new UpstreamSource(config, upstream) }
+      const sent = withVia(config, via)
+      const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined
+      const upstream = perUser ?? createUpstream(sent, shared)
+      return { config, upstream, perUser, source: new UpstreamSource(config, upstream) }
     })
+  }
+
+  /** Lets calls into the instances of their callers. `undefined` where all users share all servers. */
+  get admission(): Admission | undefined {
+    const servers = new Map(this.#servers.flatMap(({ config, perUser }) => (perUser ? [[config.name, perUser]] : [])))
+    if (servers.size === 0) return undefined
+    return { admit: ({ namespace = '' }, caller) => servers.get(namespace)?.admit(caller) }
   }
 
   get upstreams(): readonly Upstream[] {
@@ -82,7 +100,7 @@ export class Fleet {
   }
 }
 
-function toServerRow({ upstream: { name, state }, source }: Server): ServerRow {
+function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {
   return {
     name,
     status: state.status,
@@ -92,5 +110,15 @@ function toServerRow({ upstream: { name, state }, source }: Server): ServerRow {
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
     rejected: [...state.rejected, ...source.rejected],
+    ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),
+  }
+}
+
+function toInstances(rows: readonly InstanceRow[]): ServerInstances {
+  const counts = { starting: 0, running: 0, idle: 0, down: 0 }
+  for (const { state } of rows) counts[state]++
+  return {
+    ...counts,
+    users: rows.map(({ user, tenant, state }) => ({ user, ...(tenant === undefined ? {} : { tenant }), state })),
   }
 }

@@ -22,6 +22,8 @@ export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string
   readonly server?: string
+  /** The user whose instance of the server it is. */
+  readonly user?: string
   readonly detail?: string
 }
 
@@ -78,7 +80,7 @@ export async function openGate(
   const via = randomUUID()
   const fleet = new Fleet(config, via, { clock, log, redact, tracing })
   lifecycle.onClose(() => fleet.close())
-  const { upstreams, sources, reaper } = fleet
+  const { upstreams, sources, reaper, admission } = fleet
   const groups = toGroups(withTtl(config.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
   const availability = createAvailability(groups, { clock, onFault })
   lifecycle.onClose(() => availability.close())
@@ -104,6 +106,7 @@ export async function openGate(
     apps: toApps(config.apps, metaIds),
     ...stores,
     availability,
+    ...(admission ? { admission } : {}),
     audit,
     clock,
     onFault,

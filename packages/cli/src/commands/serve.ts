@@ -120,10 +120,15 @@ async function open(config: GatewayConfig, { io, start, portHint }: RunOptions):
   }
 }
 
-function printLog({ level, message, server, detail }: LogLine, io: Io): void {
+function printLog({ level, message, server, user, detail }: LogLine, io: Io): void {
   if (level === 'debug' || level === 'info') return
   const paint = painter(io.stderr, io.env)
-  const parts = [server && `${server}:`, printable(message), detail && `(${printable(detail.split('\n', 1)[0] ?? '')})`]
+  const whose = user === undefined ? '' : ` of ${printable(user)}`
+  const parts = [
+    server && `${server}${whose}:`,
+    printable(message),
+    detail && `(${printable(detail.split('\n', 1)[0] ?? '')})`,
+  ]
   printLine(io.stderr, `${paint(level === 'warn' ? 'yellow' : 'red', level)}  ${parts.filter(Boolean).join(' ')}`)
 }
 

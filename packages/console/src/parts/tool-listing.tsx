@@ -4,9 +4,9 @@ import { useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import { type ListItem, toItems, type ToolSection } from '../tool-list.ts'
 import { usePins, PinNotes, ServerBadge, StateBadge, OutcomeBadge } from './badges.tsx'
-import { count, formatTime, toSentence } from '../format.ts'
+import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { stateOfGroup, stateOfTool } from '../states.ts'
-import type { GroupRow, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
+import type { GroupRow, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
 import { linkTo } from '../address.ts'
@@ -172,8 +172,27 @@ function GroupDetail({ group }: { group: GroupRow }): ReactElement {
   )
 }
 
+/** The counts by state; for approvers also whose instances they are. */
+function InstancesDetail({ instances }: { instances: ServerInstances }): ReactElement {
+  const { users = [] } = instances
+  const text = instancesText(instances)
+  if (users.length === 0) return <p className="dim">{text}</p>
+  return (
+    <details className="rejected">
+      <summary>{text}</summary>
+      <ul>
+        {users.map(({ user, tenant, state }) => (
+          <li key={`${tenant ?? ''} ${user}`}>
+            <Exact text={tenant === undefined ? user : `${tenant} / ${user}`} className="id" /> {state}
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
 function ServerDetail({ server }: { server: ServerRow }): ReactElement {
-  const { status, reason, rejected, changed } = server
+  const { status, reason, rejected, changed, instances } = server
   return (
     <>
       {status !== 'ready' && (
@@ -186,6 +205,7 @@ function ServerDetail({ server }: { server: ServerRow }): ReactElement {
           <Exact text={`${formatTime(changed.at, Date.now())} · ${toSentence(changed.text)}`} />
         </p>
       )}
+      {instances && <InstancesDetail instances={instances} />}
       {rejected.length > 0 && (
         <details className="rejected">
           <summary>{count(rejected.length, 'listed item')} cannot be offered</summary>

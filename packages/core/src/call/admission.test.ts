@@ -8,10 +8,10 @@ function world(places: number, given: { limits?: string; fails?: boolean } = {})
   let held = 0
   let asked = 0
   const admission: Admission = {
-    admit(tool) {
+    admit({ namespace }) {
       asked++
       if (given.fails) throw new Error('broken')
-      if (!tool.startsWith('browser:')) return undefined
+      if (namespace !== 'browser') return undefined
       if (held === places) return { text: `all ${places} are taken`, message: 'all your instances are in use' }
       held++
       return { release: () => void held-- }

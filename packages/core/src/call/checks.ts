@@ -293,7 +293,7 @@ function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
 }
 
 function takePlace(attempt: Attempt, tool: Tool): Stop | undefined {
-  const answer = attempt.ports.admission?.admit(tool.id, attempt.view.caller)
+  const answer = attempt.ports.admission?.admit(tool, attempt.view.caller)
   if (answer === undefined) return undefined
   if (!('release' in answer)) return { decision: noCapacity(answer) }
   attempt.place = answer

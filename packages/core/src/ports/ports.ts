@@ -485,7 +485,7 @@ export interface Admission {
    * Takes a place for a call, which is released when the call ends, or returns why there is none now. `undefined`: the
    * tool needs no place.
    */
-  admit(tool: string, caller: Caller): Place | NoPlace | undefined
+  admit(tool: { readonly namespace: string | undefined }, caller: Caller): Place | NoPlace | undefined
 }
 
 /** The right of one call to use the resource. */

@@ -108,6 +108,10 @@ export function maySee(person: Caller, { tenant }: { readonly tenant?: string | 
   return person.tenant === undefined || person.tenant === tenant
 }
 
+export function isApprover({ user, roles = [] }: Caller): boolean {
+  return user !== undefined && roles.includes('approver')
+}
+
 const DEFAULT_LIMIT = 100
 const PAGE = 1000
 /** How many pages are searched for one answer. The next request continues with `before`. */

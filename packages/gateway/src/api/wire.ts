@@ -46,8 +46,26 @@ export interface ServerRow {
     readonly name: string
     readonly reason: string
   }[]
+  /** Of a server with an instance for each user. */
+  readonly instances?: ServerInstances
   /** The latest change of its command, args, url, or reported name and version. */
   readonly changed?: { readonly text: string; readonly at: number }
+}
+
+/** How many instances of a server are in each state. One that is `running` has a call in progress. */
+export interface ServerInstances {
+  readonly starting: number
+  readonly running: number
+  readonly idle: number
+  readonly down: number
+  /** For approvers: those of their tenant, or of all if they have none. */
+  readonly users?: readonly InstanceRow[]
+}
+
+export interface InstanceRow {
+  readonly user: string
+  readonly tenant?: string
+  readonly state: 'starting' | 'running' | 'idle' | 'down'
 }
 
 export interface GroupRow {

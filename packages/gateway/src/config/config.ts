@@ -22,6 +22,8 @@ export interface GatewayConfig {
   readonly names?: NamesConfig
   /** Sent to each client at its start, for the model. */
   readonly instructions?: string
+  /** Default: the bounds of `DEFAULT_INSTANCES`, and `.toolgate/instances` beside the file. */
+  readonly instances?: InstancesConfig
   readonly callers: readonly CallerConfig[]
   readonly groups: readonly GroupConfig[]
   /** Other names of tools, for policies, groups and limits. */
@@ -56,6 +58,18 @@ export interface GatewayConfig {
 /** How clients name the tools of a server. */
 export type NamesConfig = Partial<Pick<NameRules, 'prefix' | 'max'>>
 
+/** The instances of all servers with one for each user. */
+export interface InstancesConfig {
+  /** An instance that runs no call for so long is ended. */
+  readonly idleMs?: number
+  /** Instances of one user, over all servers. */
+  readonly perUser?: number
+  /** Instances of all users. */
+  readonly max?: number
+  /** Absolute. Each instance has its HOME and its working folder below it. */
+  readonly path?: string
+}
+
 /** A bundle of groups and tools, served at `/mcp/<name>`. */
 export interface AppConfig {
   readonly name: string
@@ -78,8 +92,8 @@ export interface ServerConfig {
   readonly name: string
   readonly command?: string
   readonly args: readonly string[]
-  /** Absolute. */
-  readonly cwd: string
+  /** Absolute. Absent: the working folder of each user's instance. */
+  readonly cwd?: string
   /** The child's variables, besides PATH and HOME. May hold `${port}`. */
   readonly env: Readonly<Record<string, string>>
   /** May hold `${port}`, a free port that is chosen at each start. */
@@ -87,8 +101,11 @@ export interface ServerConfig {
   readonly headers: Readonly<Record<string, string>>
   /** Which protocol era to speak; `auto` probes over HTTP and is `legacy` on stdio. */
   readonly era: 'auto' | 'legacy' | 'modern'
-  /** The operator states that the server keeps no data of its callers: one instance serves all users. */
-  readonly per?: 'shared'
+  /**
+   * `user`: an instance for each user. `shared`: one serves all, as the operator states that the server keeps nothing of
+   * its callers.
+   */
+  readonly per: 'user' | 'shared'
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean

@@ -3,8 +3,8 @@ export interface FillContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Absolute folder of the configuration file, for `${configDir}`. */
   readonly configDir: string
-  /** Keeps `${port}`, which is filled at each start of the server. */
-  readonly keepsPort: boolean
+  /** The names that stay as they are: those that are filled at each start of a server. */
+  readonly keeps: ReadonlySet<string>
   /** Escapes the values, because they are inserted into a CEL string. */
   readonly inCondition: boolean
   /** Called with the value of each variable of the environment, which may be a secret. */
@@ -39,15 +39,21 @@ export function fillText(text: string, context: FillContext): Filled {
   return { text: filled, changed: filled !== text, problems }
 }
 
+/** The names that are known only when a server starts. */
+const LATER: ReadonlyMap<string, string> = new Map([
+  ['port', 'is known only to a server'],
+  ['user', 'is known only in the args, env, cwd and headers of a server'],
+  ['tenant', 'is known only in the args, env, cwd and headers of a server'],
+])
+
 type Filling = { readonly text: string } | { readonly problem: string }
 
 function resolve(whole: string, inner: string, close: string, context: FillContext): Filling {
   const [, name, fallback] = (close && REFERENCE.exec(inner)) || []
   if (name === undefined) return { problem: `found ${whole}, expected \${VAR} or \${VAR:-default}` }
-  if (name === 'port' && fallback === undefined) {
-    if (context.keepsPort) return { text: whole }
-    return { problem: 'found ${port}, which is known only to a server' }
-  }
+  const unknown = LATER.get(name)
+  if (unknown !== undefined && fallback === undefined)
+    return context.keeps.has(name) ? { text: whole } : { problem: `found ${whole}, which ${unknown}` }
   const set = own(context.env, name)
   if (name !== 'configDir' && set) context.onFilled?.(name, set)
   const value = name === 'configDir' ? context.configDir : set || fallback
@@ -57,7 +63,7 @@ function resolve(whole: string, inner: string, close: string, context: FillConte
 }
 
 function escaped(whole: string, inner: string, context: FillContext): Filling {
-  if (context.keepsPort && inner === 'port') return { problem: 'found $${port}, which a server cannot escape' }
+  if (context.keeps.has(inner)) return { problem: `found ${whole}, which a server cannot escape` }
   return { text: whole.slice(1) }
 }
 

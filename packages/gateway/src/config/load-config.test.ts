@@ -106,6 +106,7 @@ describe('loadConfig', () => {
       env: { STATE: `${folder}/state` },
       headers: {},
       era: 'auto',
+      per: 'user',
       loopback: false,
       trustHints: false,
       offers: ['tools'],
@@ -117,6 +118,8 @@ describe('loadConfig', () => {
     assert.deepEqual(config.audit, { store: 'jsonl', path: path.join(folder, 'log/audit.jsonl'), mode: 'required' })
     assert.deepEqual(config.state, { store: 'sqlite', path: path.join(folder, '.toolgate/state.db') })
     assert.deepEqual(config.metrics, { public: true })
+    assert.deepEqual(config.instances, { path: path.join(folder, '.toolgate/instances') })
+    assert.ok(!('cwd' in (config.servers[1] ?? {})), 'each instance has a folder of its own')
   })
 
   it('leaves ${port} for each start of the server, and reads a filled-in flag or number as one', () => {

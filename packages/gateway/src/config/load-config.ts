@@ -11,6 +11,7 @@ import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './read
 import { readGroups } from './groups.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { configSchema } from './schema.ts'
+import { findOwnerWarnings } from './per-user.ts'
 import { readServers } from './servers.ts'
 import { parseSource, type Source } from './source.ts'
 import { findNameWarnings } from './warnings.ts'
@@ -54,7 +55,8 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
-  for (const warning of [...findNameWarnings(config), ...findApproverWarnings(config)]) source.warn(warning)
+  for (const warning of [...findNameWarnings(config), ...findApproverWarnings(config), ...findOwnerWarnings(config)])
+    source.warn(warning)
   return { ...config, secrets: secrets.list(), ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}) }
 }
 
@@ -79,10 +81,16 @@ function fillContext(at: ConfigPath, env: FillContext['env'], configDir: string)
   return {
     env,
     configDir,
-    keepsPort: at[0] === 'servers',
+    keeps: at[0] !== 'servers' ? NOTHING : OF_OWNER.has(at[2] ?? '') ? PORT_AND_OWNER : PORT,
     inCondition: isPolicy && (key === 'when' || key === 'unless' || key === 'input'),
   }
 }
+
+const NOTHING: ReadonlySet<string> = new Set()
+const PORT: ReadonlySet<string> = new Set(['port'])
+const PORT_AND_OWNER: ReadonlySet<string> = new Set(['port', 'user', 'tenant'])
+/** The keys of a server that may name the user of an instance. */
+const OF_OWNER: ReadonlySet<string | number> = new Set(['args', 'env', 'cwd', 'headers'])
 
 function readRoot(source: Source, file: string, reading: Reading): GatewayConfig {
   if (source.root && !source.root.entries) source.report([], 'expected a mapping with the key "servers"')

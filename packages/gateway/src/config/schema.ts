@@ -146,16 +146,18 @@ export const serverSchema = z.strictObject({
     .describe('An installed npm package whose command is started with this Node. Nothing is downloaded.')
     .exactOptional(),
   bin: text.describe('Which command of the package, when it has several.').exactOptional(),
-  args: z.array(z.string()).describe('May hold ${port}.').exactOptional(),
-  cwd: text.describe("Where it runs. Default: the configuration file's folder.").exactOptional(),
+  args: z.array(z.string()).describe('May hold ${port}, ${user} and ${tenant}.').exactOptional(),
+  cwd: text
+    .describe("Where it runs. Default: a folder of each user's own, or the configuration file's folder if shared.")
+    .exactOptional(),
   env: z
     .record(variableName, z.string())
-    .describe('All that the child gets beside PATH and HOME. May hold ${port}.')
+    .describe('All that the child gets beside PATH and HOME. May hold ${port}, ${user} and ${tenant}.')
     .exactOptional(),
   url: text
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
     .exactOptional(),
-  headers: headersSchema.describe('Sent with each request to `url`.').exactOptional(),
+  headers: headersSchema.describe('Sent with each request to `url`. May hold ${user} and ${tenant}.').exactOptional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
     .describe('Which protocol era to speak. Default: auto, which probes over HTTP and is legacy on stdio.')
@@ -163,7 +165,7 @@ export const serverSchema = z.strictObject({
   per: z
     .enum(['shared', 'user'])
     .describe(
-      'shared: one instance serves all users, as it keeps nothing of its callers. user comes with a later version.',
+      'user: an instance for each user, with its own HOME and working folder. shared: one serves all, as the server keeps nothing of its callers. Default: user. A remote server without sessions has one connection.',
     )
     .exactOptional(),
   loopback: z
@@ -474,6 +476,20 @@ export const drainSchema = z
   .max(3_600_000, DRAIN)
   .describe('How long running calls may take when the gateway stops. Default: 30000.')
 
+const instanceCount = z
+  .int()
+  .min(1, 'a number of instances from 1 to 10000')
+  .max(10_000, 'a number of instances from 1 to 10000')
+
+export const instancesSchema = z
+  .strictObject({
+    idleMs: timeoutMs.describe('An instance that runs no call for so long is ended. Default: 900000.').exactOptional(),
+    perUser: instanceCount.describe('Instances of one user, over all servers. Default: 8.').exactOptional(),
+    max: instanceCount.describe('Instances of all users. Default: 64.').exactOptional(),
+    path: text.describe('Each instance has a folder below it. Default: .toolgate/instances.').exactOptional(),
+  })
+  .describe('The instances of servers with one for each user.')
+
 export const metricsSchema = z.strictObject({
   public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').exactOptional(),
 })
@@ -547,6 +563,7 @@ export const configSchema = z
     instructions: instructionsSchema
       .describe('Sent to each client at its start, for the model, before those of the servers that it sees.')
       .exactOptional(),
+    instances: instancesSchema.exactOptional(),
     callers: z.array(callerSchema).describe('Who may come, by API key.').exactOptional(),
     groups: groupsSchema.exactOptional(),
     aliases: aliasesSchema.exactOptional(),

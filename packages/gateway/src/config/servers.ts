@@ -3,8 +3,10 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { ServerConfig } from './config.ts'
-import { type ConfigPath, formatPath } from './problems.ts'
+import { mentionsOwner } from '../upstream/instance-config.ts'
 import { toMay } from './may.ts'
+import { checkPer } from './per-user.ts'
+import type { ConfigPath } from './problems.ts'
 import { checkShape, found, has, keysOf, type Reading } from './reading.ts'
 import { type ServerInput, serverSchema, serversSchema } from './schema.ts'
 
@@ -39,18 +41,19 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   const started = toCommand(reading, name, input)
   checkTransport(reading, name, input)
   checkUrl(reading, name, input)
+  const per = input.per ?? 'user'
   checkPer(reading, name, input)
   checkMay(reading, name, input)
   checkToolNames(reading, name, input)
   return {
     name,
     ...started,
-    cwd: toFolder(reading, ['servers', name, 'cwd'], input.cwd),
+    ...toCwd(reading, name, input, per),
     env: input.env ?? {},
     ...(input.url === undefined ? {} : { url: input.url }),
     headers: input.headers ?? {},
     era: input.era ?? 'auto',
-    ...(input.per === 'shared' ? { per: input.per } : {}),
+    per,
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
     offers: input.offers ?? ['tools'],
@@ -115,11 +118,6 @@ function checkUrl({ source }: Reading, name: string, input: ServerInput): void {
     source.report(at, `${found(source, at)}, expected a URL such as "http://127.0.0.1:9000/mcp"`)
 }
 
-const PER_USER =
-  'found "user", which comes with a later version; until then one instance serves all users: write "shared" if the server keeps nothing of its callers'
-const NOT_SHARED =
-  'one process and one session serve all users, so user B can see what user A did there; write "per: shared" if the server keeps nothing of its callers'
-
 const SHARED_OPENS = 'found "open" for a server with "per: shared": a page that one user opens would serve all of them'
 
 /** A URL that a server asks its user to open leads to an account, which all users of a shared server would get. */
@@ -128,11 +126,17 @@ function checkMay({ source }: Reading, name: string, { may = [], per }: ServerIn
   if (per === 'shared' && i !== -1) source.report(['servers', name, 'may', i, 'open'], SHARED_OPENS, { atKey: true })
 }
 
-/** Servers with one instance per user are not supported yet, so the operator must know which servers mix users. */
-function checkPer({ source }: Reading, name: string, { per }: ServerInput): void {
-  const at = ['servers', name]
-  if (per === 'user') source.report([...at, 'per'], PER_USER)
-  if (per === undefined) source.warn({ code: 'server_not_shared', at, path: formatPath(at), text: NOT_SHARED })
+/** An instance runs in its own folder, or in one that holds the name of its user. */
+function toCwd(
+  reading: Reading,
+  name: string,
+  { cwd, url, command, package: from }: ServerInput,
+  per: ServerConfig['per'],
+): { readonly cwd?: string } {
+  const isChild = command !== undefined || from !== undefined || url === undefined
+  if (per === 'user' && isChild && cwd === undefined) return {}
+  if (per === 'user' && cwd !== undefined && mentionsOwner(cwd)) return { cwd: path.resolve(reading.configDir, cwd) }
+  return { cwd: toFolder(reading, ['servers', name, 'cwd'], cwd) }
 }
 
 /** A glob may match several tools, which cannot have one name. */

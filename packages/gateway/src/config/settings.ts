@@ -15,6 +15,7 @@ import {
   concurrencySchema,
   definitionsSchema,
   drainSchema,
+  instancesSchema,
   limitSchema,
   limitsSchema,
   instructionsSchema,
@@ -34,6 +35,7 @@ type Settings = Pick<
   | 'publicUrl'
   | 'names'
   | 'instructions'
+  | 'instances'
   | 'limits'
   | 'calls'
   | 'approvals'
@@ -61,6 +63,7 @@ export function readSettings(reading: Reading): Settings {
   const drainMs = ifPresent('drainMs', drainSchema)
   return {
     listen: readListen(reading),
+    instances: readSection(source, 'instances', instancesIn(configDir)),
     limits: readLimits(reading),
     calls: { ...readSection(source, 'calls', callsShellSchema), concurrency: readCaps(reading) },
     approvals: readSection(source, 'approvals', approvalsSchema),
@@ -163,6 +166,14 @@ function stateIn(configDir: string) {
     if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')
     return { store }
   })
+}
+
+/** By default, the folders of instances are beside the configuration. */
+function instancesIn(configDir: string) {
+  return instancesSchema.transform(({ path: folder, ...bounds }) => ({
+    ...bounds,
+    path: path.resolve(configDir, folder ?? '.toolgate/instances'),
+  }))
 }
 
 function checkFiles({ source }: Reading, audit: AuditConfig, state: StateConfig): void {

@@ -23,16 +23,32 @@ const BASE = `servers:
 `
 
 describe('the warnings of a configuration', () => {
-  it('name every server that is not declared as shared, and the risk', () => {
+  it('name the ports and folders that the instances of all users would share', () => {
     const yaml = `servers:
-  a: { url: "http://127.0.0.1:9000/mcp" }
-  b: { command: node, per: shared }
-  c: { command: node }
+  a: { command: node, cwd: "." }
+  b: { command: node, cwd: ".", per: shared }
+  c: { command: node, args: [--port, "9222", --ui-port=80, "--user-data-dir=/profile", /tmp] }
+  d: { command: node, env: { PORT: "9000", DATA: "\${configDir}/data", URL: "http://x/y", LEVEL: "1" } }
+  e: { command: node, cwd: "work/\${tenant}/\${user}", args: ["--dir=/data/\${tenant}/\${user}", "\${configDir}/toolgate.yaml"] }
+  f: { command: node, args: ["--name=\${user}"] }
+callers: [{ key: demo-vera, user: vera, tenant: acme }]
 policy: [{ allow: ["*"] }]
 `
-    const risk =
-      'one process and one session serve all users, so user B can see what user A did there; write "per: shared" if the server keeps nothing of its callers'
-    assert.deepEqual(warningsOf(yaml), [`2:6 servers.a: ${risk}`, `4:6 servers.c: ${risk}`])
+    const share = (text: string) => `the instances of all users share ${text}; write \${user} into it`
+    const port = (text: string) => `the instances of all users get the port ${text}, and only one can listen on it`
+    assert.deepEqual(
+      warningsOf(yaml).map((line) => line.replace(/"[^"]*toolgate-warnings-\w+/, '"<folder>')),
+      [
+        '2:28 servers.a.cwd: the instances of all users run in this folder; write ${user} into it',
+        `4:38 servers.c.args[1]: ${port('9222')}`,
+        `4:46 servers.c.args[2]: ${port('80')}`,
+        `4:60 servers.c.args[3]: ${share('"/profile"')}`,
+        `4:88 servers.c.args[4]: ${share('"/tmp"')}`,
+        `5:36 servers.d.env.PORT: ${port('9000')}`,
+        `5:50 servers.d.env.DATA: ${share('"<folder>/data"')}`,
+        '7:6 servers.f: ${user} without ${tenant} is the same for users of one name in two tenants; write ${tenant}/${user}',
+      ],
+    )
   })
 
   it('are names that nothing can have, whatever the servers list, each with its place', () => {

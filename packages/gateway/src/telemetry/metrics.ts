@@ -3,6 +3,7 @@ import type { AuditReader } from '@toolgate/core/audit'
 import type { Approvals } from '@toolgate/core/internal'
 import type { ServerRow } from '../api/wire.ts'
 import type { CallCounts, CallStatus, Durations } from './call-counts.ts'
+import { INSTANCE_STATES } from '../upstream/instances.ts'
 import { UPSTREAM_STATUSES } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
 
@@ -141,6 +142,14 @@ function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
       type: 'counter',
       help: 'How often a server was started again.',
       samples: rows.map(({ name: server, restarts }) => ({ labels: { server }, value: restarts })),
+    },
+    {
+      name: 'toolgate_upstream_instances',
+      type: 'gauge',
+      help: 'Instances of users, by server and state.',
+      samples: rows.flatMap(({ name: server, instances }) =>
+        INSTANCE_STATES.flatMap((state) => (instances ? [{ labels: { server, state }, value: instances[state] }] : [])),
+      ),
     },
   ]
 }

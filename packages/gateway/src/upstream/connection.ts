@@ -13,6 +13,8 @@ export interface Handshake {
   readonly capabilities: JsonObject
   /** For models, in the server's own words. */
   readonly instructions: string | undefined
+  /** The server keeps a session for the connection. Over HTTP only. */
+  readonly hasSession?: boolean | undefined
 }
 
 /** Traces one request. */

@@ -27,6 +27,8 @@ export interface UpstreamLogLine {
   readonly server: string
   readonly message: string
   readonly detail?: string
+  /** The user whose instance it is. */
+  readonly user?: string
 }
 
 export interface UpstreamDeps {
@@ -36,6 +38,8 @@ export interface UpstreamDeps {
   /** Redacts the reasons that are shown. Default: the built-in tables. */
   readonly redact?: Redactor
   readonly backoff?: RestartOptions
+  /** Runs before each start. What it throws is the reason of a failed start. */
+  readonly prepare?: (() => Promise<void>) | undefined
   /** Finds the tracing of calls, if any. */
   readonly tracing?: FindTracing | undefined
 }
@@ -150,6 +154,7 @@ class SupervisedUpstream implements Upstream {
     let server: OpenServer | undefined
     let readyMs: number | undefined
     try {
+      await this.#deps.prepare?.()
       server = await openServer(this.#config, { hooks, reaper: this.#deps.reaper, signal: this.#stopping.signal })
       const read = await Promise.race([this.#read(server, offers), lost.promise])
       if (!read || this.#isStopping) return server
@@ -172,8 +177,9 @@ class SupervisedUpstream implements Upstream {
   }
 
   /** A new handshake may be with another version of the server. */
-  #onRenewed({ serverInfo }: Handshake): void {
-    if (this.#current && serverInfo) this.#setState({ ...this.#state, serverInfo })
+  #onRenewed({ serverInfo, hasSession }: Handshake): void {
+    if (this.#current)
+      this.#setState({ ...this.#state, ...(serverInfo ? { serverInfo } : {}), ...(hasSession ? { hasSession } : {}) })
   }
 
   #read({ connection }: OpenServer, offers: readonly Offer[]): Promise<ReadLists> {
@@ -211,7 +217,7 @@ class SupervisedUpstream implements Upstream {
   }
 
   #setReady({ connection }: OpenServer, read: ReadLists): void {
-    const { era, protocolVersion, serverInfo, instructions } = connection
+    const { era, protocolVersion, serverInfo, instructions, hasSession } = connection
     // An equal list stays the same object, so that a restart does not count as a change of the tools.
     this.#lists.set(read)
     this.#setState({
@@ -222,6 +228,7 @@ class SupervisedUpstream implements Upstream {
       protocolVersion,
       ...(serverInfo ? { serverInfo } : {}),
       ...(instructions === undefined ? {} : { instructions }),
+      ...(hasSession ? { hasSession } : {}),
       rejected: this.#lists.rejected,
     })
     this.#log('info', `is ready: MCP ${protocolVersion}, ${countsOf(this.items, this.#config.offers)}`)

@@ -201,7 +201,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
       throw new UpstreamError('upstream_protocol', 'gave a session id that is not visible ASCII')
     this.#session = this.endpoint.legacySession(handshake.protocolVersion, id)
     await this.endpoint.post(this.#session, { jsonrpc: '2.0', method: 'notifications/initialized' })
-    return handshake
+    return { ...handshake, hasSession: id !== undefined }
   }
 
   /** Makes one new handshake for all requests that lost the same session. A session that never worked is not renewed. */

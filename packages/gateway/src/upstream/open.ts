@@ -115,7 +115,7 @@ function toCommand(
   return {
     command: config.command ?? '',
     args: config.args.map((arg) => fill(arg, port)),
-    cwd: config.cwd,
+    cwd: config.cwd ?? process.cwd(),
     env: childEnv(env, config.loopback),
   }
 }

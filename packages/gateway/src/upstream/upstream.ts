@@ -66,6 +66,8 @@ export interface UpstreamState {
   readonly restarts: number
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
+  /** Over HTTP: the server keeps a session for the connection. */
+  readonly hasSession?: boolean
   readonly serverInfo?: { readonly name: string; readonly version: string }
   /** What it tells models about itself. */
   readonly instructions?: string

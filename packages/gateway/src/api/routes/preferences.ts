@@ -1,7 +1,7 @@
 import { type Caller, ConfigError } from '@toolgate/core'
 import type { Preferences } from '@toolgate/core/internal'
 import { invalidBody, readBody, parseQuery, shortText, type Route } from '../request.ts'
-import { findCaller, type NamedCaller } from '../callers.ts'
+import { findCaller, isApprover, type NamedCaller } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import type { PreferencesBody } from '../wire.ts'
@@ -23,7 +23,7 @@ export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, 
     const { as } = parseQuery(query, { as: shortText })
     const body = await readBody(request, FIELDS)
     const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
-    if (!isSame(whose, person) && !mayChangeOthers(person))
+    if (!isSame(whose, person) && !isApprover(person))
       throw new ApiFault(
         'preferences_forbidden',
         'Changing the preferences of another caller takes the role "approver".',
@@ -40,10 +40,6 @@ export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, 
 
 function isSame(a: Caller, b: Caller): boolean {
   return a.user === b.user && a.tenant === b.tenant
-}
-
-function mayChangeOthers({ user, roles = [] }: Caller): boolean {
-  return user !== undefined && roles.includes('approver')
 }
 
 function toBody({ groups, tools }: Preferences = { groups: [], tools: [] }): PreferencesBody {

@@ -1,12 +1,12 @@
-import { createGate, type Tool, type View } from '@toolgate/core'
+import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
 import { nearestOf, titleOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import { findCaller, maySee, type NamedCaller, WHOSE } from '../callers.ts'
+import { findCaller, isApprover, maySee, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { parseQuery, required, type Route, shortText } from '../request.ts'
-import type { CallersBody, ToolBody, ToolExport, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
+import type { CallersBody, ToolBody, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, and `&app=`: every tool, with that caller's decision and its reasons. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
@@ -20,10 +20,18 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
       policyRevision: deps.policyRevision(),
       catalogRevision: deps.catalogRevision(),
       tools: deps.tools().map((tool) => toRow(tool, view, deps)),
-      servers: deps.servers(),
+      servers: deps.servers().map((row) => serverFor(person, row)),
       groups: deps.groups(),
     } satisfies ToolsBody
   }
+}
+
+/** Only approvers see who has an instance of a server. Others get the counts. */
+function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow {
+  if (!instances) return row
+  const { users = [], ...counts } = instances
+  if (!isApprover(person)) return { ...row, instances: counts }
+  return { ...row, instances: { ...counts, users: users.filter((user) => maySee(person, user)) } }
 }
 
 /** Returns a tool with its decision in a view. */

@@ -1,0 +1,167 @@
+import type { NoPlace, Place } from '@toolgate/core/internal'
+import type { Owner } from './owner.ts'
+import type { Upstream } from './upstream.ts'
+
+/** The bounds of the instances of all servers together. */
+export interface InstanceLimits {
+  /** An instance that runs no call for so long is ended. */
+  readonly idleMs: number
+  /** Instances of one user, over all servers. */
+  readonly perUser: number
+  /** Instances of all users. */
+  readonly max: number
+}
+
+export const DEFAULT_INSTANCES: InstanceLimits = { idleMs: 15 * 60_000, perUser: 8, max: 64 }
+
+export const INSTANCE_STATES = ['starting', 'running', 'idle', 'down'] as const
+export type InstanceState = (typeof INSTANCE_STATES)[number]
+
+export interface InstanceRow {
+  readonly user: string
+  readonly tenant: string | undefined
+  readonly state: InstanceState
+}
+
+/** An instance in use. It is not ended before it is released. */
+export interface HeldInstance extends Place {
+  readonly upstream: Upstream
+  /** Resolves when the first start has succeeded or failed. */
+  readonly started: Promise<void>
+}
+
+/** The instances of all servers with one for each user, within their bounds. */
+export class Instances {
+  readonly #limits: InstanceLimits
+  /** The one that was used longest ago is first. */
+  readonly #open = new Map<string, Instance>()
+  readonly #closing = new Map<string, Promise<void>>()
+
+  constructor(limits: InstanceLimits) {
+    this.#limits = limits
+  }
+
+  /**
+   * Takes the owner's instance of a server, and starts one if there is none. Beyond a bound, an idle one is ended for
+   * it; without an idle one the answer is why there is no place.
+   */
+  take(server: string, owner: Owner, create: () => Upstream): HeldInstance | NoPlace {
+    const key = `${server} ${owner.key}`
+    let instance = this.#open.get(key)
+    if (!instance) {
+      const room = this.#makeRoom(server, owner)
+      if ('text' in room) return room
+      // An instance starts only after the one that it replaces has ended: a folder or a profile has one process.
+      const before = Promise.all([room.ended, this.#closing.get(key)])
+      instance = new Instance(server, owner, create(), before)
+      this.#open.set(key, instance)
+    }
+    return this.#hold(key, instance)
+  }
+
+  rowsOf(server: string): readonly InstanceRow[] {
+    return [...this.#open.values()].flatMap((instance) => (instance.server === server ? [instance.row] : []))
+  }
+
+  /** Ends all instances of a server. */
+  async closeAll(server: string): Promise<void> {
+    for (const [key, instance] of this.#open) if (instance.server === server) void this.#end(key, instance)
+    await Promise.all([...this.#closing].flatMap(([key, ended]) => (key.startsWith(`${server} `) ? [ended] : [])))
+  }
+
+  #hold(key: string, instance: Instance): HeldInstance {
+    instance.enter()
+    let isHeld = true
+    return {
+      upstream: instance.upstream,
+      started: instance.started,
+      release: () => {
+        if (!isHeld) return
+        isHeld = false
+        instance.leave()
+        if (instance.isBusy || this.#open.get(key) !== instance) return
+        this.#open.delete(key)
+        this.#open.set(key, instance)
+        instance.endAfter(this.#limits.idleMs, () => void this.#end(key, instance))
+      },
+    }
+  }
+
+  #makeRoom(server: string, owner: Owner): { readonly ended: Promise<void> | undefined } | NoPlace {
+    const { perUser, max } = this.#limits
+    const own = [...this.#open].filter(([, instance]) => instance.owner.key === owner.key)
+    const [among, bound] = own.length >= perUser ? [own, perUser] : [[...this.#open], max]
+    if (among.length < bound) return { ended: undefined }
+    const idle = among.find(([, instance]) => !instance.isBusy)
+    if (idle) return { ended: this.#end(...idle) }
+    const whose = among === own ? 'of this user' : 'of all users'
+    return {
+      text: `server "${server}" has no instance for this user, and all ${bound} instances ${whose} are in use`,
+      message:
+        among === own
+          ? `all ${bound} instances that you may have are in use`
+          : 'all instances of its servers are in use',
+    }
+  }
+
+  #end(key: string, instance: Instance): Promise<void> {
+    if (this.#open.get(key) === instance) this.#open.delete(key)
+    const ended = Promise.all([this.#closing.get(key), instance.close()]).then(() => {
+      if (this.#closing.get(key) === ended) this.#closing.delete(key)
+    })
+    this.#closing.set(key, ended)
+    return ended
+  }
+}
+
+/** One process or session of a server that serves one owner. */
+class Instance {
+  readonly server: string
+  readonly owner: Owner
+  readonly upstream: Upstream
+  readonly started: Promise<void>
+  #calls = 0
+  #isClosed = false
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(server: string, owner: Owner, upstream: Upstream, before: Promise<unknown>) {
+    this.server = server
+    this.owner = owner
+    this.upstream = upstream
+    this.started = before.then(() => (this.#isClosed ? undefined : upstream.start()))
+  }
+
+  get isBusy(): boolean {
+    return this.#calls > 0
+  }
+
+  get row(): InstanceRow {
+    const { name, ofTenant } = this.owner
+    return { user: name, tenant: ofTenant, state: this.#state }
+  }
+
+  get #state(): InstanceState {
+    const { status } = this.upstream.state
+    if (status !== 'ready') return status === 'starting' ? 'starting' : 'down'
+    return this.isBusy ? 'running' : 'idle'
+  }
+
+  enter(): void {
+    this.#calls++
+    clearTimeout(this.#idle)
+  }
+
+  leave(): void {
+    this.#calls--
+  }
+
+  endAfter(ms: number, end: () => void): void {
+    this.#idle = setTimeout(end, ms).unref()
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#idle)
+    return this.upstream.close()
+  }
+}
