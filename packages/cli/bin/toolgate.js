@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Committed as it is: npm links it at the first install, when nothing is built yet.
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 18)) {
@@ -8,17 +8,24 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exit(2)
 }
 
-// Halves the start: what was compiled once is read from the system's folder for temporary files.
-const module = await import('node:module')
-module.enableCompileCache?.()
+// Scripts ask for the version often, so it loads nothing.
+if (process.argv.length === 3 && process.argv[2] === '--version')
+  console.log(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version)
+else await runCommand()
 
-const built = new URL('../dist/main.js', import.meta.url)
-const fromSource = process.execArgv.some((arg) => arg.includes('toolgate-source')) || !existsSync(built)
-if (fromSource) {
-  // As `node --conditions=toolgate-source` does, which a command cannot be started with.
-  module.registerHooks({
-    resolve: (specifier, context, next) =>
-      next(specifier, { ...context, conditions: [...context.conditions, 'toolgate-source'] }),
-  })
+async function runCommand() {
+  // Halves the start: what was compiled once is read from the system's folder for temporary files.
+  const module = await import('node:module')
+  module.enableCompileCache?.()
+
+  const built = new URL('../dist/main.js', import.meta.url)
+  const fromSource = process.execArgv.some((arg) => arg.includes('toolgate-source')) || !existsSync(built)
+  if (fromSource) {
+    // As `node --conditions=toolgate-source` does, which a command cannot be started with.
+    module.registerHooks({
+      resolve: (specifier, context, next) =>
+        next(specifier, { ...context, conditions: [...context.conditions, 'toolgate-source'] }),
+    })
+  }
+  await import(fromSource ? new URL('../src/main.ts', import.meta.url).href : built.href)
 }
-await import(fromSource ? new URL('../src/main.ts', import.meta.url).href : built.href)

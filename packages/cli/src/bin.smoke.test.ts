@@ -15,22 +15,31 @@ describe('bin/toolgate.js', () => {
     assert.match(stdout, /^\d+\.\d+\.\d+/)
   })
 
-  it('loads no package for its version and its help', () => {
-    const tell = `import { registerHooks } from 'node:module'
+  const tell = `import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) { console.error('loaded ' + url); return next(url, context) } })`
-    const hooks = `data:text/javascript,${encodeURIComponent(tell)}`
-    for (const asked of ['--version', '--help']) {
-      const { status, stderr } = run('--conditions=toolgate-source', '--import', hooks, BIN, asked)
-      const loaded = [...stderr.matchAll(/^loaded file:.*\/(packages|node_modules)\/(.*)$/gm)].map(([, , file]) => file)
-      assert.equal(status, 0)
-      assert.ok(loaded.includes('cli/src/program.ts'), 'what is loaded is seen')
-      const others = loaded.filter((file) => !file?.startsWith('cli/') && !file?.startsWith('commander/'))
-      assert.deepEqual(others, ['core/src/entry/words.ts', 'core/src/ports/ports.ts'])
-      assert.deepEqual(
-        loaded.filter((file) => file?.includes('/commands/')),
-        [],
-      )
-    }
+  const hooks = `data:text/javascript,${encodeURIComponent(tell)}`
+
+  /** Returns the files that an argument loads. */
+  function loadedBy(argument: string): readonly string[] {
+    const { status, stderr } = run('--conditions=toolgate-source', '--import', hooks, BIN, argument)
+    assert.equal(status, 0)
+    return [...stderr.matchAll(/^loaded file:.*\/(?:packages|node_modules)\/(.*)$/gm)].map(([, file = '']) => file)
+  }
+
+  it('loads nothing for its version', () => {
+    assert.deepEqual(loadedBy('--version'), ['cli/bin/toolgate.js'])
+    assert.equal(run(BIN, '--version').stdout, run('--conditions=toolgate-source', BIN, '-V').stdout)
+  })
+
+  it('loads no command and no package for its help', () => {
+    const loaded = loadedBy('--help')
+    assert.ok(loaded.includes('cli/src/program.ts'), 'what is loaded is seen')
+    const others = loaded.filter((file) => !file.startsWith('cli/') && !file.startsWith('commander/'))
+    assert.deepEqual(others, ['core/src/entry/words.ts', 'core/src/ports/ports.ts'])
+    assert.deepEqual(
+      loaded.filter((file) => file.includes('/commands/')),
+      [],
+    )
   })
 
   it('passes the exit code on', () => {
