@@ -1,7 +1,22 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it } from 'node:test'
+
+/** Sends `tools/list` and returns the status of the answer. */
+async function statusOf(url: string): Promise<number> {
+  const headers = {
+    authorization: 'Bearer a-key-of-sixteen-characters',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2025-11-25',
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
+  return (await fetch(url, { method: 'POST', headers, body })).status
+}
 
 const BIN = path.join(import.meta.dirname, '../bin/toolgate.js')
 
@@ -40,6 +55,44 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
       loaded.filter((file) => file.includes('/commands/')),
       [],
     )
+  })
+
+  it('loads no client, API or console for a gateway that answers MCP', async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-bin-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const config = path.join(folder, 'toolgate.yaml')
+    writeFileSync(
+      config,
+      'servers: {}\ncallers: [{ key: a-key-of-sixteen-characters, user: vera }]\npolicy: [{ allow: ["*"] }]\n',
+    )
+    const parts = `process.on('exit', () => console.error(process.moduleLoadList.map((one) => 'loaded ' + one).join('\\n')))`
+    const imports = [hooks, `data:text/javascript,${encodeURIComponent(parts)}`].flatMap((url) => ['--import', url])
+    const child = spawn(process.execPath, [
+      '--conditions=toolgate-source',
+      ...imports,
+      BIN,
+      'serve',
+      '--config',
+      config,
+      '--port',
+      '0',
+    ])
+    t.after(() => child.kill('SIGKILL'))
+    let stderr = ''
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    const said = await once(child.stdout, 'data')
+    const url = /http:\/\/\S+\/mcp/.exec(String(said[0]))?.[0] ?? ''
+    assert.equal(await statusOf(url), 200)
+    child.kill('SIGTERM')
+    assert.deepEqual(await once(child, 'close'), [0, null])
+    const packages = new Set(
+      [...stderr.matchAll(/^loaded file:.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name),
+    )
+    assert.ok(packages.has('yaml'), 'what is loaded is seen')
+    for (const name of ['hono', '@hono/node-server', 'ws', 'undici', 'cli-table3']) assert.ok(!packages.has(name), name)
+    // Node's own client of `fetch`: 13 MB.
+    assert.match(stderr, /^loaded NativeModule http$/m)
+    assert.doesNotMatch(stderr, /^loaded NativeModule (?:internal\/deps\/undici|http2|tls)/m)
   })
 
   it('passes the exit code on', () => {

@@ -1,6 +1,5 @@
 import type { OutcomeWord } from '@toolgate/core'
-import Table from 'cli-table3'
-import type { Paint, Stream } from './io.ts'
+import type { Paint } from './io.ts'
 
 const STYLES = { allow: 'green', ask: 'yellow', wait: 'cyan', deny: 'red' } as const satisfies Record<
   OutcomeWord,
@@ -15,53 +14,4 @@ export function outcomeWord(paint: Paint, outcome: OutcomeWord): string {
 /** Returns `1 tool`, `3 tools`. */
 export function count(n: number, noun: string, plural: string = `${noun}s`): string {
   return `${n} ${n === 1 ? noun : plural}`
-}
-
-const NONE = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-}
-const NO_LINES = {
-  ...NONE,
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-}
-const GAP = '  '
-const MIN_LAST_WIDTH = 20
-
-/** Returns a table without lines. On a terminal the last column is wrapped to its width. */
-export function renderTable(head: readonly string[], rows: readonly (readonly string[])[], stream: Stream): string {
-  const columns = head.map((title, i) => Math.max(0, ...[title, ...rows.map((row) => row[i] ?? '')].map(widthOf)))
-  const before = columns.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0)
-  const left = Math.max(MIN_LAST_WIDTH, (stream.columns ?? 0) - before - 1)
-  const last = columns.at(-1) ?? 0
-  const wraps = stream.isTTY === true && last > left
-  const table = new Table({
-    head: [...head],
-    chars: { ...NO_LINES, middle: GAP },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-    colWidths: columns.map((width, i) => (wraps && i === columns.length - 1 ? left : width)),
-    wordWrap: wraps,
-  })
-  table.push(...rows.map((row) => [...row]))
-  return table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')
-}
-
-/** Colour codes take no room. */
-function widthOf(text: string): number {
-  return text.replace(/\u001b\[[0-9;]*m/g, '').length
 }

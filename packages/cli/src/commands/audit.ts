@@ -14,7 +14,7 @@ import type {
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable } from '../render.ts'
+import { renderTable } from '../table.ts'
 import type { StopSignals } from '../stop-signals.ts'
 
 export interface AuditOptions extends TargetOptions {

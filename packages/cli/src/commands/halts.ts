@@ -2,7 +2,8 @@ import type { HaltReach, HaltRow } from '@toolgate/gateway'
 import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable, count } from '../render.ts'
+import { count } from '../render.ts'
+import { renderTable } from '../table.ts'
 
 /** The target of a halt, as options. */
 export interface Named {

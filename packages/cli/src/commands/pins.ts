@@ -3,7 +3,8 @@ import type { PinRow } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable, count } from '../render.ts'
+import { count } from '../render.ts'
+import { renderTable } from '../table.ts'
 
 export interface PinsOptions extends TargetOptions {
   readonly all?: boolean

@@ -1,7 +1,7 @@
 import { ToolgateError } from '@toolgate/core'
 import { endsWithin, errnoOf } from '@toolgate/core/internal'
 import { type GatewayConfig, loadConfig, type LogLine, type RunningGateway, type startGateway } from '@toolgate/gateway'
-import { groupNotes, serverNotes } from './tools.ts'
+import { groupNotes, serverNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printLine, type Stream } from '../io.ts'
 import { count } from '../render.ts'

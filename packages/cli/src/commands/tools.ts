@@ -1,19 +1,12 @@
 import { defineCaller, type Reason, ToolgateError } from '@toolgate/core'
-import type {
-  CallersBody,
-  GroupRow,
-  NeedRow,
-  NeedsBody,
-  ServerRow,
-  ToolRow,
-  ToolsBody,
-  WhyBody,
-} from '@toolgate/gateway'
+import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody, WhyBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { count, outcomeWord, renderTable } from '../render.ts'
+import { groupNotes, serverNotes } from '../notes.ts'
+import { count, outcomeWord } from '../render.ts'
+import { renderTable } from '../table.ts'
 
 export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly all?: boolean
@@ -67,29 +60,6 @@ function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
 function toRow(tool: ToolRow, paint: Paint): string[] {
   const why = tool.reasons[0] ? printable(tool.reasons[0].text) : ''
   return [printable(tool.id), outcomeWord(paint, tool.outcome), tool.tags.map(printable).join(', '), why]
-}
-
-/** Returns notes about servers that are down, and about rejected items. */
-export function serverNotes(servers: readonly ServerRow[]): string[] {
-  return servers.flatMap(({ name, status, reason, rejected, changed }) => [
-    ...(status === 'ready' ? [] : [`server ${name} is ${status}${reason ? `: ${printable(reason)}` : ''}`]),
-    ...(changed ? [`server ${name} changed at ${new Date(changed.at).toISOString()}: ${printable(changed.text)}`] : []),
-    ...rejected.map(
-      ({ kind, name: item, reason: why }) =>
-        `server ${name}: ${kind} ${printable(item)} is not offered: ${printable(why)}`,
-    ),
-  ])
-}
-
-/** Returns notes about unavailable groups: the reason, and what to do. */
-export function groupNotes(groups: readonly GroupRow[]): string[] {
-  return groups
-    .filter((group) => !group.available)
-    .map(({ name, reason, suggestion }) =>
-      [`group ${name} is unavailable${reason ? `: ${printable(reason)}` : ''}.`, printable(suggestion ?? '')]
-        .join(' ')
-        .trimEnd(),
-    )
 }
 
 export interface WhyOptions extends TargetOptions, WhoseOptions {

@@ -1,5 +1,3 @@
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
 import { errnoOf } from '@toolgate/core/internal'
@@ -114,7 +112,8 @@ function request(
   { signal }: ProbeAsking,
 ): Promise<ProbeAnswer> {
   const { promise, resolve } = Promise.withResolvers<ProbeAnswer>()
-  const send = target.protocol === 'https:' ? requestHttps : requestHttp
+  // Loaded at the first probe: an import of node:http also loads the client of `fetch`.
+  const { request: send } = process.getBuiltinModule(target.protocol === 'https:' ? 'node:https' : 'node:http')
   const sent = send(target, { method: 'GET', agent: false, headers: { accept: '*/*', ...headers }, signal })
   sent.once('response', ({ statusCode = 0 }) => settle(judge(target, statusCode, expected)))
   // `on`, not `once`: a destroyed request may emit a second error.

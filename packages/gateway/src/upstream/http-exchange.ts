@@ -8,17 +8,18 @@ import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream } from './lines.ts'
 import { UpstreamError } from './upstream.ts'
 
-// Importing all of undici costs 13 MB more than this one class.
-const PoolClass = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
-
 const MAX_CONNECTIONS = 256
 const CONNECT_TIMEOUT_MS = 5_000
 /** How much of an error body is read for the reason. */
 const ERROR_BODY_BYTES = 64 * 1024
 const LINGER_MS = 1_000
 
+let PoolClass: typeof Pool | undefined
+
 /** Returns kept-alive connections to one origin. They have no timeouts, as a call may be silent for long: callers set them. */
 export function createPool(origin: string): Pool {
+  // All of undici takes 13 MB more than this one class, which is loaded for the first HTTP server.
+  PoolClass ??= createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
   return new PoolClass(origin, {
     connections: MAX_CONNECTIONS,
     connectTimeout: CONNECT_TIMEOUT_MS,
