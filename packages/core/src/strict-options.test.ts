@@ -320,6 +320,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'InputRequired',
   'titleOf',
+  'isItemId',
   'isNormalUri',
   'parseUriTemplate',
   'allowIds',

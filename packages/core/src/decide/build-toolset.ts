@@ -47,7 +47,14 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   // What is exported as a tool must be one.
   const kept = all.filter(({ kind }) => kind === 'tool').filter(and(...filters))
   const parsed = parsePolicies(policy, selectors)
-  checkKnown(selectorsOfPolicies(parsed), all)
+  checkKnown(
+    selectorsOfPolicies(parsed),
+    all.filter(({ kind }) => kind === 'tool'),
+    {
+      items: all.filter(({ kind }) => kind !== 'tool'),
+      sources: [],
+    },
+  )
   const asked = defineCaller(caller)
   const effects = parsed.flatMap((one, i) => {
     const index = indexPolicy(one, i, kept)

@@ -235,6 +235,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       lintAll(stack.current().parsed, groups.selectors, catalog.snapshot(), {
         written: [...shared.written, ...halts.selectors()],
         unlisted: catalog.unlisted,
+        others: { items: catalog.items(), sources: catalog.sources },
       }),
     approvals,
     async halt(request) {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from './gate.ts'
+import type { Policies } from '../policy/policy.ts'
+import { definePrompt, defineResource } from '../tools/items.ts'
 import { defineTool } from '../tools/tool.ts'
 import { lint, type LintOptions } from './lint.ts'
 
@@ -175,5 +177,61 @@ describe('gate.lint', () => {
       'selector_unmatched groups.mail.tools[0]',
       'tool_unreachable policy[0].requireTags[0]',
     ])
+  })
+})
+
+describe('lint of resources and prompts', () => {
+  const items = [
+    definePrompt({ name: 'ask', namespace: 'git' }),
+    defineResource({ uri: 'db:a', namespace: 'db' }),
+    defineResource({ uri: 'db:b', namespace: 'db' }),
+  ]
+  const foundBy = (policy?: Policies) =>
+    lint({ tools: [defineTool({ name: 'a' }), ...items], ...(policy && { policy }) }).map(
+      ({ code, path, text }) => `${code} ${path}: ${text}`,
+    )
+
+  it('names each policy that allows none of a kind that a server offers', () => {
+    const policy = [{ name: 'first', allow: ['*', 'prompt:git:*'] }, { allow: ['*', 'resource:*:*', 'prompt:*:*'] }, {}]
+    const none = 'an allow must name them, as in'
+    assert.deepEqual(foundBy(policy), [
+      `kind_not_allowed policy[2].allow: nobody can see the 1 prompts of git: policy "policy 3" allows none of them; ${none} "prompt:git:*"`,
+      `kind_not_allowed policy[0].allow: nobody can see the 2 resources of db: policy "first" allows none of them; ${none} "resource:db:*"`,
+      `kind_not_allowed policy[2].allow: nobody can see the 2 resources of db: policy "policy 3" allows none of them; ${none} "resource:db:*"`,
+    ])
+    assert.match(
+      foundBy()[0] ?? '',
+      /^kind_not_allowed policy: nobody can see the 1 prompts of git: there is no policy/,
+    )
+    assert.deepEqual(foundBy({ allow: ['*', 'resource:db:db:a', 'prompt:*:*'] }), [])
+    assert.deepEqual(foundBy({ kinds: ['prompt', 'resource'], decide: () => 'allow' }), [])
+  })
+
+  it('finds selectors that name no server, no prompt and no resource', () => {
+    const policy = {
+      allow: ['*', 'resource:*:*', 'prompt:*:*'],
+      deny: ['server:gti', 'prompt:git:aks', 'resource:db:db:x*', 'server:db'],
+    }
+    assert.deepEqual(foundBy(policy), [
+      'selector_unmatched policy[0].deny[0]: "server:gti" names no server; did you mean "git"?',
+      'selector_unmatched policy[0].deny[1]: "prompt:git:aks" names no prompt; did you mean "prompt:git:ask"?',
+      'selector_unmatched policy[0].deny[2]: "resource:db:db:x*" names no resource; did you mean "resource:db:db:a"?',
+    ])
+  })
+
+  it('is an error of a gate with fixed tools where a name has no star', () => {
+    const gateWith = (deny: string) => createGate({ tools: items, policy: { deny: [deny] }, onWarning: () => {} })
+    for (const wrong of ['server:gti', 'prompt:git:aks', 'resource:db:db:x'])
+      assert.throws(() => gateWith(wrong), { code: 'selector_invalid' }, wrong)
+    for (const right of ['server:git', 'prompt:git:ask', 'resource:db:db:x*', 'resource:db:db:a'])
+      assert.ok(gateWith(right), right)
+  })
+
+  it('finds no unknown URI of a server that makes resources on demand', () => {
+    const source = { name: 'db', namespaces: ['db'], tools: () => [], unlisted: () => undefined }
+    const deny = ['resource:db:db:x', 'resource:bd:*']
+    const told: string[] = []
+    createGate({ sources: [source], policy: { deny }, onWarning: ({ text }) => told.push(text) })
+    assert.deepEqual(told, ['"resource:bd:*" names no server; did you mean "db"?'])
   })
 })

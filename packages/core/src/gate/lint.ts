@@ -40,6 +40,7 @@ const OPTIONS = shapeOf<LintOptions>({
  * |---|---|
  * | `selector_unmatched` | a clause, a limit, a cap, or a member of a group names no tool |
  * | `tool_unreachable` | no caller could ever see these tools |
+ * | `kind_not_allowed` | a policy allows none of the resources or prompts of a server |
  * | `name_confusable` | names that look alike, that mix scripts, or that differ in letter case, `-` and `_` alone |
  * | `alias_taken` | an alias that is a tool itself |
  * | `group_cycle`, `group_unknown` | groups that depend on themselves, or that there are not |
@@ -62,7 +63,12 @@ export function lint(options: LintOptions): readonly LintWarning[] {
   const policies = readPolicies(written, withStrays)
   const rates = readEntries('limits', limits, (one) => parseLimits([one], known))
   const caps = readEntries('concurrency', concurrency, (one) => parseCaps([one], known))
-  const found = lintAll(policies.parsed, known, createToolset(tools), { written: [...rates.written, ...caps.written] })
+  const all = [...tools]
+  const items = createToolset(all.filter(({ kind }) => kind !== 'tool'))
+  const found = lintAll(policies.parsed, known, createToolset(all.filter(({ kind }) => kind === 'tool')), {
+    written: [...rates.written, ...caps.written],
+    others: { items, sources: [] },
+  })
   // A group that there is not names no tool either; once is enough.
   const rest = found.filter(
     ({ path, text }) => !strays.some((stray) => stray.path === path && text.startsWith(stray.text)),

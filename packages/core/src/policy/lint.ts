@@ -7,7 +7,13 @@ import { type GroupSelectors, matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { ParsedPolicy, ParsedClause } from './parse.ts'
-import { findUnknown, mayStillCome, selectorsOfPolicies, type WrittenSelector } from './unknown-names.ts'
+import {
+  findUnknown,
+  mayStillCome,
+  type OtherItems,
+  selectorsOfPolicies,
+  type WrittenSelector,
+} from './unknown-names.ts'
 
 /** A probable mistake that is allowed; in a configuration, also a problem that a gate would refuse. */
 export interface LintWarning {
@@ -22,6 +28,7 @@ export interface LintWarning {
 export type LintCode =
   | 'selector_unmatched'
   | 'tool_unreachable'
+  | 'kind_not_allowed'
   | 'name_confusable'
   | 'schema_skipped'
   | 'alias_taken'
@@ -34,6 +41,8 @@ export interface LintMore {
   readonly written?: readonly WrittenSelector[]
   /** Sources whose tools are not known yet. Names that they may still list cause no warning. */
   readonly unlisted?: readonly Source[]
+  /** The resources, templates and prompts. */
+  readonly others?: OtherItems
 }
 
 /** Returns probable mistakes: selectors that match nothing, tools that nobody can see, names that look alike, and schema keywords that are not checked. */
@@ -41,20 +50,24 @@ export function lintAll(
   policies: readonly ParsedPolicy[],
   groups: GroupSelectors,
   snapshot: Toolset,
-  { written: others = [], unlisted = [] }: LintMore = {},
+  { written: more = [], unlisted = [], others }: LintMore = {},
 ): readonly LintWarning[] {
   const { aliases = new Map() } = groups
   const written = [
     ...selectorsOfPolicies(policies),
     ...selectorsOfGroups(groups),
     ...selectorsOfAliases(aliases),
-    ...others,
+    ...more,
   ]
   return [
-    ...findUnknown(written, snapshot)
+    ...findUnknown(written, snapshot, others)
       .filter(({ selector }) => !mayStillCome(selector, unlisted))
       .map(({ path, text }): LintWarning => ({ code: 'selector_unmatched', path, text })),
     ...findUnreachable(policies, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
+    ...(others ? findUnallowed(policies, others.items) : []).map((found): LintWarning => ({
+      code: 'kind_not_allowed',
+      ...found,
+    })),
     ...findTaken(aliases, snapshot).map((found): LintWarning => ({ code: 'alias_taken', ...found })),
     ...[...findConfusions(snapshot.ids), ...findNearNames(snapshot.ids, aliases)].map(({ ids, text }): LintWarning => ({
       code: 'name_confusable',
@@ -137,6 +150,26 @@ function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | un
   return { path: `${path}.requireTags[${tag}]`, says: `policy "${name}" requires the tag ${requireTags[tag]}` }
 }
 
+/**
+ * Finds the resources and prompts of servers that a policy allows none of: each policy denies them unless its own `allow`
+ * names them.
+ */
+export function findUnallowed(policies: readonly ParsedPolicy[], items: Toolset): readonly Unreachable[] {
+  const offered = Map.groupBy(items, ({ kind, namespace }) => `${kind === 'prompt' ? kind : 'resource'}:${namespace}`)
+  const blocking = [...policies.entries()].filter(([, { decide }]) => !decide)
+  return [...offered].flatMap(([start, all]) => {
+    const listedIds = all.slice(0, MAX_IDS).map(({ id }) => id)
+    const how = `an allow must name them, as in "${start}:*"`
+    const nobody = (says: string) => `nobody can see the ${all.length} ${start.replace(':', 's of ')}: ${says}; ${how}`
+    if (policies.length === 0) return [{ path: 'policy', tools: listedIds, text: nobody('there is no policy') }]
+    return blocking.flatMap(([p, { name, allow = [] }]) =>
+      allow.some((clause) => all.some((item) => isAbout(clause, item)))
+        ? []
+        : [{ path: `policy[${p}].allow`, tools: listedIds, text: nobody(`policy "${name}" allows none of them`) }],
+    )
+  })
+}
+
 function isUnconditional({ when, unless, input }: ParsedClause): boolean {
   return when === undefined && unless === undefined && input === undefined
 }
@@ -146,6 +179,8 @@ function isAbout({ kind, selectors }: ParsedClause, tool: Tool): boolean {
 }
 
 const MAX_LISTED = 5
+/** A server may list ten thousand resources. */
+const MAX_IDS = 100
 
 function listed(ids: readonly string[]): string {
   const named = ids.slice(0, MAX_LISTED).map((id) => `"${id}"`)

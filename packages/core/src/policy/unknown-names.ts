@@ -4,7 +4,7 @@ import type { Source } from '../tools/catalog.ts'
 import { matchesGlob } from '../tools/glob.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import { createToolset, type Toolset } from '../tools/toolset.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
 /** A selector and its path. */
@@ -46,12 +46,63 @@ export function selectorsOfList(
 }
 
 /** Returns the selectors that no tool of the snapshot matches. `*` matches everything, so it is never unknown. */
-export function findUnknown(written: readonly WrittenSelector[], snapshot: Toolset): readonly UnknownName[] {
-  return written.flatMap(({ path, selector }) =>
-    isEverything(selector) || namesATool(selector, snapshot)
+export function findUnknown(
+  written: readonly WrittenSelector[],
+  snapshot: Toolset,
+  others: OtherItems = NO_OTHERS,
+): readonly UnknownName[] {
+  return written.flatMap(({ path, selector }): readonly UnknownName[] => {
+    if (isItemSelector(selector)) {
+      const problem = problemOfItem(selector, snapshot, others)
+      return problem ? [{ path, selector, ...problem }] : []
+    }
+    return isEverything(selector) || namesATool(selector, snapshot)
       ? []
-      : [{ path, selector, ...describe(selector, snapshot) }],
-  )
+      : [{ path, selector, ...describe(selector, snapshot) }]
+  })
+}
+
+/** What a catalog has beside its tools. */
+export interface OtherItems {
+  readonly items: Toolset
+  /** Those that make resources on demand can have any URI. */
+  readonly sources: readonly Source[]
+}
+
+const NO_OTHERS: OtherItems = { items: createToolset([]), sources: [] }
+
+type ServerOrItems = Extract<Selector, { readonly server: unknown }>
+
+function isItemSelector(selector: Selector): selector is ServerOrItems {
+  return 'server' in selector
+}
+
+/** As of tools, a name without `*` that nothing has is a mistake. */
+function problemOfItem(
+  selector: ServerOrItems,
+  snapshot: Toolset,
+  { items, sources }: OtherItems,
+): Pick<UnknownName, 'text' | 'isMistake'> | undefined {
+  const { text, kind, server } = selector
+  const servers = serversOf(snapshot, items, sources)
+  const isOf = (name: string) => (typeof server === 'string' ? server === name : matchesGlob(server, name))
+  if (![...servers].some(isOf)) {
+    const named = typeof server === 'string' ? server : server.join('*')
+    return { text: `"${text}" names no server${didYouMean(named, servers)}`, isMistake: !text.includes('*') }
+  }
+  const canMake = (source: Source) =>
+    source.unlisted && (source.namespaces === undefined || source.namespaces.some(isOf))
+  if (kind === 'server' || items.tools.some((item) => matchesSelector(selector, item, 'possible'))) return undefined
+  if (kind === 'resource' && sources.some(canMake)) return undefined
+  return {
+    text: `"${text}" names no ${kind}${didYouMean(text, items.ids)}`,
+    isMistake: !text.includes('*'),
+  }
+}
+
+function serversOf(snapshot: Toolset, items: Toolset, sources: readonly Source[]): ReadonlySet<string> {
+  const listed = [...snapshot, ...items].flatMap(({ namespace }) => namespace ?? [])
+  return new Set([...listed, ...sources.flatMap(({ namespaces = [] }) => namespaces)].filter((name) => name !== ''))
 }
 
 const MAX_TOLD = 20
@@ -63,8 +114,8 @@ const MAX_TOLD = 20
  *
  * @throws {ConfigError} `selector_invalid` for certain mistakes, with the path of the first and the text of all
  */
-export function checkKnown(written: readonly WrittenSelector[], snapshot: Toolset): void {
-  refuseMistakes(findUnknown(written, snapshot), snapshot)
+export function checkKnown(written: readonly WrittenSelector[], snapshot: Toolset, others?: OtherItems): void {
+  refuseMistakes(findUnknown(written, snapshot, others), snapshot)
 }
 
 /** @throws {ConfigError} `selector_invalid`, as `checkKnown` */
@@ -88,6 +139,9 @@ export function mayStillCome(selector: Selector, unlisted: readonly Source[]): b
 
 function mayBeIn(selector: Selector, namespaces: readonly string[]): boolean {
   if (selector.kind === 'id') return namespaces.includes(namespaceOf(selector.text))
+  if (selector.kind === 'server') return namespaces.includes(selector.server)
+  if (selector.kind === 'resource' || selector.kind === 'prompt')
+    return namespaces.some((one) => matchesGlob(selector.server, one))
   const { namespace } = selector.kind === 'glob' ? selector : {}
   return namespace === undefined || namespaces.some((one) => matchesGlob(namespace, one))
 }

@@ -3,7 +3,14 @@ import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
-import { findUnknown, mayStillCome, refuseMistakes, type UnknownName, type WrittenSelector } from './unknown-names.ts'
+import {
+  findUnknown,
+  mayStillCome,
+  type OtherItems,
+  refuseMistakes,
+  type UnknownName,
+  type WrittenSelector,
+} from './unknown-names.ts'
 
 /** Checks that selectors match existing tools. */
 export interface NameWatch {
@@ -28,7 +35,7 @@ export interface NameWatch {
 const MAX_KEPT = 10_000
 
 export function createNameWatch(
-  catalog: Pick<Catalog, 'dynamic' | 'snapshot' | 'unlisted'>,
+  catalog: Pick<Catalog, 'dynamic' | 'snapshot' | 'unlisted' | 'items' | 'sources'>,
   aliases: Aliases,
   onWarning: (warning: LintWarning) => void,
 ): NameWatch {
@@ -63,7 +70,7 @@ export function createNameWatch(
     },
     check(written) {
       const snapshot = catalog.snapshot()
-      const unknown = findUnknown(written, snapshot)
+      const unknown = findUnknown(written, snapshot, othersOf(catalog))
       if (!catalog.dynamic) refuseMistakes(unknown, snapshot)
       warn(unknown)
     },
@@ -72,9 +79,13 @@ export function createNameWatch(
       if (waiting.size === 0) return
       const again = [...waiting.values()]
       waiting.clear()
-      warn(findUnknown(again, catalog.snapshot()))
+      warn(findUnknown(again, catalog.snapshot(), othersOf(catalog)))
     },
   }
+}
+
+function othersOf({ items, sources }: Pick<Catalog, 'items' | 'sources'>): OtherItems {
+  return { items: items(), sources }
 }
 
 const emitted = new Set<string>()

@@ -3,6 +3,7 @@ import { ToolgateError } from '../util/errors.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { throughOf } from '../call/execute.ts'
 import { hasBit } from '../tools/bits.ts'
+import { isItemId } from '../tools/tool-id.ts'
 import type { CallContext, Tool } from '../tools/tool.ts'
 import { type SearchHit, type SearchOptions, searchTools } from './search.ts'
 
@@ -44,7 +45,8 @@ export function callingOf(call: CallContext): Calling {
   const { idOf, onProgress, deadlineMs, hooks, run } = request
   // Names are translated both ways or not at all: a search must return names that a call takes.
   const nameOf = idOf && request.nameOf
-  const toId = (name: string) => (nameOf ? idOf(name) : name)
+  // A tool calls tools: ids of resources and prompts are no names of tools.
+  const toId = (name: string) => (nameOf ? idOf(name) : isItemId(name) ? undefined : name)
   return {
     caller: view.caller,
     app: view.app,

@@ -64,6 +64,7 @@ export interface Catalog {
   readonly conflicts: readonly Conflict[]
   readonly rejected: readonly Rejection[]
   readonly failures: readonly SourceFailure[]
+  readonly sources: readonly Source[]
   /** Whether the tools can still change. */
   readonly dynamic: boolean
   /** Sources whose tools are not known yet. */
@@ -163,6 +164,7 @@ export function createCatalog({
     get failures() {
       return state.failures
     },
+    sources,
     dynamic: sources.some((source) => source.subscribe !== undefined),
     get unlisted() {
       for (const source of sources) if (isListed(source, readings.get(source))) listed.add(source)

@@ -51,6 +51,18 @@ policy: [{ allow: ["*"] }]
     )
   })
 
+  it('are resources, prompts and servers of a server that is not there', () => {
+    const yaml = `${BASE}policy:
+  - allow: ["*", "resource:fiels:*", "prompt:files:*"]
+    deny: ["server:fiels", "server:files", "prompt:mail:x"]
+`
+    assert.deepEqual(warningsOf(yaml), [
+      '5:12 policy[0].deny[0]: "server:fiels" names nothing: no server is named "fiels"; did you mean "files"?',
+      '5:44 policy[0].deny[2]: "prompt:mail:x" names nothing: no server is named "mail"',
+      '4:18 policy[0].allow[1]: "resource:fiels:*" names nothing: no server is named "fiels"; did you mean "files"?',
+    ])
+  })
+
   it('are names that nothing can have, whatever the servers list, each with its place', () => {
     const yaml = `${BASE}groups:
   web: { tools: ["fiels:*", "files:read"] }

@@ -26,7 +26,10 @@ export function findNameWarnings(config: Named): readonly NameWarning[] {
   const definitions = new Map(config.groups.map(({ name, tools }) => [name, { tools }]))
   const groups = parseGroups(definitions, new Map(Object.entries(config.aliases ?? {}))).selectors
   return written(config).flatMap(({ at, path, text, isTag = false }) => {
-    const problem = problemOf(isTag ? { kind: 'tag', text, value: text } : parseSelector(text, groups), known)
+    const problem = problemOf(
+      isTag ? { kind: 'tag', text, value: text } : parseSelector(text, groups, 'servers'),
+      known,
+    )
     return problem === undefined ? [] : [{ code: 'selector_unmatched', at, path, text: problem }]
   })
 }
@@ -71,6 +74,16 @@ function problemOf(selector: Selector, known: Names): string | undefined {
       if (known.servers.some((server) => matchesGlob(namespace, server))) return undefined
       return noServer(text, text.slice(0, text.indexOf(':')), known.servers)
     }
+    case 'server':
+      return known.servers.includes(selector.server)
+        ? undefined
+        : noServer(selector.text, selector.server, known.servers)
+    case 'resource':
+    case 'prompt': {
+      const { server, text } = selector
+      if (known.servers.some((name) => matchesGlob(server, name))) return undefined
+      return noServer(text, server.join('*'), known.servers)
+    }
     default:
       return undefined
   }
@@ -88,7 +101,8 @@ function bare(name: string): string {
 }
 
 function noServer(text: string, namespace: string, servers: readonly string[]): string {
-  return `"${text}" names no tool: no server is named "${namespace}"${didYouMean(namespace, servers)}`
+  const what = /^(?:resource|prompt|server):/.test(text) ? 'nothing' : 'no tool'
+  return `"${text}" names ${what}: no server is named "${namespace}"${didYouMean(namespace, servers)}`
 }
 
 interface Written {

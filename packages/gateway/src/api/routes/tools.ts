@@ -1,6 +1,6 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { nearestOf, titleOf } from '@toolgate/core/internal'
+import { isItemId, nearestOf, titleOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { findCaller, isApprover, maySee, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -80,7 +80,8 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
     const id = required('tool', tool)
     const { name, caller } = findCaller(callers, whose, person)
     const view = await deps.view(caller, app)
-    if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
+    // A resource need not be listed to be decided.
+    if (!isItemId(id) && !deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
     const { outcome, reasons, schemaWarnings } = view.explain(id)
     return {
       tool: id,
