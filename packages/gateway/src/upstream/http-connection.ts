@@ -12,6 +12,7 @@ import {
 import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
 import { type CallHost, HttpCall, HttpEndpoint, type Received, type Session } from './http-call.ts'
 import { SessionLost, StatusError } from './http-exchange.ts'
+import { explainHandshake } from './http-sse.ts'
 import { clip, type ServerMessage } from './json-rpc.ts'
 import { DISCOVER, discover, handshakeCapabilities, initialize, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
@@ -50,7 +51,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     }
   } catch (error) {
     await endpoint.close()
-    throw error
+    throw await explainHandshake(UpstreamError.from(error), options)
   } finally {
     signal.removeEventListener('abort', onStopped)
   }
