@@ -115,10 +115,18 @@ export const sessionRoute: Route = ({ person, query }) => {
 export async function login(request: Request, rules: AccessRules): Promise<Response> {
   const key = (await readBody(request, ['key'])).get('key')
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
-  const caller = findByKey(`Bearer ${key}`, rules.keyring)
-  return Response.json(toBody(caller), {
-    headers: { 'set-cookie': toCookie(request, rules.cookieName, rules.sessions.open(caller), SESSION_TTL_MS / 1000) },
-  })
+  const { person } = loginByKey(key, rules)
+  return Response.json(toBody(person), { headers: { 'set-cookie': openSession(request, rules, person) } })
+}
+
+/** Returns the person of a console key. @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
+export function loginByKey(key: string, { keyring, sessions }: AccessRules): Login {
+  return { person: findByKey(`Bearer ${key}`, keyring), loginAt: sessions.nowMs() }
+}
+
+/** Opens a session and returns its cookie. */
+export function openSession(request: Request, { cookieName, sessions }: AccessRules, person: Caller): string {
+  return toCookie(request, cookieName, sessions.open(person), SESSION_TTL_MS / 1000)
 }
 
 /** `POST /api/logout`: ends the session of the cookie, if there is one. */

@@ -10,6 +10,7 @@ import {
   sessionRoute,
   createSessions,
 } from './access.ts'
+import { createApprovalPage } from './approval-page.ts'
 import { nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
@@ -25,6 +26,8 @@ import type { Route } from './request.ts'
 export interface Api {
   /** `address` is the client's, for counting failed logins. */
   fetch(request: Request, address?: string): Promise<Response>
+  /** Serves the pages of approvals. */
+  readonly approvalPage: ReturnType<typeof createApprovalPage>
   /** Returns the person who requests a socket. @throws {ApiFault} if the request is refused */
   admit(request: Request): Admitted
 }
@@ -94,6 +97,7 @@ export function createApi(deps: ApiDeps): Api {
   })
   return {
     fetch: async (request, address) => app.fetch(request, { address }),
+    approvalPage: createApprovalPage({ access, ...deps }),
     admit: (request) => admitToSocket(request, access),
   }
 

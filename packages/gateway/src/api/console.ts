@@ -5,6 +5,7 @@ import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { getRequestListener } from '@hono/node-server'
 import { once } from '../lifecycle.ts'
+import { APPROVAL_PATH } from '../relay/approval-doors.ts'
 
 export interface Console {
   /** Answers GET and HEAD of the console's files. */
@@ -137,16 +138,17 @@ interface Fetches {
   fetch(request: Request, address?: string): Promise<Response>
 }
 
-/** Returns the handler of the API under `/api/`, and of the console elsewhere. */
+/** Returns the handler of the API under `/api/`, of the pages of approvals, and of the console elsewhere. */
 export function createPages({
   api,
   console: pages,
 }: {
-  api: Fetches
+  api: Fetches & { readonly approvalPage: Fetches }
   console: Fetches
 }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const listener = getRequestListener((request, { incoming }) => {
     const { pathname } = new URL(request.url)
+    if (pathname.startsWith(APPROVAL_PATH)) return api.approvalPage.fetch(request, incoming.socket.remoteAddress)
     return pathname === '/api' || pathname.startsWith('/api/')
       ? api.fetch(request, incoming.socket.remoteAddress)
       : pages.fetch(request)

@@ -1,0 +1,144 @@
+import type { Approval } from '@toolgate/core'
+
+/** A page, and its style, which the Content-Security-Policy names by hash. */
+export interface Page {
+  readonly html: string
+  readonly style: string
+}
+
+/** What one person sees of an approval. */
+export interface ApprovalView {
+  readonly approval: Approval
+  readonly person: string
+  readonly mayDecide: boolean
+  /** Only another person may approve it. */
+  readonly needsOther: boolean
+  /** The login is too old to approve it. */
+  readonly needsKey: boolean
+}
+
+const STYLE = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; max-width: 44rem; padding: 2rem 1.25rem; }
+h1 { font-size: 1.4rem; margin: 0 0 1rem; }
+h2 { font-size: 1.1rem; margin: 0; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.25rem; margin: 0 0 1rem; }
+dt { opacity: .7; }
+dd { margin: 0; overflow-wrap: anywhere; }
+pre { border: 1px solid #8886; border-radius: .4rem; margin: .25rem 0 1rem; max-height: 24rem; overflow: auto; padding: .75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+label { display: block; margin: .75rem 0; }
+input { box-sizing: border-box; display: block; font: inherit; margin-top: .25rem; padding: .5rem; width: 100%; }
+button { border: 1px solid #8888; border-radius: .4rem; cursor: pointer; font: inherit; margin: .5rem .5rem 0 0; min-height: 2.75rem; padding: .5rem 1.25rem; }
+button.approve { background: #1f7a46; border-color: #1f7a46; color: #fff; }
+.note { border-left: .25rem solid #d99a2b; padding-left: .75rem; }
+`
+
+function toPage(title: string, body: string, head: string = ''): Page {
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)} · Toolgate</title>
+<style>${STYLE}</style>${head}
+</head>
+<body>
+<main>
+<h1>${escape(title)}</h1>
+${body}
+</main>
+</body>
+</html>
+`
+  return { html, style: STYLE }
+}
+
+export function messagePage(title: string, text: string): Page {
+  return toPage(title, `<p role="status">${escape(text)}</p>`)
+}
+
+export function reloadPage(): Page {
+  return toPage('One moment', '<p><a href="">Continue</a></p>', '<meta http-equiv="refresh" content="0">')
+}
+
+/** The same page for every link: it does not reveal whether the approval exists. */
+export function loginPage(problem?: string): Page {
+  return toPage(
+    'Log in',
+    `${problem === undefined ? '' : `<p class="note" role="alert">${escape(problem)}</p>`}
+<form method="post">
+<label>Console key <input name="key" type="password" autocomplete="current-password" required autofocus></label>
+<button type="submit">Log in</button>
+</form>`,
+  )
+}
+
+export function confirmPage(view: ApprovalView): Page {
+  const { approval } = view
+  const isPending = approval.status === 'pending'
+  const title = isPending ? 'Approve this call?' : `This call is ${approval.status}`
+  return toPage(title, `${facts(view)}${isPending ? decideForm(view) : ''}`)
+}
+
+function facts({ approval, person }: ApprovalView): string {
+  const { tool, user, tenant, why, reason, decidedBy, expiresAt, requestedAt, chat } = approval
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['Tool', tool],
+    ['Asked by', tenant === undefined ? (user ?? 'unknown') : `${user ?? 'unknown'} of ${tenant}`],
+    ['Chat', chat],
+    ['Asked at', toTime(requestedAt)],
+    ['Valid until', toTime(expiresAt)],
+    ['Why', why],
+    ['Decided by', decidedBy],
+    ['Reason', reason],
+    ['You are', person],
+  ]
+  const shown = rows.flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [`<dt>${name}</dt><dd>${escape(value)}</dd>`],
+  )
+  const input = JSON.stringify(approval.input, undefined, 2) ?? ''
+  return `<dl>${shown.join('')}</dl>
+<h2>Arguments</h2>
+<pre tabindex="0">${escape(input)}</pre>
+`
+}
+
+/** The form's first button: Enter in a field must not approve. */
+const NO_ENTER = '<button disabled hidden></button>'
+
+function decideForm({ mayDecide, needsOther, needsKey }: ApprovalView): string {
+  if (!mayDecide) return '<p class="note">You may not decide this. It waits for an approver.</p>'
+  const key = needsKey
+    ? '<label>Your console key again: the policy wants a fresh login <input name="key" type="password" autocomplete="current-password"></label>'
+    : ''
+  const approve = needsOther
+    ? ''
+    : '<button class="approve" name="decision" value="approve">Approve this call once</button>'
+  return `<p>You approve this exact input, once. Secrets are masked.</p>
+${needsOther ? '<p class="note">Another person must approve it, as you asked for it yourself.</p>' : ''}
+<form method="post">
+${NO_ENTER}
+${key}
+<label>Reason (optional) <input name="reason" maxlength="500" autocomplete="off"></label>
+${approve}<button name="decision" value="reject">Reject</button>
+</form>`
+}
+
+function toTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Hidden and reordering characters are shown as their code, so that nothing looks like something else. */
+function escape(text: string): string {
+  return text
+    .replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign)
+    .replace(/[\p{Cf}\p{Cc}]/gu, (sign) => (sign === '\n' ? sign : `\\u{${sign.codePointAt(0)?.toString(16)}}`))
+}

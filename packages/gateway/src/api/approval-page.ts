@@ -1,0 +1,187 @@
+import { hash } from 'node:crypto'
+import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
+import type { Approvals } from '@toolgate/core/internal'
+import type { FailedLogins } from '../auth/failed-logins.ts'
+import { type AccessRules, checkHeaders, findLogin, type Login, loginByKey, openSession } from './access.ts'
+import { type ApprovalView, confirmPage, loginPage, messagePage, type Page, reloadPage } from './approval-page-html.ts'
+import { toName } from './callers.ts'
+import { ApiFault } from './faults.ts'
+
+export interface ApprovalPageDeps {
+  readonly access: AccessRules
+  readonly approvals: Approvals
+  readonly clock: { wallMs(): number }
+  readonly logins?: Pick<FailedLogins, 'failed'> | undefined
+  readonly onFault?: ((error: unknown) => void) | undefined
+}
+
+/** Where the page of an approval is served. */
+const PATH = /^\/approvals\/([^/]{1,300})$/
+const MAX_FORM_BYTES = 8 * 1024
+const MAX_REASON_LENGTH = 500
+
+/** Serves the page where a person decides one approval, without scripts. */
+export function createApprovalPage(deps: ApprovalPageDeps): {
+  fetch(request: Request, address?: string): Promise<Response>
+} {
+  return {
+    async fetch(request, address) {
+      try {
+        return await serve(request, deps)
+      } catch (error) {
+        return answerError(error, deps, address)
+      }
+    },
+  }
+}
+
+async function serve(request: Request, deps: ApprovalPageDeps): Promise<Response> {
+  const { access } = deps
+  checkHeaders(request, access.origins)
+  const id = PATH.exec(new URL(request.url).pathname)?.[1]
+  if (id === undefined) return NOT_FOUND()
+  if (request.method === 'POST') return post(request, decodeId(id), deps)
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return toResponse(messagePage('Not allowed', 'This page takes GET and POST.'), 405, { allow: 'GET, HEAD, POST' })
+  const login = currentLogin(request, access)
+  // Browsers send no cookie with a link on another site's page. They do when the page loads itself again.
+  if (!login && request.headers.get('sec-fetch-site') === 'cross-site') return toResponse(reloadPage(), 200)
+  if (!login) return toResponse(loginPage(), 401, { 'www-authenticate': 'Bearer realm="toolgate"' })
+  const approval = await findFor(login.person, decodeId(id), deps.approvals)
+  return approval ? show(approval, login, deps) : NOT_FOUND()
+}
+
+/** A change must come from this very page: forms of other sites are refused before anything is read. */
+function checkSamePage({ headers }: Request): void {
+  const site = headers.get('sec-fetch-site')
+  if (!headers.has('origin') || (site !== null && site !== 'same-origin'))
+    throw new ApiFault('origin_forbidden', 'This form must be sent from its own page.')
+}
+
+async function post(request: Request, id: string, deps: ApprovalPageDeps): Promise<Response> {
+  checkSamePage(request)
+  const form = await readForm(request)
+  const { access, approvals } = deps
+  const key = form.get('key') ?? ''
+  const decision = form.get('decision')
+  const known = currentLogin(request, access)
+  if (decision === null || !known) {
+    const headers = { 'set-cookie': openSession(request, access, loginByKey(key, access).person) }
+    return backTo(id, headers)
+  }
+  const approval = await findFor(known.person, id, approvals)
+  if (!approval) return NOT_FOUND()
+  if (decision !== 'approve' && decision !== 'reject')
+    throw new ApiFault('body_invalid', 'The decision must be "approve" or "reject".')
+  // A key beside the decision is a fresh login, of the same person.
+  const again = key === '' ? known : loginByKey(key, access)
+  if (again.person.user !== known.person.user || again.person.tenant !== known.person.tenant)
+    throw new ApiFault('approval_forbidden', 'This key is not yours.')
+  const reason = form.get('reason')?.slice(0, MAX_REASON_LENGTH) || undefined
+  const { loginAt } = again
+  await approvals.decide(again.person, id, { decision, loginAt, ...(reason === undefined ? {} : { reason }) })
+  return backTo(id)
+}
+
+/** Returns an approval if it exists for this person: they asked for it, or approve for its tenant. */
+async function findFor(person: Caller, id: string, approvals: Approvals): Promise<Approval | undefined> {
+  const approval = await approvals.get(id)
+  if (!approval || approval.tenant !== person.tenant) return undefined
+  const hasAsked = person.user !== undefined && person.user === approval.user
+  return hasAsked || approvals.mayDecide(person, approval) ? approval : undefined
+}
+
+function show(approval: Approval, login: Login, { approvals, clock }: ApprovalPageDeps): Response {
+  const { approver, user } = approval
+  const ageMs = clock.wallMs() - login.loginAt
+  const view: ApprovalView = {
+    approval,
+    person: toName(login.person),
+    mayDecide: approvals.mayDecide(login.person, approval),
+    needsOther: approver?.by === 'other' && login.person.user === user,
+    needsKey: approver?.loginMs !== undefined && ageMs > approver.loginMs,
+  }
+  return toResponse(confirmPage(view), 200)
+}
+
+function currentLogin(request: Request, access: AccessRules): Login | undefined {
+  try {
+    return findLogin(request, access)
+  } catch (error) {
+    if (error instanceof ApiFault && error.code === 'unauthenticated') return undefined
+    throw error
+  }
+}
+
+function decodeId(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+async function readForm(request: Request): Promise<URLSearchParams> {
+  if (!(request.headers.get('content-type') ?? '').startsWith('application/x-www-form-urlencoded'))
+    throw new ApiFault('media_type_unsupported', 'The form must be application/x-www-form-urlencoded.')
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of request.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true })
+    if (text.length > MAX_FORM_BYTES) throw new ApiFault('body_too_large', 'The form is too large.')
+  }
+  return new URLSearchParams(text)
+}
+
+/** The same answer for an unknown approval and for one that does not concern the person. */
+const NOT_FOUND = () => toResponse(messagePage('Nothing here', 'There is nothing to decide here.'), 404)
+
+function backTo(id: string, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(null, {
+    status: 303,
+    headers: { ...SECURITY, location: `/approvals/${encodeURIComponent(id)}`, ...headers },
+  })
+}
+
+async function answerError(
+  error: unknown,
+  { logins, onFault }: ApprovalPageDeps,
+  address: string | undefined,
+): Promise<Response> {
+  if (error instanceof ApiFault && error.keyId !== undefined) await logins?.failed(address, error.keyId)
+  if (error instanceof ApiFault && error.code === 'unauthenticated')
+    return toResponse(loginPage('The key is not known.'), 401, { 'www-authenticate': 'Bearer realm="toolgate"' })
+  const isKnown = error instanceof ApiFault || (error instanceof ToolgateError && error.code.startsWith('approval_'))
+  if (isKnown) return toResponse(messagePage('Not done', error.message), 403)
+  onFault?.(error)
+  return toResponse(messagePage('Not done', 'The gateway failed to answer; its log says why.'), 500)
+}
+
+/** No script runs, no other page may frame it or read it, and the browser keeps nothing. */
+const SECURITY = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+function toResponse({ html, style }: Page, status: number, headers: Readonly<Record<string, string>> = {}): Response {
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+  return new Response(html, {
+    status,
+    headers: {
+      ...SECURITY,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy,
+      ...headers,
+    },
+  })
+}
