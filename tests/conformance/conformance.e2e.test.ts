@@ -31,7 +31,7 @@ const RUN_KEYS = ['first', 'earlier', 'modern'] as const satisfies readonly RunK
 const differences = JSON.parse(readFileSync(DIFFERENCES_FILE, 'utf8')) as readonly Difference[]
 const SERVER = 'fixture'
 const PREFIX = `${SERVER}__`
-const EVERYTHING = ['*']
+const EVERYTHING = ['*', 'resource:*:*', 'prompt:*:*']
 
 interface Through {
   readonly url: string
@@ -40,7 +40,13 @@ interface Through {
 
 async function throughGateway(fixture: FixtureServer, deny: readonly string[] = []): Promise<Through> {
   const gateway: TestGateway = await startTestGateway({
-    servers: [httpServer(SERVER, fixture.url)],
+    servers: [
+      httpServer(SERVER, fixture.url, {
+        per: 'shared',
+        offers: ['tools', 'resources', 'prompts'],
+        may: { elicit: true, sample: true, roots: true, log: true, open: [] },
+      }),
+    ],
     policy: [{ allow: EVERYTHING, deny }],
   })
   const front: Front = await startFront(gateway.mcpUrl, KEYS.admin, PREFIX)

@@ -1,5 +1,6 @@
 import path from 'node:path'
-import type { Admission } from '@toolgate/core/internal'
+import type { CallContext } from '@toolgate/core'
+import type { Admission, JsonObject } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ServerInstances, ServerRow } from './api/wire.ts'
@@ -92,6 +93,14 @@ export class Fleet {
       const changed = changeOf(server.config.name)
       return redactServer({ ...toServerRow(server), ...(changed ? { changed } : {}) }, this.#redact)
     })
+  }
+
+  /** Asks a server for the values that an argument of its prompt or template may have. */
+  async complete(name: string, params: JsonObject, call: CallContext): Promise<JsonObject> {
+    const server = this.#servers.find(({ config }) => config.name === name)
+    if (!server) throw new Error(`no server is named ${name}`)
+    const { caller, onProgress } = call
+    return server.upstream.call({ method: 'completion/complete', params, caller, signal: call, onProgress })
   }
 
   async close(): Promise<void> {

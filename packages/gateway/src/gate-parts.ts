@@ -4,7 +4,7 @@ import { createAvailability, parseGroups } from '@toolgate/core/groups'
 import { endsWithin } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
-import { createMetaTools, ToolLists } from '@toolgate/mcp'
+import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
 import type { GatewayConfig, GroupConfig } from './config/config.ts'
@@ -41,6 +41,8 @@ export interface GatewayBase {
 export interface GateParts {
   readonly gate: Gate
   readonly lists: ToolLists
+  readonly items: ItemLists
+  readonly owners: ResourceOwners
   /** The ids of the gateway's own tools. */
   readonly metaIds: ReadonlySet<string>
   readonly selectors: ReturnType<typeof parseGroups>['selectors']
@@ -95,6 +97,7 @@ export async function openGate(
     sources,
     gate: () => gate,
     clashes: () => lists.clashes,
+    contested: () => owners.contested,
     log: (message) => log({ level: 'warn', message }),
   })
   const unlocksByCalls = [...parsedGroups.locked.values()].some(({ unlock }) => typeof unlock === 'object')
@@ -122,9 +125,13 @@ export async function openGate(
     // Aborted calls are answered before the rest is closed.
     await lifecycle.closePort()
   })
+  const withResources = config.servers.filter(({ offers }) => offers.includes('resources')).map(({ name }) => name)
+  const owners = new ResourceOwners(gate.catalog, () => withResources)
   return {
     gate,
     lists,
+    items: new ItemLists(lists, owners),
+    owners,
     metaIds: new Set(metaIds),
     selectors: parsedGroups.selectors,
     fleet,

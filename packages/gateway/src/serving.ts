@@ -23,12 +23,14 @@ import { McpEndpoints } from './mcp/endpoint.ts'
 import { Instructions } from './mcp/instructions.ts'
 import { HeldStreams } from './mcp/held-streams.ts'
 import { KeepAlive } from './mcp/keep-alive.ts'
+import type { ServerCapabilities } from './mcp/methods.ts'
 import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import { createRounds } from './relay/rounds.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { type Offer, OFFERS } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
 /** The keys and host names that the gateway accepts. */
@@ -90,7 +92,7 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
   { config, clock, log, onFault, lifecycle }: GatewayBase,
-  { gate, fleet, lists, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
+  { gate, lists, items, owners, fleet, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
   { logins }: Watching,
   { keyring, origins, publicUrl }: Entrance,
 ): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams } {
@@ -113,6 +115,13 @@ export function createMcp(
     texts: { own: config.instructions, servers },
     rounds,
     lists,
+    items: {
+      offers: offersOf(config),
+      names: lists,
+      lists: items,
+      owners,
+      complete: (server, params, call) => fleet.complete(server, params, call),
+    },
     availability,
     streams,
     sessions: new Sessions({ clock }),
@@ -122,7 +131,7 @@ export function createMcp(
     isStopping,
     serverInfo,
     listTtlMs: LIST_TTL_MS,
-    capabilities: { tools: { listChanged: true } },
+    capabilities: toCapabilities(config),
     keyring,
     via,
     logins,
@@ -132,6 +141,24 @@ export function createMcp(
   })
   lifecycle.onClose(() => mcp.close())
   return { mcp, streams }
+}
+
+/** Returns what some server offers. */
+function offersOf({ servers }: GatewayConfig): readonly Offer[] {
+  return OFFERS.filter((offer) => servers.some(({ offers }) => offers.includes(offer)))
+}
+
+/** Returns what clients may ask of the gateway. */
+function toCapabilities(config: GatewayConfig): ServerCapabilities {
+  const offers = offersOf(config)
+  const resources = offers.includes('resources')
+  const prompts = offers.includes('prompts')
+  return {
+    tools: { listChanged: true },
+    ...(resources && { resources: {} }),
+    ...(prompts && { prompts: {} }),
+    ...((resources || prompts) && { completions: {} }),
+  }
 }
 
 export function toApiDeps(

@@ -40,6 +40,7 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
     config,
     sources: [source],
     gate: () => gate,
+    contested: () => [],
     clashes: () => clashes,
     log: (text) => lines.push(text),
   })

@@ -1,7 +1,7 @@
 import type { Gate, LintWarning } from '@toolgate/core'
 import { didYouMean } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
-import type { NameClash } from '@toolgate/mcp'
+import type { ContestedUri, NameClash } from '@toolgate/mcp'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
 import { serverGroupName } from './catalog/groups.ts'
@@ -28,6 +28,8 @@ export interface WarningsDeps {
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
   /** The names that several tools want, against the rules of their servers. */
   clashes(): readonly NameClash[]
+  /** The listed URIs that several servers could own. */
+  contested(): readonly ContestedUri[]
   log(text: string): void
 }
 
@@ -36,7 +38,7 @@ export interface WarningsDeps {
  *
  * Linting checks every clause against every tool, so its result is kept until the policy, catalog or halts change.
  */
-export function createWarnings({ config, sources, gate, clashes, log }: WarningsDeps): Warnings {
+export function createWarnings({ config, sources, gate, clashes, contested, log }: WarningsDeps): Warnings {
   const ofFile = (config.warnings ?? []).map(({ code, path, message }): GatewayWarning => ({
     code,
     path: shownPath(path),
@@ -47,6 +49,7 @@ export function createWarnings({ config, sources, gate, clashes, log }: Warnings
   const ofLists = () => [
     ...config.servers.flatMap((server, i) => findUnmatched(server, sources[i])),
     ...clashes().map(toWarning),
+    ...contestedWarnings(contested()),
   ]
   const logOne = ({ path, text }: GatewayWarning) => log(`${path}: ${text}`)
   let of: string | undefined
@@ -56,7 +59,9 @@ export function createWarnings({ config, sources, gate, clashes, log }: Warnings
     list() {
       const { policyRevision, catalog, halts } = gate()
       const listed = sources.map((source) => source.isListed()).join()
-      const now = [policyRevision, catalog.revision, listed, ...halts.map(({ id }) => id)].join(' ')
+      const now = [policyRevision, catalog.revision, catalog.itemsRevision, listed, ...halts.map(({ id }) => id)].join(
+        ' ',
+      )
       if (of !== now) {
         const ofGate = gate()
           .lint()
@@ -100,6 +105,18 @@ function toWarning({ name, ids, isPrefixed }: NameClash): GatewayWarning {
       ? `${short}; clients get the prefix where they see several of them`
       : `${short}, as is a tool of the gateway itself; clients get the prefix`
   return { code: 'name_clash', path: 'names', text: `${problem}. Rename one in "tools" of its server` }
+}
+
+const MAX_SHOWN_URIS = 3
+
+/** Returns one warning for each set of servers: they may list thousands of URIs. */
+function contestedWarnings(contested: readonly ContestedUri[]): readonly GatewayWarning[] {
+  return [...Map.groupBy(contested, ({ servers }) => servers.join('", "'))].map(([servers, uris]) => {
+    const shown = uris.slice(0, MAX_SHOWN_URIS).map(({ uri }) => `"${uri}"`)
+    const more = uris.length > shown.length ? ` and ${uris.length - shown.length} more` : ''
+    const text = `the servers "${servers}" could each own ${shown.join(', ')}${more}, so nobody can read these resources`
+    return { code: 'uri_contested', path: 'servers', text }
+  })
 }
 
 /** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */

@@ -38,5 +38,11 @@ export { createMetaTools, type MetaToolDeps, type SearchOffer, toMcpOutput } fro
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'
 export { type LeftOutTool, type ServerClaims, type ServerOverlay, ServerTools } from './server-tools.ts'
+
+// Resources, templates and prompts
+export { isNotFound, type ItemAnswer, promptNotFound, resourceNotFound, toItemAnswer } from './item-answers.ts'
+export { type ItemList, ItemLists, type ListedKind } from './item-lists.ts'
 export { toListedItem } from './listed-item.ts'
+export { type Page, PAGE_SIZE, pageOf } from './pages.ts'
+export { type ContestedUri, ResourceOwners, type ResourceServers } from './resource-owners.ts'
 export { type ItemClaims, type LeftOutItem, type ListedItems, ServerItems } from './server-items.ts'

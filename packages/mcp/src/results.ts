@@ -141,7 +141,8 @@ const EXPLAINED: ReadonlySet<(typeof REASONS)[ReasonCode]['message']> = new Set(
   'busy',
 ])
 
-function metaOf(outcome: Exclude<CallOutcome, CallDone>): McpResult['_meta'] {
+/** Returns the facts of an outcome for the code of the client. */
+export function metaOf(outcome: Exclude<CallOutcome, CallDone>): McpResult['_meta'] {
   if (outcome.status === 'failed' || outcome.status === 'input_required') return undefined
   if (outcome.status === 'waiting') {
     const { id, expiresAt } = outcome.approval

@@ -39,7 +39,7 @@ export class ToolLists {
   readonly #search: SearchOffer
   readonly #lists = new WeakMap<View, ToolList>()
   readonly #rulesOf: FindRules
-  readonly #names = new WeakMap<Toolset, Record<NamedKind, ListedNames>>()
+  readonly #names = new WeakMap<Toolset, ListedNames>()
   readonly #locked = new WeakMap<Toolset, ReadonlySet<string>>()
   /** Whether every list has exactly the tools of its view. */
   readonly #isPlain: boolean
@@ -73,30 +73,26 @@ export class ToolLists {
    * refused call.
    */
   names(view?: View): WireNames {
-    return this.#listedNames().tool.of(view)
+    return this.#namesOf('tool').of(view)
   }
 
   /** Returns the wire names of all prompts in a view, by the same rules. */
   promptNames(view?: View): WireNames {
-    return this.#listedNames().prompt.of(view)
+    return this.#namesOf('prompt').of(view)
   }
 
   /** The names that several tools or several prompts want, against the rules of their servers. */
   get clashes(): readonly NameClash[] {
-    const { tool, prompt } = this.#listedNames()
-    return [...tool.clashes, ...prompt.clashes]
+    return [...this.#namesOf('tool').clashes, ...this.#namesOf('prompt').clashes]
   }
 
-  #listedNames(): Record<NamedKind, ListedNames> {
-    const snapshot = this.#gate.catalog.snapshot()
-    let names = this.#names.get(snapshot)
+  #namesOf(wanted: NamedKind): ListedNames {
+    const { catalog } = this.#gate
+    const all = wanted === 'tool' ? catalog.snapshot() : catalog.items()
+    let names = this.#names.get(all)
     if (!names) {
-      const ofKind = (wanted: NamedKind) =>
-        createListedNames(
-          snapshot.tools.filter(({ kind }) => kind === wanted),
-          (server) => this.#rulesOf(server, wanted),
-        )
-      this.#names.set(snapshot, (names = { tool: ofKind('tool'), prompt: ofKind('prompt') }))
+      const named = all.tools.filter(({ kind }) => kind === wanted)
+      this.#names.set(all, (names = createListedNames(named, (server) => this.#rulesOf(server, wanted))))
     }
     return names
   }

@@ -1,26 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Json, Rejected, type Turn } from '../../support/mcp-host.ts'
 
 /** What the referee's scenarios call by name: the same items for a server on either SDK. */
-
-export type Json = Readonly<Record<string, unknown>>
-
-/** One request to a fixture server, whichever SDK carries it. */
-export interface Turn {
-  readonly era: 'legacy' | 'modern'
-  readonly args: Json
-  readonly progressToken: string | number | undefined
-  /** The client's capabilities, as it declared them for this request. */
-  readonly capabilities: Json
-  /** The answers of a retry (2026-07-28). */
-  readonly responses: Json | undefined
-  readonly state: string | undefined
-  notify(method: string, params: Json): Promise<void>
-  log(level: string, data: string): Promise<void>
-  /** Asks the client over the stream of its request (earlier revisions). */
-  ask(method: string, params: Json): Promise<Json>
-  /** Changes a list and announces it. */
-  change(kind: 'tools' | 'prompts'): void
-}
 
 export interface ToolItem {
   readonly name: string
@@ -28,17 +9,6 @@ export interface ToolItem {
   readonly inputSchema: Json
   readonly only?: 'modern' | 'legacy'
   readonly run: (turn: Turn) => Json | Promise<Json>
-}
-
-/** A JSON-RPC error that a fixture answers. */
-export class Rejected extends Error {
-  readonly code: number
-  readonly data: unknown
-  constructor(code: number, message: string, data?: unknown) {
-    super(message)
-    this.code = code
-    this.data = data
-  }
 }
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='

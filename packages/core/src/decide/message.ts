@@ -23,7 +23,7 @@ export interface Names {
  * message of its author's.
  */
 export function messageFor({ reasons }: Decision, names: Names): string {
-  const denials = reasons.filter(({ outcome }) => outcome === 'deny')
+  const denials = denialsOf(reasons)
   if (denials.length > 0) return messageOfDenial(denials, names)
   const deciding = reasons[0] as Reason
   const tool = echo(names.asked)
@@ -49,10 +49,25 @@ export function messageFor({ reasons }: Decision, names: Names): string {
   }
 }
 
+/** Whether a decision reads to its caller as that about a name that nothing has. */
+export function readsAsUnknown({ reasons }: Decision): boolean {
+  const denials = denialsOf(reasons)
+  return denials.length > 0 && !explainsWhy(shownOf(denials))
+}
+
+function denialsOf(reasons: readonly Reason[]): readonly Reason[] {
+  return reasons.filter(({ outcome }) => outcome === 'deny')
+}
+
+/** What hides an item comes first. */
+function shownOf(denials: readonly Reason[]): readonly Reason[] {
+  const hidden = denials.filter(isHidden)
+  return hidden.length > 0 ? hidden : denials
+}
+
 /** Whether a denial explains itself to the model: the caller saw the tool, or its author wrote a message. */
 function messageOfDenial(denials: readonly Reason[], names: Names): string {
-  const hidden = denials.filter(isHidden)
-  const shown = hidden.length > 0 ? hidden : denials
+  const shown = shownOf(denials)
   if (explainsWhy(shown)) return `TOOL_CALL_BLOCKED: ${[...new Set(shown.map(messageOf))].join(' ')}`
   return `${NOUNS[names.kind ?? 'tool']} "${echo(names.asked)}" is not available.${listed(names)}`
 }

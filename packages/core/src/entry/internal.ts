@@ -66,7 +66,7 @@ export {
 } from '../call/hooks.ts'
 export { type StreamEnd, watchStream } from '../call/streams.ts'
 export { reason } from '../decide/decision.ts'
-export { messageFor } from '../decide/message.ts'
+export { messageFor, readsAsUnknown } from '../decide/message.ts'
 export { createDeadlines } from '../util/deadlines.ts'
 
 // Parts of a configuration

@@ -13,7 +13,13 @@ export interface ConfigProblem {
 
 /** A likely mistake in a valid configuration. */
 export interface ConfigWarning extends ConfigProblem {
-  readonly code: 'selector_unmatched' | 'name_clash' | 'approver_missing' | 'approver_idle' | 'instances_share'
+  readonly code:
+    | 'selector_unmatched'
+    | 'name_clash'
+    | 'uri_contested'
+    | 'approver_missing'
+    | 'approver_idle'
+    | 'instances_share'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

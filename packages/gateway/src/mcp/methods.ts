@@ -5,6 +5,7 @@ import { callTool, checkListParams, readCall, type RequestId, toAnswer, type Too
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import type { CallRounds } from '../relay/rounds.ts'
 import { type FindTracing, type ServedRequest, serveTraced, type TracedMethod } from '../telemetry/tracing.ts'
+import { type ItemMethodDeps, itemMethods } from './item-methods.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import type { McpMethod, McpReply, McpRequest } from './request.ts'
 import { RpcFault } from './protocol.ts'
@@ -12,6 +13,9 @@ import { RpcFault } from './protocol.ts'
 /** What the gateway declares that it can do for clients, in every era. */
 export interface ServerCapabilities {
   readonly tools: { readonly listChanged: true }
+  readonly resources?: JsonObject
+  readonly prompts?: JsonObject
+  readonly completions?: JsonObject
   readonly logging?: JsonObject
 }
 
@@ -20,6 +24,8 @@ export interface MethodDeps {
   readonly gate: Pick<Gate, 'view'>
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
   readonly rounds: Pick<CallRounds, 'serve'>
+  /** Resources, prompts and completion. Absent where no server offers them. */
+  readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
   /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
   /** Returns the tracing of requests, if it is on. */
@@ -38,6 +44,7 @@ export class McpMethods {
     this.#rows = new Map<string, McpMethod>([
       ['tools/list', (request) => this.#listTools(request)],
       ['tools/call', (request) => this.#callTool(request)],
+      ...(deps.items ? itemMethods({ ...deps, ...deps.items }) : []),
       ...own,
     ])
   }

@@ -4,7 +4,13 @@ import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
 import type { CallMethod } from '../upstream/upstream.ts'
 
 /** The methods whose requests are traced. Other names come from clients and must not become span names. */
-export type TracedMethod = CallMethod | 'tools/list' | 'server/discover'
+export type TracedMethod =
+  | CallMethod
+  | 'tools/list'
+  | 'resources/list'
+  | 'resources/templates/list'
+  | 'prompts/list'
+  | 'server/discover'
 
 /** HTTP, or the pipes of stdio. */
 export type Transport = 'tcp' | 'pipe'

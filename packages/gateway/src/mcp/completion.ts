@@ -1,0 +1,142 @@
+import type { CallContext, Gate, Tool, View } from '@toolgate/core'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer, type ToolLists } from '@toolgate/mcp'
+import { RpcFault } from './protocol.ts'
+import type { McpReply, McpRequest } from './request.ts'
+
+export interface CompletionDeps {
+  readonly gate: Pick<Gate, 'view'>
+  readonly names: Pick<ToolLists, 'promptNames'>
+  readonly owners: Pick<ResourceOwners, 'idOf' | 'idOfTemplate' | 'isClaimed'>
+  /** Asks a server for the values of an argument. */
+  readonly complete: (server: string, params: JsonObject, call: CallContext) => Promise<JsonObject>
+}
+
+interface Asked {
+  readonly name: string
+  readonly value: string
+  /** The arguments that are known already. */
+  readonly others: Readonly<Record<string, string>>
+}
+
+const NOTHING = { completion: { values: [], total: 0, hasMore: false } }
+/** MCP, completion: a response has at most so many. */
+const MAX_VALUES = 100
+
+/**
+ * Serves `completion/complete`: decided as the prompt or the template, and limited like a call of it. Values that name
+ * resources are left out unless the caller sees these.
+ */
+export async function completeArgument(deps: CompletionDeps, request: McpRequest): Promise<McpReply> {
+  const { gate, names, owners, complete } = deps
+  const { params, caller, link, signal } = request
+  const asked = readArgument(params)
+  const view = await gate.view(caller)
+  const { ref } = params
+  const isPrompt = isObject(ref) && ref['type'] === 'ref/prompt'
+  const name = isObject(ref) ? ref[isPrompt ? 'name' : 'uri'] : undefined
+  if (!isObject(ref) || typeof name !== 'string' || !(isPrompt || ref['type'] === 'ref/resource'))
+    throw new RpcFault('params_invalid', 'params.ref must be a ref/prompt with a name or a ref/resource with a uri.')
+  const id = isPrompt ? names.promptNames(view).toId(name) : (owners.idOfTemplate(name) ?? owners.idOf(name))
+  const item = id === undefined ? undefined : view.get(id)
+  const outcome = await view.call({
+    tool: id,
+    input: inputOf(item, asked),
+    calledAs: name,
+    nameOf: () => name,
+    signal,
+    purpose: 'complete',
+    instead: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
+  })
+  // What a person would have to approve gives nothing, but it is no secret.
+  if (outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'approval_required')
+    return { result: NOTHING }
+  const answer = toItemAnswer(outcome, isPrompt ? promptNotFound(name) : resourceNotFound(name, link.era))
+  if ('error' in answer || !item) return answer
+  return { result: withVisible(answer.result, valueFilter(view, owners, item, asked)) }
+}
+
+/** @throws {RpcFault} `params_invalid` */
+function readArgument({ argument, context }: JsonObject): Asked {
+  const refuse = (problem: string) => new RpcFault('params_invalid', `params.${problem}.`)
+  const { name, value } = isObject(argument) ? argument : {}
+  if (typeof name !== 'string' || typeof value !== 'string') throw refuse('argument must have a name and a value')
+  const others = isObject(context) ? (context['arguments'] ?? {}) : {}
+  if (!isObject(others) || Object.values(others).some((one) => typeof one !== 'string'))
+    throw refuse('context.arguments must be an object of strings')
+  return { name, value, others: others as Asked['others'] }
+}
+
+/** Rules about URIs see the template; each completed URI is decided by itself. */
+function inputOf(item: Tool | undefined, { name, value, others }: Asked): JsonObject {
+  return { ...others, [name]: value, ...(item?.kind === 'prompt' ? {} : { uri: item?.uri }) }
+}
+
+/** A server knows its prompt by its own name. */
+function toServerParams({ ref, argument, context }: JsonObject, item: Tool | undefined): JsonObject {
+  const own = item?.kind === 'prompt' ? { type: 'ref/prompt', name: item.name } : ref
+  return { ref: own, argument, ...(context === undefined ? {} : { context }) }
+}
+
+interface ValueFilter {
+  readonly isShown: (value: string) => boolean
+  /** Whether values that are not here may be hidden, so that their number must not be told. */
+  readonly mayHide: boolean
+}
+
+/** A value of a template makes a URI with the other arguments. A value of a prompt may be a URI itself. */
+function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, asked: Asked): ValueFilter {
+  const isVisible = (uri: string): boolean => {
+    const id = owners.idOf(uri)
+    return id !== undefined && view.has(id)
+  }
+  if (item.kind === 'prompt') {
+    const isShown = (value: string) => !owners.isClaimed(value) || isVisible(value)
+    return { isShown, mayHide: false }
+  }
+  const isShown = (value: string) => {
+    const uri = expand(item.uri ?? '', { ...asked.others, [asked.name]: value })
+    return uri !== undefined && isVisible(uri)
+  }
+  return { isShown, mayHide: true }
+}
+
+/** Returns the URI of a template of `{var}` and `{+var}` only, all of which are given (RFC 6570, level 2). */
+export function expand(template: string, given: Readonly<Record<string, string>>): string | undefined {
+  let isWhole = true
+  const uri = template.replaceAll(/\{([^{}]*)\}/g, (_, expression: string) => {
+    const isReserved = expression.startsWith('+')
+    const name = isReserved ? expression.slice(1) : expression
+    const value = Object.hasOwn(given, name) ? given[name] : undefined
+    if (value === undefined || !value.isWellFormed()) isWhole = false
+    else return isReserved ? encodeURI(value) : encodeStrictly(value)
+    return ''
+  })
+  return isWhole ? uri : undefined
+}
+
+/** All but unreserved characters, also those that `encodeURIComponent` leaves. */
+function encodeStrictly(value: string): string {
+  return encodeURIComponent(value).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+function withVisible(result: JsonObject, { isShown, mayHide }: ValueFilter): JsonObject {
+  const { values, total, hasMore } = result['completion'] as {
+    readonly values: readonly string[]
+    readonly total?: unknown
+    readonly hasMore?: unknown
+  }
+  const shown = values.filter(isShown)
+  const isMore = hasMore === true || shown.length > MAX_VALUES
+  const isTold = shown.length === values.length && !mayHide
+  const known = isTold ? total : isMore ? undefined : shown.length
+  const completion = {
+    values: shown.slice(0, MAX_VALUES),
+    ...(typeof known === 'number' ? { total: known } : {}),
+    ...(typeof hasMore === 'boolean' || isMore ? { hasMore: isMore } : {}),
+  }
+  return { ...result, completion }
+}

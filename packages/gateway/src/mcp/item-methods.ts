@@ -1,0 +1,140 @@
+import type { Progress, View } from '@toolgate/core'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import {
+  isNotFound,
+  type ItemLists,
+  type JsonRpcError,
+  type ListedKind,
+  type McpResult,
+  pageOf,
+  promptNotFound,
+  resourceNotFound,
+  toItemAnswer,
+} from '@toolgate/mcp'
+import { isLargeResult, nextTurn } from '../next-turn.ts'
+import type { CallRounds } from '../relay/rounds.ts'
+import type { TracedMethod } from '../telemetry/tracing.ts'
+import type { Offer } from '../upstream/upstream.ts'
+import { completeArgument, type CompletionDeps } from './completion.ts'
+import { RpcFault } from './protocol.ts'
+import type { McpMethod, McpReply, McpRequest, McpResultReply } from './request.ts'
+
+export interface ItemMethodDeps extends CompletionDeps {
+  /** The capabilities that some server offers. */
+  readonly offers: readonly Offer[]
+  readonly lists: Pick<ItemLists, 'listed' | 'of'>
+  readonly rounds: Pick<CallRounds, 'serve'>
+  readonly listTtlMs: number
+}
+
+/** Returns the methods of what the servers offer. Others are unknown, as the capabilities say. */
+export function itemMethods(deps: ItemMethodDeps): readonly (readonly [TracedMethod, McpMethod])[] {
+  const resources: readonly (readonly [TracedMethod, McpMethod])[] = [
+    ['resources/list', listOf(deps, 'resource', 'resources')],
+    ['resources/templates/list', listOf(deps, 'template', 'resourceTemplates')],
+    ['resources/read', (request) => readResource(deps, request)],
+  ]
+  const prompts: typeof resources = [
+    ['prompts/list', listOf(deps, 'prompt', 'prompts')],
+    ['prompts/get', (request) => getPrompt(deps, request)],
+  ]
+  const offered = [
+    ...(deps.offers.includes('resources') ? resources : []),
+    ...(deps.offers.includes('prompts') ? prompts : []),
+  ]
+  if (offered.length === 0) return offered
+  return [...offered, ['completion/complete', (request) => completeArgument(deps, request)]]
+}
+
+/** The pages of a list are kept with the view, as their bytes are. */
+function listOf({ gate, lists, listTtlMs }: ItemMethodDeps, kind: ListedKind, field: string): McpMethod {
+  const kept = new WeakMap<View, Map<number, McpResultReply>>()
+  return async ({ params, caller }) => {
+    const view = await gate.view(caller)
+    const list = lists.of(view, kind)
+    const page = pageOf(list, params['cursor'])
+    if (!page) throw new RpcFault('params_invalid', 'params.cursor is not a cursor of this list. It may have changed.')
+    let pages = kept.get(view)
+    if (!pages) kept.set(view, (pages = new Map()))
+    let reply = pages.get(page.start)
+    if (!reply) {
+      const listed = lists.listed(view, list.items.slice(page.start, page.end))
+      const { nextCursor } = page
+      const result = { [field]: listed, ...(nextCursor === undefined ? {} : { nextCursor }) }
+      pages.set(page.start, (reply = { result, ttlMs: listTtlMs, isKept: true }))
+    }
+    return reply
+  }
+}
+
+/** Every read is decided and recorded, so no client may answer one from its cache. */
+const READ_TTL_MS = 0
+
+async function readResource(deps: ItemMethodDeps, request: McpRequest): Promise<McpReply> {
+  const { uri } = request.params
+  const view = await deps.gate.view(request.caller)
+  if (typeof uri !== 'string') return refuseParams(view, '(no URI)', 'params.uri must be a string.')
+  const reply = await callItem(deps, request, view, {
+    id: deps.owners.idOf(uri),
+    name: uri,
+    input: { uri },
+    notFound: resourceNotFound(uri, request.link.era),
+    isMissing: isNotFound,
+  })
+  return 'result' in reply ? { ...reply, ttlMs: READ_TTL_MS } : reply
+}
+
+async function getPrompt(deps: ItemMethodDeps, request: McpRequest): Promise<McpReply> {
+  const { name, arguments: input = {} } = request.params
+  const view = await deps.gate.view(request.caller)
+  if (typeof name !== 'string') return refuseParams(view, '(no name)', 'params.name must be a string.')
+  if (!isObject(input) || Object.values(input).some((value) => typeof value !== 'string'))
+    return refuseParams(view, name, 'params.arguments must be an object of strings.')
+  const id = deps.names.promptNames(view).toId(name)
+  return callItem(deps, request, view, { id, name, input, notFound: promptNotFound(name) })
+}
+
+/** Records an attempt whose parameters are invalid. @throws {RpcFault} `params_invalid` */
+async function refuseParams(view: View, calledAs: string, problem: string): Promise<never> {
+  await view.call({ tool: undefined, calledAs, malformed: problem })
+  throw new RpcFault('params_invalid', problem)
+}
+
+interface ItemCall {
+  readonly id: string | undefined
+  /** As the client spelled it. */
+  readonly name: string
+  readonly input: JsonObject
+  readonly notFound: JsonRpcError
+  readonly isMissing?: (error: JsonRpcError) => boolean
+}
+
+function callItem(
+  { rounds }: ItemMethodDeps,
+  request: McpRequest,
+  view: View,
+  { id, name, input, notFound, isMissing }: ItemCall,
+): Promise<McpReply> {
+  const { signal } = request
+  const onProgress = progressOf(request)
+  return rounds.serve(request, {
+    view,
+    tool: id === undefined ? undefined : view.get(id),
+    input,
+    name,
+    call: (round) => view.call({ tool: id, input, calledAs: name, nameOf: () => name, signal, onProgress, ...round }),
+    toReply: async (outcome) => {
+      // Its text is large, so that it is not written in the turn in which it was read.
+      if (outcome.status === 'done' && isLargeResult(outcome.output as McpResult)) await nextTurn()
+      return toItemAnswer(outcome, notFound, isMissing)
+    },
+  })
+}
+
+function progressOf(request: McpRequest): ((progress: Progress) => void) | undefined {
+  const { _meta: meta } = request.params
+  const progressToken = isObject(meta) ? meta['progressToken'] : undefined
+  return typeof progressToken === 'string' || typeof progressToken === 'number'
+    ? (progress) => request.notify('notifications/progress', { ...progress, progressToken })
+    : undefined
+}

@@ -1,0 +1,67 @@
+import type { CallOutcome } from '@toolgate/core'
+import { isObject, type JsonObject, readsAsUnknown } from '@toolgate/core/internal'
+import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
+import { McpError, metaOf } from './results.ts'
+
+/** The answer to a read, a prompt or a completion. These have no results with `isError`. */
+export type ItemAnswer = { readonly result: JsonObject } | { readonly error: JsonRpcError }
+
+/** MCP before 2026-07-28, resources, "error handling". */
+const RESOURCE_NOT_FOUND = -32_002
+/** The range that JSON-RPC leaves to servers; the SDKs use this code for any error of theirs. */
+const REFUSED = -32_000
+
+/** Returns the error of a URI that is hidden or that nothing has: the same bytes for both. */
+export function resourceNotFound(uri: string, era: 'legacy' | 'modern'): JsonRpcError {
+  const code = era === 'modern' ? RPC_CODES.invalidParams : RESOURCE_NOT_FOUND
+  return { code, message: 'Resource not found', data: { uri } }
+}
+
+/** Returns the error of a prompt that is hidden or that nothing has: the same bytes for both. */
+export function promptNotFound(name: string): JsonRpcError {
+  return { code: RPC_CODES.invalidParams, message: `Prompt not found: ${name}` }
+}
+
+/** Whether a server's error may mean that it has no such resource. A read has no other parameter. */
+export function isNotFound({ code }: JsonRpcError): boolean {
+  return code === RESOURCE_NOT_FOUND || code === RPC_CODES.invalidParams
+}
+
+/**
+ * Returns the answer to a call of a resource or a prompt. `notFound` answers for items that are hidden, and for those
+ * that `isMissing` finds the server does not have.
+ */
+export function toItemAnswer(
+  outcome: CallOutcome,
+  notFound: JsonRpcError,
+  isMissing: (error: JsonRpcError) => boolean = () => false,
+): ItemAnswer {
+  switch (outcome.status) {
+    case 'done':
+      return { result: withoutServer(outcome.output) }
+    case 'refused':
+      return { error: readsAsUnknown(outcome.decision) ? notFound : refusal(outcome) }
+    case 'failed': {
+      const rpc = outcome.error instanceof McpError ? outcome.error.rpc : undefined
+      if (!rpc) return { error: { code: RPC_CODES.internalError, message: outcome.text } }
+      return { error: isMissing(rpc) ? notFound : relayedError(rpc) }
+    }
+    case 'waiting':
+      return { error: refusal(outcome) }
+    case 'input_required':
+      return { error: { code: RPC_CODES.internalError, message: outcome.text } }
+  }
+}
+
+function refusal(outcome: Exclude<CallOutcome, { status: 'done' | 'failed' | 'input_required' }>): JsonRpcError {
+  const data = metaOf(outcome)
+  return { code: REFUSED, message: outcome.text, ...(data && { data }) }
+}
+
+/** Returns a server's result without what describes the hop to it. How long it may be kept is not for the server to say. */
+function withoutServer(output: unknown): JsonObject {
+  if (!isObject(output)) return {}
+  const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta: meta, ...result } = output
+  const { [META.serverInfo]: _info, ...kept } = isObject(meta) ? meta : {}
+  return { ...result, ...(Object.keys(kept).length > 0 && { _meta: kept }) }
+}

@@ -1,0 +1,59 @@
+import type { Tool, View } from '@toolgate/core'
+import type { WireNames } from '@toolgate/core/expose'
+import { type JsonObject, sha256Hex } from '@toolgate/core/internal'
+import { definitionHash } from '@toolgate/core/pins'
+import type { ItemKind } from '@toolgate/core/toolset'
+import { toListedItem } from './listed-item.ts'
+import type { ResourceOwners } from './resource-owners.ts'
+import type { ToolLists } from './tool-lists.ts'
+
+/** The kinds that have lists of their own beside the tools. */
+export type ListedKind = Exclude<ItemKind, 'tool'>
+
+/** The items of one kind that a caller's list shows. */
+export interface ItemList {
+  /** In the order of their ids. */
+  readonly items: readonly Tool[]
+  /** Equal lists have equal keys. */
+  readonly key: string
+}
+
+type Lists = Partial<Record<ListedKind, ItemList>>
+
+/** The lists of resources, templates and prompts that callers get. */
+export class ItemLists {
+  readonly #names: (view: View) => WireNames
+  readonly #owners: Pick<ResourceOwners, 'isOwned'>
+  readonly #lists = new WeakMap<View, Lists>()
+
+  /** Prompts have the names that `promptNames` returns for a view. */
+  constructor(names: Pick<ToolLists, 'promptNames'>, owners: Pick<ResourceOwners, 'isOwned'>) {
+    this.#names = (view) => names.promptNames(view)
+    this.#owners = owners
+  }
+
+  of(view: View, kind: ListedKind): ItemList {
+    let lists = this.#lists.get(view)
+    if (!lists) this.#lists.set(view, (lists = {}))
+    return (lists[kind] ??= this.#make(view, kind))
+  }
+
+  /** Returns some items of a view as they are sent. */
+  listed(view: View, items: readonly Tool[]): readonly JsonObject[] {
+    const names = this.#names(view)
+    return items.map((item) => toListedItem(item, nameOf(item, names)))
+  }
+
+  #make(view: View, kind: ListedKind): ItemList {
+    const names = this.#names(view)
+    const items = view
+      .items(kind)
+      .filter((item) => this.#owners.isOwned(item) && (kind !== 'prompt' || names.toName(item.id) !== undefined))
+    return { items, key: sha256Hex(items.map((item) => `${nameOf(item, names)} ${definitionHash(item)}`).join('\n')) }
+  }
+}
+
+/** Prompts have names like those of tools; the names of the others are texts for people. */
+function nameOf({ kind, id, name }: Tool, names: WireNames): string {
+  return kind === 'prompt' ? (names.toName(id) ?? name) : name
+}

@@ -1,0 +1,33 @@
+import { sha256Hex } from '@toolgate/core/internal'
+
+/** Longer lists of items have pages. */
+export const PAGE_SIZE = 1000
+
+export interface Page {
+  readonly start: number
+  readonly end: number
+  readonly nextCursor: string | undefined
+}
+
+/**
+ * Returns the page of a list that a cursor asks for; `undefined` for a cursor of another list or of none.
+ *
+ * A cursor is bound to the list: when the list has changed, the client begins again rather than miss an item.
+ */
+export function pageOf(
+  { items, key }: { readonly items: readonly unknown[]; readonly key: string },
+  cursor: unknown,
+): Page | undefined {
+  let start = 0
+  if (cursor !== undefined) {
+    start = typeof cursor === 'string' ? Number.parseInt(cursor, 10) : 0
+    if (!(start > 0 && start % PAGE_SIZE === 0 && start < items.length)) return undefined
+    if (cursor !== toCursor(key, start)) return undefined
+  }
+  const end = Math.min(start + PAGE_SIZE, items.length)
+  return { start, end, nextCursor: end < items.length ? toCursor(key, end) : undefined }
+}
+
+function toCursor(key: string, start: number): string {
+  return `${start}.${sha256Hex(`${start} ${key}`).slice(0, 22)}`
+}

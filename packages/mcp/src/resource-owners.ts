@@ -1,0 +1,115 @@
+import type { Tool } from '@toolgate/core'
+import { isNormalUri, parseUriTemplate, type Toolset } from '@toolgate/core/toolset'
+
+/** A listed URI that several servers could own. */
+export interface ContestedUri {
+  readonly uri: string
+  /** Sorted. */
+  readonly servers: readonly string[]
+}
+
+/** Returns the servers that offer resources. */
+export type ResourceServers = () => readonly string[]
+
+interface Template {
+  readonly text: string
+  readonly server: string
+  /** No URI without this beginning matches it. */
+  readonly prefix: string
+  readonly mayMatch: (uri: string) => boolean
+}
+
+interface Index {
+  readonly listed: ReadonlyMap<string, ReadonlySet<string>>
+  readonly templates: readonly Template[]
+  readonly contested: ReadonlyMap<string, ContestedUri>
+}
+
+/**
+ * Finds the server of a URI, which clients read without naming a server.
+ *
+ * The servers that list the URI, or a template that may match it, could own it. If there are none, every server with
+ * resources could. A URI belongs to a server only if no other could own it: whether it is hidden does not depend on the
+ * caller.
+ */
+export class ResourceOwners {
+  readonly #items: () => Toolset
+  readonly #servers: ResourceServers
+  readonly #indexes = new WeakMap<Toolset, Index>()
+
+  constructor(catalog: { items(): Toolset }, servers: ResourceServers) {
+    this.#items = () => catalog.items()
+    this.#servers = servers
+  }
+
+  /** Returns the id of the resource with this URI, which need not be listed. */
+  idOf(uri: string): string | undefined {
+    const { listed, templates } = this.#index()
+    const isListed = listed.has(uri)
+    if (!isListed && !isNormalUri(uri)) return undefined
+    const claims = claimsOn(uri, listed, templates)
+    const [server, other] = claims.size > 0 ? claims : this.#servers()
+    return server === undefined || other !== undefined ? undefined : `resource:${server}:${uri}`
+  }
+
+  /** Returns the id of the template with this text; `undefined` where several servers list it. */
+  idOfTemplate(text: string): string | undefined {
+    const owners = new Set(this.#index().templates.flatMap((one) => (one.text === text ? one.server : [])))
+    const [server, other] = owners
+    return server === undefined || other !== undefined ? undefined : `resource:${server}:${text}`
+  }
+
+  /** Whether some server lists the URI, or a template that may match it. */
+  isClaimed(uri: string): boolean {
+    const { listed, templates } = this.#index()
+    return claimsOn(uri, listed, templates).size > 0
+  }
+
+  /** Whether a listed resource belongs to its server alone. Only such a resource is listed. */
+  isOwned({ kind, uri = '' }: Tool): boolean {
+    return kind !== 'resource' || !this.#index().contested.has(uri)
+  }
+
+  /** The listed URIs that several servers could own, sorted. */
+  get contested(): readonly ContestedUri[] {
+    return [...this.#index().contested.values()]
+  }
+
+  #index(): Index {
+    const items = this.#items()
+    let index = this.#indexes.get(items)
+    if (!index) this.#indexes.set(items, (index = toIndex(items)))
+    return index
+  }
+}
+
+function toIndex(items: Toolset): Index {
+  const listed = new Map<string, Set<string>>()
+  const templates: Template[] = []
+  for (const { kind, uri = '', namespace = '' } of items.tools) {
+    if (kind === 'resource') listed.set(uri, (listed.get(uri) ?? new Set()).add(namespace))
+    else if (kind === 'template') templates.push(toTemplate(uri, namespace))
+  }
+  const contested = new Map<string, ContestedUri>()
+  const servers = new Set(items.tools.flatMap(({ kind, namespace }) => (kind === 'prompt' ? [] : [namespace])))
+  if (servers.size > 1)
+    for (const uri of [...listed.keys()].toSorted()) {
+      const claims = claimsOn(uri, listed, templates)
+      if (claims.size > 1) contested.set(uri, { uri, servers: [...claims].toSorted() })
+    }
+  return { listed, templates, contested }
+}
+
+function toTemplate(text: string, server: string): Template {
+  const [prefix = ''] = text.split('{', 1)
+  const { mayMatch } = parseUriTemplate(text)
+  return { text, server, prefix: prefix.toLowerCase(), mayMatch }
+}
+
+function claimsOn(uri: string, listed: Index['listed'], templates: Index['templates']): ReadonlySet<string> {
+  const claims = new Set(listed.get(uri))
+  const lower = uri.toLowerCase()
+  for (const { server, prefix, mayMatch } of templates)
+    if (!claims.has(server) && lower.startsWith(prefix) && mayMatch(uri)) claims.add(server)
+  return claims
+}
