@@ -28,6 +28,8 @@ function open(count: number): World {
   let announce: () => void = () => {}
   const catalog = {
     snapshot: () => snapshot,
+    items: () => createToolset([]),
+    get: (id: string) => snapshot.get(id),
     subscribe(listener: (change: never) => void) {
       announce = () => listener(undefined as never)
       return () => {}

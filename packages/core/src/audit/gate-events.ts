@@ -1,6 +1,7 @@
 import type { Halt, HaltTarget } from '../state/halts.ts'
 import type { PinEvent } from '../state/pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports/ports.ts'
+import { recordedKind } from '../tools/tool-id.ts'
 import type { Emitter } from '../util/emitter.ts'
 
 /** An event of a gate, for consoles and metrics. */
@@ -51,7 +52,8 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
     decided(approval) {
       const { id, tenant, tool, status, decidedBy, reason } = approval
       const detail = reason === undefined ? status : `${status}: ${reason}`
-      record('approval_decided', { approval_id: id, user_id: decidedBy, tenant, tool, reason: status, detail })
+      const kind = recordedKind(tool)
+      record('approval_decided', { approval_id: id, user_id: decidedBy, tenant, tool, kind, reason: status, detail })
       events.emit({ event: 'approval-decided', approval })
     },
     halted(halt) {
@@ -65,6 +67,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
     pinned(pin) {
       record(PIN_RECORDS[pin.kind], {
         tool: pin.tool,
+        kind: recordedKind(pin.tool),
         reason: pin.kind === 'added' ? 'tool_new' : undefined,
         user_id: pin.kind === 'accepted' ? pin.by : undefined,
         detail: pin.text,

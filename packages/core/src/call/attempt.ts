@@ -23,7 +23,7 @@ import type {
   ValidateInput,
 } from '../ports/ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import { kindOfId } from '../tools/tool-id.ts'
+import { kindOfId, recordedKind } from '../tools/tool-id.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -353,8 +353,7 @@ function unknownName({ request, ports }: Attempt): string {
 
 /** Tools have no `kind` in records. */
 function kindOf({ decided, request }: Attempt): AuditEntry['kind'] {
-  const kind = decided.tool?.kind ?? kindOfId(textOf(request.tool) ?? '')
-  return kind === 'tool' ? undefined : kind
+  return recordedKind(decided.tool?.id ?? textOf(request.tool) ?? '')
 }
 
 /** Writes a record; throws or rejects as the sink does. */

@@ -1,6 +1,6 @@
 import type { Catalog, Source } from '../tools/catalog.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
-import { markOwnTool } from '../tools/own-tool.ts'
+import { markUnlisted } from '../tools/own-tool.ts'
 import { RESOURCE_PREFIX } from '../tools/tool-id.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
@@ -63,8 +63,7 @@ function ask(sources: readonly Source[], id: string, onFault: (error: unknown) =
     if (source.namespaces && !source.namespaces.includes(server)) continue
     try {
       const tool: unknown = source.unlisted?.(uri)
-      // No list names it, so there is no definition that a pin could hold back as new.
-      if (isTool(tool) && tool.kind === 'resource' && tool.id === id) return markOwnTool(tool)
+      if (isTool(tool) && tool.kind === 'resource' && tool.id === id) return markUnlisted(tool)
     } catch (error) {
       onFault(error)
     }

@@ -17,6 +17,18 @@ export function isOwnTool(tool: Tool): boolean {
   return own.has(tool)
 }
 
+const unlisted = new WeakSet<Tool>()
+
+/** Marks a resource that no server lists: made for one URI, without a definition that a server could change. */
+export function markUnlisted(tool: Tool): Tool {
+  unlisted.add(tool)
+  return tool
+}
+
+export function isUnlisted(tool: Tool): boolean {
+  return unlisted.has(tool)
+}
+
 /** Marks the `request_tools` that a gate adds itself. */
 export function markRequestTool(tool: Tool): Tool {
   requesting.add(tool)

@@ -57,6 +57,12 @@ export function countedAs({
   return kind === 'resource' || kind === 'template' ? `${RESOURCE_PREFIX}${namespace}` : id
 }
 
+/** Returns the kind of an id as records have it: tools have none. */
+export function recordedKind(id: string): Exclude<ItemKind, 'tool'> | undefined {
+  const kind = kindOfId(id)
+  return kind === 'tool' ? undefined : kind
+}
+
 /** Returns the id of a tool: `namespace:name`, or `name` alone. */
 export function toToolId(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}:${name}`

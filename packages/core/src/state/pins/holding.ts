@@ -1,5 +1,6 @@
 import type { Held } from '../../decide/layers/held.ts'
 import { originalHash } from '../../tools/definition-hash.ts'
+import { isUnlisted } from '../../tools/own-tool.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { checkDefinition, type DefinitionFinding, FINDINGS } from './definition-check.ts'
@@ -53,7 +54,8 @@ export function createHolding({
   return {
     statusOf,
     suspended(tool) {
-      if (statusOf(tool) !== 'suspended') return undefined
+      // Nobody listed it, so there is no definition to accept. Its templates are held back for themselves.
+      if (isUnlisted(tool) || statusOf(tool) !== 'suspended') return undefined
       const pin = book.get(tool.id)
       return pin
         ? {
@@ -98,6 +100,8 @@ export function createDefinitionChecks(): DefinitionChecks {
   }
   const findings = (tool: Tool, snapshot: Toolset): readonly DefinitionFinding[] => {
     const own = checkDefinition(tool)
+    // URIs and prompts of a server resemble each other by nature, and no model calls them by their names.
+    if (tool.kind !== 'tool') return own
     const beside = namesIn(snapshot).get(tool.id)
     return beside ? [...own, ...beside] : own
   }

@@ -78,11 +78,16 @@ export class Notices {
     this.#once = new OnceEver(options)
   }
 
-  /** Compares the tools of a snapshot with their pins, and emits the news. */
-  look(snapshot: Toolset): void {
+  /** Compares the tools and the other items with their pins, and emits the news. */
+  look(tools: Toolset, items: Toolset): void {
+    for (const id of this.#differences.keys()) if (!tools.has(id) && !items.has(id)) this.#differences.delete(id)
+    this.#lookAt(tools)
+    this.#lookAt(items)
+  }
+
+  #lookAt(snapshot: Toolset): void {
     const { mode, holdsNew, check, book } = this.#options
     if (mode !== 'off') {
-      for (const tool of this.#differences.keys()) if (!snapshot.has(tool)) this.#differences.delete(tool)
       for (const tool of snapshot) this.#lookAtChange(tool, book.firstOf(tool.id))
     }
     if (holdsNew) for (const tool of snapshot) this.#lookAtNew(tool)

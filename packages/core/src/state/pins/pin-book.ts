@@ -3,6 +3,7 @@ import type { Clock, StateEntry, StateStore } from '../../ports/ports.ts'
 import { type Completion, Mirror } from '../mirror.ts'
 import { originalHash, originalDefinitionOf } from '../../tools/definition-hash.ts'
 import { isOwnTool } from '../../tools/own-tool.ts'
+import { isItemId } from '../../tools/tool-id.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { createPinStore, type Pin, PINS, type PinStore, type ReadPins, type PinnedDefinition } from './pin-store.ts'
 
@@ -29,6 +30,8 @@ export interface PinBookOptions {
 const MAX_RETRY_MS = 60_000
 /** A source that never lists the same names twice must not fill the store. */
 const MAX_PINS = 100_000
+/** Of resources, templates and prompts, so that a server with ever new URIs leaves room for tools. */
+const MAX_ITEM_PINS = 50_000
 
 /**
  * The pins of a store, as this process knows them.
@@ -150,8 +153,14 @@ export class PinBook {
 
   #missing(): readonly (readonly [string, PinnedDefinition])[] {
     if (this.#known.isBroken) return []
-    const room = Math.max(0, MAX_PINS - this.#known.pins.size)
-    return [...this.#firstSeen].filter(([tool]) => this.#isMissing(tool) && !this.isNew(tool)).slice(0, room)
+    const { pins } = this.#known
+    const missing = [...this.#firstSeen].filter(([tool]) => this.#isMissing(tool) && !this.isNew(tool))
+    const tools = missing.filter(([id]) => !isItemId(id))
+    const items = missing.filter(([id]) => isItemId(id))
+    const room = Math.max(0, MAX_PINS - pins.size)
+    const itemPins = items.length === 0 ? 0 : [...pins.keys()].filter(isItemId).length
+    const itemRoom = Math.max(0, Math.min(room - tools.length, MAX_ITEM_PINS - itemPins))
+    return [...tools.slice(0, room), ...items.slice(0, itemRoom)]
   }
 
   /** Returns whether something has to be pinned. */
@@ -163,10 +172,11 @@ export class PinBook {
       this.#firstSeen.set(tool.id, { pin, definition: originalDefinitionOf(tool) })
       isNews = true
     }
-    for (const oldest of this.#firstSeen.keys()) {
-      if (this.#firstSeen.size <= MAX_PINS) break
-      this.#firstSeen.delete(oldest)
-    }
+    for (const keepsTools of [true, false])
+      for (const oldest of this.#firstSeen.keys()) {
+        if (this.#firstSeen.size <= MAX_PINS) break
+        if (!keepsTools || isItemId(oldest)) this.#firstSeen.delete(oldest)
+      }
     return isNews
   }
 }
@@ -205,8 +215,10 @@ function createNewcomers() {
   }
 }
 
+/** Resources, and prompts, of a server are listed apart from its tools: `resource:files`. */
 function namespaceOf(id: string): string {
-  return id.slice(0, Math.max(0, id.indexOf(':')))
+  const first = id.indexOf(':')
+  return id.slice(0, Math.max(0, isItemId(id) ? id.indexOf(':', first + 1) : first))
 }
 
 function areSame(before: ReadPins, now: ReadPins): boolean {

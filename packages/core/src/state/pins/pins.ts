@@ -38,7 +38,7 @@ export interface PinnedTool {
 }
 
 export interface PinsOptions {
-  readonly catalog: Pick<Catalog, 'snapshot' | 'subscribe'>
+  readonly catalog: Pick<Catalog, 'snapshot' | 'items' | 'get' | 'subscribe'>
   readonly state: StateStore
   /** Default `warn`. */
   readonly mode?: PinMode
@@ -71,7 +71,10 @@ export interface Pins {
   readonly revision: number
   /** Kept for each snapshot until the revision grows. */
   effectsFor(snapshot: Toolset): readonly Effect[]
-  /** The tools of the catalog, in the order of their ids. */
+  /**
+   * The tools of the catalog, in the order of their ids; then the resources, templates and prompts about which there is
+   * something to tell, as there may be ten thousand.
+   */
   list(): readonly PinnedTool[]
   /**
    * Makes a tool's present definition the pinned one. A person has looked at it, so it leaves quarantine too.
@@ -136,22 +139,21 @@ export function createPins(options: PinsOptions): Pins {
         revision++
         changes.emit()
       }
-      notices.look(catalog.snapshot())
+      notices.look(catalog.snapshot(), catalog.items())
     },
     onFault,
   })
   const holding = createHolding({ mode, newTools, check, book, checks })
   const notices = new Notices({ mode, holdsNew, check, book, checks, holding, emit, state, clock, deadlineMs })
   const see = () => {
-    const snapshot = catalog.snapshot()
-    book.see(snapshot.tools)
-    notices.look(snapshot)
+    book.see([...catalog.snapshot(), ...catalog.items()])
+    notices.look(catalog.snapshot(), catalog.items())
   }
   const unsubscribe = catalog.subscribe(see)
   see()
 
   const describe = (tool: Tool): PinnedTool => {
-    const snapshot = catalog.snapshot()
+    const snapshot = tool.kind === 'tool' ? catalog.snapshot() : catalog.items()
     const pin = book.get(tool.id)
     return {
       tool: tool.id,
@@ -172,11 +174,11 @@ export function createPins(options: PinsOptions): Pins {
       return revision
     },
     effectsFor: createPinEffects(holding, () => revision),
-    list: () => catalog.snapshot().tools.map(describe),
+    list: () => [...catalog.snapshot().tools.map(describe), ...[...catalog.items()].map(describe).filter(isTelling)],
     async accept(id, accepted) {
       checkShape('accept', accepted, ACCEPT)
       const { hash, by } = accepted
-      const tool = checkLookedAt(id, catalog.snapshot().get(id), hash)
+      const tool = checkLookedAt(id, catalog.get(id), hash)
       const pin = book.get(id)
       if (pin?.hash !== hash || pin.by === undefined) {
         await book.replace(tool, by)
@@ -194,6 +196,10 @@ export function createPins(options: PinsOptions): Pins {
       changes.clear()
     },
   }
+}
+
+function isTelling({ status, findings, isNew }: PinnedTool): boolean {
+  return isNew || findings.length > 0 || status === 'changed' || status === 'suspended'
 }
 
 /** Keeps the effects of each snapshot until the revision grows. */
