@@ -18,6 +18,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'tool_accepted',
   'group_changed',
   'server_changed',
+  'server_asked',
   'login_failed',
   'halt_set',
   'halt_released',

@@ -10,6 +10,7 @@ import type { WatchedServer } from './live/server-identity.ts'
 import { withVia } from './mcp/endpoint.ts'
 import type { InstructingServer } from './mcp/instructions.ts'
 import { redactServer } from './redaction.ts'
+import { ServerAsks, type ServerAsksOptions } from './relay/server-asks.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
@@ -22,6 +23,8 @@ export interface FleetDeps {
   readonly log: (line: UpstreamLogLine) => void
   readonly redact: Redactor
   readonly tracing: FindTracing
+  /** What holds for the requests of every server to clients. */
+  readonly asks: Omit<ServerAsksOptions, 'server'>
 }
 
 interface Server {
@@ -48,7 +51,8 @@ export class Fleet {
       const sent = withVia(config, via)
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined
       const upstream = perUser ?? createUpstream(sent, shared)
-      return { config, upstream, perUser, source: new UpstreamSource(config, upstream) }
+      const asks = new ServerAsks({ ...deps.asks, server: config })
+      return { config, upstream, perUser, source: new UpstreamSource(config, upstream, asks) }
     })
   }
 

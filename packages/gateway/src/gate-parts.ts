@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createGate, type Gate, type GateOptions } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
-import { endsWithin } from '@toolgate/core/internal'
+import { endsWithin, safely } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
@@ -9,6 +9,7 @@ import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
 import type { GatewayConfig, GroupConfig } from './config/config.ts'
 import { Fleet } from './fleet.ts'
+import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
@@ -66,21 +67,26 @@ const RECORDS_MS = 500
 /** The deadline of a call, as a multiple of the longest server timeout. It ends calls whose progress never stops. */
 const DEADLINE_FACTOR = 10
 
+export interface GateHooks {
+  /** Bounds how long a probe's answer is kept. */
+  readonly probeEveryMs: number | undefined
+  /** Called when a session opens a group. */
+  readonly onUnlocked: () => void
+  /** Whether an origin is one of this gateway. */
+  readonly isOwn: (origin: string) => boolean
+}
+
 /**
  * Opens the stores, and creates the gate and its servers without starting them.
- *
- * `probeEveryMs` bounds how long a probe's answer is kept. `onUnlocked` is called when a session opens a group.
  */
-export async function openGate(
-  base: GatewayBase,
-  { probeEveryMs, onUnlocked }: { readonly probeEveryMs: number | undefined; readonly onUnlocked: () => void },
-): Promise<GateParts> {
+export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, isOwn }: GateHooks): Promise<GateParts> {
   const { config, clock, redact, log, onFault, lifecycle } = base
   const { audit, auditProblems, stores } = await openStores(base)
   const { calls: traced, tracing } = await createTelemetry(onFault)
   const counts = countCalls(clock, traced)
   const via = randomUUID()
-  const fleet = new Fleet(config, via, { clock, log, redact, tracing })
+  const record = (entry: AskEntry) => recordBeside(entry, { audit, clock, onFault, gate: () => gate })
+  const fleet = new Fleet(config, via, { clock, log, redact, tracing, asks: { isOwn, record } })
   lifecycle.onClose(() => fleet.close())
   const { upstreams, sources, reaper, admission } = fleet
   const groups = toGroups(withTtl(config.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
@@ -145,6 +151,19 @@ export async function openGate(
     tracing,
     via,
   }
+}
+
+/** Records an event beside calls. */
+function recordBeside(
+  entry: AskEntry,
+  { audit, clock, onFault, gate }: Pick<GatewayBase, 'clock' | 'onFault'> & { audit: OpenedAudit; gate: () => Gate },
+): void {
+  const write = safely(() => {
+    const { policyRevision, catalog } = gate()
+    const revisions = { policy_revision: policyRevision, catalog_revision: catalog.revision }
+    return audit.write({ ...entry, ...revisions, wallMs: clock.wallMs() })
+  }, onFault)
+  write()
 }
 
 async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBase) {

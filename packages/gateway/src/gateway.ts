@@ -4,7 +4,7 @@ import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, type Keyring } from './auth/keyring.ts'
-import { createOriginRules } from './auth/origin.ts'
+import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { isLoopback } from './config/groups.ts'
 import { saysNothing } from './config/policy.ts'
@@ -68,7 +68,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const base: GatewayBase = { config, clock, redact, log, onFault, lifecycle }
   try {
     const entrance = toEntrance(config, keyring, port)
-    const parts = await openGate(base, { probeEveryMs: options.probeEveryMs, onUnlocked: () => served.mcp.wake() })
+    const parts = await openGate(base, {
+      probeEveryMs: options.probeEveryMs,
+      onUnlocked: () => served.mcp.wake(),
+      isOwn: (origin) => isOwnUrl(new URL(origin), entrance.origins, port),
+    })
     const watching = watchGateway(base, parts)
     const served = createMcp(base, parts, watching, entrance)
     const apiDeps = toApiDeps(base, parts, watching, entrance)

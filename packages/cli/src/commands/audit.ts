@@ -162,6 +162,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   halt_released: 'blue',
   group_changed: 'yellow',
   server_changed: 'yellow',
+  server_asked: 'blue',
   login_failed: 'red',
   audit_opened: 'dim',
   audit_closed: 'dim',

@@ -160,6 +160,7 @@ export const GATE_EVENTS = [
   'halt_released',
   'group_changed',
   'server_changed',
+  'server_asked',
   'login_failed',
   'audit_opened',
   'audit_closed',

@@ -58,6 +58,14 @@ export function checkOrigin(
   return undefined
 }
 
+/**
+ * Whether a URL is one of this gateway, by whatever scheme. Every spelling of this machine counts if it has the port.
+ */
+export function isOwnUrl({ hostname, host, port }: URL, rules: OriginRules, ownPort: number): boolean {
+  const isHere = /^(?:127\.|0\.0\.0\.0$|\[::|localhost$|.*\.localhost$)/.test(hostname)
+  return rules.hosts.has(host) || (isHere && port === String(ownPort))
+}
+
 function parseOrigin(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !['http:', 'https:'].includes(url.protocol) || (text !== url.origin && text !== `${url.origin}/`))

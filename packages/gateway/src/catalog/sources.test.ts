@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { createGate, type Tool } from '@toolgate/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream, UpstreamCall, UpstreamItems } from '../upstream/upstream.ts'
+import { ServerAsks } from '../relay/server-asks.ts'
 import { UpstreamSource } from './sources.ts'
 
 const SERVER = {
@@ -55,34 +56,38 @@ function fakeUpstream(...tools: McpTool[]) {
   }
 }
 
+const sourceOf = (upstream: Upstream, server = SERVER) =>
+  new UpstreamSource(server, upstream, new ServerAsks({ server, isOwn: () => false, record: () => {} }))
 const byId = (tools: Iterable<Tool>) => new Map([...tools].map((tool) => [tool.id, tool]))
 
 describe('UpstreamSource', () => {
   it('returns the tools that the upstream lists', () => {
     const { upstream } = fakeUpstream(listed('read'), listed('write'))
-    assert.deepEqual([...byId(new UpstreamSource(SERVER, upstream).tools()).keys()], ['files:read', 'files:write'])
+    assert.deepEqual([...byId(sourceOf(upstream).tools()).keys()], ['files:read', 'files:write'])
   })
 
   it('calls the upstream with its own tool name, the input and the abort signal', async () => {
     const { upstream, calls } = fakeUpstream(listed('read.file'))
-    const [tool] = new UpstreamSource(SERVER, upstream).tools()
+    const [tool] = sourceOf(upstream).tools()
     const onProgress = () => {}
     const context = { callId: '1', tool, caller: {}, aborted: false, onProgress }
     await tool?.execute?.({ path: 'a' } as never, context as never)
-    assert.deepEqual(calls, [
+    const [{ method, params, caller, signal, onProgress: given } = assert.fail()] = calls
+    assert.deepEqual(
+      { method, params, caller, signal, given },
       {
         method: 'tools/call',
         params: { name: 'read.file', arguments: { path: 'a' } },
         caller: {},
         signal: context,
-        onProgress,
+        given: onProgress,
       },
-    ])
+    )
   })
 
   it('returns the same object for an unchanged tool when another changes', () => {
     const { upstream, set } = fakeUpstream(listed('read'), listed('write'))
-    const source = new UpstreamSource(SERVER, upstream)
+    const source = sourceOf(upstream)
     const before = byId(source.tools())
     set(listed('write', { description: 'new' }), listed('read'), listed('move'))
     const after = byId(source.tools())
@@ -100,7 +105,7 @@ describe('UpstreamSource', () => {
       { 'x-unknown': 1 },
     ] as Partial<McpTool>[]) {
       const { upstream, set } = fakeUpstream(listed('read'))
-      const source = new UpstreamSource(SERVER, upstream)
+      const source = sourceOf(upstream)
       const [before] = source.tools()
       set(listed('read', change))
       assert.notEqual([...source.tools()][0], before, JSON.stringify(change))
@@ -109,7 +114,7 @@ describe('UpstreamSource', () => {
 
   it('returns a new object for a tool that was removed and came back', () => {
     const { upstream, set } = fakeUpstream(listed('read'))
-    const source = new UpstreamSource(SERVER, upstream)
+    const source = sourceOf(upstream)
     const [before] = source.tools()
     set()
     assert.deepEqual([...source.tools()], [])
@@ -119,7 +124,7 @@ describe('UpstreamSource', () => {
 
   it('leaves out an invalid tool with a reason, and returns the others', () => {
     const { upstream, set } = fakeUpstream(listed('a:b'), listed('read'))
-    const source = new UpstreamSource(SERVER, upstream)
+    const source = sourceOf(upstream)
     assert.deepEqual([...byId(source.tools()).keys()], ['files:read'])
     assert.equal(source.rejected.length, 1)
     assert.equal(source.rejected[0]?.name, 'a:b')
@@ -131,13 +136,13 @@ describe('UpstreamSource', () => {
 
   it('takes names that objects inherit for names like any other', () => {
     const { upstream } = fakeUpstream(...['__proto__', 'constructor', 'toString'].map((name) => listed(name)))
-    const ids = [...byId(new UpstreamSource(SERVER, upstream).tools()).keys()]
+    const ids = [...byId(sourceOf(upstream).tools()).keys()]
     assert.deepEqual(ids, ['files:__proto__', 'files:constructor', 'files:toString'])
   })
 
   it('notifies the catalog of changes of the list, and not of the state alone', () => {
     const { upstream, set, tell } = fakeUpstream(listed('read'))
-    const { catalog } = createGate({ sources: [new UpstreamSource(SERVER, upstream)] })
+    const { catalog } = createGate({ sources: [sourceOf(upstream)] })
     const { revision } = catalog
     tell()
     assert.equal(catalog.revision, revision)
@@ -149,13 +154,13 @@ describe('UpstreamSource', () => {
 
   it('unsubscribes', () => {
     const { upstream, listeners } = fakeUpstream()
-    new UpstreamSource(SERVER, upstream).subscribe?.(() => {})()
+    sourceOf(upstream).subscribe?.(() => {})()
     assert.equal(listeners.size, 0)
   })
 
   it('returns the other kinds beside the tools, and calls the server for them', async () => {
     const { upstream, list, calls } = fakeUpstream(listed('read'))
-    const source = new UpstreamSource(SERVER, upstream)
+    const source = sourceOf(upstream)
     list({ resources: [{ uri: 'file:///a', name: 'a' }], prompts: [{ name: 'greet' }] })
     const items = byId(source.tools())
     assert.deepEqual([...items.keys()], ['files:read', 'resource:files:file:///a', 'prompt:files:greet'])
@@ -175,12 +180,12 @@ describe('UpstreamSource', () => {
 
   it('has no unlisted resources where the entry offers none', () => {
     const { upstream } = fakeUpstream()
-    assert.equal(new UpstreamSource({ ...SERVER, offers: ['tools'] }, upstream).unlisted('file:///b'), undefined)
+    assert.equal(sourceOf(upstream, { ...SERVER, offers: ['tools'] }).unlisted('file:///b'), undefined)
   })
 
   it('announces a change of any list, and only then', () => {
     const { upstream, list, tell } = fakeUpstream()
-    const source = new UpstreamSource(SERVER, upstream)
+    const source = sourceOf(upstream)
     let changes = 0
     source.subscribe(() => {
       changes++
@@ -198,7 +203,7 @@ describe('UpstreamSource', () => {
 
   it('names what the catalog rejects, of every kind', () => {
     const { upstream, list } = fakeUpstream()
-    const source = new UpstreamSource(SERVER, upstream)
+    const source = sourceOf(upstream)
     list({ resources: [{ uri: 'nowhere', name: 'a' }] })
     source.tools()
     assert.deepEqual(

@@ -3,12 +3,13 @@ import type { JsonObject } from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
 import { ServerItems, ServerTools } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
+import { relayCall } from '../relay/relayed-call.ts'
+import type { ServerAsks } from '../relay/server-asks.ts'
 import {
   type CallMethod,
   type Offer,
   type RejectedItem,
   type Upstream,
-  UpstreamError,
   type UpstreamItems,
 } from '../upstream/upstream.ts'
 
@@ -26,18 +27,14 @@ export class UpstreamSource implements Source {
   constructor(
     { name, tools, trustHints, offers }: Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers'>,
     upstream: Upstream,
+    asks: Pick<ServerAsks, 'ofCall'>,
   ) {
     this.name = name
     this.namespaces = [name]
     this.#upstream = upstream
     this.#offers = offers
-    const send = async (method: CallMethod, params: JsonObject, call: CallContext) => {
-      const { caller, onProgress } = call
-      const result = await upstream.call({ method, params, caller, signal: call, onProgress })
-      if (result['resultType'] === 'input_required')
-        throw new UpstreamError('upstream_protocol', `server "${name}" asked for more input, which is not supported`)
-      return result
-    }
+    const send = (method: CallMethod, params: JsonObject, call: CallContext) =>
+      relayCall(upstream, { method, params }, call, asks.ofCall(call))
     this.#tools = new ServerTools({
       namespace: name,
       overlays: tools,

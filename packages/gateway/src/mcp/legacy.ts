@@ -170,6 +170,7 @@ class LegacyRequest implements McpRequest {
       ask:
         session &&
         ((method, params, signal) => this.#questions.ask(this.stream, { session, caller }, { method, params, signal })),
+      logLevel: session?.logLevel ?? 'debug',
       log: (params) => this.#log(params),
     })
   }

@@ -120,7 +120,13 @@ class ModernRequest implements McpRequest {
     const meta = this.params['_meta']
     // The envelope was checked: these are an object.
     const capabilities = (isObject(meta) ? meta[META.clientCapabilities] : {}) as ClientCapabilities
-    return clientLink({ era: 'modern', capabilities, ask: undefined, log: (params) => this.#log(params) })
+    return clientLink({
+      era: 'modern',
+      capabilities,
+      ask: undefined,
+      logLevel: toLogLevel(textIn(this.params, META.logLevel)),
+      log: (params) => this.#log(params),
+    })
   }
 
   notify(method: string, params: JsonObject): void {

@@ -1,4 +1,5 @@
 import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import type { LogLevel } from '../mcp/log-levels.ts'
 import type { Era } from '../upstream/connection.ts'
 
 /** What a client declares that it can do for servers. Keys that we do not know are not here. */
@@ -28,6 +29,8 @@ export interface ClientLink {
   readonly capabilities: ClientCapabilities
   /** Asks the client over the stream of its request. Only clients of the earlier era have it. */
   readonly ask: AskClient | undefined
+  /** The least severe log messages that the client wants; `undefined` for none. */
+  readonly logLevel?: LogLevel | undefined
   /** Sends a log message of a server. It may be lost. */
   log(params: JsonObject): void
   readonly answers?: ClientAnswers | undefined

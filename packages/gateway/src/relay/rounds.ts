@@ -170,8 +170,8 @@ function isRetry({ link, params }: McpRequest): boolean {
 }
 
 function linkOf({ link }: McpRequest): ClientLink {
-  const { era, capabilities, ask } = link
-  return { era, capabilities, ask, log: (params) => link.log(params) }
+  const { era, capabilities, ask, logLevel } = link
+  return { era, capabilities, ask, logLevel, log: (params) => link.log(params) }
 }
 
 function bindingOf({ caller, headers }: McpRequest, { input }: RoundCall, tool: Tool): StateBinding {

@@ -1,0 +1,99 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { RPC_CODES, RpcError } from '@toolgate/mcp'
+import { findSecret } from './secret-forms.ts'
+
+/** The rules for one request of a server. */
+export interface AskRules {
+  readonly server: string
+  /** Whether the server may have a page of this origin opened. */
+  mayOpen(origin: string): boolean
+}
+
+/** The limits on one request of a server to a client. */
+const MAX_MESSAGE = 4_000
+const MAX_PROPERTIES = 50
+const MAX_CHARS = 256 * 1024
+
+const FORMATS: ReadonlySet<unknown> = new Set([undefined, 'email', 'uri', 'date', 'date-time'])
+const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean'])
+const SAMPLED = ['messages', 'modelPreferences', 'temperature', 'maxTokens', 'stopSequences', 'metadata'] as const
+
+/**
+ * Returns the params of a form as the client gets them: only fields that MCP defines, with the server's name first.
+ *
+ * @throws {RpcError} for a form that MCP does not allow, or that asks for a secret
+ */
+export function toForm(params: JsonObject, { server }: AskRules): JsonObject {
+  const { mode, requestedSchema } = params
+  const message = messageOf(params)
+  checkSize(params)
+  if (!isObject(requestedSchema) || requestedSchema['type'] !== 'object' || !isObject(requestedSchema['properties']))
+    throw invalid('requestedSchema must be an object schema with properties')
+  const { properties, required } = requestedSchema as { properties: JsonObject; required?: unknown }
+  if (required !== undefined && !isTexts(required)) throw invalid('required must be a list of names')
+  const schemas = Object.entries(properties)
+  if (schemas.length > MAX_PROPERTIES) throw invalid(`a form has at most ${MAX_PROPERTIES} properties`)
+  const bad = schemas.find(([, schema]) => !isField(schema))
+  if (bad) throw invalid(`"${bad[0]}" must be a string, number, boolean or choice`)
+  const secret = findSecret(message, properties)
+  if (secret !== undefined) throw invalid(`a form may not ask for secrets, as "${secret}" seems to`)
+  const schema = { type: 'object', properties, ...(required !== undefined && { required }) }
+  return { ...(mode === undefined ? {} : { mode }), message: named(server, message), requestedSchema: schema }
+}
+
+/**
+ * Returns the params of a URL as the client gets them.
+ *
+ * @throws {RpcError} for a URL of an origin that the server's entry does not name
+ */
+export function toUrl(params: JsonObject, { server, mayOpen }: AskRules): JsonObject {
+  const { url: text, elicitationId } = params
+  const message = messageOf(params)
+  const url = typeof text === 'string' && text.length <= MAX_MESSAGE ? URL.parse(text) : null
+  if (!url || !/^https?:$/.test(url.protocol)) throw invalid('url must be an http or https URL')
+  if (url.username || url.password) throw invalid('url must not hold a user or password')
+  if (!mayOpen(url.origin)) throw invalid(`${url.origin} may not be opened for this server`)
+  const id = typeof elicitationId === 'string' ? { elicitationId: elicitationId.slice(0, MAX_MESSAGE) } : {}
+  return { mode: 'url', message: named(server, message), url: url.href, ...id }
+}
+
+/** Returns the params of a sample. Context of other servers and tools are not asked for. @throws {RpcError} */
+export function toSample(params: JsonObject, { server }: AskRules): JsonObject {
+  const { messages, maxTokens, systemPrompt = '', tools } = params
+  checkSize(params)
+  if (!Array.isArray(messages) || !Number.isSafeInteger(maxTokens)) throw invalid('messages and maxTokens are required')
+  if (typeof systemPrompt !== 'string') throw invalid('systemPrompt must be a string')
+  if (tools !== undefined) throw invalid('tools are not supported')
+  const kept = Object.fromEntries(SAMPLED.flatMap((field) => (field in params ? [[field, params[field]]] : [])))
+  return { ...kept, systemPrompt: named(server, systemPrompt) }
+}
+
+function messageOf({ message }: JsonObject): string {
+  if (typeof message === 'string' && message.length <= MAX_MESSAGE) return message
+  throw invalid(`message must be a string of at most ${MAX_MESSAGE} characters`)
+}
+
+/** A server may have any name in its own text, so its configured name comes first. */
+function named(server: string, message: string): string {
+  return `Server "${server}" asks: ${message}`
+}
+
+function checkSize(params: JsonObject): void {
+  if (JSON.stringify(params).length > MAX_CHARS) throw invalid(`the request has more than ${MAX_CHARS} characters`)
+}
+
+function isField(schema: unknown): boolean {
+  if (!isObject(schema)) return false
+  const { type, format, properties, items } = schema
+  if (properties !== undefined) return false
+  if (type === 'array') return isObject(items) && (isTexts(items['enum']) || Array.isArray(items['anyOf']))
+  return PRIMITIVES.has(type) && FORMATS.has(format)
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function invalid(problem: string): RpcError {
+  return new RpcError(RPC_CODES.invalidParams, `${problem}.`)
+}
