@@ -31,7 +31,7 @@ interface SetUp {
 function setUp({ may = ALL, per, link = {}, own }: SetUp = {}) {
   const records: AskEntry[] = []
   const logs: JsonObject[] = []
-  const server = { name: 'files', may: { ...ALL, ...may }, ...(per && { per }) }
+  const server = { name: 'files', may: { ...ALL, ...may }, per: per ?? ('user' as const) }
   const asks = new ServerAsks({
     server,
     isOwn: (origin) => origin === own,
