@@ -3,7 +3,11 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { CallToolResultSchema, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CallToolResultSchema,
+  ElicitationCompleteNotificationSchema,
+  UrlElicitationRequiredError,
+} from '@modelcontextprotocol/sdk/types.js'
 import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { startRecordingServer, type RecordingServer } from './support/recording-server.ts'
@@ -105,22 +109,28 @@ describe('a client of 2026-07-28 that opens URLs (SDK 2.4)', () => {
 describe('a client of 2025-11-25 that opens URLs (SDK 1.x)', () => {
   async function connect(elicitation: { url?: object; form?: Record<string, unknown> }) {
     const client = new ClientV1(INFO, { capabilities: { elicitation } })
+    const completed: unknown[] = []
+    client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => {
+      completed.push(params.elicitationId)
+    })
     await client.connect(new TransportV1(new URL(gateway.mcpUrl), headers()))
     const call = async (cents: number) =>
       (await client.request(
         { method: 'tools/call', params: { name: 'pay__send', arguments: { cents } } },
         CallToolResultSchema,
       )) as Result
-    return { client, call }
+    return { client, call, completed }
   }
 
   it('gets the error -32042 with the link, and its retry runs once', async () => {
-    const { client, call } = await connect({ url: {} })
+    const { client, call, completed } = await connect({ url: {} })
     const error: unknown = await call(200).catch((caught: unknown) => caught)
     assert.ok(error instanceof UrlElicitationRequiredError, String(error))
     const [asked] = error.elicitations
     assert.equal(asked?.url, `${gateway.url}/approvals/${asked?.elicitationId}`)
     await decide('approve', asked?.elicitationId ?? '')
+    await until(() => completed.length > 0)
+    assert.deepEqual(completed, [asked?.elicitationId])
     assert.equal(textOf(await call(200)), 'send ran')
     assert.ok((await call(200).catch((caught: unknown) => caught)) instanceof UrlElicitationRequiredError)
     assert.equal(runs(), 1)

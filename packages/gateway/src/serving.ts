@@ -103,7 +103,14 @@ export function createMcp(
     await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
   })
   const isStopping = () => lifecycle.isStopping
-  const rounds = createRounds({ gate, clock, state, publicUrl, isStopping })
+  const rounds = createRounds({
+    gate,
+    clock,
+    state,
+    publicUrl,
+    isStopping,
+    notify: (session, method, params) => streams.notify(session, method, params),
+  })
   const servers = new Instructions({
     servers: fleet.instructing,
     snapshot: () => gate.catalog.snapshot(),

@@ -73,7 +73,14 @@ export class ChangeStreams {
    */
   async open(watch: Watch, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
     this.#checkRoom(owner, 'session_streams_full')
-    await this.#serve(watch, new EventStream(response), caller, owner, { changed: notification(LIST_CHANGED) })
+    await this.#serve(watch, new EventStream(response, undefined, caller.session), caller, owner, {
+      changed: notification(LIST_CHANGED),
+    })
+  }
+
+  /** Sends a notification on the streams that the clients of one session have opened. It may be lost. */
+  notify(session: string, method: string, params: JsonObject): void {
+    for (const stream of this.#streams.keys()) if (stream.session === session) stream.send(notification(method, params))
   }
 
   /** Ends every stream with its last message. */
@@ -143,11 +150,14 @@ const MAX_UNREAD_BYTES = 64 * 1024
 class EventStream {
   readonly #response: ServerResponse
   readonly #last: object | undefined
+  /** The session that it was opened in. */
+  readonly session: string | undefined
 
   /** `last` is sent before the stream ends. */
-  constructor(response: ServerResponse, last?: object) {
+  constructor(response: ServerResponse, last?: object, session?: string) {
     this.#response = response
     this.#last = last
+    this.session = session
   }
 
   begin(greeting: object | undefined): void {

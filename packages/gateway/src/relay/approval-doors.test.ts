@@ -6,7 +6,7 @@ import { ApprovalDoors, type ApprovalDoorsOptions } from './approval-doors.ts'
 
 function setUp(options: Partial<ApprovalDoorsOptions> = {}) {
   const approval = { id: 'a 1/2', status: 'pending' }
-  const notices = createEmitter<[{ readonly event: string }]>()
+  const notices = createEmitter<[{ readonly event: string; readonly approval: object }]>()
   const gate = {
     approvals: { get: async () => approval as Approval },
     subscribe: notices.subscribe,
@@ -20,7 +20,7 @@ function setUp(options: Partial<ApprovalDoorsOptions> = {}) {
   })
   const decide = (status: string) => {
     approval.status = status
-    notices.emit({ event: 'approval-decided' })
+    notices.emit({ event: 'approval-decided', approval })
   }
   return { approval, doors, decide }
 }

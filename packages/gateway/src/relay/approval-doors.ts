@@ -1,5 +1,5 @@
 import type { Approval, Gate } from '@toolgate/core'
-import type { Cancelling } from '@toolgate/core/internal'
+import type { Cancelling, JsonObject } from '@toolgate/core/internal'
 import type { JsonRpcError } from '@toolgate/mcp'
 import type { McpRequest } from '../mcp/request.ts'
 
@@ -9,6 +9,8 @@ export interface ApprovalDoorsOptions {
   readonly publicUrl: string | undefined
   /** A stopping gateway waits for nobody. */
   readonly isStopping: () => boolean
+  /** Sends a notification to the clients of a session (earlier revisions). */
+  readonly notify?: (session: string, method: string, params: JsonObject) => void
   /** How long a request waits for a person. Default 20 s. */
   readonly waitMs?: number
 }
@@ -24,6 +26,9 @@ export interface UrlElicitation {
 const DEFAULT_WAIT_MS = 20_000
 /** Another process may decide, which this one's gate does not announce. */
 const POLL_MS = 1000
+/** Of approvals, and of the sessions of each. */
+const MAX_SHOWN = 1000
+const MAX_SESSIONS = 16
 /** MCP 2025-11-25, "URL elicitation required". */
 const URL_ELICITATION_REQUIRED = -32_042
 
@@ -33,9 +38,14 @@ export const APPROVAL_PATH = '/approvals/'
 /** Shows clients where a person decides an approval. Nothing that a client answers approves. */
 export class ApprovalDoors {
   readonly #options: ApprovalDoorsOptions
+  /** The sessions that were shown the link of an approval, by its id. Oldest first. */
+  readonly #shown = new Map<string, Set<string>>()
 
   constructor(options: ApprovalDoorsOptions) {
     this.#options = options
+    options.gate.subscribe((notice) => {
+      if (notice.event === 'approval-decided') this.#complete(notice.approval.id)
+    })
   }
 
   /**
@@ -54,8 +64,24 @@ export class ApprovalDoors {
   }
 
   /** Returns the error that asks a client of 2025-11-25 to open a link and to call again. */
-  urlRequired(elicitation: UrlElicitation): JsonRpcError {
+  urlRequired(elicitation: UrlElicitation, { caller: { session } }: McpRequest): JsonRpcError {
+    if (session !== undefined) this.#remember(elicitation.elicitationId, session)
     return { code: URL_ELICITATION_REQUIRED, message: elicitation.message, data: { elicitations: [elicitation] } }
+  }
+
+  #remember(id: string, session: string): void {
+    const sessions = this.#shown.get(id) ?? new Set()
+    this.#shown.delete(id)
+    this.#shown.set(id, sessions.size < MAX_SESSIONS ? sessions.add(session) : sessions)
+    const [oldest] = this.#shown.keys()
+    if (this.#shown.size > MAX_SHOWN && oldest !== undefined) this.#shown.delete(oldest)
+  }
+
+  /** Tells the clients that a person is done, so that they call again. */
+  #complete(id: string): void {
+    for (const session of this.#shown.get(id) ?? [])
+      this.#options.notify?.(session, 'notifications/elicitation/complete', { elicitationId: id })
+    this.#shown.delete(id)
   }
 
   /** Resolves when a person has decided, the client has gone, or a moment has passed. */

@@ -140,7 +140,7 @@ export class CallRounds {
     const { doors } = this.#deps
     const elicitation = doors.elicitationOf(approval, call.name)
     if (!elicitation || !isUrlClient(request)) return undefined
-    if (request.link.era === 'legacy') return { error: doors.urlRequired(elicitation) }
+    if (request.link.era === 'legacy') return { error: doors.urlRequired(elicitation, request) }
     const before = retry.approval
     const round = (before?.round ?? 0) + 1
     // A person who does not open the link gets no second one, nor does a client that asks for ever.
