@@ -3,7 +3,8 @@ import { after, before, describe, it } from 'node:test'
 import type { GatewayConfig } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { type Who } from './support/keys.ts'
-import { type Answer, hostEarlier, hostModern, type HostedServer, type Json, Rejected } from './support/mcp-host.ts'
+import { FILES, Witness } from './support/items-witness.ts'
+import { type Answer, hostEarlier, hostModern, type HostedServer, type Json } from './support/mcp-host.ts'
 import { type Era, MODERN, type RpcAnswer } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
@@ -12,45 +13,6 @@ import { httpServer } from './support/servers.ts'
 const ERAS = ['2025-11-25', MODERN] as const
 const ALL = ['tools', 'resources', 'prompts'] as const
 const EVERYTHING = ['*', 'resource:*:*', 'prompt:*:*']
-const FILES = ['file:///work/a.txt', 'file:///work/b.txt', 'file:///secret/key']
-
-/** A server that writes down what reaches it. */
-class Witness {
-  readonly seen: string[] = []
-  resources: readonly Json[] = FILES.map((uri) => ({ uri, name: uri.slice(8), mimeType: 'text/plain' }))
-
-  readonly answer: Answer = (method, params, turn) => {
-    const { uri, name = uri ?? '' } = params as { readonly uri?: string; readonly name?: string }
-    if (!method.endsWith('/list')) this.seen.push(`${method} ${name}`.trim())
-    switch (method) {
-      case 'tools/list':
-        return { tools: [{ name: 'link', inputSchema: { type: 'object' } }] }
-      case 'tools/call':
-        return { content: [{ type: 'resource_link', uri: 'file:///work/a.txt', name: 'a' }] }
-      case 'resources/list':
-        return { resources: this.resources }
-      case 'resources/templates/list':
-        return { resourceTemplates: [{ uriTemplate: 'file:///work/{name}', name: 'work', description: 'Files.' }] }
-      case 'resources/read':
-        if (!/^file:\/\/\/(?:work|secret)\/\w/.test(name)) throw new Rejected(-32_002, 'No such file', { uri: name })
-        return { contents: [{ uri: name, mimeType: 'text/plain', text: `content of ${name}` }] }
-      case 'prompts/list':
-        return { prompts: [{ name: 'greet', arguments: [{ name: 'who', required: true }] }, { name: 'hidden' }] }
-      case 'prompts/get':
-        return {
-          description: 'A greeting.',
-          messages: [{ role: 'user', content: { type: 'text', text: `Hello ${String(turn.args['who'])}` } }],
-        }
-      case 'completion/complete':
-        return { completion: { values: COMPLETIONS, total: 40, hasMore: true } }
-      default:
-        return turn.era === 'legacy' ? {} : undefined
-    }
-  }
-}
-
-const COMPLETIONS = ['a.txt', 'b.txt', 'file:///secret/key', '../secret/key']
-
 async function serve(
   given: Partial<GatewayConfig> = {},
   host: (answer: Answer) => Promise<HostedServer> = hostModern,

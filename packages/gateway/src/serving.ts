@@ -97,7 +97,7 @@ export function createMcp(
   { keyring, origins, publicUrl }: Entrance,
 ): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams } {
   const serverInfo = { name: 'toolgate', version: VERSION }
-  const streams = new ChangeStreams({ serverInfo, onFault })
+  const streams = new ChangeStreams({ serverInfo, onFault, offers: [...new Set(['tools' as const, ...offersOf(config)])] })
   lifecycle.onDrain(async () => {
     streams.close()
     await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
@@ -162,8 +162,8 @@ function toCapabilities(config: GatewayConfig): ServerCapabilities {
   const prompts = offers.includes('prompts')
   return {
     tools: { listChanged: true },
-    ...(resources && { resources: {} }),
-    ...(prompts && { prompts: {} }),
+    ...(resources && { resources: { listChanged: true } }),
+    ...(prompts && { prompts: { listChanged: true } }),
     ...((resources || prompts) && { completions: {} }),
   }
 }

@@ -41,7 +41,7 @@ export { type LeftOutTool, type ServerClaims, type ServerOverlay, ServerTools } 
 
 // Resources, templates and prompts
 export { isNotFound, type ItemAnswer, promptNotFound, resourceNotFound, toItemAnswer } from './item-answers.ts'
-export { type ItemList, ItemLists, type ListedKind } from './item-lists.ts'
+export { type ItemList, ItemLists, LIST_NAMES, type ListedKind, type ListName } from './item-lists.ts'
 export { toListedItem } from './listed-item.ts'
 export { type Page, PAGE_SIZE, pageOf } from './pages.ts'
 export { type ContestedUri, ResourceOwners, type ResourceServers } from './resource-owners.ts'

@@ -10,6 +10,10 @@ import type { ToolLists } from './tool-lists.ts'
 /** The kinds that have lists of their own beside the tools. */
 export type ListedKind = Exclude<ItemKind, 'tool'>
 
+/** The lists whose changes clients are told of: by the capabilities that they belong to. */
+export const LIST_NAMES = ['tools', 'resources', 'prompts'] as const
+export type ListName = (typeof LIST_NAMES)[number]
+
 /** The items of one kind that a caller's list shows. */
 export interface ItemList {
   /** In the order of their ids. */
@@ -36,6 +40,12 @@ export class ItemLists {
     let lists = this.#lists.get(view)
     if (!lists) this.#lists.set(view, (lists = {}))
     return (lists[kind] ??= this.#make(view, kind))
+  }
+
+  /** Returns the key of a list. Resources and their templates have one. */
+  keyOf(view: View, list: Exclude<ListName, 'tools'>): string {
+    if (list === 'prompts') return this.of(view, 'prompt').key
+    return `${this.of(view, 'resource').key} ${this.of(view, 'template').key}`
   }
 
   /** Returns some items of a view as they are sent. */

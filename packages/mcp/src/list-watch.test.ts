@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Caller, createGate, defineCaller, defineTool } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, defineTool, type Tool } from '@toolgate/core'
 import { memoryAvailability } from '@toolgate/core/groups'
+import { definePrompt, defineTemplate } from '@toolgate/core/toolset'
+import { ItemLists } from './item-lists.ts'
 import { ListWatch } from './list-watch.ts'
 import { ToolLists } from './tool-lists.ts'
 
@@ -39,6 +41,20 @@ describe('ListWatch', () => {
     assert.equal(heard('other'), 0)
   })
 
+  it('watches each list of a client by itself', async (t) => {
+    const { sources, watch } = setup(t)
+    const heard: string[] = []
+    for (const list of ['tools', 'resources', 'prompts'] as const) await watch.watch(VERA, () => heard.push(list), list)
+    const prompt = definePrompt({ namespace: 'git', name: 'commit' })
+    sources.set([tool('git', 'push'), prompt])
+    await until(() => heard.length > 0)
+    await sleep(60)
+    assert.deepEqual(heard, ['prompts'])
+    sources.set([tool('git', 'push'), prompt, defineTemplate({ namespace: 'git', uriTemplate: 'git:{ref}' })])
+    await until(() => heard.length > 1)
+    assert.deepEqual(heard, ['prompts', 'resources'])
+  })
+
   it('does not notify a caller without a session of locked groups, which are not in its list', async (t) => {
     const { sources, hear, heard } = setup(t)
     await hear(VERA)
@@ -73,13 +89,14 @@ function setup(t: TestContext) {
   } as const
   const availability = memoryAvailability({ web: { available: true } })
   const listeners = new Set<() => void>()
-  let offered = [tool('git', 'push')]
+  let offered: readonly Tool[] = [tool('git', 'push')]
   const source = {
     name: 's',
     tools: () => offered,
     subscribe: (listener: () => void) => (listeners.add(listener), () => void listeners.delete(listener)),
   }
-  const gate = createGate({ tools: [tool('web', 'open')], sources: [source], groups, availability })
+  const policy = { allow: ['*', 'resource:*:*', 'prompt:*:*'] }
+  const gate = createGate({ tools: [tool('web', 'open')], sources: [source], groups, availability, policy })
   const lists = new ToolLists(gate)
   let asked = 0
   const watch = new ListWatch({
@@ -87,6 +104,7 @@ function setup(t: TestContext) {
     openView: (caller) => (asked++, gate.view(caller)),
     availability,
     lists,
+    items: new ItemLists(lists, { isOwned: () => true }),
     onFault: assert.ifError,
     everyMs: 20,
   })

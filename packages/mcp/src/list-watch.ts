@@ -1,12 +1,15 @@
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
 import type { MaybePromise } from '@toolgate/core/internal'
+import type { ItemLists, ListName } from './item-lists.ts'
 import type { ToolLists } from './tool-lists.ts'
 
 export interface ListWatchOptions {
   readonly gate: Pick<Gate, 'catalog' | 'subscribe'>
   readonly openView: (caller: Caller) => MaybePromise<View>
   readonly lists: Pick<ToolLists, 'of'>
+  /** The lists beside the tools. Absent where there are none. */
+  readonly items?: Pick<ItemLists, 'keyOf'> | undefined
   readonly availability?: Pick<AvailabilitySource, 'subscribe'> | undefined
   readonly onFault: (error: unknown) => void
   /** How often lists are compared to find changes without an event, such as on another replica. Default 1,000 ms. */
@@ -18,6 +21,8 @@ export interface ListWatchOptions {
 /** A client that has a list. */
 export interface ListWatcher {
   readonly caller: Caller
+  /** Default: `tools`. */
+  readonly list?: ListName | undefined
   /** The key of the list that the client has; `undefined` while it is unknown. */
   readonly key?: string | undefined
   /** Called when the caller's list has changed. */
@@ -38,7 +43,7 @@ interface Watched {
 const TOGETHER_MS = 25
 
 /**
- * Notifies clients when their list of tools changes.
+ * Notifies clients when one of their lists changes.
  *
  * It compares the lists themselves, so changes that do not affect a client's list are not sent to it. Without watchers it
  * does nothing.
@@ -58,16 +63,16 @@ export class ListWatch {
     return this.#watched.size
   }
 
-  /** Watches the list of a client. Returns the function that stops it. */
+  /** Watches a list of a client. Returns the function that stops it. */
   add(watcher: ListWatcher): () => void {
     const one = this.#start(watcher)
     if (one.key === undefined) this.#compare(one).catch(this.#options.onFault)
     return () => this.#remove(one)
   }
 
-  /** Watches the list of a caller. Resolves once the current list is known. */
-  async watch(caller: Caller, changed: () => void): Promise<() => void> {
-    const one = this.#start({ caller, changed })
+  /** Watches a list of a caller. Resolves once the current list is known. */
+  async watch(caller: Caller, changed: () => void, list: ListName = 'tools'): Promise<() => void> {
+    const one = this.#start({ caller, changed, list })
     try {
       await this.#compare(one)
     } catch (error) {
@@ -130,15 +135,20 @@ export class ListWatch {
   }
 
   async #compare(one: Watched): Promise<void> {
-    const { openView, lists, minIntervalMs = 1000 } = this.#options
+    const { openView, minIntervalMs = 1000 } = this.#options
     // The interval compares again for a client that was notified a moment ago.
     if (performance.now() - one.changedAtMs < minIntervalMs) return
-    const { key } = lists.of(await openView(one.watcher.caller))
+    const key = this.#keyOf(await openView(one.watcher.caller), one.watcher.list)
     const before = one.key
     if (key === before || !this.#watched.has(one)) return
     one.key = key
     if (before === undefined) return
     one.changedAtMs = performance.now()
     await one.watcher.changed()
+  }
+
+  #keyOf(view: View, list: ListName = 'tools'): string {
+    const { lists, items } = this.#options
+    return list === 'tools' ? lists.of(view).key : (items?.keyOf(view, list) ?? '')
   }
 }

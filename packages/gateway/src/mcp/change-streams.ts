@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { LIST_CHANGED, type ListWatch, META, type RequestId } from '@toolgate/mcp'
+import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from './protocol.ts'
 
 export interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
+  /** The lists that some server offers. Default: tools. */
+  readonly offers?: readonly ListName[]
   /** Default 15,000 ms. */
   readonly keepAliveMs?: number
   /** Default 1,024. */
@@ -17,9 +19,7 @@ export interface ChangeStreamsOptions {
 
 type Watch = Pick<ListWatch, 'watch'>
 
-const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
-
-/** The event streams that notify clients of changes to their list of tools. All apps share the limits. */
+/** The event streams that notify clients of changes to their lists. All apps share the limits. */
 export class ChangeStreams {
   readonly #options: ChangeStreamsOptions
   /** Each stream with the caller whose limit it counts towards. */
@@ -46,7 +46,7 @@ export class ChangeStreams {
     caller: Caller,
     response: ServerResponse,
   ): Promise<void> {
-    const isAsked = asksForTools(params)
+    const lists = listsAskedFor(params).filter((list) => this.#offers.includes(list))
     const meta = { [META.subscriptionId]: id }
     const { serverInfo } = this.#options
     this.#checkRoom(caller, 'streams_full')
@@ -57,13 +57,14 @@ export class ChangeStreams {
     })
     await this.#serve(watch, stream, caller, caller, {
       greeting: notification('notifications/subscriptions/acknowledged', {
-        notifications: isAsked ? { toolsListChanged: true } : {},
+        notifications: Object.fromEntries(lists.map((list) => [flagOf(list), true])),
         _meta: meta,
       }),
-      changed: notification(LIST_CHANGED, { _meta: meta }),
+      lists,
+      params: { _meta: meta },
     })
     // The client asked only for notifications that this server never sends.
-    if (!isAsked) stream.end()
+    if (lists.length === 0) stream.end()
   }
 
   /**
@@ -74,7 +75,7 @@ export class ChangeStreams {
   async open(watch: Watch, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
     this.#checkRoom(owner, 'session_streams_full')
     await this.#serve(watch, new EventStream(response, undefined, caller.session), caller, owner, {
-      changed: notification(LIST_CHANGED),
+      lists: this.#offers,
     })
   }
 
@@ -86,6 +87,10 @@ export class ChangeStreams {
   /** Ends every stream with its last message. */
   close(): void {
     for (const stream of this.#streams.keys()) stream.end()
+  }
+
+  get #offers(): readonly ListName[] {
+    return this.#options.offers ?? ['tools']
   }
 
   /** The limit is per key, over all of its sessions. */
@@ -101,17 +106,22 @@ export class ChangeStreams {
     stream: EventStream,
     caller: Caller,
     owner: Caller,
-    { greeting, changed }: { greeting?: object; changed: object },
+    { greeting, lists, params }: Greeting,
   ): Promise<void> {
     const { onFault, keepAliveMs = 15_000 } = this.#options
     this.#streams.set(stream, owner)
     this.#keepAlive ??= setInterval(() => {
       for (const one of this.#streams.keys()) one.keepAlive()
     }, keepAliveMs).unref()
-    const watching = watch.watch(caller, () => stream.send(changed))
+    const watching = Promise.all(
+      lists.map((list) => {
+        const changed = notification(`notifications/${list}/list_changed`, params)
+        return watch.watch(caller, () => stream.send(changed), list)
+      }),
+    )
     stream.onClose(() => {
       this.#streams.delete(stream)
-      watching.then((end) => end()).catch(onFault)
+      watching.then((ends) => ends.forEach((end) => end())).catch(onFault)
       if (this.#streams.size > 0) return
       clearInterval(this.#keepAlive)
       this.#keepAlive = undefined
@@ -127,17 +137,28 @@ export class ChangeStreams {
   }
 }
 
+interface Greeting {
+  readonly greeting?: object
+  readonly lists: readonly ListName[]
+  /** Of each notification. */
+  readonly params?: object
+}
+
 /** @throws {RpcFault} `params_invalid` */
-function asksForTools(params: JsonObject): boolean {
+function listsAskedFor(params: JsonObject): readonly ListName[] {
   const filter = params['notifications']
   const refuse = (problem: string) => new RpcFault('params_invalid', `params.notifications ${problem}.`)
   if (!isObject(filter)) throw refuse('must be an object')
-  for (const flag of FLAGS)
+  for (const flag of LIST_NAMES.map(flagOf))
     if (filter[flag] !== undefined && typeof filter[flag] !== 'boolean') throw refuse(`must have a boolean ${flag}`)
   const uris = filter['resourceSubscriptions']
   if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string')))
     throw refuse('must have a list of URIs as resourceSubscriptions')
-  return filter['toolsListChanged'] === true
+  return LIST_NAMES.filter((list) => filter[flagOf(list)] === true)
+}
+
+function flagOf(list: ListName): `${ListName}ListChanged` {
+  return `${list}ListChanged`
 }
 
 function notification(method: string, params?: object): object {

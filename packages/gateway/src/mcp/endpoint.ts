@@ -73,7 +73,7 @@ export class McpEndpoints {
   #open(deps: EndpointDeps, ofApp?: string): McpEndpoint {
     const { gate, lists, availability, onFault } = deps
     const openView = (caller: Caller) => gate.view(caller)
-    const watch = new ListWatch({ gate, openView, lists, availability, onFault })
+    const watch = new ListWatch({ gate, openView, lists, items: deps.items?.lists, availability, onFault })
     this.#watches.push(watch)
     const { texts } = deps
     const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])

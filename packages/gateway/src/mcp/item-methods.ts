@@ -22,7 +22,7 @@ import type { McpMethod, McpReply, McpRequest, McpResultReply } from './request.
 export interface ItemMethodDeps extends CompletionDeps {
   /** The capabilities that some server offers. */
   readonly offers: readonly Offer[]
-  readonly lists: Pick<ItemLists, 'listed' | 'of'>
+  readonly lists: Pick<ItemLists, 'keyOf' | 'listed' | 'of'>
   readonly rounds: Pick<CallRounds, 'serve'>
   readonly listTtlMs: number
 }

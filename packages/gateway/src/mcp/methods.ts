@@ -13,8 +13,8 @@ import { RpcFault } from './protocol.ts'
 /** What the gateway declares that it can do for clients, in every era. */
 export interface ServerCapabilities {
   readonly tools: { readonly listChanged: true }
-  readonly resources?: JsonObject
-  readonly prompts?: JsonObject
+  readonly resources?: { readonly listChanged: true; readonly subscribe?: true }
+  readonly prompts?: { readonly listChanged: true }
   readonly completions?: JsonObject
   readonly logging?: JsonObject
 }
