@@ -19,10 +19,10 @@ const WARM_UP_CALLS = 4000
 const ROUNDS = 9
 const STARTS = 5
 const KEY = 'bench-key-0123456789'
-const BUDGET_CALL = '1.3 ×'
+const BUDGET_CALL = '1.6 ×'
 const BUDGET_LIST = '1.2 ×'
-const BUDGET_RSS = '90 MB'
-const BUDGET_START = '300 ms'
+const BUDGET_RSS = '100 MB'
+const BUDGET_START = '350 ms'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))

@@ -24,17 +24,23 @@ const FILES = [
   'gateway.ts',
   'hostile.ts',
 ]
+/** Takes minutes and installs other gateways, so it runs only when it is named. */
+const NAMED_ONLY = ['peers.ts']
 
-const asked = process.argv.slice(2)
-const files = asked.length > 0 ? FILES.filter((file) => asked.includes(file.replace('.ts', ''))) : FILES
+const args = process.argv.slice(2)
+const firstOption = args.findIndex((arg) => arg.startsWith('--'))
+const asked = firstOption === -1 ? args : args.slice(0, firstOption)
+const options = firstOption === -1 ? [] : args.slice(firstOption)
+const known = [...FILES, ...NAMED_ONLY]
+const files = asked.length > 0 ? known.filter((file) => asked.includes(file.replace('.ts', ''))) : FILES
 if (files.length === 0) {
-  console.error(`There is no such figure. The figures are ${FILES.map((file) => file.replace('.ts', '')).join(', ')}.`)
+  console.error(`There is no such figure. The figures are ${known.map((file) => file.replace('.ts', '')).join(', ')}.`)
   process.exit(2)
 }
 console.log(`Node ${process.version}. CPU time, medians of several rounds; differences under 1.5 times may be noise.`)
 for (const file of files) {
   const path = fileURLToPath(new URL(file, import.meta.url))
-  const { status } = spawnSync(process.execPath, ['--conditions=toolgate-source', '--expose-gc', path], {
+  const { status } = spawnSync(process.execPath, ['--conditions=toolgate-source', '--expose-gc', path, ...options], {
     stdio: 'inherit',
   })
   if (status !== 0) process.exitCode = 1

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { readBody, sendJson, VERSION } from './wire.js'
 
-/** A minimal MCP server (2026-07-28 over HTTP) with `TOOLS` tools, listening on `PORT`. */
+/** A minimal MCP server (2026-07-28 and 2025-11-25 over HTTP) with `TOOLS` tools, listening on `PORT`. */
 const count = Number(process.env.TOOLS ?? 20)
 const shared = {
   resultType: 'complete',
@@ -27,6 +27,16 @@ const known = new Set(tools.map(({ name }) => name))
 
 function answer({ method, params }) {
   switch (method) {
+    case 'initialize':
+      return {
+        result: {
+          protocolVersion: params.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: 'bench-upstream', version: '1.0.0' },
+        },
+      }
+    case 'ping':
+      return { result: {} }
     case 'server/discover':
       return { result: { supportedVersions: [VERSION], capabilities: { tools: {} }, ...shared } }
     case 'tools/list':
@@ -36,16 +46,18 @@ function answer({ method, params }) {
         ? { result: { content: [{ type: 'text', text: `read ${params.arguments?.path}` }], resultType: 'complete' } }
         : { error: { code: -32602, message: 'Unknown tool' } }
     default:
-      return { status: 404, error: { code: -32601, message: 'Method not found' } }
+      return { error: { code: -32601, message: 'Method not found' } }
   }
 }
 
 const server = createServer((request, response) => {
-  readBody(request, (bytes) => {
+  if (request.method !== 'POST') return response.writeHead(405).end()
+  return readBody(request, (bytes) => {
     const message = JSON.parse(bytes)
     if (message.id === undefined) return response.writeHead(202).end()
-    const { status, ...said } = answer(message)
-    sendJson(response, JSON.stringify({ jsonrpc: '2.0', id: message.id, ...said }), status)
+    const said = answer(message)
+    const status = said.error && request.headers['mcp-method'] !== undefined ? 404 : 200
+    return sendJson(response, JSON.stringify({ jsonrpc: '2.0', id: message.id, ...said }), status)
   })
 })
 server.keepAliveTimeout = 60_000

@@ -1,7 +1,7 @@
 /** What the programs of the gateway figure say to each other in MCP 2026-07-28. */
 export const VERSION = '2026-07-28'
 
-const META = {
+export const MODERN_META = {
   'io.modelcontextprotocol/protocolVersion': VERSION,
   'io.modelcontextprotocol/clientInfo': { name: 'toolgate-bench', version: '1.0.0' },
   'io.modelcontextprotocol/clientCapabilities': {},
@@ -18,7 +18,7 @@ export function toHeaders(method, name, key) {
 
 /** The body of one request. */
 export function toBody(id, method, params) {
-  return JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: META } })
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: MODERN_META } })
 }
 
 /** Reads a whole request body. */
