@@ -22,6 +22,9 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
 ])
 
 /** Gives a correct request of an era: its body, and the headers that go with it. */

@@ -1,3 +1,4 @@
+import type { Caller } from '@toolgate/core'
 import path from 'node:path'
 import type { CallContext } from '@toolgate/core'
 import type { Admission, JsonObject } from '@toolgate/core/internal'
@@ -11,6 +12,7 @@ import { withVia } from './mcp/endpoint.ts'
 import type { InstructingServer } from './mcp/instructions.ts'
 import { redactServer } from './redaction.ts'
 import { ServerAsks, type ServerAsksOptions } from './relay/server-asks.ts'
+import { cancelTask } from './tasks/upstream-tasks.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
@@ -69,6 +71,12 @@ export class Fleet {
 
   get sources(): readonly UpstreamSource[] {
     return this.#servers.map(({ source }) => source)
+  }
+
+  /** Cancels a task of a server that no call follows. Never rejects. */
+  async cancelTask(server: string, state: string, caller: Caller): Promise<void> {
+    const found = this.#servers.find(({ config }) => config.name === server)
+    if (found) await cancelTask(found.upstream, state, caller)
   }
 
   /** Each server with its instructions. */

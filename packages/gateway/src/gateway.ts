@@ -84,7 +84,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       url: toUrl(config.listen.host, port),
       port,
       gate,
-      ready: Promise.all([endsWithin(probed, FIRST_ASK_MS), ...starting]).then(warnings.logNew),
+      ready: Promise.all([endsWithin(probed, FIRST_ASK_MS), ...starting]).then(() => {
+        served.tasks.resume()
+        warnings.logNew()
+      }),
       servers: watching.servers,
       groups: watching.groups,
       close: lifecycle.close,

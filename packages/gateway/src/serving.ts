@@ -1,3 +1,4 @@
+import { defineCaller } from '@toolgate/core'
 import { endsWithin, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
@@ -28,6 +29,8 @@ import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import { createRounds } from './relay/rounds.ts'
+import { TaskStore } from './tasks/task-store.ts'
+import { Tasks } from './tasks/tasks.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { type Offer, OFFERS } from './upstream/upstream.ts'
@@ -95,11 +98,28 @@ export function createMcp(
   { gate, lists, items, owners, fleet, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
   { logins }: Watching,
   { keyring, origins, publicUrl }: Entrance,
-): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams } {
+): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams; readonly tasks: Tasks } {
   const serverInfo = { name: 'toolgate', version: VERSION }
-  const streams = new ChangeStreams({ serverInfo, onFault, offers: [...new Set(['tools' as const, ...offersOf(config)])] })
+  const streams = new ChangeStreams({
+    serverInfo,
+    onFault,
+    offers: [...new Set(['tools' as const, ...offersOf(config)])],
+  })
+  const callers = new Map(
+    config.callers.map((one) => [Buffer.from(one.keyHash).toString('hex'), defineCaller(one.caller)]),
+  )
+  const tasks = new Tasks({
+    store: new TaskStore({ state, clock }),
+    state,
+    clock,
+    gate,
+    callerOf: ({ client }) => callers.get(client),
+    cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
+    onFault,
+  })
   lifecycle.onDrain(async () => {
     streams.close()
+    tasks.leave()
     await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
   })
   const isStopping = () => lifecycle.isStopping
@@ -121,6 +141,7 @@ export function createMcp(
     gate,
     texts: { own: config.instructions, servers },
     rounds,
+    tasks,
     lists,
     items: {
       offers: offersOf(config),
@@ -147,7 +168,7 @@ export function createMcp(
     onFault,
   })
   lifecycle.onClose(() => mcp.close())
-  return { mcp, streams }
+  return { mcp, streams, tasks }
 }
 
 /** Returns what some server offers. */

@@ -1,5 +1,5 @@
 import type { JsonSchema, Tool } from '@toolgate/core'
-import type { ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import { isObject, type JsonObject, type ToolIcon, type ToolMeta } from '@toolgate/core/internal'
 
 /** A tool as `tools/list` of MCP shows it. */
 export interface ListedTool {
@@ -37,7 +37,14 @@ export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
     ...(icons && { icons }),
     ...(_meta && { _meta }),
     ...fields,
+    ...(fields && isTaskOnly(fields) && { execution: { ...fields['execution'], taskSupport: 'optional' } }),
   }
+}
+
+/** Clients without tasks do not call such a tool, although a gateway runs the task for them. */
+function isTaskOnly(fields: JsonObject): fields is { readonly execution: JsonObject } {
+  const { execution } = fields
+  return isObject(execution) && execution['taskSupport'] === 'required'
 }
 
 function toInputSchema(schema: JsonSchema): JsonSchema | undefined {

@@ -26,8 +26,10 @@ export interface ServerClaims {
   readonly overlays: Iterable<readonly [pattern: string, overlay: ServerOverlay]>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
+  /** Whether tools that only run as tasks can be called. Default: they are left out. */
+  readonly runsTasks?: boolean | undefined
   /** Returns the function that calls the tool of that name on the server. */
-  readonly executeOf: (name: string) => (input: unknown, call: CallContext) => unknown
+  readonly executeOf: (name: string, execution: unknown) => (input: unknown, call: CallContext) => unknown
 }
 
 /** A listed tool that is not offered. */
@@ -117,11 +119,11 @@ export class ServerTools {
 
   /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
   #toTool({ annotations, ...listed }: JsonObject, overlays: readonly ServerOverlay[]): Tool {
-    const { namespace, trustHints, executeOf } = this.#claims
+    const { namespace, trustHints, runsTasks = false, executeOf } = this.#claims
     // `defineTool` checks each of them.
     const { name, title, description, inputSchema, outputSchema, icons, _meta, ...fields } =
       listed as unknown as ToolDefinition
-    checkFields(fields)
+    checkFields(fields, runsTasks)
     const stated = overlays.flatMap((overlay) => overlay.annotations ?? [])
     const claimed: ToolAnnotations = isObject(annotations) ? annotations : {}
     const shown = { title: lastOf(overlays, 'title'), description: lastOf(overlays, 'description') }
@@ -143,7 +145,7 @@ export class ServerTools {
       requiredScopes: overlays.flatMap(({ requiredScopes = [] }) => requiredScopes),
       groups: overlays.flatMap(({ groups = [] }) => groups),
       category: lastOf(overlays, 'category'),
-      execute: executeOf(name),
+      execute: executeOf(name, (fields as JsonObject)['execution']),
     })
   }
 }
@@ -152,9 +154,9 @@ export class ServerTools {
 const MAX_FIELD_CHARS = 64 * 1024
 
 /** @throws {ConfigError} for a task that only clients of a task can run, and for fields that are too large */
-function checkFields(fields: JsonObject): void {
+function checkFields(fields: JsonObject, runsTasks: boolean): void {
   const { execution } = fields
-  if (isObject(execution) && execution['taskSupport'] === 'required')
+  if (!runsTasks && isObject(execution) && execution['taskSupport'] === 'required')
     throw new ConfigError('tool', 'can only be run as a task, which is not supported')
   if (JSON.stringify(fields).length > MAX_FIELD_CHARS)
     throw new ConfigError('tool', `has unknown fields of more than ${MAX_FIELD_CHARS} characters`)

@@ -97,11 +97,16 @@ function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undef
   return found
 }
 
+/** Returns the SHA-256 of the key in an `Authorization` header, in hex; an empty text without a key. */
+export function toClientId(authorizationHeader: string | undefined): string {
+  if (authorizationHeader === undefined || !BEARER.test(authorizationHeader)) return ''
+  const key = authorizationHeader.slice(0, MAX_HEADER_LENGTH).replace(/^bearer */i, '')
+  return hash('sha256', key, 'hex')
+}
+
 /** Returns an id of the key in an `Authorization` header: the start of its SHA-256, which does not reveal the key. */
 export function toKeyId(authorizationHeader: string | undefined): string | undefined {
-  if (authorizationHeader === undefined || !BEARER.test(authorizationHeader)) return undefined
-  const key = authorizationHeader.slice(0, MAX_HEADER_LENGTH).replace(/^bearer */i, '')
-  return hash('sha256', key, 'hex').slice(0, KEY_ID_LENGTH)
+  return toClientId(authorizationHeader).slice(0, KEY_ID_LENGTH) || undefined
 }
 
 const KEY_ID_LENGTH = 8

@@ -1,7 +1,10 @@
 import type { CallContext, Tool } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
-import { ServerItems, ServerTools } from '@toolgate/mcp'
+import { InputRequired } from '@toolgate/core/toolset'
+import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
+import { toClientLink } from '../relay/client-link.ts'
+import { isStartedTask, isTaskState, TaskCaller, taskSupportOf } from '../tasks/upstream-tasks.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { relayCall } from '../relay/relayed-call.ts'
 import type { ServerAsks } from '../relay/server-asks.ts'
@@ -33,13 +36,30 @@ export class UpstreamSource implements Source {
     this.namespaces = [name]
     this.#upstream = upstream
     this.#offers = offers
-    const send = (method: CallMethod, params: JsonObject, call: CallContext) =>
-      relayCall(upstream, { method, params }, call, asks.ofCall(call))
+    const send = (
+      method: CallMethod,
+      params: JsonObject,
+      call: CallContext,
+      through: Pick<Upstream, 'call'> = upstream,
+    ) => relayCall(through, { method, params }, call, asks.ofCall(call))
+    const followed = new Set<string>()
     this.#tools = new ServerTools({
       namespace: name,
       overlays: tools,
       trustHints,
-      executeOf: (tool) => (input, call) => send('tools/call', { name: tool, arguments: input }, call),
+      runsTasks: true,
+      executeOf: (tool, execution) => {
+        const support = taskSupportOf(execution)
+        return (input, call) => {
+          const params = { name: tool, arguments: input }
+          const link = toClientLink(call.context)
+          if (upstream.state.tasks !== true && !isTaskState(link?.answers?.state))
+            return send('tools/call', params, call)
+          const { isWanted = false, leave } = link?.tasks ?? {}
+          const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
+          return send('tools/call', params, call, caller).then(toTaskRound)
+        }
+      },
     })
     this.#items = new ServerItems({
       namespace: name,
@@ -88,6 +108,11 @@ export class UpstreamSource implements Source {
       if (isFirst || !read || LISTS.some((list) => read[list] !== items[list])) listener()
     })
   }
+}
+
+/** A call that its server runs as a task goes on in another round. */
+function toTaskRound(result: McpResult | InputRequired): McpResult | InputRequired {
+  return isStartedTask(result) ? new InputRequired(result) : result
 }
 
 const OTHER_LISTS = ['resources', 'templates', 'prompts'] as const

@@ -3,6 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
+import { toClientId } from '../auth/keyring.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
@@ -41,6 +42,10 @@ const [LATEST = ''] = VERSIONS
 /** Since this revision, a stream may begin with an event without a message. */
 const PRIMES_SINCE = '2025-11-25'
 
+/** The only earlier revision that has tasks. */
+const TASKS_VERSION = '2025-11-25'
+const TASKS: JsonObject = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
+
 const METHOD_NOT_FOUND: McpReply = { error: { code: RPC_CODES.methodNotFound, message: 'Method not found' } }
 
 /** Serves the revisions that begin with `initialize`: 2025-11-25 and before. */
@@ -76,6 +81,7 @@ export class LegacyPath {
     const { id, stream } = request
     try {
       const reply = await (this.#methods.answer(method, request) ?? METHOD_NOT_FOUND)
+      if ('created' in reply) return stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: reply.created }))
       if ('asks' in reply) throw new TypeError('a client of an earlier revision cannot be asked by an answer')
       if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
       else if (reply.isKept)
@@ -104,12 +110,13 @@ export class LegacyPath {
 
   async #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): Promise<object> {
     const client = checkInitialize(params)
-    const { gate, capabilities, sessions, serverInfo, instructions } = this.#deps
+    const { gate, tasks, capabilities, sessions, serverInfo, instructions } = this.#deps
+    const hasTasks = tasks && client.protocolVersion === TASKS_VERSION
     const text = instructions?.(await gate.view(caller))
     response.setHeader(SESSION_HEADER, sessions.begin(caller, client).id)
     return {
       protocolVersion: client.protocolVersion,
-      capabilities,
+      capabilities: hasTasks ? { ...capabilities, tasks: TASKS } : capabilities,
       serverInfo,
       ...(text === undefined ? {} : { instructions: text }),
     }
@@ -121,6 +128,7 @@ class LegacyRequest implements McpRequest {
   readonly params: JsonObject
   readonly caller: Caller
   readonly headers = undefined
+  readonly client: string
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
   readonly #questions: Questions
@@ -132,7 +140,8 @@ class LegacyRequest implements McpRequest {
     response: ServerResponse,
     { keepAlive, held, questions }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions'>,
   ) {
-    const { session, caller, message } = sent
+    const { session, caller, message, headers } = sent
+    this.client = toClientId(headers.authorization)
     this.id = id
     this.params = message.params ?? {}
     this.caller = session?.callerOf(caller) ?? caller
@@ -191,7 +200,8 @@ class LegacyRequest implements McpRequest {
 
 /** Returns the result of a reply as earlier revisions have it: without what describes the hop to the server behind. */
 function toEarlier(method: string, { result, tool }: McpResultReply): object {
-  if (method === 'tools/call') return toEarlierResult(withoutHop(result), tool?.outputSchema)
+  if (method === 'tools/call' || method === 'tasks/result')
+    return toEarlierResult(withoutHop(result), tool?.outputSchema)
   const { tools } = result
   return method === 'tools/list' ? { ...result, tools: (tools as readonly ListedTool[]).map(toEarlierTool) } : result
 }

@@ -1,11 +1,24 @@
-import type { Gate, Progress, View } from '@toolgate/core'
+import type { CallInputRequired, Gate, Progress, Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
-import type { JsonObject } from '@toolgate/core/internal'
-import { callTool, checkListParams, readCall, type RequestId, toAnswer, type ToolLists } from '@toolgate/mcp'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import {
+  callTool,
+  checkListParams,
+  errorResult,
+  readCall,
+  type RequestId,
+  toAnswer,
+  type ToolLists,
+} from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
+import { type ClientLink, clientLink, type LinkTasks } from '../relay/client-link.ts'
 import type { CallRounds } from '../relay/rounds.ts'
+import { TooManyTasks } from '../tasks/task-store.ts'
+import type { Tasks } from '../tasks/tasks.ts'
+import { isStartedTask, TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import { type FindTracing, type ServedRequest, serveTraced, type TracedMethod } from '../telemetry/tracing.ts'
 import { type ItemMethodDeps, itemMethods } from './item-methods.ts'
+import { ownerOf, taskMethods, toCreated } from './task-methods.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import type { McpMethod, McpReply, McpRequest } from './request.ts'
 import { RpcFault } from './protocol.ts'
@@ -26,6 +39,8 @@ export interface MethodDeps {
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
+  /** Absent where no server runs tasks. */
+  readonly tasks?: Pick<Tasks, 'store' | 'begin' | 'answer' | 'cancel'> | undefined
   /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
   /** Returns the tracing of requests, if it is on. */
@@ -45,6 +60,7 @@ export class McpMethods {
       ['tools/list', (request) => this.#listTools(request)],
       ['tools/call', (request) => this.#callTool(request)],
       ...(deps.items ? itemMethods({ ...deps, ...deps.items }) : []),
+      ...(deps.tasks ? taskMethods({ tasks: deps.tasks }) : []),
       ...own,
     ])
   }
@@ -76,6 +92,26 @@ export class McpMethods {
     return reply
   }
 
+  async #begin(
+    request: McpRequest,
+    { view, tool, input, name }: { view: View; tool: string; input: unknown; name: string },
+    outcome: CallInputRequired,
+  ): Promise<McpReply> {
+    const { tasks } = this.#deps
+    const { params, link } = request
+    const ttl = link.era === 'legacy' && isObject(params['task']) ? params['task']['ttl'] : undefined
+    const ttlMs = typeof ttl === 'number' && ttl > 0 ? ttl : undefined
+    try {
+      const task = await tasks?.begin({ owner: ownerOf(request), view, tool, input, client: link, ttlMs, outcome })
+      if (task) return { created: toCreated(request, task) }
+    } catch (error) {
+      if (!(error instanceof TooManyTasks)) throw error
+      await view.call({ tool, continues: outcome.continues, malformed: error.message })
+      return { result: errorResult(`${name} failed: ${error.message}`) }
+    }
+    return { result: errorResult(outcome.text) }
+  }
+
   async #callTool(request: McpRequest): Promise<McpReply> {
     const { gate, lists, rounds } = this.#deps
     const { name, input, progressToken } = parseCall(request.params)
@@ -84,6 +120,8 @@ export class McpMethods {
     const tool = view.get(names.toId(name) ?? '')
     if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
     const { signal } = request
+    const wish = wishOf(request)
+    if (tool && this.#deps.tasks) checkTaskCall(request, tool)
     const onProgress =
       progressToken === undefined
         ? undefined
@@ -93,8 +131,11 @@ export class McpMethods {
       tool,
       input,
       name,
-      call: (round) => callTool({ view, names, name, input, signal, onProgress, ...round }),
+      call: ({ context, ...round }) =>
+        callTool({ view, names, name, input, signal, onProgress, ...round, context: withTasks(context, wish) }),
       toReply: async (outcome) => {
+        if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)
+          return this.#begin(request, { view, tool: tool.id, input, name }, outcome)
         const answer = toAnswer(outcome)
         if ('error' in answer) return answer
         if (isLargeResult(answer.result)) await nextTurn()
@@ -102,6 +143,26 @@ export class McpMethods {
       },
     })
   }
+}
+
+/** Returns how the client of a call takes part in tasks: it asks for one before 2026-07-28, and has declared it since. */
+function wishOf({ link, params }: McpRequest): LinkTasks {
+  const { era, capabilities } = link
+  const isWanted = era === 'modern' ? isObject(capabilities.extensions?.[TASKS_EXTENSION]) : isObject(params['task'])
+  return { isWanted }
+}
+
+function withTasks(context: ClientLink, tasks: LinkTasks): ClientLink {
+  return clientLink({ ...context, tasks })
+}
+
+/** @throws {RpcFault} for a task of a tool that does not run as one (MCP 2025-11-25, tasks, "tool-level negotiation") */
+function checkTaskCall({ link, params }: McpRequest, { fields }: Tool): void {
+  if (link.era === 'modern' || params['task'] === undefined) return
+  const execution = fields?.['execution']
+  const support = isObject(execution) ? execution['taskSupport'] : undefined
+  if (support !== 'optional' && support !== 'required')
+    throw new RpcFault('method_unknown', 'This tool does not run as a task.')
 }
 
 /** Returns the name that a client calls, if a tool has it. Otherwise clients could create spans and series of any name. */

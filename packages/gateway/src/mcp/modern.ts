@@ -3,6 +3,8 @@ import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
+import { toClientId } from '../auth/keyring.ts'
+import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
@@ -36,12 +38,17 @@ export class ModernPath {
   }
 
   async #discover(caller: Caller): Promise<McpReply> {
-    const { gate, capabilities, instructions, listTtlMs: ttlMs } = this.#deps
+    const { gate, tasks, capabilities, instructions, listTtlMs: ttlMs } = this.#deps
     const view = await gate.view(caller)
     const text = instructions?.(view)
     let discovered = this.#discovered.get(view)
     if (!discovered || discovered.text !== text) {
-      const result = { supportedVersions: MODERN_VERSIONS, capabilities, instructions: text }
+      const extensions = tasks && { extensions: { [TASKS_EXTENSION]: {} } }
+      const result = {
+        supportedVersions: MODERN_VERSIONS,
+        capabilities: { ...capabilities, ...extensions },
+        instructions: text,
+      }
       this.#discovered.set(view, (discovered = { text, reply: { result, ttlMs, isKept: true } }))
     }
     return discovered.reply
@@ -62,7 +69,8 @@ export class ModernPath {
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     try {
       const reply = await answering
-      if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      if ('created' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toCreated(reply.created) }))
+      else if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
       else if ('asks' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
       else if (reply.isKept)
         stream.endWith(
@@ -79,6 +87,10 @@ export class ModernPath {
   #toAskResult({ asks, state }: McpAskReply): JsonObject {
     const meta = { [META.serverInfo]: this.#deps.serverInfo }
     return { resultType: 'input_required', inputRequests: asks, requestState: state, _meta: meta }
+  }
+
+  #toCreated(created: JsonObject): JsonObject {
+    return { ...created, _meta: { [META.serverInfo]: this.#deps.serverInfo } }
   }
 
   /** Returns the result unchanged, except that `_meta` names this server and not the one behind it. */
@@ -98,12 +110,14 @@ class ModernRequest implements McpRequest {
   readonly params: JsonObject
   readonly caller: Caller
   readonly headers: IncomingHttpHeaders
+  readonly client: string
   readonly stream: AnswerStream
 
   constructor({ id, params }: ModernMessage, headers: IncomingHttpHeaders, caller: Caller, stream: AnswerStream) {
     this.id = id
     this.params = params
     this.headers = headers
+    this.client = toClientId(headers.authorization)
     this.caller = caller
     this.stream = stream
   }

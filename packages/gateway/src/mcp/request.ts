@@ -8,6 +8,8 @@ import type { ClientLink } from '../relay/client-link.ts'
 export interface McpRequest {
   readonly id: RequestId
   readonly params: JsonObject
+  /** The SHA-256 of the client's key. */
+  readonly client: string
   /** In the session that the client names, if any. */
   readonly caller: Caller
   /** One that the gateway speaks. */
@@ -23,7 +25,7 @@ export interface McpRequest {
 }
 
 /** The answer to a request, in the terms of no era. */
-export type McpReply = McpResultReply | McpAskReply | { readonly error: JsonRpcError }
+export type McpReply = McpResultReply | McpAskReply | McpTaskReply | { readonly error: JsonRpcError }
 
 export interface McpResultReply {
   readonly result: JsonObject
@@ -41,6 +43,11 @@ export interface McpAskReply {
   readonly asks: JsonObject
   /** The sealed `requestState`. */
   readonly state: string
+}
+
+/** A call that runs as a task: the whole result, as the client's era has it. */
+export interface McpTaskReply {
+  readonly created: JsonObject
 }
 
 /** Serves one method. @throws {RpcFault} */

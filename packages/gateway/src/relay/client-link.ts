@@ -34,6 +34,15 @@ export interface ClientLink {
   /** Sends a log message of a server. It may be lost. */
   log(params: JsonObject): void
   readonly answers?: ClientAnswers | undefined
+  /** How the call takes part in tasks. Default: its client gets the result only. */
+  readonly tasks?: LinkTasks | undefined
+}
+
+export interface LinkTasks {
+  /** The client takes a task in place of the result. */
+  readonly isWanted: boolean
+  /** Aborts when the gateway stops: the task goes on without it. */
+  readonly leave?: Cancelling | undefined
 }
 
 /** Returns the link of a call's context; `undefined` for calls without a client, such as those of the console. */

@@ -10,6 +10,7 @@ export type TracedMethod =
   | 'resources/list'
   | 'resources/templates/list'
   | 'prompts/list'
+  | 'tasks/list'
   | 'server/discover'
 
 /** HTTP, or the pipes of stdio. */
@@ -61,7 +62,11 @@ export interface McpTracing {
 export type FindTracing = () => McpTracing | undefined
 
 /** The part of an answer that is traced. */
-type Answered = { readonly result: JsonObject } | { readonly error: JsonRpcError } | { readonly asks: JsonObject }
+type Answered =
+  | { readonly result: JsonObject }
+  | { readonly error: JsonRpcError }
+  | { readonly asks: JsonObject }
+  | { readonly created: JsonObject }
 
 /** Serves a request, and traces it if an SDK is registered. `toRequest` is called only then. */
 export function serveTraced<T extends Answered>(

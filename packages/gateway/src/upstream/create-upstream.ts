@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backoffMs, type BackoffOptions, createEmitter } from '@toolgate/core/internal'
+import { backoffMs, type BackoffOptions, createEmitter, isObject } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { nextTurn } from '../next-turn.ts'
+import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import type { ConnectionHooks, Handshake, LogLevel } from './connection.ts'
 import { openServer, type OpenServer } from './open.ts'
@@ -228,6 +229,7 @@ class SupervisedUpstream implements Upstream {
       protocolVersion,
       ...(serverInfo ? { serverInfo } : {}),
       ...(instructions === undefined ? {} : { instructions }),
+      tasks: hasTasks(connection),
       ...(hasSession ? { hasSession } : {}),
       rejected: this.#lists.rejected,
     })
@@ -273,6 +275,14 @@ function countsOf(items: UpstreamItems, offers: readonly Offer[]): string {
   return LIST_NAMES.filter((name) => offers.includes(ITEM_KINDS[name].offer))
     .map((name) => `${items[name].length} ${ITEM_KINDS[name].many}`)
     .join(', ')
+}
+
+/** Whether a server runs calls of tools as tasks: a capability before 2026-07-28, an extension since. */
+function hasTasks({ era, capabilities: { tasks, extensions } }: Handshake): boolean {
+  if (era === 'modern') return isObject(extensions) && isObject(extensions[TASKS_EXTENSION])
+  const requests = isObject(tasks) ? tasks['requests'] : undefined
+  const tools = isObject(requests) ? requests['tools'] : undefined
+  return isObject(tools) && isObject(tools['call'])
 }
 
 function ignore(): undefined {

@@ -71,6 +71,9 @@ const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
 ])
 
 /** Returns the headers of a request of MCP 2026-07-28. */

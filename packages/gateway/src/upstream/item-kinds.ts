@@ -69,7 +69,7 @@ export const LIST_NAMES = Object.keys(ITEM_KINDS) as readonly ListName[]
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
 function toolProblem(tool: JsonObject, era: Era): string | undefined {
-  const { name, title, description, inputSchema, outputSchema, annotations, execution } = tool
+  const { name, title, description, inputSchema, outputSchema, annotations } = tool
   if (!isObject(inputSchema)) return 'has no inputSchema that is an object'
   if (inputSchema['type'] !== undefined && inputSchema['type'] !== 'object')
     return 'has an inputSchema that is not for objects'
@@ -77,8 +77,6 @@ function toolProblem(tool: JsonObject, era: Era): string | undefined {
   if (!isTextOrAbsent(title)) return 'has a title that is not a string'
   if (!isTextOrAbsent(description)) return 'has a description that is not a string'
   if (annotations !== undefined && !areAnnotations(annotations)) return 'has annotations of the wrong type'
-  if (isObject(execution) && execution['taskSupport'] === 'required')
-    return 'can only be run as a task, which is not supported'
   if (era === 'modern') {
     const headers = findParamHeaders(inputSchema)
     if (typeof headers === 'string') return headers

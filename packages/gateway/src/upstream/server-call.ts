@@ -68,6 +68,7 @@ export class ServerCaller {
       if (isLargeResult(result)) await nextTurn()
       if (connection.era === 'modern' && result['resultType'] === 'input_required')
         return checkInputRequired(method, result)
+      if (connection.era === 'modern' && result['resultType'] === 'task' && method === 'tools/call') return result
       return checkResult(method, completeResult(connection.era, result))
     } catch (error) {
       if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) onHeaderMismatch()
@@ -111,6 +112,11 @@ const RESULTS: Readonly<Record<CallMethod, (result: JsonObject) => boolean>> = {
     isObject(completion) &&
     Array.isArray(completion['values']) &&
     completion['values'].every((value) => typeof value === 'string'),
+  'tasks/get': ({ taskId, status }) => isText(taskId) && isText(status),
+  'tasks/result': ({ content, isError }) =>
+    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean'),
+  'tasks/update': () => true,
+  'tasks/cancel': () => true,
 }
 
 function isContents(item: unknown): boolean {

@@ -69,6 +69,8 @@ export interface UpstreamState {
   /** Over HTTP: the server keeps a session for the connection. */
   readonly hasSession?: boolean
   readonly serverInfo?: { readonly name: string; readonly version: string }
+  /** It runs calls of tools as tasks. */
+  readonly tasks?: boolean
   /** What it tells models about itself. */
   readonly instructions?: string
   /** Listed items that are invalid, and lists that cannot be read. */
@@ -76,7 +78,16 @@ export interface UpstreamState {
 }
 
 /** The requests that a caller may send to a server. */
-export const CALL_METHODS = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete'] as const
+export const CALL_METHODS = [
+  'tools/call',
+  'resources/read',
+  'prompts/get',
+  'completion/complete',
+  'tasks/get',
+  'tasks/result',
+  'tasks/update',
+  'tasks/cancel',
+] as const
 export type CallMethod = (typeof CALL_METHODS)[number]
 
 /** The client of a request, as the server reaches it. */
@@ -123,7 +134,7 @@ export interface Upstream {
   start(): Promise<void>
   /**
    * Sends a request and returns its result. A server of MCP 2026-07-28 may answer with the `resultType`
-   * `input_required`.
+   * `input_required`, and one that is told of the extension for tasks with `task`.
    *
    * @throws {UpstreamError}
    */

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, it } from 'node:test'
+import type { AuditBody } from '@toolgate/gateway'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import type { Who } from './support/keys.ts'
+import { type Era, MODERN, type Params, type RpcAnswer, textOf } from './support/rpc.ts'
+import { httpServer } from './support/servers.ts'
+import { startTaskServer, type TaskServer } from './support/task-server.ts'
+
+/** Tasks of servers, through the gateway, in every combination of eras. */
+
+const LEGACY = '2025-11-25'
+const ERAS: readonly Era[] = [LEGACY, MODERN]
+const EXTENSION = 'io.modelcontextprotocol/tasks'
+/** What a client says that takes tasks. */
+const TAKES: Readonly<Record<string, object>> = {
+  [LEGACY]: { task: { ttl: 60_000 } },
+  [MODERN]: { _meta: { 'io.modelcontextprotocol/clientCapabilities': { extensions: { [EXTENSION]: {} } } } },
+}
+
+for (const serverEra of ['legacy', 'modern'] as const) {
+  describe(`tasks of a server of the ${serverEra} era`, () => {
+    let server: TaskServer
+    let gateway: TestGateway
+
+    before(async () => {
+      server = await startTaskServer(serverEra)
+      gateway = await startTestGateway({
+        servers: [httpServer('up', server.url, { callTimeoutMs: 5000 })],
+        limits: ['up:work:1000/60'],
+      })
+    })
+    after(async () => {
+      await gateway?.close()
+      await server?.close()
+    })
+    afterEach(() => {
+      server.tamper = undefined
+    })
+
+    const ask = async (who: Who, era: Era, method: string, params: Params = {}) =>
+      (await gateway.ask(who, era, method, params)).json() as RpcAnswer
+    const start = async (era: Era, who: Who = 'viewer') => {
+      const known = server.tasks.length
+      const answer = await ask(who, era, 'tools/call', { name: 'up__work', arguments: { of: 1 }, ...TAKES[era] })
+      const task = (era === LEGACY ? answer.result?.['task'] : answer.result) as Record<string, unknown>
+      assert.ok(task?.['taskId'], JSON.stringify(answer))
+      assert.equal(server.tasks.length, known + 1)
+      return { id: task['taskId'] as string, task }
+    }
+    const get = async (era: Era, id: string, who: Who = 'viewer') =>
+      (await ask(who, era, 'tasks/get', { taskId: id })).result as Record<string, unknown> | undefined
+    const records = async () => {
+      const { body } = await gateway.api('/api/audit?tool=up:work&limit=20')
+      return (body as AuditBody).records
+    }
+
+    // A modern server tells no earlier client that a tool runs as a task.
+    const eras = serverEra === 'legacy' ? ERAS : [MODERN as Era]
+    for (const era of eras) {
+      it(`have a handle of the gateway’s own, and end as the server’s do (${era})`, async () => {
+        const { id, task } = await start(era)
+        assert.notEqual(id, server.tasks.at(-1)?.taskId)
+        assert.equal(task['status'], 'working')
+        assert.equal((await get(era, id))?.['status'], 'working')
+        server.finish('all done', { structuredContent: { n: 1 } })
+        const ended = await until(async () => {
+          const now = await get(era, id)
+          return now?.['status'] === 'completed' && now
+        })
+        assert.ok(ended)
+        const result =
+          era === LEGACY ? (await ask('viewer', era, 'tasks/result', { taskId: id })).result : ended['result']
+        const { content, structuredContent } = result as Record<string, unknown>
+        assert.deepEqual([content, structuredContent], [[{ type: 'text', text: 'all done' }], { n: 1 }])
+      })
+
+      it(`exist for their owner only: the answer is that of an unknown handle (${era})`, async () => {
+        const { id } = await start(era)
+        const methods = ['tasks/get', 'tasks/cancel', era === LEGACY ? 'tasks/result' : 'tasks/update']
+        for (const method of methods) {
+          const [foreign, unknown] = await Promise.all(
+            [id, 'AAAAAAAAAAAAAAAAAAAAAA'].map(async (taskId) => {
+              const { status, text } = await gateway.ask('admin', era, method, { taskId, inputResponses: {} })
+              return `${status} ${text}`
+            }),
+          )
+          assert.equal(foreign, unknown)
+          assert.match(foreign ?? '', /-32602.*params\.taskId is not a task of this client/)
+        }
+        assert.equal((await get(era, id))?.['status'], 'working')
+        server.finish('mine')
+      })
+
+      it(`are cancelled at their server, and on record (${era})`, async () => {
+        const { id } = await start(era)
+        const upstream = server.tasks.at(-1)
+        await until(() => server.sent('tasks/get').some(({ taskId }) => taskId === upstream?.taskId))
+        await ask('viewer', era, 'tasks/cancel', { taskId: id })
+        await until(() => upstream?.status === 'cancelled')
+        assert.equal((await get(era, id))?.['status'], 'cancelled')
+        const last = await until(async () => (await records()).find(({ event }) => event === 'tool_abandoned'))
+        assert.ok(last)
+      })
+    }
+
+    it('count once, and their end is the terminal record', async () => {
+      const era = eras[0] as Era
+      const taken = () => gateway.api('/api/audit?tool=up:work&limit=1')
+      await taken()
+      const { id } = await start(era)
+      server.finish('counted')
+      await until(async () => (await get(era, id))?.['status'] === 'completed')
+      const [end, going, round, call] = await records()
+      assert.deepEqual(
+        [end, going, round, call].map((record) => record?.event),
+        ['tool_result', 'tool_call', 'tool_input_required', 'tool_call'],
+      )
+      assert.equal(going?.['continues'], call?.tool_call_id)
+    })
+
+    for (const era of ERAS) {
+      it(`are followed by the gateway for a client without tasks (${era})`, async () => {
+        const answering = gateway.call('viewer', era, 'up__work')
+        const known = server.tasks.length
+        await until(() => server.tasks.length > known)
+        server.finish('for you')
+        assert.equal(textOf(await answering), 'for you')
+      })
+    }
+
+    it('are not offered for a tool that does not run as one', async () => {
+      const plain = await ask('viewer', LEGACY, 'tools/call', { name: 'up__plain', ...TAKES[LEGACY] })
+      assert.equal(plain.error?.code, -32_601)
+      assert.equal(
+        textOf(await ask('viewer', MODERN, 'tools/call', { name: 'up__plain', ...TAKES[MODERN] })),
+        'plain ran',
+      )
+    })
+
+    it('stop when a halt stops their tool, at their server too', async () => {
+      const era = eras[0] as Era
+      const { id } = await start(era)
+      const upstream = server.tasks.at(-1)
+      await until(() => server.sent('tasks/get').some(({ taskId }) => taskId === upstream?.taskId))
+      const halt = await gateway.gate.halt({ tool: 'up:work', reason: 'maintenance' })
+      await until(() => upstream?.status === 'cancelled')
+      await until(async () => (await get(era, id))?.['status'] === 'failed')
+      await gateway.gate.release(halt)
+    })
+
+    it('stop when policy no longer allows their tool', async () => {
+      const era = eras[0] as Era
+      const { id } = await start(era)
+      const upstream = server.tasks.at(-1)
+      await until(() => server.sent('tasks/get').some(({ taskId }) => taskId === upstream?.taskId))
+      gateway.gate.setPolicy({ deny: ['up:work'] })
+      await until(() => upstream?.status === 'cancelled')
+      await until(async () => (await get(era, id))?.['status'] === 'failed')
+      gateway.gate.setPolicy({ allow: ['*'] })
+    })
+
+    it('fail when the server answers with another task than it was asked for', async () => {
+      const era = eras[0] as Era
+      const { id: other } = await start(era)
+      const { id } = await start(era)
+      const [theirs, ours] = server.tasks.slice(-2)
+      server.tamper = (method, result) =>
+        method === 'tasks/get' && result['taskId'] === ours?.taskId ? { ...result, taskId: theirs?.taskId } : result
+      await until(async () => ['failed', 'completed'].includes(String((await get(era, id))?.['status'])))
+      assert.equal((await get(era, other))?.['status'], 'working')
+    })
+
+    it('fail when the server answers a call with the task of another', async () => {
+      const era = eras[0] as Era
+      await start(era)
+      const { taskId } = server.tasks.at(-1) ?? {}
+      await until(() => server.sent('tasks/get').some((sent) => sent['taskId'] === taskId))
+      server.tamper = (method, result) => {
+        if (method !== 'tools/call') return result
+        return serverEra === 'modern' ? { ...result, taskId } : { task: { ...(result['task'] as object), taskId } }
+      }
+      const { result, error } = await ask('admin', era, 'tools/call', { name: 'up__work', ...TAKES[era] })
+      assert.match(JSON.stringify(result ?? error), /the task of another call/)
+    })
+  })
+
+  it(`tasks of a ${serverEra} server survive a restart of the gateway, and a person’s end of it is on record`, async () => {
+    const server = await startTaskServer(serverEra)
+    const folder = tempFolder()
+    const era: Era = serverEra === 'legacy' ? LEGACY : MODERN
+    const open = () =>
+      startTestGateway({
+        servers: [httpServer('up', server.url)],
+        state: { store: 'sqlite', path: join(folder.path, 'state.db') },
+        audit: { store: 'sqlite', path: join(folder.path, 'audit.db'), mode: 'required' },
+      })
+    try {
+      const first = await open()
+      const answer = (
+        await first.ask('viewer', era, 'tools/call', { name: 'up__work', ...TAKES[era] })
+      ).json() as RpcAnswer
+      const { task = answer.result } = answer.result ?? {}
+      const { taskId } = task as { taskId: string }
+      await first.close()
+      assert.equal(server.tasks[0]?.status, 'working')
+      const second = await open()
+      const status = async () =>
+        ((await second.ask('viewer', era, 'tasks/get', { taskId })).json() as RpcAnswer).result?.['status']
+      assert.equal(await status(), 'working')
+      server.finish('after all')
+      await until(async () => (await status()) === 'completed')
+      const { records } = (await second.api('/api/audit?tool=up:work')).body as AuditBody
+      assert.deepEqual(records.map(({ event }) => event).filter((event) => event === 'tool_result').length, 1)
+      assert.equal(records[0]?.event, 'tool_result')
+      await second.close()
+    } finally {
+      await server.close()
+      folder.remove()
+    }
+  })
+}
