@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createGate, type Gate, type GateOptions } from '@toolgate/core'
+import { createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
 import { endsWithin, safely } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
@@ -9,6 +9,7 @@ import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
 import type { GatewayConfig, GroupConfig } from './config/config.ts'
 import { Fleet } from './fleet.ts'
+import { HeldCalls } from './relay/held-calls.ts'
 import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
@@ -86,8 +87,10 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
   const counts = countCalls(clock, traced)
   const via = randomUUID()
   const record = (entry: AskEntry) => recordBeside(entry, { audit, clock, onFault, gate: () => gate })
-  const fleet = new Fleet(config, via, { clock, log, redact, tracing, asks: { isOwn, record } })
+  const held = new HeldCalls()
+  const fleet = new Fleet(config, via, { clock, log, redact, tracing, asks: { isOwn, record, held } })
   lifecycle.onClose(() => fleet.close())
+  lifecycle.onClose(() => held.close())
   const { upstreams, sources, reaper, admission } = fleet
   const groups = toGroups(withTtl(config.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
   const availability = createAvailability(groups, { clock, onFault })
@@ -126,6 +129,7 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
   })
   const lists = new ToolLists(gate, search, toNameRules(config))
   gate.catalog.subscribe(warnings.logNew)
+  gate.subscribe(() => void held.review(async ({ caller, tool }) => mayRun(await gate.view(caller), tool)))
   lifecycle.onClose(async () => {
     await endsWithin(gate.close(), RECORDS_MS)
     // Aborted calls are answered before the rest is closed.
@@ -151,6 +155,11 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     tracing,
     via,
   }
+}
+
+function mayRun(view: View, tool: string): boolean {
+  const { outcome } = view.explain(tool)
+  return outcome === 'allow' || outcome === 'ask'
 }
 
 /** Records an event beside calls. */

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { createGate, type Tool } from '@toolgate/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream, UpstreamCall, UpstreamItems } from '../upstream/upstream.ts'
+import { HeldCalls } from '../relay/held-calls.ts'
 import { ServerAsks } from '../relay/server-asks.ts'
 import { UpstreamSource } from './sources.ts'
 
@@ -57,7 +58,7 @@ function fakeUpstream(...tools: McpTool[]) {
 }
 
 const sourceOf = (upstream: Upstream, server = SERVER) =>
-  new UpstreamSource(server, upstream, new ServerAsks({ server, isOwn: () => false, record: () => {} }))
+  new UpstreamSource(server, upstream, new ServerAsks({ server, isOwn: () => false, record: () => {}, held: new HeldCalls() }))
 const byId = (tools: Iterable<Tool>) => new Map([...tools].map((tool) => [tool.id, tool]))
 
 describe('UpstreamSource', () => {

@@ -1,10 +1,11 @@
 import type { CallContext } from '@toolgate/core'
-import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import { type Cancelling, canonicalize, type JsonObject } from '@toolgate/core/internal'
 import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../upstream/upstream.ts'
 import type { Asked } from './asked.ts'
 import type { ClientLink } from './client-link.ts'
+import { heldIn } from './held-calls.ts'
 import { type CallAsks, MAX_ASKS } from './server-asks.ts'
 
 export interface ServerRequest {
@@ -16,7 +17,8 @@ export interface ServerRequest {
  * Sends a call to its server, and passes on what the server asks the client in between.
  *
  * A server of an earlier revision asks over the stream of its client. A server of MCP 2026-07-28 answers that it needs
- * input: a client of the same revision gets an {@link InputRequired}, and one of an earlier revision is asked at once.
+ * input: a client of the same revision gets an {@link InputRequired}, and one of an earlier revision is asked at once. A
+ * client of 2026-07-28 gets one from a server of an earlier revision too, whose call is held meanwhile.
  *
  * @throws {McpError}
  */
@@ -26,23 +28,67 @@ export async function relayCall(
   call: CallContext,
   asks: CallAsks,
 ): Promise<McpResult | InputRequired> {
-  const { link } = asks
-  const onAsk = (method: string, params: JsonObject, signal: Cancelling) => askNow(asks, method, params, signal)
-  const asked: UpstreamCall = {
-    ...request,
-    caller: call.caller,
-    signal: call,
-    onProgress: call.onProgress,
-    onAsk,
-    onLog: asks.mayLog ? asks.log : undefined,
-    logLevel: asks.mayLog ? link?.logLevel : undefined,
-    capabilities: asks.capabilities,
-    answers: answersOf(link),
-  }
   try {
-    return await finish(upstream, asked, asks, call)
+    return await (isHeld(asks) ? relayHeld : relayAtOnce)(upstream, request, call, asks)
   } catch (error) {
     throw asks.admitError(error)
+  }
+}
+
+type Relayed = Promise<McpResult | InputRequired>
+
+function relayAtOnce(
+  upstream: Pick<Upstream, 'call'>,
+  request: ServerRequest,
+  call: CallContext,
+  asks: CallAsks,
+): Relayed {
+  const asked = toCall(request, call, asks, {
+    signal: call,
+    onProgress: call.onProgress,
+    onAsk: (method, params, signal) => askNow(asks, method, params, signal),
+    onLog: asks.log,
+  })
+  return finish(upstream, asked, asks, call)
+}
+
+/** A client of 2026-07-28 that a server may ask has no stream. Its call is held until the retry that answers. */
+function isHeld({ link, capabilities }: CallAsks): boolean {
+  return link?.era === 'modern' && (capabilities !== undefined || heldIn(link.answers?.state) !== undefined)
+}
+
+function relayHeld(
+  upstream: Pick<Upstream, 'call'>,
+  request: ServerRequest,
+  call: CallContext,
+  asks: CallAsks,
+): Relayed {
+  const owner = { caller: call.caller, tool: call.tool.id, key: canonicalize(request) }
+  const { answers } = asks.link ?? {}
+  const id = heldIn(answers?.state)
+  if (id !== undefined) return asks.held.resume(id, owner).next(call, asks.log, answers?.responses)
+  const held = asks.held.begin(owner, ({ signal, onProgress, onLog, ask }) => {
+    const onAsk: UpstreamCall['onAsk'] = (method, params, withdrawn) =>
+      ask(method, asks.admit(method, params), withdrawn)
+    return finish(upstream, toCall(request, call, asks, { signal, onProgress, onAsk, onLog }), asks, signal)
+  })
+  return held.next(call, asks.log)
+}
+
+function toCall(
+  request: ServerRequest,
+  { caller }: CallContext,
+  { link, mayLog, capabilities }: CallAsks,
+  { onLog, ...ports }: Pick<UpstreamCall, 'signal' | 'onProgress' | 'onAsk' | 'onLog'>,
+): UpstreamCall {
+  return {
+    ...request,
+    ...ports,
+    caller,
+    onLog: mayLog ? onLog : undefined,
+    logLevel: mayLog ? link?.logLevel : undefined,
+    capabilities,
+    answers: answersOf(link),
   }
 }
 

@@ -5,6 +5,7 @@ import type { JsonObject } from '@toolgate/core/internal'
 import { RpcError } from '@toolgate/mcp'
 import type { ServerMay } from '../config/may.ts'
 import { type ClientLink, clientLink } from './client-link.ts'
+import { HeldCalls } from './held-calls.ts'
 import { type AskEntry, MAX_ASKS, ServerAsks } from './server-asks.ts'
 
 const ORIGIN = 'https://login.example.com'
@@ -36,6 +37,7 @@ function setUp({ may = ALL, per, link = {}, own }: SetUp = {}) {
     server,
     isOwn: (origin) => origin === own,
     record: (entry) => void records.push(entry),
+    held: new HeldCalls(),
   })
   const ask = async () => ({})
   const log = (params: JsonObject) => void logs.push(params)

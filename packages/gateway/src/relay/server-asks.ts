@@ -7,6 +7,7 @@ import { MAY_NOTHING, type ServerMay } from '../config/may.ts'
 import { clip } from '../upstream/json-rpc.ts'
 import { type AskRules, toForm, toSample, toUrl } from './ask-params.ts'
 import { type ClientCapabilities, type ClientLink, toClientLink } from './client-link.ts'
+import type { HeldCalls } from './held-calls.ts'
 
 /** How often a server may ask during one call, over all of its rounds in this process. */
 export const MAX_ASKS = 10
@@ -71,6 +72,8 @@ export interface ServerAsksOptions {
   /** Whether an origin is one of this gateway. */
   readonly isOwn: (origin: string) => boolean
   readonly record: (entry: AskEntry) => void
+  /** The calls of all servers that wait for the answer of a client that has no request open. */
+  readonly held: HeldCalls
 }
 
 /** The requests of one server to the clients of its calls: what its entry allows, checked and recorded. */
@@ -110,6 +113,10 @@ export class CallAsks {
     this.link = toClientLink(call.context)
     this.capabilities = this.#declared()
     this.mayLog = may.log && this.link !== undefined
+  }
+
+  get held(): HeldCalls {
+    return this.#options.held
   }
 
   /**

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import type { CallContext, Caller, Progress } from '@toolgate/core'
+import { type Canceller, type Cancelling, createCanceller, type JsonObject } from '@toolgate/core/internal'
+import { InputRequired } from '@toolgate/core/toolset'
+import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
+import type { Asked } from './asked.ts'
+import { StateInvalid } from './sealed-state.ts'
+
+export interface HeldCallsOptions {
+  /** How long a call waits for its client's answer. Default 5 minutes. */
+  readonly ttlMs?: number
+  /** How many calls wait, in all and of one user. Default 256 and 16. */
+  readonly max?: number
+  readonly maxOfOne?: number
+}
+
+/** What a held call belongs to. Only a call with an equal key resumes it. */
+export interface HeldOwner {
+  readonly caller: Caller
+  readonly tool: string
+  /** Tells apart the requests that are sent to the server. */
+  readonly key: string
+}
+
+/** The state of an `InputRequired` whose call is held. */
+export interface HeldState {
+  readonly held: string
+}
+
+/**
+ * The running calls whose servers (of earlier revisions) wait for an answer, while the client (of 2026-07-28) has its
+ * `input_required` and no request open. The retry resumes the call in the process that holds it.
+ */
+export class HeldCalls {
+  readonly #options: Required<HeldCallsOptions>
+  readonly #waiting = new Map<string, HeldCall>()
+
+  constructor({ ttlMs = 5 * 60_000, max = 256, maxOfOne = 16 }: HeldCallsOptions = {}) {
+    this.#options = { ttlMs, max, maxOfOne }
+  }
+
+  get count(): number {
+    return this.#waiting.size
+  }
+
+  /** Starts a call that can be held. `run` sends it. */
+  begin(owner: HeldOwner, run: (held: HeldCall) => Promise<McpResult | InputRequired>): HeldCall {
+    return new HeldCall(this, owner, run)
+  }
+
+  /** Returns the call that waits under an id, and ends its waiting. @throws {RpcError} if there is none */
+  resume(id: string, { caller, tool, key }: HeldOwner): HeldCall {
+    const held = this.#waiting.get(id)
+    const isSame =
+      held?.owner.key === key &&
+      held.owner.tool === tool &&
+      held.owner.caller.user === caller.user &&
+      held.owner.caller.tenant === caller.tenant
+    if (!held || !isSame) throw new RpcError(RPC_CODES.invalidParams, new StateInvalid().message)
+    this.#waiting.delete(id)
+    return held
+  }
+
+  /** Keeps a call until it is resumed or its time is over. @throws {RpcError} if too many wait */
+  hold(held: HeldCall): { readonly id: string; readonly timer: NodeJS.Timeout } {
+    const { ttlMs, max, maxOfOne } = this.#options
+    const { user, tenant } = held.owner.caller
+    const own = [...this.#waiting.values()].filter(
+      ({ owner: { caller } }) => caller.user === user && caller.tenant === tenant,
+    )
+    if (this.#waiting.size >= max || own.length >= maxOfOne)
+      throw new RpcError(RPC_CODES.internalError, 'Too many calls wait for an answer.')
+    const id = randomUUID()
+    this.#waiting.set(id, held)
+    const timer = setTimeout(() => this.#stop(id, 'nobody answered in time'), ttlMs).unref()
+    return { id, timer }
+  }
+
+  /** Cancels the waiting calls that may no longer run. */
+  async review(mayRun: (owner: HeldOwner) => Promise<boolean>): Promise<void> {
+    for (const [id, { owner }] of this.#waiting)
+      if (!(await mayRun(owner).catch(() => false))) this.#stop(id, 'it is no longer allowed')
+  }
+
+  /** Cancels every waiting call. */
+  close(): void {
+    for (const id of this.#waiting.keys()) this.#stop(id, 'the gateway stops')
+  }
+
+  #stop(id: string, why: string): void {
+    const held = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    held?.cancel(new Error(why))
+  }
+}
+
+type Ended = { readonly result: McpResult | InputRequired } | { readonly error: unknown }
+
+interface Ask {
+  readonly method: string
+  readonly params: JsonObject
+  readonly answer: (result: JsonObject) => void
+}
+
+/** The request of a client that a call runs in now. */
+interface Round {
+  readonly call: CallContext
+  readonly log: ((params: JsonObject) => void) | undefined
+  readonly resolve: (output: McpResult | InputRequired) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** One running call of a server of an earlier revision. It is in a round, or it waits between two. */
+export class HeldCall {
+  readonly owner: HeldOwner
+  readonly #calls: HeldCalls
+  readonly #canceller: Canceller = createCanceller()
+  readonly #asks = new Map<string, Ask>()
+  #round: Round | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isPausing = false
+  #nextKey = 0
+  #ended: Ended | undefined
+
+  constructor(calls: HeldCalls, owner: HeldOwner, run: (held: HeldCall) => Promise<McpResult | InputRequired>) {
+    this.#calls = calls
+    this.owner = owner
+    run(this).then(
+      (result) => this.#end({ result }),
+      (error: unknown) => this.#end({ error }),
+    )
+  }
+
+  /** Aborts when the call is to be stopped. */
+  readonly signal: Cancelling = this.#canceller
+
+  /** Progress and log messages between two rounds are lost. */
+  readonly onProgress = (progress: Progress): void => this.#round?.call.onProgress?.(progress)
+  readonly onLog = (params: JsonObject): void => this.#round?.log?.(params)
+
+  /** Answers a request of the server, in this round or a later one. */
+  readonly ask = (method: string, params: JsonObject, withdrawn: Cancelling): Promise<JsonObject> =>
+    new Promise((resolve, reject) => {
+      const key = `ask-${++this.#nextKey}`
+      const settle = (end: () => void) => {
+        this.#asks.delete(key)
+        end()
+      }
+      withdrawn.onAbort(() => settle(() => reject(withdrawn.reason)))
+      this.#canceller.onAbort(() => settle(() => reject(new RpcError(RPC_CODES.internalError, 'The call has ended.'))))
+      this.#asks.set(key, { method, params, answer: (result) => settle(() => resolve(result)) })
+      this.#pauseSoon()
+    })
+
+  /** Runs until the call ends, or the server waits for answers. `responses` answers what was asked before. */
+  next(call: CallContext, log: Round['log'], responses: JsonObject = {}): Promise<McpResult | InputRequired> {
+    clearTimeout(this.#timer)
+    const { promise, resolve, reject } = Promise.withResolvers<McpResult | InputRequired>()
+    const unwatch = call.onAbort(() => this.cancel(call.reason))
+    this.#round = { call, log, resolve, reject }
+    if (this.#ended) this.#settle()
+    else if (call.aborted) this.cancel(call.reason)
+    for (const [key, { answer }] of this.#asks) if (Object.hasOwn(responses, key)) answer(responses[key] as JsonObject)
+    if (this.#asks.size > 0) this.#pauseSoon()
+    return promise.finally(unwatch)
+  }
+
+  cancel(reason: unknown): void {
+    this.#canceller.abort(reason)
+  }
+
+  /** Requests of the same moment are asked together. */
+  #pauseSoon(): void {
+    if (this.#isPausing) return
+    this.#isPausing = true
+    setImmediate(() => {
+      this.#isPausing = false
+      this.#pause()
+    })
+  }
+
+  #pause(): void {
+    const round = this.#round
+    if (!round || this.#ended || this.#asks.size === 0) return
+    try {
+      const { id, timer } = this.#calls.hold(this)
+      this.#timer = timer
+      this.#round = undefined
+      const requests = Object.fromEntries([...this.#asks].map(([key, { method, params }]) => [key, { method, params }]))
+      round.resolve(new InputRequired({ requests, state: { held: id } satisfies HeldState } satisfies Asked))
+    } catch (error) {
+      this.#round = undefined
+      round.reject(error)
+      this.cancel(error)
+    }
+  }
+
+  #end(ended: Ended): void {
+    this.#ended = ended
+    this.#settle()
+  }
+
+  #settle(): void {
+    const round = this.#round
+    const ended = this.#ended
+    if (!round || !ended) return
+    this.#round = undefined
+    if ('result' in ended) round.resolve(ended.result)
+    else round.reject(ended.error)
+  }
+}
+
+/** Returns the id of the held call that a state names. */
+export function heldIn(state: unknown): string | undefined {
+  const held = typeof state === 'object' && state !== null && 'held' in state ? state.held : undefined
+  return typeof held === 'string' ? held : undefined
+}
