@@ -24,7 +24,7 @@ before(async () => {
   modern = await startModernServer()
   gateway = await startTestGateway({
     servers: [
-      { ...everythingServer(), name: 'old', may: MAY },
+      { ...everythingServer(), name: 'old', per: 'user', may: MAY },
       { ...everythingServer(), name: 'silent' },
       httpServer('modern', modern.url, { may: MAY }),
       httpServer('quiet', modern.url),
