@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { RPC_CODES } from '@toolgate/mcp'
 import type { Handshake } from './connection.ts'
-import { FIRST_REOPEN_MS, MAX_REOPEN_MS, reopenDelayMs } from './lines.ts'
+import { reopenDelayMs } from './lines.ts'
 import { type Offer, OFFERS } from './upstream.ts'
 
 /** How a stream of announcements ended. */
@@ -26,7 +25,13 @@ export interface Listening {
   stop(): void
 }
 
-/** Keeps a stream of announcements open. A stream that ends is opened again, with growing delays. */
+/** The first delay. Changes in between are read after it, so it bounds how late they are seen. */
+const FIRST_WAIT_MS = 250
+
+/**
+ * Keeps a stream of announcements open. A stream that ends is opened again: soon if it lived for long, as proxies end
+ * streams that are idle, and otherwise with growing delays.
+ */
 export function keepListening({ open, onGap }: ListeningOptions): Listening {
   const stopping = new AbortController()
   const { promise: begun, resolve: onBegun } = Promise.withResolvers<void>()
@@ -35,16 +40,28 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
   return { begun, stop: () => stopping.abort() }
 
   async function listen(): Promise<void> {
-    for (let waitMs = FIRST_REOPEN_MS; !stopping.signal.aborted; waitMs *= 2) {
+    for (let waitMs = FIRST_WAIT_MS; !stopping.signal.aborted; waitMs *= 2) {
       const openedMs = performance.now()
       const end = await open(stopping.signal, onOpen)
       onBegun()
       if (stopping.signal.aborted || !end.again) return
-      if (performance.now() - openedMs > MAX_REOPEN_MS) waitMs = FIRST_REOPEN_MS
+      if (performance.now() - openedMs > LONG_FACTOR * waitMs) waitMs = FIRST_WAIT_MS
       // A server whose streams end again and again cannot shorten the delay.
-      const pauseMs = waitMs === FIRST_REOPEN_MS ? (end.retryMs ?? waitMs) : Math.max(end.retryMs ?? 0, waitMs)
-      await sleep(reopenDelayMs(pauseMs), undefined, { signal: stopping.signal }).catch(() => undefined)
+      const pauseMs = waitMs === FIRST_WAIT_MS ? (end.retryMs ?? waitMs) : Math.max(end.retryMs ?? 0, waitMs)
+      await pause(reopenDelayMs(pauseMs))
     }
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(end, ms)
+      stopping.signal.addEventListener('abort', end, { once: true })
+      function end(): void {
+        clearTimeout(timer)
+        stopping.signal.removeEventListener('abort', end)
+        resolve()
+      }
+    })
   }
 
   function onOpen(): void {
@@ -52,6 +69,9 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
     if (streams++ > 0) onGap()
   }
 }
+
+/** A stream that lived this many times as long as the delay before it was no failure. */
+const LONG_FACTOR = 4
 
 /** The request of MCP 2026-07-28 whose answer is a stream of announcements. */
 export const LISTEN = 'subscriptions/listen'
@@ -71,15 +91,17 @@ export function changedList(method: string): Offer | undefined {
   return LIST_CHANGES.get(method)
 }
 
-/** Returns the kinds of lists whose changes a server announces, of those that are wanted. */
+/**
+ * Returns the kinds of lists whose changes to ask a server for, of those that are wanted, and whether it declares one of
+ * them. A server of MCP 2026-07-28 is asked for all, since it answers which of them it announces.
+ */
 export function announcedLists(
-  { capabilities }: Pick<Handshake, 'capabilities'>,
+  { era, capabilities }: Pick<Handshake, 'era' | 'capabilities'>,
   offers: readonly Offer[],
-): readonly Offer[] {
-  return offers.filter((offer) => {
-    const capability = capabilities[offer]
-    return isObject(capability) && capability['listChanged'] === true
-  })
+): { readonly lists: readonly Offer[]; readonly isDeclared: boolean } {
+  const had = offers.filter((offer) => isObject(capabilities[offer]))
+  const declared = had.filter((offer) => (capabilities[offer] as JsonObject)['listChanged'] === true)
+  return { lists: era === 'modern' ? had : declared, isDeclared: declared.length > 0 }
 }
 
 /** Which notifications a `subscriptions/listen` asks for. */
@@ -101,9 +123,9 @@ export interface Subscription {
   end(code?: number): StreamEnd
 }
 
-/** Returns a subscription that is open once the server grants a part of it. */
-export function createSubscription(filter: SubscriptionFilter, onOpen: () => void): Subscription {
-  let declined = false
+/** Returns a subscription that is open once the server grants a part of it. One that it has not declared is tried once. */
+export function createSubscription(filter: SubscriptionFilter, isDeclared: boolean, onOpen: () => void): Subscription {
+  let declined = !isDeclared
   return {
     onNotification(method, { notifications }) {
       if (method !== ACKNOWLEDGED) return

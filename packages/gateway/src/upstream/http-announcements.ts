@@ -35,12 +35,12 @@ export class HttpAnnouncements {
   }
 
   /** Opens the stream of a session. Resolves when the server announces changes, or after a moment. */
-  async listen(session: Session, filter: SubscriptionFilter): Promise<void> {
+  async listen(session: Session, filter: SubscriptionFilter, isDeclared: boolean): Promise<void> {
     this.stop()
     const listening = keepListening({
       open: (stopped, onOpen) =>
         session.era === 'modern'
-          ? this.#subscribe(session, filter, stopped, onOpen)
+          ? this.#subscribe(session, { filter, isDeclared }, stopped, onOpen)
           : this.#openStream(session, stopped, onOpen),
       onGap: () => this.#host.onGap(),
     })
@@ -68,12 +68,12 @@ export class HttpAnnouncements {
 
   async #subscribe(
     session: Session,
-    filter: SubscriptionFilter,
+    { filter, isDeclared }: { readonly filter: SubscriptionFilter; readonly isDeclared: boolean },
     stopped: AbortSignal,
     onOpen: () => void,
   ): Promise<StreamEnd> {
     const id = this.#host.nextId()
-    const subscription = createSubscription(filter, onOpen)
+    const subscription = createSubscription(filter, isDeclared, onOpen)
     const params = { notifications: filter }
     let ended: StreamEnd | undefined
     const read = (text: string) => {

@@ -267,10 +267,42 @@ describe('an upstream of MCP 2026-07-28', () => {
     assert.equal(upstream.state.status, 'ready')
   })
 
-  it('is not asked for that stream when it announces nothing', async (t) => {
-    const { server, upstream } = await scripted(t, modernScript)
+  it('is asked for that stream once when it does not declare that it announces', async (t) => {
+    const refused = (exchange: Exchange) => error(exchange, -32_603)
+    const { server, upstream } = await scripted(t, { ...modernScript, 'subscriptions/listen': refused })
     await upstream.call(call('t'))
-    assert.deepEqual(server.sent('subscriptions/listen'), [])
+    await runFor(600)
+    assert.equal(server.sent('subscriptions/listen').length, 1)
+  })
+
+  it('may announce what it has not declared', async (t) => {
+    let announce = () => {}
+    const tools = [tool('a')]
+    const { upstream } = await scripted(t, {
+      ...modernScript,
+      'tools/list': (exchange) => result(exchange, { tools, resultType: 'complete', ttlMs: 3_600_000 }),
+      'subscriptions/listen': ({ res }) => {
+        const send = events(res)
+        send({
+          method: 'notifications/subscriptions/acknowledged',
+          params: { notifications: { toolsListChanged: true } },
+        })
+        announce = () => send({ method: 'notifications/tools/list_changed' })
+      },
+    })
+    tools.push(tool('b'))
+    announce()
+    await until(() => upstream.items.tools.length === 2, 500)
+  })
+
+  it('is seen to change within 500 ms, again and again', async (t) => {
+    const { server, upstream } = await modern(t)
+    for (const name of ['echo', 'add', 'slow', 'fail']) {
+      // Sooner, it would count as the consequence of being read.
+      await runFor(150)
+      server.remove(name)
+      await until(() => upstream.items.tools.every((listed) => listed.name !== name), 500)
+    }
   })
 
   it('must give results their type', async (t) => {

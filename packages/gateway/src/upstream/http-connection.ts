@@ -233,8 +233,8 @@ class HttpConnection implements CallHost, AnnouncementsHost {
 
   /** Opens the stream on which the server announces changes, if it does. */
   async #listen(handshake: Handshake): Promise<void> {
-    const lists = announcedLists(handshake, this.#options.hooks.offers)
-    if (lists.length > 0) await this.#announcements.listen(this.#session, listenTo(lists))
+    const { lists, isDeclared } = announcedLists(handshake, this.#options.hooks.offers)
+    if (lists.length > 0) await this.#announcements.listen(this.#session, listenTo(lists), isDeclared)
   }
 
   #fail(error: UpstreamError): void {

@@ -41,9 +41,9 @@ export function createLineSplitter(
 }
 
 /** The delay before an event stream is first opened again, if the server names none. */
-export const FIRST_REOPEN_MS = 1_000
+const FIRST_REOPEN_MS = 1_000
 const MIN_REOPEN_MS = 100
-export const MAX_REOPEN_MS = 30_000
+const MAX_REOPEN_MS = 30_000
 
 /** Returns the delay before an event stream is opened again, within bounds. */
 export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {

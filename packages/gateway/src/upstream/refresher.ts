@@ -2,8 +2,8 @@
 const DEBOUNCE_MS = 25
 /** How many readings may follow each other without a pause. */
 const BURST = 2
-/** The pause after the burst. */
-const FIRST_PAUSE_MS = 1_000
+/** The pause after the burst. With the reading after it, a change is seen within 500 ms. */
+const FIRST_PAUSE_MS = 400
 /** An announcement this soon after a reading counts as its consequence, and doubles the next pause. */
 const ECHO_MS = 100
 const MAX_PAUSE_MS = 5_000
@@ -19,6 +19,8 @@ const DEFAULT_TTL_MS = 60_000
 const MAX_TTL_MS = 2 ** 31 - 1
 /** The share of time that reading may take. A slow list is read less often. */
 const READING_SHARE = 1 / 20
+/** The same for announced changes. */
+const ANNOUNCED_SHARE = 1 / 5
 
 /** Runs a refresh on request. Many requests cause one run, and runs neither overlap nor follow each other too quickly. */
 export interface Refresher {
@@ -100,7 +102,7 @@ class BoundedRefresher implements Refresher {
     }
     await this.#run()
     if (--this.#burst > 0) return this.#continue()
-    this.#set('pause', this.#pauseMs, () => this.#continue())
+    this.#set('pause', Math.max(this.#pauseMs, this.#tookMs / ANNOUNCED_SHARE), () => this.#continue())
     this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS)
   }
 

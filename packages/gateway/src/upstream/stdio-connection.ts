@@ -103,10 +103,10 @@ class StdioConnection {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
     const { hooks } = this.#options
-    const lists = announcedLists(handshake, hooks.offers)
+    const { lists, isDeclared } = announcedLists(handshake, hooks.offers)
     if (this.#era === 'legacy' || lists.length === 0) return handshake
     this.#listening = keepListening({
-      open: (stopped, onOpen) => this.#subscribe(listenTo(lists), stopped, onOpen),
+      open: (stopped, onOpen) => this.#subscribe(listenTo(lists), isDeclared, stopped, onOpen),
       onGap: () => lists.forEach(hooks.onListChanged),
     })
     // Awaited, as a change between the first reading of the list and the subscription would be missed.
@@ -179,10 +179,15 @@ class StdioConnection {
     }
   }
 
-  #subscribe(filter: SubscriptionFilter, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  #subscribe(
+    filter: SubscriptionFilter,
+    isDeclared: boolean,
+    stopped: AbortSignal,
+    onOpen: () => void,
+  ): Promise<StreamEnd> {
     const { promise, resolve } = Promise.withResolvers<StreamEnd>()
     const id = this.#nextId++
-    this.#subscribed = { id, subscription: createSubscription(filter, onOpen), resolve }
+    this.#subscribed = { id, subscription: createSubscription(filter, isDeclared, onOpen), resolve }
     const params = { notifications: filter }
     stopped.addEventListener('abort', () => resolve({ again: false }), { once: true })
     if (!this.#ended) this.#child.stdin?.write(`${encodeRequest('modern', id, LISTEN, params, { progress: false })}\n`)
