@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { toWireName } from '../expose/names.ts'
-import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { ITEM_KINDS } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import { runs } from '../testing/runs.ts'
 
@@ -12,12 +13,14 @@ describe('what is hidden', () => {
       fc.asyncProperty(worldArbitrary, async (world) => {
         const { gate, tools, ran } = openWorld(world)
         const view = await gate.view(world.caller, viewOptionsOf(world))
-        const visible = new Set(view.ids)
+        const visible = new Set(idsIn(view))
         const narrow = view.narrow({ activeTools: tools.map((tool) => tool.id) })
         const spellings = tools.flatMap(spellingsOf)
         const batch = [...spellings, ...spellings].flatMap((spelling) =>
           [view, narrow].map(async (through) => {
-            const { status } = await through.call({ tool: spelling, input: world.input })
+            const item = tools.find(({ id }) => id === spelling)
+            const input = item ? inputOf(world, item) : world.input
+            const { status } = await through.call({ tool: spelling, input })
             if (status !== 'refused') assert.ok(visible.has(spelling), `${JSON.stringify(spelling)} is ${status}`)
           }),
         )
@@ -37,9 +40,9 @@ describe('what is hidden', () => {
           const visible = ['allow', 'ask'].includes(view.explain(id).outcome)
           assert.equal(view.has(id), visible)
           assert.equal(view.get(id) !== undefined, visible)
-          assert.equal(view.ids.includes(id), visible)
+          assert.equal(idsIn(view).includes(id), visible)
           assert.equal(
-            view.tools.some((tool) => tool.id === id),
+            ITEM_KINDS.flatMap((kind) => view.items(kind)).some((tool) => tool.id === id),
             visible,
           )
         }
@@ -68,7 +71,12 @@ function spellingsOf(tool: Tool): string[] {
     id.replace('e', '\u0435'),
     encodeURIComponent(id),
     toWireName(tool),
+    id.replace('db://', 'DB://'),
+    id.replace('read', '%72ead'),
+    id.replace('read', './read'),
+    `${id}#`,
     `group:g1`,
+    `server:${tool.namespace}`,
     '*',
     '__proto__',
     'hasOwnProperty',

@@ -4,6 +4,9 @@ import fc from 'fast-check'
 import type { OutcomeWord } from '../decide/decision.ts'
 import { toPolicy } from '../testing/policies.ts'
 import {
+  idsIn,
+  idsOf,
+  inputOf,
   isNoWider,
   openWorld,
   viewOptionsOf,
@@ -12,17 +15,15 @@ import {
   worldWithMore,
 } from '../testing/worlds.ts'
 import type { View } from '../gate/view.ts'
+import type { Tool } from '../tools/tool.ts'
 import { runs } from '../testing/runs.ts'
 
 describe('a layer', () => {
   const additions: readonly (readonly [what: string, add: (given: WorldWithMore) => World])[] = [
     ['policy', ({ world, more }) => ({ ...world, policies: [...world.policies, ...more] })],
     ['policy before the others', ({ world, more }) => ({ ...world, policies: [...more, ...world.policies] })],
-    ['visibility', ({ world }) => ({ ...world, visibility: (world.visibility ?? everyId(world)).slice(1) })],
-    [
-      'list of active tools',
-      ({ world }) => ({ ...world, activeTools: (world.activeTools ?? everyId(world)).slice(1) }),
-    ],
+    ['visibility', ({ world }) => ({ ...world, visibility: (world.visibility ?? idsOf(world)).slice(1) })],
+    ['list of active tools', ({ world }) => ({ ...world, activeTools: (world.activeTools ?? idsOf(world)).slice(1) })],
     ['group that is unavailable', ({ world }) => ({ ...world, up: world.up.slice(1) })],
     ['scope that is lost', ({ world }) => ({ ...world, caller: { ...world.caller, scopes: [] } })],
   ]
@@ -48,14 +49,15 @@ describe('a layer', () => {
       fc.asyncProperty(worldWithMore, fc.boolean(), async ({ world, more }, twice) => {
         const { gate, tools } = openWorld(world)
         const view = await gate.view(world.caller, viewOptionsOf(world))
-        const once = view.narrow({ policy: more.map(toPolicy), activeTools: everyId(world).slice(0, 3) })
-        const narrow = twice ? once.narrow({ activeTools: everyId(world) }) : once
-        for (const { id } of tools) {
+        const once = view.narrow({ policy: more.map(toPolicy), activeTools: idsOf(world).slice(0, 3) })
+        const narrow = twice ? once.narrow({ activeTools: idsOf(world) }) : once
+        for (const item of tools) {
+          const { id } = item
           assert.ok(isNoWider(narrow.explain(id).outcome, view.explain(id).outcome))
           assert.ok(isNoWider(narrow.explain(id).outcome, once.explain(id).outcome))
-          assert.ok((await callOf(narrow, id, world)) >= (await callOf(view, id, world)))
+          assert.ok((await callOf(narrow, item, world)) >= (await callOf(view, item, world)))
         }
-        assert.ok(narrow.ids.every((id) => view.has(id)))
+        assert.ok(idsIn(narrow).every((id) => view.has(id)))
       }),
       runs(150),
     )
@@ -80,11 +82,12 @@ describe('a layer', () => {
         const { gate: wider } = openWorld(world)
         const whole = await gate.view(world.caller, viewOptionsOf(world))
         const narrow = (await wider.view(world.caller, viewOptionsOf(world))).narrow({ policy: more.map(toPolicy) })
-        assert.deepEqual(narrow.ids, whole.ids)
+        assert.deepEqual(idsIn(narrow), idsIn(whole))
         assert.equal(narrow.fingerprint, whole.fingerprint)
-        for (const { id } of tools) {
+        for (const item of tools) {
+          const { id } = item
           assert.equal(narrow.explain(id).outcome, whole.explain(id).outcome)
-          assert.equal(await callOf(narrow, id, world), await callOf(whole, id, world))
+          assert.equal(await callOf(narrow, item, world), await callOf(whole, item, world))
         }
       }),
       runs(150),
@@ -98,15 +101,12 @@ async function wordsOf(world: World): Promise<Map<string, Words>> {
   const { gate, tools } = openWorld(world)
   const view = await gate.view(world.caller, viewOptionsOf(world))
   const words = new Map<string, Words>()
-  for (const { id } of tools) words.set(id, [view.explain(id).outcome, await callOf(view, id, world)])
+  for (const item of tools) words.set(item.id, [view.explain(item.id).outcome, await callOf(view, item, world)])
   return words
 }
 
 /** How far a call gets: 0 runs, 1 waits for a person, 2 is refused. Which refusal is told first is another matter. */
-async function callOf(view: View, tool: string, { input }: World): Promise<number> {
-  return ['done', 'waiting', 'refused'].indexOf((await view.call({ tool, input })).status)
-}
-
-function everyId({ tools }: World): string[] {
-  return tools.map(({ namespace, name }) => (namespace === undefined ? name : `${namespace}:${name}`))
+async function callOf(view: View, item: Tool, world: World): Promise<number> {
+  const { status } = await view.call({ tool: item.id, input: inputOf(world, item) })
+  return ['done', 'waiting', 'refused'].indexOf(status)
 }

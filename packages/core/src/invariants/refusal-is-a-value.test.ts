@@ -143,6 +143,7 @@ describe('a refusal', () => {
 
 const EMPTY: World = {
   tools: [],
+  items: [],
   groups: {},
   policies: [],
   forks: [],

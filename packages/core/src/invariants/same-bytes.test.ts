@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createWireNames } from '../expose/names.ts'
-import { openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { idsIn, inputOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { ITEM_KINDS } from '../tools/tool-id.ts'
 import { runs } from '../testing/runs.ts'
 
 describe('the same world', () => {
@@ -19,11 +20,14 @@ describe('the same world', () => {
     await fc.assert(
       fc.asyncProperty(worldArbitrary, async (world) => {
         const { gate } = openWorld(world)
-        const { ids } = await gate.view(world.caller)
-        assert.deepEqual(
-          ids,
-          ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
-        )
+        const view = await gate.view(world.caller)
+        for (const kind of ITEM_KINDS) {
+          const ids = view.items(kind).map(({ id }) => id)
+          assert.deepEqual(
+            ids,
+            ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+          )
+        }
       }),
       runs(100),
     )
@@ -38,10 +42,11 @@ async function bytesOf(world: World): Promise<string> {
   const names = createWireNames(gate.catalog.snapshot())
   const calls: unknown[] = []
   for (const tool of [...ids, 'no-such-tool']) {
-    const { status, text } = await view.call({ tool, input: world.input })
+    const item = gate.catalog.get(tool)
+    const { status, text } = await view.call({ tool, input: item ? inputOf(world, item) : world.input })
     calls.push([status, text])
   }
-  return JSON.stringify([view.ids, view.fingerprint, ids.map(view.explain), ids.map(names.toName), calls], null, 1)
+  return JSON.stringify([idsIn(view), view.fingerprint, ids.map(view.explain), ids.map(names.toName), calls], null, 1)
 }
 
 /** The same tools in another order, and every object with its keys in another order. */
@@ -58,6 +63,6 @@ function scramble(world: World, seed: number): World {
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(shuffled(Object.entries(value)).map(([key, item]) => [key, rekeyed(item)])) as T
   }
-  const { tools, up, ...rest } = rekeyed(world)
-  return { ...rest, tools: shuffled(tools), up: shuffled(up) }
+  const { tools, items, up, ...rest } = rekeyed(world)
+  return { ...rest, tools: shuffled(tools), items: shuffled(items), up: shuffled(up) }
 }

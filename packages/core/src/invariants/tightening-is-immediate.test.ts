@@ -9,7 +9,7 @@ import { memoryCounters } from '../memory/counters.ts'
 import { type ApprovalStore, type AuditSink, type CounterStore, TERMINAL_EVENTS } from '../ports/ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { toPolicy } from '../testing/policies.ts'
-import { isNoWider, openWorld, viewOptionsOf, wordOf, worldWithMore } from '../testing/worlds.ts'
+import { isNoWider, openWorld, viewOptionsOf, wordOf, worldWithMore, idsIn, inputOf } from '../testing/worlds.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool } from '../tools/tool.ts'
 import { runs } from '../testing/runs.ts'
@@ -24,16 +24,17 @@ describe('a change between the view and the call', () => {
           const { gate, tools, availability, ran, offer } = openWorld(world)
           const old = await gate.view(world.caller, viewOptionsOf(world))
           const before = new Map(tools.map(({ id }) => [id, old.explain(id).outcome]))
-          const listed = old.ids
+          const listed = idsIn(old)
 
           gate.setPolicy(change.policy ? more.map(toPolicy) : world.policies.slice(1).map(toPolicy))
           for (const name of Object.keys(world.groups)) availability.set(name, { available: change.up.includes(name) })
           offer(tools.map(({ id }) => id).filter((_, i) => i !== change.gone))
           const today = await gate.view(world.caller, viewOptionsOf(world))
 
-          assert.deepEqual(old.ids, listed, 'a view is a snapshot')
-          for (const { id } of tools) {
-            const outcome = await old.call({ tool: id, input: world.input })
+          assert.deepEqual(idsIn(old), listed, 'a view is a snapshot')
+          for (const item of tools) {
+            const { id } = item
+            const outcome = await old.call({ tool: id, input: inputOf(world, item) })
             assert.ok(isNoWider(wordOf(outcome), today.explain(id).outcome), `${id}: not as strict as today`)
             assert.ok(isNoWider(wordOf(outcome), before.get(id) ?? 'deny'), `${id}: wider than the view`)
             assert.ok(isNoWider(old.narrow({}).explain(id).outcome, today.explain(id).outcome))

@@ -9,6 +9,8 @@ import {
   fire,
   type History,
   historyArbitrary,
+  idsIn,
+  inputOf,
   type Moment,
   type Opened,
   openGate,
@@ -92,12 +94,12 @@ async function compareView(view: View, { root, tools, ran }: Opened, world: Worl
   const listed = tools.filter((tool) => referenceLists(world, moment, tool)).map(({ id }) => id)
   const requestTools = root.catalog.snapshot().get('request_tools')
   if (requestTools && referenceListsRequests(world, moment, requestTools, tools)) listed.push(requestTools.id)
-  assert.deepEqual(view.ids.toSorted(), listed.toSorted())
+  assert.deepEqual(idsIn(view).toSorted(), listed.toSorted())
   const tool = tools[moment.asked % tools.length] as Tool
   const expected = referenceAnswers(world, moment, tool)
   assert.equal(view.explain(tool.id).outcome, expected.explained, `explain ${tool.id}`)
   const before = ran.get(tool.id) ?? 0
-  const outcome = await view.call({ tool: tool.id, input: world.input, callId: 'call-1' })
+  const outcome = await view.call({ tool: tool.id, input: inputOf(world, tool), callId: 'call-1' })
   assert.equal(wordOf(outcome), expected.called, `call ${tool.id}`)
   assert.equal((ran.get(tool.id) ?? 0) - before, expected.called === 'allow' ? 1 : 0, `runs of ${tool.id}`)
 }

@@ -31,6 +31,8 @@ export interface WrittenClause {
 
 /** What a function answers where the judgement is true, and else. Where it cannot be judged, it throws. */
 export interface WrittenDecide {
+  /** The kinds that it decides beside tools. */
+  readonly kinds: readonly ('resource' | 'template' | 'prompt')[]
   readonly judgement: Judgement
   readonly yes: WrittenAnswer
   readonly no: WrittenAnswer
@@ -40,7 +42,7 @@ export interface WrittenDecide {
 export type WrittenAnswer = PolicyAnswer | 'deny with a message' | 'promise' | 'nonsense'
 
 export function toPolicy({ allow, deny, ask, requireTags, decide }: WrittenPolicy): Policy | FunctionPolicy {
-  if (decide) return { decide: (tool, caller) => answer(decide, tool, caller) }
+  if (decide) return { kinds: decide.kinds, decide: (tool, caller) => answer(decide, tool, caller) }
   return {
     ...(allow && { allow: allow.map(toClause) }),
     ...(deny && { deny: deny.map(toClause) }),
@@ -77,10 +79,16 @@ interface Names {
   readonly names: readonly string[]
 }
 
-export function policyArbitrary(selector: fc.Arbitrary<string>, names: Names): fc.Arbitrary<WrittenPolicy> {
-  const clauses = (maxLength: number) => fc.array(clauseArbitrary(selector, names), { maxLength })
+/** The selectors of `allow`, and of the other lists. */
+interface Selectors {
+  readonly inAllow: fc.Arbitrary<string>
+  readonly elsewhere: fc.Arbitrary<string>
+}
+
+export function policyArbitrary({ inAllow, elsewhere }: Selectors, names: Names): fc.Arbitrary<WrittenPolicy> {
+  const clauses = (maxLength: number, selector = elsewhere) => fc.array(clauseArbitrary(selector, names), { maxLength })
   const byClauses = fc.record({
-    allow: fc.option(clauses(3), { nil: undefined, freq: 2 }),
+    allow: fc.option(clauses(3, inAllow), { nil: undefined, freq: 2 }),
     deny: fc.option(clauses(2), { nil: undefined, freq: 2 }),
     ask: fc.option(clauses(2), { nil: undefined, freq: 2 }),
     requireTags: fc.oneof(
@@ -99,7 +107,12 @@ export function policyArbitrary(selector: fc.Arbitrary<string>, names: Names): f
     'nonsense',
   )
   const byFunction = fc.record({
-    decide: fc.record({ judgement: judgementArbitrary({ ...names, withInput: false }), yes: word, no: word }),
+    decide: fc.record({
+      kinds: fc.subarray(['resource', 'template', 'prompt'] as const),
+      judgement: judgementArbitrary({ ...names, withInput: false }),
+      yes: word,
+      no: word,
+    }),
   })
   return fc.oneof({ weight: 6, arbitrary: byClauses }, byFunction)
 }

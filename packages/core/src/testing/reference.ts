@@ -1,9 +1,10 @@
 import type { OutcomeWord } from '../decide/decision.ts'
 import type { Group } from '../tools/groups.ts'
+import { defineTemplate } from '../tools/items.ts'
 import type { Tool, ToolDefinition } from '../tools/tool.ts'
 import { judge, type Verdict } from './conditions.ts'
 import type { WrittenClause, WrittenDecide, WrittenPolicy } from './policies.ts'
-import { idOf, type Moment, type Trigger, type World } from './worlds.ts'
+import { idOf, type Moment, type Trigger, type World, type WrittenItem } from './worlds.ts'
 
 /**
  * The words of the design as plain loops: no index, no cache, no bit sets.
@@ -12,7 +13,41 @@ import { idOf, type Moment, type Trigger, type World } from './worlds.ts'
  */
 export function referenceDecide(world: World, tool: Tool | undefined, called: boolean): OutcomeWord {
   if (!tool) return 'deny'
+  if (tool.kind !== 'resource') return decideItem(world, tool, called)
+  // A read is decided as that URI and as every template that may match it. Its input is known also where it is listed.
+  const known = { ...world, input: { uri: tool.uri ?? '' } }
+  return strictestWord([tool, ...templatesFor(world, tool)].map((item) => decideItem(known, item, true)))
+}
+
+function templatesFor({ items }: World, { uri = '', namespace }: Tool): readonly Tool[] {
+  return items.flatMap((item) => {
+    if (item.kind !== 'template' || item.namespace !== namespace) return []
+    return matchesTemplate(item.called, uri) ? [defineTemplate({ ...templateOf(item) })] : []
+  })
+}
+
+function templateOf({ called, namespace, tags, requiredScopes }: WrittenItem) {
+  return { uriTemplate: called, namespace, tags, requiredScopes }
+}
+
+/** `{name}` matches within a segment, `{+name}` anything; with another expression a template matches every URI. */
+function matchesTemplate(template: string, uri: string): boolean {
+  const expressions = template.match(/\{[^}]*\}/g) ?? []
+  if (!expressions.every((one) => /^\{\+?\w+\}$/.test(one))) return true
+  const pattern = template.replaceAll(/\{\+\w+\}/g, '.*').replaceAll(/\{\w+\}/g, '[^/]*')
+  return new RegExp(`^${pattern}$`).test(uri)
+}
+
+/** A gate without a policy has tools only, and so has each fork of it. */
+function isBare({ policies, forks }: World): boolean {
+  let isEmpty = policies.length === 0
+  for (const fork of forks) if (!fork.inherit) isEmpty = fork.policies.length === 0
+  return isEmpty
+}
+
+function decideItem(world: World, tool: Tool, called: boolean): OutcomeWord {
   const words: OutcomeWord[] = policiesOf(world).map((policy) => decidePolicy(world, policy, tool, called))
+  if (tool.kind !== 'tool' && isBare(world)) words.push('deny')
   const { caller, visibility, activeTools } = world
   // A caller must hold all of a tool's `requiredScopes`.
   if (!tool.requiredScopes.every((scope) => (caller.scopes ?? []).includes(scope))) words.push('deny')
@@ -72,6 +107,8 @@ export function referenceAnswers(
   const worlds = worldsOf(world, moment)
   const explained = strictestOf(worlds, tool, false)
   // What may not go on before the input is looked at is refused for that.
+  // A template stands for the URIs that it matches, and runs nothing itself.
+  if (tool.kind === 'template') return { explained, called: isVisible(explained) ? 'wait' : explained }
   return { explained, called: isVisible(explained) ? strictestOf(worlds, tool, true) : explained }
 }
 
@@ -125,14 +162,15 @@ function decidePolicy(world: World, policy: WrittenPolicy, tool: Tool, called: b
   const denies = of('deny')
   const asks = of('ask')
   if (denies.some((verdict) => verdict !== false) || asks.includes('error')) return 'deny'
-  // In an `allow` clause it does not hold.
-  if (policy.allow && !of('allow').includes(true)) return 'deny'
+  // In an `allow` clause it does not hold. An absent allow is `*`, which names tools.
+  if (policy.allow ? !of('allow').includes(true) : tool.kind !== 'tool') return 'deny'
   if (!(policy.requireTags ?? []).every((tag) => tool.tags.includes(tag))) return 'deny'
   return asks.includes(true) ? 'ask' : 'allow'
 }
 
 /** A throw, a promise and any answer that is none deny. */
-function decideByFunction({ caller }: World, { judgement, yes, no }: WrittenDecide, tool: Tool): OutcomeWord {
+function decideByFunction({ caller }: World, { kinds, judgement, yes, no }: WrittenDecide, tool: Tool): OutcomeWord {
+  if (tool.kind !== 'tool' && !kinds.includes(tool.kind)) return 'deny'
   const verdict = judge(judgement, { caller, tool })
   const answer = verdict === 'error' ? 'nonsense' : verdict ? yes : no
   return answer === 'allow' || answer === 'ask' ? answer : 'deny'
@@ -159,6 +197,17 @@ function clauseHolds(
 }
 
 function names(selector: string, tool: Named, groups: World['groups'], certain: boolean): boolean {
+  if (selector.startsWith('server:')) return tool.namespace === selector.slice('server:'.length)
+  const [, kind, server = '', rest = ''] = /^(resource|prompt):([^:]*):(.*)$/.exec(selector) ?? []
+  if (kind !== undefined) {
+    if (tool.kind === 'tool' || (kind === 'prompt') !== (tool.kind === 'prompt')) return false
+    return globs(server, tool.namespace ?? '') && globs(rest, tool.uri ?? tool.name)
+  }
+  if (tool.kind !== 'tool') return false
+  return namesTool(selector, tool, groups, certain)
+}
+
+function namesTool(selector: string, tool: Named, groups: World['groups'], certain: boolean): boolean {
   const [head, rest] = selector.includes(':') ? (selector.split(':') as [string, string]) : [undefined, selector]
   if (head === 'group') return (groups[rest]?.tools ?? []).some((member) => names(member, tool, groups, certain))
   if (head === 'tag') return tool.tags.includes(rest)
@@ -221,9 +270,9 @@ function isMember(group: Group, tool: Named, groups: World['groups']): boolean {
 }
 
 /** What selectors name a tool by. */
-type Named = Pick<Tool, 'namespace' | 'name' | 'tags' | 'category' | 'annotations' | 'hintsTrusted'>
+type Named = Pick<Tool, 'kind' | 'uri' | 'namespace' | 'name' | 'tags' | 'category' | 'annotations' | 'hintsTrusted'>
 
 function toNamed(definition: ToolDefinition): Named {
   const { namespace, name, tags = [], category, annotations = {}, hintsTrusted = true } = definition
-  return { namespace, name, tags, category, annotations, hintsTrusted }
+  return { kind: 'tool', uri: undefined, namespace, name, tags, category, annotations, hintsTrusted }
 }

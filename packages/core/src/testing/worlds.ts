@@ -4,9 +4,12 @@ import { OUTCOMES, type OutcomeWord } from '../decide/decision.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
+import type { View } from '../gate/view.ts'
 import { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Group, UnlockRule } from '../tools/groups.ts'
+import { definePrompt, defineResource, defineTemplate } from '../tools/items.ts'
+import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
 import { CHAT_TYPES, PATHS, ROLES, TEAMS, USERS } from './conditions.ts'
 import { policyArbitrary, toPolicy, type WrittenPolicy } from './policies.ts'
@@ -14,6 +17,7 @@ import { policyArbitrary, toPolicy, type WrittenPolicy } from './policies.ts'
 /** Everything that a decision depends on, as data. */
 export interface World {
   readonly tools: readonly ToolDefinition[]
+  readonly items: readonly WrittenItem[]
   readonly groups: Readonly<Record<string, Group>>
   readonly policies: readonly WrittenPolicy[]
   /** Each a fork of the one before, the first of the gate; it is the last that is asked. */
@@ -46,6 +50,69 @@ const GROUPS = ['g1', 'g2', 'constructor'] as const
 const SESSIONS = ['s1', 's2'] as const
 const EVENTS = ['e1', '__proto__'] as const
 
+/** A resource, a template or a prompt. */
+export interface WrittenItem {
+  readonly kind: Exclude<ItemKind, 'tool'>
+  readonly namespace: string
+  /** A URI, a template, or a name. */
+  readonly called: string
+  readonly tags: readonly string[]
+  readonly requiredScopes: readonly string[]
+}
+
+const SERVERS = ['files', 'web'] as const
+const CALLED = [
+  ['resource', 'db://read'],
+  ['resource', 'db://deep/read'],
+  ['resource', 'web://read'],
+  ['template', 'db://{name}'],
+  ['template', 'db://{+path}'],
+  ['template', 'web://{?any}'],
+  ['prompt', 'read'],
+  ['prompt', 'constructor'],
+] as const satisfies readonly (readonly [WrittenItem['kind'], string])[]
+
+const itemArbitrary: fc.Arbitrary<WrittenItem> = fc
+  .tuple(fc.constantFrom(...CALLED), fc.constantFrom(...SERVERS), fc.subarray([...TAGS], { maxLength: 1 }))
+  .chain(([[kind, called], namespace, tags]) =>
+    fc.record({
+      kind: fc.constant(kind),
+      namespace: fc.constant(namespace),
+      called: fc.constant(called),
+      tags: fc.constant(tags),
+      requiredScopes: fc.oneof({ weight: 5, arbitrary: fc.constant([]) }, fc.subarray([...SCOPES])),
+    }),
+  )
+
+export function itemIdOf({ kind, namespace, called }: WrittenItem): string {
+  return `${kind === 'prompt' ? kind : 'resource'}:${namespace}:${called}`
+}
+
+/** The ids of everything in a world. */
+export function idsOf({ tools, items }: Pick<World, 'tools' | 'items'>): string[] {
+  return [...tools.map(idOf), ...items.map(itemIdOf)]
+}
+
+/** The ids of everything that a view lists, of all kinds. */
+export function idsIn(view: Pick<View, 'ids' | 'items'>): string[] {
+  return [...view.ids, ...ITEM_KINDS.flatMap((kind) => (kind === 'tool' ? [] : view.items(kind).map(({ id }) => id)))]
+}
+
+/** The input of a call: a resource takes its own URI only. */
+export function inputOf({ input }: World, { kind, uri }: Pick<Tool, 'kind' | 'uri'>): World['input'] {
+  return kind === 'resource' ? { uri: uri ?? '' } : input
+}
+
+/** Selectors of other kinds; those of a whole server only where they may be. */
+const ITEM_SELECTORS = [
+  'resource:*:*',
+  'prompt:*:*',
+  'resource:files:db:*',
+  'resource:*:*read',
+  'prompt:web:*',
+] as const
+const SERVER_SELECTORS = ['server:files', 'server:web'] as const
+
 const anyBoolean = fc.option(fc.boolean(), { nil: undefined })
 
 const toolArbitrary: fc.Arbitrary<ToolDefinition> = fc.record({
@@ -74,6 +141,11 @@ export const callerArbitrary: fc.Arbitrary<Caller> = fc.record({
 
 export function idOf({ namespace, name }: ToolDefinition): string {
   return namespace === undefined ? name : `${namespace}:${name}`
+}
+
+/** Lets more worlds have something beside tools: where a policy does not say what it allows, it allows everything. */
+function allowingItems({ decide, allow, ...rest }: WrittenPolicy): WrittenPolicy {
+  return decide ? { decide } : { ...rest, allow: allow ?? [{ match: ['*', 'resource:*:*', 'prompt:*:*'] }] }
 }
 
 /** Selectors that name something in most worlds; ids only of tools that there are. */
@@ -154,6 +226,7 @@ export interface Moment extends Situation {
 /** A gate, and what it is asked in turn: so that what it keeps of one answer is there for the next. */
 export interface History {
   readonly tools: World['tools']
+  readonly items: World['items']
   readonly groups: World['groups']
   readonly policies: World['policies']
   readonly forks: World['forks']
@@ -181,11 +254,12 @@ function momentArbitrary(ids: readonly string[], policy: fc.Arbitrary<WrittenPol
 
 /** Histories of `1` to `maxMoments` moments. */
 export function historyArbitrary(maxMoments: number): fc.Arbitrary<History> {
-  return groundArbitrary.chain(({ tools, ids, groups, policy }) =>
+  return groundArbitrary.chain(({ tools, items, ids, groups, policy, policies }) =>
     fc.record({
       tools: fc.constant(tools),
+      items: fc.constant(items),
       groups: fc.constant(groups),
-      policies: fc.array(policy, { maxLength: 3 }),
+      policies,
       forks: forksArbitrary(policy),
       moments: fc.array(momentArbitrary(ids, policy), { minLength: 1, maxLength: maxMoments, size: 'max' }),
     }),
@@ -206,11 +280,25 @@ function forksArbitrary(policy: fc.Arbitrary<WrittenPolicy>): fc.Arbitrary<reado
     .map(([first, more, deep]) => [...first, ...more, ...Array.from({ length: deep }, () => empty)])
 }
 
-const groundArbitrary = fc.uniqueArray(toolArbitrary, { minLength: 1, maxLength: 7, selector: idOf }).chain((tools) => {
-  const ids = tools.map(idOf)
-  return groupsArbitrary(ids).map((groups) => {
-    const selector = selectorArbitrary(ids, Object.keys(groups))
-    return { tools, ids, groups, policy: policyArbitrary(selector, { tags: TAGS, names: NAMES }) }
+const someTools = fc.uniqueArray(toolArbitrary, { minLength: 1, maxLength: 7, selector: idOf })
+const someItems = fc.oneof(
+  fc.constant([]),
+  fc.uniqueArray(itemArbitrary, { minLength: 1, maxLength: 5, selector: itemIdOf }),
+)
+
+const groundArbitrary = fc.tuple(someTools, someItems, fc.boolean()).chain(([tools, items, allowsItems]) => {
+  const ids = idsOf({ tools, items })
+  return groupsArbitrary(tools.map(idOf)).map((groups) => {
+    const ofTools = selectorArbitrary(tools.map(idOf), Object.keys(groups))
+    const ofItems = items.length === 0 ? ofTools : fc.constantFrom(...items.map(itemIdOf), ...ITEM_SELECTORS)
+    const inAllow = fc.oneof({ weight: 3, arbitrary: ofTools }, { weight: 2, arbitrary: ofItems })
+    const elsewhere =
+      items.length === 0 ? inAllow : fc.oneof({ weight: 9, arbitrary: inAllow }, fc.constantFrom(...SERVER_SELECTORS))
+    const any = policyArbitrary({ inAllow, elsewhere }, { tags: TAGS, names: NAMES })
+    const policy = items.length > 0 && allowsItems ? any.map(allowingItems) : any
+    // A gate without a policy has tools only, and its first policy may allow more: there adding one widens.
+    const policies = fc.array(policy, { minLength: items.length > 0 ? 1 : 0, maxLength: 3 })
+    return { tools, items, ids, groups, policy, policies }
   })
 })
 
@@ -220,16 +308,18 @@ export interface WorldWithMore {
   readonly more: readonly WrittenPolicy[]
 }
 
-export const worldWithMore: fc.Arbitrary<WorldWithMore> = groundArbitrary.chain(({ tools, ids, groups, policy }) => {
+export const worldWithMore: fc.Arbitrary<WorldWithMore> = groundArbitrary.chain((fixed) => {
+  const { tools, items, ids, groups, policy, policies } = fixed
   const ground = fc.record({
     tools: fc.constant(tools),
+    items: fc.constant(items),
     groups: fc.constant(groups),
-    policies: fc.array(policy, { maxLength: 3 }),
+    policies,
     // That a fork may replace a policy is the one exception to what these worlds are for.
     forks: forksArbitrary(policy).filter((forks) => forks.every(({ inherit }) => inherit)),
   })
   return fc.record({
-    world: fc.tuple(ground, situationArbitrary(ids)).map(([fixed, situation]) => ({ ...fixed, ...situation })),
+    world: fc.tuple(ground, situationArbitrary(ids)).map(([written, situation]) => ({ ...written, ...situation })),
     more: fc.array(policy, { minLength: 1, maxLength: 2 }),
   })
 })
@@ -242,6 +332,7 @@ export interface Opened {
   readonly gate: Gate
   /** The gate that the forks are of. */
   readonly root: Gate
+  /** The tools, and the other items. */
   readonly tools: readonly Tool[]
   readonly availability: MemoryAvailability
   /** How often each tool ran, by its id: the tools' own word. */
@@ -259,16 +350,14 @@ export function openWorld(world: World, options: GateOptions = {}): Opened {
 /** Gives the gate of a world before anything has been opened. */
 export function openGate(world: Omit<World, keyof Situation> & Partial<Situation>, options: GateOptions = {}): Opened {
   const ran = new Map<string, number>()
-  const tools = world.tools.map((definition) => {
-    const id = idOf(definition)
-    return defineTool({
-      ...definition,
-      execute() {
-        ran.set(id, (ran.get(id) ?? 0) + 1)
-        return 'ran'
-      },
-    })
-  })
+  const runningAs = (id: string) => () => {
+    ran.set(id, (ran.get(id) ?? 0) + 1)
+    return 'ran'
+  }
+  const tools = [
+    ...world.tools.map((definition) => defineTool({ ...definition, execute: runningAs(idOf(definition)) })),
+    ...world.items.map((item) => defineItem(item, runningAs(itemIdOf(item)))),
+  ]
   let offered: readonly Tool[] = tools
   const listeners = new Set<() => void>()
   const source: Source = {
@@ -300,6 +389,13 @@ export function openGate(world: Omit<World, keyof Situation> & Partial<Situation
     root,
   )
   return { gate, root, tools, availability, ran, offer }
+}
+
+function defineItem({ kind, called, ...rest }: WrittenItem, execute: () => unknown): Tool {
+  if (kind === 'prompt') return definePrompt({ ...rest, name: called, execute })
+  return kind === 'template'
+    ? defineTemplate({ ...rest, uriTemplate: called })
+    : defineResource({ ...rest, uri: called, execute })
 }
 
 /** Lets everything happen that may open a group for a caller's session. */
