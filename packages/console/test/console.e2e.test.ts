@@ -161,6 +161,12 @@ if (executablePath !== undefined)
         await page.getByText('It needs tasks, which are not offered yet.').waitFor()
       })
 
+      it('shows approvers whose instances of a server there are', async () => {
+        await open('#/tools?as=viewer')
+        await page.getByText('an instance for each user: 1 running, 1 idle').click()
+        await page.getByText('acme / vera').waitFor()
+      })
+
       it('folds a group', async () => {
         await open('#/tools?as=viewer')
         const fold = page.getByRole('button', { name: 'notes', exact: true })

@@ -184,9 +184,29 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
         restarts: 0,
         toolCount: 5,
         era: 'legacy',
-        rejected: [{ kind: 'tool', name: 'simulate-research-query', reason: 'it needs tasks, which are not offered yet' }],
+        rejected: [
+          { kind: 'tool', name: 'simulate-research-query', reason: 'it needs tasks, which are not offered yet' },
+        ],
       },
-      { name: 'files', status: 'ready', since: startedAt, restarts: 1, toolCount: 6, era: 'legacy', rejected: [] },
+      {
+        name: 'files',
+        status: 'ready',
+        since: startedAt,
+        restarts: 1,
+        toolCount: 6,
+        era: 'legacy',
+        rejected: [],
+        instances: {
+          starting: 0,
+          running: 1,
+          idle: 1,
+          down: 0,
+          users: [
+            { user: 'vera', tenant: 'acme', state: 'running' },
+            { user: HOSTILE_NAME, state: 'idle' },
+          ],
+        },
+      },
       { name: 'memory', status: 'ready', since: startedAt, restarts: 0, toolCount: 4, era: 'legacy', rejected: [] },
       {
         name: 'remote',

@@ -164,7 +164,7 @@ const CONFIG: GatewayConfig = {
       per: 'shared',
       loopback: false,
       trustHints: false,
-    offers: ['tools'],
+      offers: ['tools'],
       startTimeoutMs: 500,
       callTimeoutMs: 500,
       tools: new Map(),

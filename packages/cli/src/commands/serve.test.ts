@@ -49,6 +49,7 @@ describe('runGateway', () => {
     const start: StartGateway = async (_config, { log } = {}) => {
       if (gateway.failure) throw gateway.failure
       log?.({ level: 'warn', message: 'down \u001b[2J', server: 'files', detail: 'first\nsecond' })
+      log?.({ level: 'warn', message: 'is down', server: 'browser', user: 'vera\u001b[2J' })
       log?.({ level: 'info', message: 'not for people' })
       return {
         ready: Promise.resolve(),
@@ -69,7 +70,7 @@ describe('runGateway', () => {
     assert.equal(await run, 'ok')
     assert.deepEqual(happened, ['ready', 'closed'])
     assert.deepEqual(source.eventNames(), [])
-    assert.equal(io.err(), 'warn  files: down \\u001b[2J (first)\n')
+    assert.equal(io.err(), 'warn  files: down \\u001b[2J (first)\nwarn  browser of vera\\u001b[2J: is down\n')
   })
 
   it('closes also when the signal comes before it is ready', async () => {

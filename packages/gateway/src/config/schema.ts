@@ -485,7 +485,7 @@ export const instancesSchema = z
   .strictObject({
     idleMs: timeoutMs.describe('An instance that runs no call for so long is ended. Default: 900000.').exactOptional(),
     perUser: instanceCount.describe('Instances of one user, over all servers. Default: 8.').exactOptional(),
-    max: instanceCount.describe('Instances of all users. Default: 64.').exactOptional(),
+    max: instanceCount.describe('Instances of all users. Default: 32.').exactOptional(),
     path: text.describe('Each instance has a folder below it. Default: .toolgate/instances.').exactOptional(),
   })
   .describe('The instances of servers with one for each user.')

@@ -12,7 +12,7 @@ export interface InstanceLimits {
   readonly max: number
 }
 
-export const DEFAULT_INSTANCES: InstanceLimits = { idleMs: 15 * 60_000, perUser: 8, max: 64 }
+export const DEFAULT_INSTANCES: InstanceLimits = { idleMs: 15 * 60_000, perUser: 8, max: 32 }
 
 export const INSTANCE_STATES = ['starting', 'running', 'idle', 'down'] as const
 export type InstanceState = (typeof INSTANCE_STATES)[number]
