@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CallContext, createGate } from '@toolgate/core'
 import { toListedItem } from './listed-item.ts'
-import { ServerItems } from './server-items.ts'
+import { type ItemClaims, ServerItems } from './server-items.ts'
 
 const RESOURCE = {
   uri: 'file:///a',
@@ -25,9 +25,10 @@ const PROMPT = {
 }
 const LISTS = { resources: [RESOURCE], templates: [TEMPLATE], prompts: [PROMPT] }
 
-function serverItems() {
+function serverItems(claims: Partial<ItemClaims> = {}) {
   const calls: unknown[] = []
   const items = new ServerItems({
+    ...claims,
     namespace: 'files',
     read: (uri) => calls.push({ uri }),
     getPrompt: (name, input) => calls.push({ name, input }),
@@ -36,6 +37,25 @@ function serverItems() {
 }
 
 describe('ServerItems', () => {
+  it('has what the operator says about them, also about a resource that is not listed', () => {
+    const { items } = serverItems({
+      resources: [
+        ['file:///*', { tags: ['disk'], requiredScopes: ['files'] }],
+        ['file:///a', { category: 'first', requiredScopes: ['a'] }],
+      ],
+      prompts: [['gre*', { tags: ['talk'] }]],
+    })
+    items.read(LISTS)
+    const said = items.items.map(({ kind, tags, requiredScopes, category }) => [kind, tags, requiredScopes, category])
+    assert.deepEqual(said, [
+      ['resource', ['disk'], ['a', 'files'], 'first'],
+      ['template', ['disk'], ['files'], undefined],
+      ['prompt', ['talk'], [], undefined],
+    ])
+    assert.deepEqual(items.unlisted('file:///other').requiredScopes, ['files'])
+    assert.deepEqual(items.unlisted('http://other/').requiredScopes, [])
+  })
+
   it('has what the server lists, and lists every field again', () => {
     const { items } = serverItems()
     items.read(LISTS)

@@ -1,5 +1,5 @@
 import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
 import {
   definePrompt,
   defineResource,
@@ -9,6 +9,7 @@ import {
   type ResourceDefinition,
   type TemplateDefinition,
 } from '@toolgate/core/toolset'
+import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
 
 /** What a server lists beside its tools. */
 export interface ListedItems {
@@ -20,6 +21,10 @@ export interface ListedItems {
 /** How the items of a server are named and run. */
 export interface ItemClaims {
   readonly namespace: string
+  /** What the operator says about resources and templates, by URI or template. Unlisted resources get it too. */
+  readonly resources?: OverlayEntries<ToolOverlay> | undefined
+  /** What the operator says about prompts, by name. */
+  readonly prompts?: OverlayEntries<ToolOverlay> | undefined
   /** Reads a resource from the server. */
   readonly read: (uri: string, call: CallContext) => unknown
   /** Gets a prompt from the server. */
@@ -54,11 +59,15 @@ const KINDS = [
  */
 export class ServerItems {
   readonly #claims: ItemClaims
+  readonly #resources: Overlays<ToolOverlay>
+  readonly #prompts: Overlays<ToolOverlay>
   #known = new Map<string, Known>()
   #leftOut: readonly LeftOutItem[] = []
 
   constructor(claims: ItemClaims) {
     this.#claims = claims
+    this.#resources = new Overlays(claims.resources)
+    this.#prompts = new Overlays(claims.prompts)
   }
 
   get items(): readonly Tool[] {
@@ -111,12 +120,19 @@ export class ServerItems {
       case 'template':
         return defineTemplate({
           ...(withFields(listed, TEMPLATE_FIELDS) as unknown as TemplateDefinition),
+          ...addedBy(this.#resources.of(listed['uriTemplate'])),
           namespace: this.#claims.namespace,
         })
       default: {
         const { namespace, getPrompt } = this.#claims
         const given = withFields(listed, PROMPT_FIELDS) as unknown as PromptDefinition
-        return definePrompt({ ...given, namespace, execute: (input, call) => getPrompt(given.name, input, call) })
+        const added = addedBy(this.#prompts.of(given.name))
+        return definePrompt({
+          ...given,
+          ...added,
+          namespace,
+          execute: (input, call) => getPrompt(given.name, input, call),
+        })
       }
     }
   }
@@ -124,7 +140,8 @@ export class ServerItems {
   #resource(given: JsonObject): Tool {
     const { namespace, read } = this.#claims
     const definition = given as unknown as ResourceDefinition
-    return defineResource({ ...definition, namespace, execute: ({ uri }, call) => read(uri, call) })
+    const added = addedBy(this.#resources.of(definition.uri))
+    return defineResource({ ...definition, ...added, namespace, execute: ({ uri }, call) => read(uri, call) })
   }
 }
 

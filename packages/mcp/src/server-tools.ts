@@ -7,7 +7,7 @@ import {
   type ToolDefinition,
 } from '@toolgate/core'
 import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
-import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
 
 /** What the operator declares about tools of a server. */
 export interface ServerOverlay extends ToolOverlay {
@@ -23,7 +23,7 @@ export interface ServerOverlay extends ToolOverlay {
 export interface ServerClaims {
   readonly namespace: string | undefined
   /** By name or glob. All that match a tool apply; later ones take precedence. */
-  readonly overlays: Iterable<readonly [pattern: string, overlay: ServerOverlay]>
+  readonly overlays: OverlayEntries<ServerOverlay>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
   /** Whether tools that only run as tasks can be called. Default: they are left out. */
@@ -46,8 +46,6 @@ interface Known {
   readonly isEnabled: boolean
 }
 
-type Overlay = readonly [pattern: string, matches: (name: string) => boolean, overlay: ServerOverlay]
-
 /**
  * The tools that a server lists, under the operator's overlay.
  *
@@ -56,16 +54,13 @@ type Overlay = readonly [pattern: string, matches: (name: string) => boolean, ov
  */
 export class ServerTools {
   readonly #claims: ServerClaims
-  readonly #overlays: readonly Overlay[]
+  readonly #overlays: Overlays<ServerOverlay>
   #known = new Map<string, Known>()
   #leftOut: readonly LeftOutTool[] = []
 
   constructor(claims: ServerClaims) {
     this.#claims = claims
-    this.#overlays = [...claims.overlays].map(([pattern, overlay]) => {
-      const glob = parseGlob(pattern)
-      return [pattern, (name) => matchesGlob(glob, name), overlay]
-    })
+    this.#overlays = new Overlays(claims.overlays)
   }
 
   get tools(): readonly Tool[] {
@@ -83,8 +78,7 @@ export class ServerTools {
 
   /** The patterns of the overlay that match no tool. */
   get unmatched(): readonly string[] {
-    const { names } = this
-    return this.#overlays.flatMap(([pattern, matches]) => (names.some(matches) ? [] : [pattern]))
+    return this.#overlays.unmatchedBy(this.names)
   }
 
   /** Replaces the tools with the server's latest list. */
@@ -110,9 +104,7 @@ export class ServerTools {
     if (before && before.listed === listed) return before
     const text = JSON.stringify(listed)
     if (before?.text === text) return { ...before, listed }
-    const overlays = this.#overlays
-      .filter(([, matches]) => typeof name === 'string' && matches(name))
-      .map(([, , overlay]) => overlay)
+    const overlays = this.#overlays.of(name)
     const tool = this.#toTool(isObject(listed) ? listed : {}, overlays)
     return { listed, text, tool, isEnabled: lastOf(overlays, 'enabled') ?? true }
   }
@@ -141,10 +133,8 @@ export class ServerTools {
       annotations: Object.assign({}, trustHints || stated.length === 0 ? claimed : tightening(claimed), ...stated),
       original: isReplaced ? { title, description: description ?? '', annotations: claimed } : undefined,
       hintsTrusted: trustHints || stated.length > 0,
-      tags: overlays.flatMap(({ tags = [] }) => tags),
-      requiredScopes: overlays.flatMap(({ requiredScopes = [] }) => requiredScopes),
+      ...addedBy(overlays),
       groups: overlays.flatMap(({ groups = [] }) => groups),
-      category: lastOf(overlays, 'category'),
       execute: executeOf(name, (fields as JsonObject)['execution']),
     })
   }

@@ -58,7 +58,11 @@ function fakeUpstream(...tools: McpTool[]) {
 }
 
 const sourceOf = (upstream: Upstream, server = SERVER) =>
-  new UpstreamSource(server, upstream, new ServerAsks({ server, isOwn: () => false, record: () => {}, held: new HeldCalls() }))
+  new UpstreamSource(
+    server,
+    upstream,
+    new ServerAsks({ server, isOwn: () => false, record: () => {}, held: new HeldCalls() }),
+  )
 const byId = (tools: Iterable<Tool>) => new Map([...tools].map((tool) => [tool.id, tool]))
 
 describe('UpstreamSource', () => {

@@ -16,6 +16,8 @@ import {
   type UpstreamItems,
 } from '../upstream/upstream.ts'
 
+type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'resources' | 'prompts'>
+
 /** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
   readonly name: string
@@ -28,7 +30,7 @@ export class UpstreamSource implements Source {
   #wasReady = false
 
   constructor(
-    { name, tools, trustHints, offers }: Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers'>,
+    { name, tools, trustHints, offers, resources, prompts }: SourceConfig,
     upstream: Upstream,
     asks: Pick<ServerAsks, 'ofCall'>,
   ) {
@@ -63,6 +65,8 @@ export class UpstreamSource implements Source {
     })
     this.#items = new ServerItems({
       namespace: name,
+      resources,
+      prompts,
       read: (uri, call) => send('resources/read', { uri }, call),
       getPrompt: (prompt, input, call) => send('prompts/get', { name: prompt, arguments: input }, call),
     })

@@ -120,12 +120,19 @@ export interface ServerConfig {
   readonly instructions?: string | false
   /** Overlays by tool name or glob. All that match are combined. */
   readonly tools: ReadonlyMap<string, ToolOverlay>
+  /** Overlays of resources and templates, by URI or glob. */
+  readonly resources?: ReadonlyMap<string, ItemOverlay>
+  /** Overlays of prompts, by name or glob. */
+  readonly prompts?: ReadonlyMap<string, ItemOverlay>
 }
 
 export interface ToolOverlay extends Omit<ServerOverlay, 'groups'> {
   /** What clients call the tool. Only for a key that is the name of one tool. */
   readonly name?: string
 }
+
+/** What the operator says about a resource, template or prompt. */
+export type ItemOverlay = Pick<ToolOverlay, 'tags' | 'category' | 'requiredScopes'>
 
 export interface CallerConfig {
   /** SHA-256 of the key, 32 bytes. The key itself is not kept. */

@@ -138,6 +138,12 @@ const overlaySchema = z.strictObject({
   annotations: annotationsSchema.exactOptional(),
 })
 
+const itemOverlaySchema = z.strictObject({
+  tags: texts.describe('Marks that requireTags and conditions read.').exactOptional(),
+  category: text.exactOptional(),
+  requiredScopes: texts.describe('A caller must hold all of them.').exactOptional(),
+})
+
 export const serverSchema = z.strictObject({
   command: text.describe('The program to start. It speaks MCP on stdio, or at `url` if there is one.').exactOptional(),
   package: z
@@ -194,6 +200,17 @@ export const serverSchema = z.strictObject({
       overlaySchema,
     )
     .describe("The operator's overlay, by tool name or glob; several that match add up.")
+    .exactOptional(),
+  resources: z
+    .record(
+      z.string().regex(/^\S{1,2048}$/, 'a URI, a URI template or a glob such as "file:///logs/*"'),
+      itemOverlaySchema,
+    )
+    .describe("The operator's overlay of resources and templates, by URI or glob. Unlisted resources get it too.")
+    .exactOptional(),
+  prompts: z
+    .record(z.string().regex(/^[^:\s]{1,128}$/, 'the name of a prompt, or a glob such as "ask_*"'), itemOverlaySchema)
+    .describe("The operator's overlay of prompts, by name or glob.")
     .exactOptional(),
 })
 export type ServerInput = z.infer<typeof serverSchema>

@@ -63,6 +63,8 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     ...(input.names === undefined ? {} : { names: input.names }),
     ...(input.instructions === undefined ? {} : { instructions: input.instructions }),
     tools: new Map(Object.entries(input.tools ?? {})),
+    ...(input.resources && { resources: new Map(Object.entries(input.resources)) }),
+    ...(input.prompts && { prompts: new Map(Object.entries(input.prompts)) }),
   }
 }
 
