@@ -10,6 +10,7 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import {
   PromptListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { FILES, Witness } from './support/items-witness.ts'
@@ -64,6 +65,7 @@ async function connectNew(who: Who): Promise<{ client: Client; heard: string[] }
   const client = new Client(INFO, { versionNegotiation: { mode: { pin: MODERN } } })
   client.setNotificationHandler('notifications/resources/list_changed', () => void heard.push('resources'))
   client.setNotificationHandler('notifications/prompts/list_changed', () => void heard.push('prompts'))
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => void heard.push(params.uri))
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), options(who)))
   closing.push(() => client.close())
   return { client, heard }
@@ -74,6 +76,7 @@ async function connectOld(who: Who): Promise<{ client: ClientV1; heard: string[]
   const client = new ClientV1(INFO)
   client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void heard.push('resources'))
   client.setNotificationHandler(PromptListChangedNotificationSchema, () => void heard.push('prompts'))
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void heard.push(params.uri))
   await client.connect(new TransportV1(new URL(gateway.mcpUrl), options(who)) as Parameters<ClientV1['connect']>[0])
   closing.push(() => client.close())
   return { client, heard }
@@ -162,5 +165,84 @@ describe('a change of a list', () => {
     witness.prompts = [...witness.prompts, { name: 'another' }]
     server.change('prompts')
     await until(() => [...admins, ...viewers].every(({ heard }) => heard.at(-1) === 'prompts'))
+  })
+})
+
+describe('a subscription to resources', () => {
+  const MINE = ['file:///work/a.txt', 'old:one']
+  const OTHERS = ['file:///secret/key', 'file:///work/../secret/key', 'FILE:///work/a.txt', 'nowhere:x', 'old:secret']
+  const announce = (): void => {
+    for (const uri of [...MINE, ...OTHERS]) {
+      server.updated(uri)
+      earlier.updated(uri)
+    }
+  }
+
+  it('hears of what it may read, from servers of both eras, with clients of both', async () => {
+    const newer = await connectNew('viewer')
+    const listening = await newer.client.listen({ resourceSubscriptions: [...MINE, ...OTHERS] })
+    assert.deepEqual(listening.honoredFilter, { resourceSubscriptions: MINE })
+    const older = await connectOld('viewer')
+    for (const uri of MINE) await older.client.subscribeResource({ uri })
+    for (const uri of OTHERS) await assert.rejects(older.client.subscribeResource({ uri }), /Resource not found/, uri)
+    await until(() => {
+      announce()
+      return [newer, older].every(({ heard }) => MINE.every((uri) => heard.includes(uri)))
+    })
+    assert.deepEqual(
+      [newer, older].map(({ heard }) => heard.filter((uri) => !MINE.includes(uri))),
+      [[], []],
+    )
+    await older.client.unsubscribeResource({ uri: 'old:one' })
+    await older.client.unsubscribeResource({ uri: 'nowhere:x' })
+    await listening.close()
+    await sleep(200)
+    for (const { heard } of [newer, older]) heard.length = 0
+    announce()
+    await until(() => older.heard.length > 0)
+    await sleep(200)
+    assert.deepEqual(newer.heard, [])
+    assert.deepEqual(older.heard, ['file:///work/a.txt'])
+  })
+
+  it('hears nothing once the policy denies the resource', async () => {
+    const { client, heard } = await connectOld('viewer')
+    await client.subscribeResource({ uri: 'old:one' })
+    await client.subscribeResource({ uri: 'file:///work/a.txt' })
+    await until(() => {
+      announce()
+      return heard.length > 1
+    })
+    const open = { allow: ['*', 'resource:*:*', 'prompt:*:*'] }
+    gateway.gate.setPolicy({ ...open, deny: ['resource:old:*'] })
+    await sleep(200)
+    heard.length = 0
+    announce()
+    await until(() => heard.length > 0)
+    await sleep(200)
+    assert.deepEqual(heard, ['file:///work/a.txt'])
+    gateway.gate.setPolicy(open)
+  })
+
+  it('is one error beyond a thousand, and leaves room when a session ends', async () => {
+    const { client } = await connectOld('operator')
+    const subscribe = (i: number) =>
+      client.subscribeResource({ uri: `file:///work/${i}` }).then(
+        () => 'subscribed',
+        (error: Error) => error.message,
+      )
+    const answers = new Set<string>()
+    for (let i = 0; i < 1100; i += 50) {
+      const some = await Promise.all(Array.from({ length: 50 }, (_, j) => subscribe(i + j)))
+      for (const one of some) answers.add(one)
+    }
+    assert.equal(answers.size, 2)
+    assert.match([...answers][1] ?? '', /Subscription limit reached/)
+    const next = await connectNew('operator')
+    await assert.rejects(next.client.listen({ resourceSubscriptions: ['old:one'] }), /Subscription limit reached/)
+    await (client.transport as TransportV1).terminateSession()
+    const listening = await next.client.listen({ resourceSubscriptions: ['old:one'] })
+    assert.deepEqual(listening.honoredFilter, { resourceSubscriptions: ['old:one'] })
+    await listening.close()
   })
 })

@@ -115,6 +115,13 @@ export class Fleet {
     return server.upstream.call({ method: 'completion/complete', params, caller, signal: call, onProgress })
   }
 
+  /** Calls the listener after each announced change of a server's resource, until the returned function is called. */
+  async watchResource(name: string, uri: string, { caller }: CallContext, listener: () => void): Promise<() => void> {
+    const server = this.#servers.find(({ config }) => config.name === name)
+    if (!server) throw new Error(`no server is named ${name}`)
+    return server.upstream.watch(uri, caller, listener)
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#servers.map(({ upstream }) => upstream.close()))
     await this.reaper.close()

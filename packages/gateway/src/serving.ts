@@ -149,6 +149,7 @@ export function createMcp(
       lists: items,
       owners,
       complete: (server, params, call) => fleet.complete(server, params, call),
+      watchResource: (server, uri, call, listener) => fleet.watchResource(server, uri, call, listener),
     },
     availability,
     streams,
@@ -183,7 +184,7 @@ function toCapabilities(config: GatewayConfig): ServerCapabilities {
   const prompts = offers.includes('prompts')
   return {
     tools: { listChanged: true },
-    ...(resources && { resources: { listChanged: true } }),
+    ...(resources && { resources: { subscribe: true, listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
     ...((resources || prompts) && { completions: {} }),
   }

@@ -3,6 +3,7 @@ import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from './protocol.ts'
+import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 
 export interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
@@ -18,6 +19,15 @@ export interface ChangeStreamsOptions {
 }
 
 type Watch = Pick<ListWatch, 'watch'>
+
+/** What a stream listens to. */
+interface Listening {
+  readonly watch: Watch
+  readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
+}
+
+/** The notification that a resource has changed. */
+export const RESOURCE_UPDATED = 'notifications/resources/updated'
 
 /** The event streams that notify clients of changes to their lists. All apps share the limits. */
 export class ChangeStreams {
@@ -40,7 +50,7 @@ export class ChangeStreams {
    * @throws {RpcFault} `params_invalid`, `streams_full`
    */
   async listen(
-    watch: Watch,
+    { watch, subscriptions }: Listening,
     params: JsonObject,
     id: RequestId,
     caller: Caller,
@@ -55,16 +65,49 @@ export class ChangeStreams {
       id,
       result: { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } },
     })
+    const uris = await this.#subscribe(subscriptions, stream, urisAskedFor(params), caller, meta)
     await this.#serve(watch, stream, caller, caller, {
       greeting: notification('notifications/subscriptions/acknowledged', {
-        notifications: Object.fromEntries(lists.map((list) => [flagOf(list), true])),
+        notifications: {
+          ...Object.fromEntries(lists.map((list) => [flagOf(list), true])),
+          ...(uris.length > 0 && { resourceSubscriptions: uris }),
+        },
         _meta: meta,
       }),
       lists,
       params: { _meta: meta },
     })
     // The client asked only for notifications that this server never sends.
-    if (lists.length === 0) stream.end()
+    if (lists.length + uris.length === 0) stream.end()
+  }
+
+  /** Returns the URIs whose changes will be sent. What is refused is left out, whatever the reason. */
+  async #subscribe(
+    subscriptions: Listening['subscriptions'],
+    stream: EventStream,
+    uris: readonly string[],
+    caller: Caller,
+    meta: object,
+  ): Promise<readonly string[]> {
+    if (!subscriptions) return []
+    const asked = await Promise.allSettled(
+      uris.map((uri) => {
+        const message = notification(RESOURCE_UPDATED, { uri, _meta: meta })
+        const updated = () => stream.send(message)
+        return subscriptions.subscribe({ uri, caller, owner: caller, era: 'modern', updated })
+      }),
+    )
+    const ends = asked.flatMap((one) => (one.status === 'fulfilled' && 'end' in one.value ? [one.value.end] : []))
+    stream.onClose(() => ends.forEach((end) => end()))
+    const failed = asked.find((one) => one.status === 'rejected')
+    if (failed) {
+      for (const end of ends) end()
+      throw failed.reason
+    }
+    return uris.filter((_, i) => {
+      const one = asked[i]
+      return one?.status === 'fulfilled' && 'end' in one.value
+    })
   }
 
   /**
@@ -151,10 +194,16 @@ function listsAskedFor(params: JsonObject): readonly ListName[] {
   if (!isObject(filter)) throw refuse('must be an object')
   for (const flag of LIST_NAMES.map(flagOf))
     if (filter[flag] !== undefined && typeof filter[flag] !== 'boolean') throw refuse(`must have a boolean ${flag}`)
-  const uris = filter['resourceSubscriptions']
-  if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string')))
-    throw refuse('must have a list of URIs as resourceSubscriptions')
   return LIST_NAMES.filter((list) => filter[flagOf(list)] === true)
+}
+
+/** @throws {RpcFault} `params_invalid` */
+function urisAskedFor({ notifications }: JsonObject): readonly string[] {
+  const uris = isObject(notifications) ? notifications['resourceSubscriptions'] : undefined
+  if (uris === undefined) return []
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string'))
+    throw new RpcFault('params_invalid', 'params.notifications must have a list of URIs as resourceSubscriptions.')
+  return [...new Set<string>(uris)]
 }
 
 function flagOf(list: ListName): `${ListName}ListChanged` {

@@ -15,6 +15,7 @@ import type { Instructions } from './instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
 import { echoableId, RPC_ERRORS, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
+import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { readSession, type Session, type Sessions } from './sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
@@ -77,7 +78,10 @@ export class McpEndpoints {
     this.#watches.push(watch)
     const { texts } = deps
     const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
-    const endpoint = new Endpoint({ ...deps, instructions }, watch, () => this.wake())
+    const subscriptions = deps.items?.offers.includes('resources')
+      ? new ResourceSubscriptions({ gate, ...deps.items, onFault })
+      : undefined
+    const endpoint = new Endpoint({ ...deps, instructions, subscriptions }, watch, () => this.wake())
     return (request, response) => endpoint.answer(request, response)
   }
 }

@@ -17,6 +17,7 @@ import type { TracedMethod } from '../telemetry/tracing.ts'
 import type { Offer } from '../upstream/upstream.ts'
 import { completeArgument, type CompletionDeps } from './completion.ts'
 import { RpcFault } from './protocol.ts'
+import type { ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
 import type { McpMethod, McpReply, McpRequest, McpResultReply } from './request.ts'
 
 export interface ItemMethodDeps extends CompletionDeps {
@@ -24,6 +25,7 @@ export interface ItemMethodDeps extends CompletionDeps {
   readonly offers: readonly Offer[]
   readonly lists: Pick<ItemLists, 'keyOf' | 'listed' | 'of'>
   readonly rounds: Pick<CallRounds, 'serve'>
+  readonly watchResource: ResourceSubscriptionsDeps['watchResource']
   readonly listTtlMs: number
 }
 

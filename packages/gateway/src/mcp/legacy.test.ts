@@ -26,6 +26,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     keepAlive: new KeepAlive(),
     held: new HeldStreams({ clock }),
     questions: new Questions(),
+    streams: { notify: () => {} },
     serverInfo: { name: 'test', version: '1' },
   })
   const server = createServer((request, response) => {

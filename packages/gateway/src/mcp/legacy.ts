@@ -7,6 +7,7 @@ import { toClientId } from '../auth/keyring.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
+import { type ChangeStreams, RESOURCE_UPDATED } from './change-streams.ts'
 import type { RpcMessage } from './envelope.ts'
 import type { HeldStreams } from './held-streams.ts'
 import type { KeepAlive } from './keep-alive.ts'
@@ -15,6 +16,7 @@ import { McpMethods, type MethodDeps } from './methods.ts'
 import { RpcFault, sendJson } from './protocol.ts'
 import type { Questions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from './request.ts'
+import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from './sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
@@ -22,6 +24,9 @@ export interface LegacyDeps extends MethodDeps {
   readonly keepAlive: KeepAlive
   readonly held: HeldStreams
   readonly questions: Questions
+  /** Absent where no server offers resources. */
+  readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
+  readonly streams: Pick<ChangeStreams, 'notify'>
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Returns the instructions for the model, which clients get when they connect. */
   readonly instructions?: ((view: View) => string | undefined) | undefined
@@ -56,7 +61,15 @@ export class LegacyPath {
 
   constructor(deps: LegacyDeps) {
     this.#deps = deps
-    this.#methods = new McpMethods(deps)
+    this.#methods = new McpMethods(
+      deps,
+      deps.subscriptions
+        ? [
+            ['resources/subscribe', (request) => this.#subscribe(request as LegacyRequest, deps.subscriptions)],
+            ['resources/unsubscribe', (request) => this.#unsubscribe(request as LegacyRequest)],
+          ]
+        : [],
+    )
   }
 
   /** @throws {RpcFault} */
@@ -108,6 +121,35 @@ export class LegacyPath {
     return {}
   }
 
+  async #subscribe(
+    { params, caller, session, owner }: LegacyRequest,
+    subscriptions: LegacyDeps['subscriptions'],
+  ): Promise<McpReply> {
+    const uri = uriOf(params)
+    if (!session || !subscriptions) throw new RpcFault('params_invalid', 'Subscriptions need a session.')
+    const { streams } = this.#deps
+    const answer = await subscriptions.subscribe({
+      uri,
+      caller,
+      owner,
+      era: 'legacy',
+      isIdle: () => session.uses.size === 0,
+      updated: () => streams.notify(caller.session ?? '', RESOURCE_UPDATED, { uri }),
+    })
+    if ('error' in answer) return answer
+    session.subscriptions.get(uri)?.()
+    session.subscriptions.set(uri, answer.end)
+    return { result: {} }
+  }
+
+  /** Whether there was a subscription is not told. */
+  async #unsubscribe({ params, session }: LegacyRequest): Promise<McpReply> {
+    const uri = uriOf(params)
+    session?.subscriptions.get(uri)?.()
+    session?.subscriptions.delete(uri)
+    return { result: {} }
+  }
+
   async #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): Promise<object> {
     const client = checkInitialize(params)
     const { gate, tasks, capabilities, sessions, serverInfo, instructions } = this.#deps
@@ -152,6 +194,15 @@ class LegacyRequest implements McpRequest {
     })
     this.#sent = sent
     this.#questions = questions
+  }
+
+  get session(): Session | undefined {
+    return this.#sent.session
+  }
+
+  /** The caller of the key, in no session. */
+  get owner(): Caller {
+    return this.#sent.caller
   }
 
   get protocolVersion(): string | undefined {
@@ -204,6 +255,12 @@ function toEarlier(method: string, { result, tool }: McpResultReply): object {
     return toEarlierResult(withoutHop(result), tool?.outputSchema)
   const { tools } = result
   return method === 'tools/list' ? { ...result, tools: (tools as readonly ListedTool[]).map(toEarlierTool) } : result
+}
+
+/** @throws {RpcFault} `params_invalid` */
+function uriOf({ uri }: JsonObject): string {
+  if (typeof uri !== 'string') throw new RpcFault('params_invalid', 'params.uri must be a string.')
+  return uri
 }
 
 function cancel({ message: { params = {} }, session, caller }: LegacyMessage): void {

@@ -13,13 +13,16 @@ import { isLogged, toLogLevel } from './log-levels.ts'
 import { McpMethods, type MethodDeps } from './methods.ts'
 import type { McpAskReply, McpReply, McpRequest, McpResultReply } from './request.ts'
 import { RpcFault } from './protocol.ts'
+import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 
 export interface ModernDeps extends MethodDeps {
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Returns the instructions for the model, which clients get when they connect. */
   readonly instructions?: ((view: View) => string | undefined) | undefined
   readonly watch: Pick<ListWatch, 'watch'>
-  readonly streams: Pick<ChangeStreams, 'listen'>
+  /** Absent where no server offers resources. */
+  readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
+  readonly streams: Pick<ChangeStreams, 'listen' | 'notify'>
   readonly keepAlive: KeepAlive
 }
 
@@ -62,8 +65,7 @@ export class ModernPath {
     response: ServerResponse,
   ): Promise<void> {
     const { id, method, params } = message
-    if (method === 'subscriptions/listen')
-      return this.#deps.streams.listen(this.#deps.watch, params, id, caller, response)
+    if (method === 'subscriptions/listen') return this.#deps.streams.listen(this.#deps, params, id, caller, response)
     const stream = new AnswerStream(response, this.#deps)
     const answering = this.#methods.answer(method, new ModernRequest(message, headers, caller, stream))
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)

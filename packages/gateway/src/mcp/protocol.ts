@@ -35,6 +35,7 @@ export const RPC_ERRORS = {
   /** Running calls are finished. */
   stopping: { code: -32000, status: 503 },
   streams_full: { code: -32603, status: 200 },
+  subscriptions_full: { code: -32603, status: 200 },
   /** For a GET, where 200 would open the stream. */
   session_streams_full: { code: -32603, status: 429 },
   internal: { code: -32603, status: 500 },

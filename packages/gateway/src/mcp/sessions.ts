@@ -64,6 +64,8 @@ export class Session {
   logLevel: LogLevel = 'debug'
   /** Called when the session ends. As long as there are any, the session does not expire. */
   readonly uses = new Set<() => void>()
+  /** Ends a subscription to a resource, by its URI. These do not keep the session from expiring. */
+  readonly subscriptions = new Map<string, () => void>()
   readonly #running = new Map<RequestId, Running>()
   #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
 
@@ -176,6 +178,8 @@ export class Sessions {
     const own = this.#owners.get(session.owner)
     own?.delete(session.id)
     if (own?.size === 0) this.#owners.delete(session.owner)
+    for (const end of session.subscriptions.values()) end()
+    session.subscriptions.clear()
     for (const onEnd of session.uses) onEnd()
     session.uses.clear()
   }

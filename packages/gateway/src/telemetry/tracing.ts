@@ -11,6 +11,8 @@ export type TracedMethod =
   | 'resources/templates/list'
   | 'prompts/list'
   | 'tasks/list'
+  | 'resources/subscribe'
+  | 'resources/unsubscribe'
   | 'server/discover'
 
 /** HTTP, or the pipes of stdio. */

@@ -112,9 +112,13 @@ export interface SubscriptionFilter {
   readonly resourceSubscriptions?: readonly string[]
 }
 
-export function listenTo(lists: readonly Offer[]): SubscriptionFilter {
-  return Object.fromEntries(lists.map((offer) => [`${offer}ListChanged`, true]))
+export function listenTo(lists: readonly Offer[], uris: readonly string[] = []): SubscriptionFilter {
+  const flags = Object.fromEntries(lists.map((offer) => [`${offer}ListChanged`, true]))
+  return uris.length === 0 ? flags : { ...flags, resourceSubscriptions: uris }
 }
+
+/** The notification that a resource has changed. */
+export const RESOURCE_UPDATED = 'notifications/resources/updated'
 
 /** One subscription to announcements of a server. */
 export interface Subscription {

@@ -44,6 +44,8 @@ export interface RequestOptions {
 export interface Connection extends Handshake {
   /** @throws {UpstreamError} */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>
+  /** Has the server announce changes of these resources and of no others (2026-07-28). Absent for earlier revisions. */
+  readonly watch?: ((uris: readonly string[]) => Promise<void>) | undefined
   close(): Promise<void>
 }
 
@@ -51,6 +53,8 @@ export interface ConnectionHooks {
   /** Which changes to listen to. */
   readonly offers: readonly Offer[]
   onListChanged(offer: Offer): void
+  /** Takes the URI of an announcement, unchecked. */
+  onResourceUpdated(uri: unknown): void
   /** Called after a new handshake. */
   onRenewed(handshake: Handshake): void
   /** Called once, unless the connection was closed before: no request will be answered any longer. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Caller } from '@toolgate/core'
 import { backoffMs, type BackoffOptions, createEmitter, isObject } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { type Clock, systemClock } from '@toolgate/core/stores'
@@ -12,6 +13,7 @@ import { openServer, type OpenServer } from './open.ts'
 import { ITEM_KINDS, LIST_NAMES } from './item-kinds.ts'
 import type { Reaper } from './reaper.ts'
 import { createRefresher } from './refresher.ts'
+import { ResourceWatches } from './resource-watches.ts'
 import { ServerCaller } from './server-call.ts'
 import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.ts'
 import {
@@ -69,6 +71,7 @@ class SupervisedUpstream implements Upstream {
   readonly #firstStart = Promise.withResolvers<void>()
   #state: UpstreamState
   readonly #lists = new ServerLists()
+  readonly #watches: ResourceWatches
   /** The running server, once its lists were read. */
   #current: OpenServer | undefined
   #living: Promise<void> | undefined
@@ -80,6 +83,7 @@ class SupervisedUpstream implements Upstream {
     this.#deps = deps
     this.#clock = deps.clock ?? systemClock
     this.#caller = new ServerCaller(config, deps.tracing)
+    this.#watches = new ResourceWatches(config.name, config.callTimeoutMs)
     this.#backoff = createBackoff(deps.backoff)
     this.#state = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
   }
@@ -110,6 +114,10 @@ class SupervisedUpstream implements Upstream {
     const headers = isTool && isModern ? this.#lists.paramHeaders(name) : undefined
     const onHeaderMismatch = () => void this.#refresh(server, ['tools'])
     return this.#caller.call({ connection: server.connection, headers, onHeaderMismatch }, asked)
+  }
+
+  watch(uri: string, _caller: Caller, listener: () => void): Promise<() => void> {
+    return this.#watches.add(uri, listener)
   }
 
   async close(): Promise<void> {
@@ -148,6 +156,7 @@ class SupervisedUpstream implements Upstream {
     const hooks: ConnectionHooks = {
       offers,
       onListChanged: (offer) => refreshers.get(offer)?.request(),
+      onResourceUpdated: (uri) => this.#watches.updated(uri),
       onRenewed: (handshake) => this.#onRenewed(handshake),
       onLost: lost.reject,
       log: (level, message, detail) => this.#log(level, message, detail),
@@ -160,6 +169,7 @@ class SupervisedUpstream implements Upstream {
       const read = await Promise.race([this.#read(server, offers), lost.promise])
       if (!read || this.#isStopping) return server
       this.#current = server
+      this.#watches.connected(server.connection)
       readyMs = this.#clock.monotonicMs()
       await Promise.race([this.#show(server, read), lost.promise])
       if (this.#isStopping) return server
@@ -171,6 +181,7 @@ class SupervisedUpstream implements Upstream {
       if (!this.#isStopping) this.#setDown(UpstreamError.from(error), server)
     } finally {
       this.#current = undefined
+      this.#watches.lost()
       for (const refresher of refreshers.values()) refresher.close()
       if (readyMs !== undefined) this.#backoff.ranFor(this.#clock.monotonicMs() - readyMs)
     }
@@ -179,6 +190,7 @@ class SupervisedUpstream implements Upstream {
 
   /** A new handshake may be with another version of the server. */
   #onRenewed({ serverInfo, hasSession }: Handshake): void {
+    if (this.#current) this.#watches.connected(this.#current.connection)
     if (this.#current)
       this.#setState({ ...this.#state, ...(serverInfo ? { serverInfo } : {}), ...(hasSession ? { hasSession } : {}) })
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { AskedClients, type AskedRequest } from './asked-clients.ts'
-import { announcedLists, changedList, listenTo } from './announcements.ts'
+import { announcedLists, changedList, listenTo, RESOURCE_UPDATED } from './announcements.ts'
 import {
   abortedError,
   type Connection,
@@ -47,6 +47,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     return {
       ...handshake,
       request: (method, params, asked) => connection.request(method, params, asked),
+      ...(handshake.era === 'modern' && { watch: (uris: readonly string[]) => connection.watch(uris) }),
       close: () => connection.close(),
     }
   } catch (error) {
@@ -64,6 +65,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   readonly #closing = new AbortController()
   readonly #announcements = new HttpAnnouncements(this)
   #session: Session
+  #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
   /** The session in which the server last answered a request. */
   #proven: Session | undefined
   #renewing: Promise<void> | undefined
@@ -98,6 +100,15 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     return (await this.#send(this.#session, method, params, asked)).result
   }
 
+  /** Opens the stream again, for these resources too. */
+  async watch(uris: readonly string[]): Promise<void> {
+    const { lists, isDeclared } = this.#announced
+    if (lists.length + uris.length === 0) return this.#announcements.stop()
+    await this.#announcements.listen(this.#session, listenTo(lists, uris), isDeclared || uris.length > 0)
+    // Between the two streams nothing was announced.
+    this.onGap()
+  }
+
   async close(): Promise<void> {
     const wasConnected = this.#isConnected
     const { id, headers } = this.#session
@@ -121,6 +132,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     const { method, params } = message
     const list = changedList(method)
     if (list !== undefined) hooks.onListChanged(list)
+    else if (method === RESOURCE_UPDATED) hooks.onResourceUpdated(params['uri'])
     else if (method === 'notifications/message') this.clients.log(params, of)
     else if (method === 'notifications/cancelled') this.clients.cancel(params)
   }
@@ -233,8 +245,17 @@ class HttpConnection implements CallHost, AnnouncementsHost {
 
   /** Opens the stream on which the server announces changes, if it does. */
   async #listen(handshake: Handshake): Promise<void> {
-    const { lists, isDeclared } = announcedLists(handshake, this.#options.hooks.offers)
-    if (lists.length > 0) await this.#announcements.listen(this.#session, listenTo(lists), isDeclared)
+    const { offers } = this.#options.hooks
+    this.#announced = announcedLists(handshake, offers)
+    const { lists, isDeclared } = this.#announced
+    // A server of an earlier revision announces everything on the one stream.
+    const { resources } = handshake.capabilities
+    const isOne =
+      handshake.era === 'legacy' &&
+      offers.includes('resources') &&
+      isObject(resources) &&
+      resources['subscribe'] === true
+    if (lists.length > 0 || isOne) await this.#announcements.listen(this.#session, listenTo(lists), isDeclared)
   }
 
   #fail(error: UpstreamError): void {

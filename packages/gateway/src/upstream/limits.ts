@@ -20,6 +20,8 @@ export const LIMITS = {
   instructionsChars: 64 * 1024,
   /** Unanswered requests of a server to its clients. */
   openAsks: 100,
+  /** Resources of one server whose changes are subscribed to. */
+  watchedResources: 10_000,
   /** Unread input of a child that has stopped reading. */
   unreadInputBytes: 32 * 1024 * 1024,
 } as const

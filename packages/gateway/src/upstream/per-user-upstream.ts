@@ -73,6 +73,24 @@ export class PerUserUpstream implements Upstream {
     return this.needsInstances ? this.#within(asked, (upstream) => upstream.call(asked)) : this.#listing.call(asked)
   }
 
+  /** A subscription keeps the place of its caller: the server announces changes to the instance that asked. */
+  async watch(uri: string, caller: Caller, listener: () => void): Promise<() => void> {
+    if (!this.needsInstances) return this.#listing.watch(uri, caller, listener)
+    const held = this.#take(caller)
+    if ('text' in held) throw new UpstreamError('upstream_down', `server "${this.name}" is busy: ${held.message}`)
+    try {
+      await held.started
+      const end = await held.upstream.watch(uri, caller, listener)
+      return () => {
+        end()
+        held.release()
+      }
+    } catch (error) {
+      held.release()
+      throw error
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([this.#listing.close(), this.#deps.instances.closeAll(this.name)])

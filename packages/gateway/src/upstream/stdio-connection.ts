@@ -6,6 +6,7 @@ import {
   ACKNOWLEDGE_MS,
   announcedLists,
   changedList,
+  RESOURCE_UPDATED,
   createSubscription,
   keepListening,
   LISTEN,
@@ -56,6 +57,7 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   return {
     ...handshake,
     request: (method, params, asked) => connection.request(method, params, asked),
+    ...(handshake.era === 'modern' && { watch: (uris: readonly string[]) => connection.watch(uris) }),
     close: () => connection.close(),
   }
 }
@@ -83,6 +85,7 @@ class StdioConnection {
   #stray: string | undefined
   #strays = 0
   #listening: Listening | undefined
+  #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
   #subscribed: OpenSubscription | undefined
 
   constructor(child: Child, options: ConnectOptions) {
@@ -102,16 +105,29 @@ class StdioConnection {
   async open(): Promise<Handshake> {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
-    const { hooks } = this.#options
-    const { lists, isDeclared } = announcedLists(handshake, hooks.offers)
-    if (this.#era === 'legacy' || lists.length === 0) return handshake
-    this.#listening = keepListening({
-      open: (stopped, onOpen) => this.#subscribe(listenTo(lists), isDeclared, stopped, onOpen),
-      onGap: () => lists.forEach(hooks.onListChanged),
-    })
+    this.#announced = announcedLists(handshake, this.#options.hooks.offers)
     // Awaited, as a change between the first reading of the list and the subscription would be missed.
-    await Promise.race([this.#listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
+    if (this.#era === 'modern') await this.#listen([])
     return handshake
+  }
+
+  /** Subscribes again, to these resources too. */
+  async watch(uris: readonly string[]): Promise<void> {
+    await this.#listen(uris)
+    // Between the two subscriptions nothing was announced.
+    this.#announced.lists.forEach(this.#options.hooks.onListChanged)
+  }
+
+  async #listen(uris: readonly string[]): Promise<void> {
+    this.#listening?.stop()
+    const { lists, isDeclared } = this.#announced
+    if (lists.length + uris.length === 0) return
+    const isSure = isDeclared || uris.length > 0
+    this.#listening = keepListening({
+      open: (stopped, onOpen) => this.#subscribe(listenTo(lists, uris), isSure, stopped, onOpen),
+      onGap: () => lists.forEach(this.#options.hooks.onListChanged),
+    })
+    await Promise.race([this.#listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
   }
 
   request(method: string, params: JsonObject, asked: RequestOptions): Promise<JsonObject> {
@@ -282,6 +298,7 @@ class StdioConnection {
     if (method === 'notifications/message') this.#clients.log(params)
     else if (method === 'notifications/cancelled') this.#clients.cancel(params)
     else if (list !== undefined) this.#options.hooks.onListChanged(list)
+    else if (method === RESOURCE_UPDATED) this.#options.hooks.onResourceUpdated(params['uri'])
     else if (method !== 'notifications/progress') this.#subscribed?.subscription.onNotification(method, params)
     else if (typeof progressToken === 'number') this.#waiting.get(progressToken)?.progress(params)
   }

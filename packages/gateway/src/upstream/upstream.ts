@@ -139,6 +139,12 @@ export interface Upstream {
    * @throws {UpstreamError}
    */
   call(call: UpstreamCall): Promise<McpResult>
+  /**
+   * Calls the listener after each change of a resource that the server announces, until the returned function is called.
+   *
+   * @throws {UpstreamError}
+   */
+  watch(uri: string, caller: Caller, listener: () => void): Promise<() => void>
   /** Stops it and its children within 2 s. */
   close(): Promise<void>
 }

@@ -1,0 +1,146 @@
+import type { CallContext, Caller, Gate } from '@toolgate/core'
+import { type ItemAnswer, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
+import { RpcFault } from './protocol.ts'
+
+export interface ResourceSubscriptionsDeps {
+  readonly gate: Pick<Gate, 'view'>
+  readonly owners: Pick<ResourceOwners, 'idOf'>
+  /** Watches a resource of a server. Resolves to the function that ends it. */
+  readonly watchResource: (server: string, uri: string, call: CallContext, listener: () => void) => Promise<() => void>
+  readonly onFault: (error: unknown) => void
+  /** Per key. Default 1,000. */
+  readonly maxOfOne?: number
+  /** Default 20,000. */
+  readonly max?: number
+}
+
+export interface SubscribeRequest {
+  readonly uri: string
+  /** In the session of the client, if any. */
+  readonly caller: Caller
+  /** The caller that the limit counts. */
+  readonly owner: Caller
+  readonly era: 'legacy' | 'modern'
+  /** Whether no stream is open that could carry a notification. Such a subscription gives way to a new one. */
+  readonly isIdle?: () => boolean
+  /** Called after each change that the caller may know of. */
+  readonly updated: () => void
+}
+
+/** A subscription, or the error of one that is refused. */
+export type Subscribed = { readonly end: () => void } | Extract<ItemAnswer, { readonly error: object }>
+
+interface Entry {
+  readonly isIdle: () => boolean
+  end: () => void
+}
+
+/** Changes within this time are one notification, so that a server cannot flood its clients. */
+const TOGETHER_MS = 50
+
+/**
+ * The subscriptions of clients to resources.
+ *
+ * Subscribing needs what reading needs, and is limited and recorded like a read; what a person would have to approve is
+ * refused. Each notification is decided again.
+ */
+export class ResourceSubscriptions {
+  readonly #deps: ResourceSubscriptionsDeps
+  /** By key, the oldest first. */
+  readonly #all = new Map<Caller, Set<Entry>>()
+  #count = 0
+
+  constructor(deps: ResourceSubscriptionsDeps) {
+    this.#deps = deps
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** @throws {RpcFault} `subscriptions_full` */
+  async subscribe({ uri, caller, owner, era, updated, isIdle = () => false }: SubscribeRequest): Promise<Subscribed> {
+    const { gate, owners, watchResource } = this.#deps
+    const entry: Entry = { isIdle, end: () => {} }
+    const leave = this.#enter(owner, entry)
+    try {
+      const view = await gate.view(caller)
+      const id = owners.idOf(uri)
+      const server = id === undefined ? undefined : view.get(id)?.namespace
+      const notify = this.#together(() => this.#tell(caller, id ?? '', updated))
+      let unwatch: (() => void) | undefined
+      const outcome = await view.call({
+        tool: id,
+        input: { uri },
+        calledAs: uri,
+        nameOf: () => uri,
+        purpose: 'subscribe',
+        instead: async (_, call) => {
+          unwatch = await watchResource(server ?? '', uri, call, notify.wake)
+          return {}
+        },
+      })
+      const end = once(() => {
+        notify.stop()
+        unwatch?.()
+        leave()
+      })
+      entry.end = end
+      const answer = toItemAnswer(outcome, resourceNotFound(uri, era))
+      if (!('error' in answer)) return { end }
+      end()
+      return answer
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  #enter(owner: Caller, entry: Entry): () => void {
+    const { maxOfOne = 1000, max = 20_000 } = this.#deps
+    const own = this.#all.get(owner) ?? new Set()
+    if (own.size >= maxOfOne) [...own].find(({ isIdle }) => isIdle())?.end()
+    if (own.size >= maxOfOne || this.#count >= max)
+      throw new RpcFault('subscriptions_full', 'Subscription limit reached: too many resources are subscribed to.')
+    this.#all.set(owner, own)
+    own.add(entry)
+    this.#count++
+    return once(() => {
+      this.#count--
+      own.delete(entry)
+      if (own.size === 0 && this.#all.get(owner) === own) this.#all.delete(owner)
+    })
+  }
+
+  async #tell(caller: Caller, id: string, updated: () => void): Promise<void> {
+    const view = await this.#deps.gate.view(caller)
+    if (view.has(id) && view.explain(id).outcome === 'allow') updated()
+  }
+
+  #together(tell: () => Promise<void>): { wake(): void; stop(): void } {
+    let timer: NodeJS.Timeout | undefined
+    let isStopped = false
+    const run = () => {
+      timer = undefined
+      if (!isStopped) tell().catch(this.#deps.onFault)
+    }
+    return {
+      wake: () => {
+        if (!isStopped) timer ??= setTimeout(run, TOGETHER_MS).unref()
+      },
+      stop: () => {
+        isStopped = true
+        clearTimeout(timer)
+      },
+    }
+  }
+}
+
+function once(run: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    run()
+  }
+}
