@@ -53,9 +53,13 @@ export const COMMANDS: readonly CommandRow[] = [
   row(
     'check',
     'check a configuration and print its problems; starts nothing',
-    (command) => command.argument('[file]', 'the configuration', DEFAULT_CONFIG).option('--json', 'for programs'),
-    async (options: CheckOptions, { io }, file) =>
-      (await import('./commands/check.ts')).checkCommand(file, options, io),
+    (command) =>
+      command
+        .argument('[file]', 'the configuration', DEFAULT_CONFIG)
+        .option('--servers', 'start its servers, too, for warnings about what they offer')
+        .option('--json', 'for programs'),
+    async (options: CheckOptions, deps, file) =>
+      (await import('./commands/check.ts')).checkCommand(file, options, deps),
   ),
   row(
     'tools',

@@ -312,6 +312,29 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.equal((await run(['check', write('apart.yaml', BASE)])).err, '')
     })
 
+    it('starts the servers where that is asked for, and names what their schemas leave unchecked', async () => {
+      const server = path.join(import.meta.dirname, '../../gateway/fixtures/odd-schemas-stdio.js')
+      const text = `servers: { odd: { command: "${globalThis.process.execPath}", args: ["${server}"] } }\npolicy: [{ allow: ["*"] }]`
+      const file = write('servers.yaml', text)
+      const start: StartGateway = async (config, options) =>
+        (await import('@toolgate/gateway')).startGateway(config, options)
+      assert.equal((await run(['check', file], { start })).err, '')
+      const { code, out, err } = await run(['check', file, '--servers'], { start })
+      assert.deepEqual([code, out.startsWith('ok')], [0, true])
+      assert.match(
+        err,
+        /^warn {2}tools\.odd:backreference\.inputSchema\/properties\/text\/pattern: is not checked: .*a backreference$/m,
+      )
+      assert.match(err, /^warn {2}server odd: tool remote is not offered: .*outside this schema/m)
+      const { warnings } = JSON.parse((await run(['check', file, '--servers', '--json'], { start })).out) as {
+        warnings: { code: string; path?: string }[]
+      }
+      assert.deepEqual(
+        warnings.map(({ code: kind, path: at }) => [kind, at]).filter(([kind]) => kind === 'schema_skipped'),
+        [['schema_skipped', 'tools.odd:backreference.inputSchema/properties/text/pattern']],
+      )
+    })
+
     it('refuses a configuration without a policy, as serve does', async () => {
       const file = write(
         'open.yaml',

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
-import type { GroupRow, ServerRow } from './api/wire.ts'
+import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
 import { createKeyring, type Keyring } from './auth/keyring.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
@@ -34,6 +34,8 @@ export interface RunningGateway {
   /** Resolves when every server has answered or failed its first start, and the probes have answered or had a second. */
   readonly ready: Promise<void>
   servers(): readonly ServerRow[]
+  /** What is probably a mistake, in the file and in what its servers offer. */
+  warnings(): readonly WarningRow[]
   groups(): readonly GroupRow[]
   /**
    * Refuses new calls and waits up to `drainMs` for running ones. Then closes the port, stops the servers and writes the
@@ -89,6 +91,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
         warnings.logNew()
       }),
       servers: watching.servers,
+      warnings: () => apiDeps.warnings?.() ?? [],
       groups: watching.groups,
       close: lifecycle.close,
     }

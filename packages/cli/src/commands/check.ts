@@ -1,24 +1,46 @@
-import { ConfigFileError, findAuditProblems, type GatewayConfig, loadConfig } from '@toolgate/gateway'
+import { ConfigFileError, findAuditProblems, type GatewayConfig, loadConfig, type WarningRow } from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { serverNotes } from '../notes.ts'
 import { count } from '../render.ts'
+import type { ServeDeps } from './serve.ts'
 
 export interface CheckOptions {
+  readonly servers?: boolean
   readonly json?: boolean
 }
 
-/** `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts nothing. */
-export async function checkCommand(file: string, options: CheckOptions, io: Io): Promise<ExitName> {
+/**
+ * `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts nothing, unless
+ * `--servers` asks for the warnings about what the servers offer.
+ */
+export async function checkCommand(
+  file: string,
+  options: CheckOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ExitName> {
   try {
     const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
     const { warnings: names = [] } = config
     const audit = await findAuditProblems(config.audit)
-    if (options.json) printJson(io.stdout, { ok: true, problems: [], warnings: [...names, ...audit] })
-    else {
+    const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
+    if (options.json) {
+      const notes = offered.notes.map((message) => ({ code: 'server', message }))
+      printJson(io.stdout, {
+        ok: true,
+        problems: [],
+        warnings: [...names, ...audit, ...offered.warnings.map(toJson), ...notes],
+      })
+    } else {
       const paint = painter(io.stdout, io.env)
       printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
-      for (const text of [...names.map((one) => lineOf(one, io)), ...audit.map(({ message }) => printable(message))])
-        printLine(io.stderr, `${paint('yellow', 'warn')}  ${text}`)
+      const texts = [
+        ...names.map((one) => lineOf(one, io)),
+        ...audit.map(({ message }) => printable(message)),
+        ...offered.warnings.map(({ path, text }) => `${paint('bold', `${printable(path)}:`)} ${printable(text)}`),
+        ...offered.notes,
+      ]
+      for (const text of texts) printLine(io.stderr, `${paint('yellow', 'warn')}  ${text}`)
     }
     return 'ok'
   } catch (error) {
@@ -27,6 +49,42 @@ export async function checkCommand(file: string, options: CheckOptions, io: Io):
     else printProblems(error, io)
     return 'usage'
   }
+}
+
+interface Offered {
+  readonly warnings: readonly WarningRow[]
+  /** Servers that are down, and tools that are not offered. */
+  readonly notes: readonly string[]
+}
+
+/** Starts the servers of a configuration, and ends them. Nothing is served to others, kept or recorded. */
+async function findOffered(config: GatewayConfig, start: ServeDeps['start']): Promise<Offered> {
+  const { warnings: ofFile, ...rest } = config
+  const gateway = await start({
+    ...rest,
+    listen: { host: '127.0.0.1', port: 0 },
+    audit: { store: 'memory', mode: 'batched' },
+    state: { store: 'memory' },
+    drainMs: 0,
+  })
+  try {
+    await gateway.ready
+    const inFile = new Set(ofFile?.map(({ path }) => path))
+    return {
+      warnings: gateway.warnings().filter(({ path }) => !inFile.has(path)),
+      notes: serverNotes(gateway.servers()),
+    }
+  } finally {
+    await gateway.close()
+  }
+}
+
+function toJson({ code, path, text }: WarningRow): {
+  readonly code: string
+  readonly path: string
+  readonly message: string
+} {
+  return { code, path, message: text }
 }
 
 /** Prints each problem on its own line, as `file:line:column: path: message`, and their number. */
