@@ -1,3 +1,4 @@
+import { dialectOf, idKeyword } from '../../json-schema/document.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './node.ts'
 import type { Reader } from './read.ts'
@@ -52,12 +53,14 @@ function indexDocument(root: JsonSchema): Index {
   const bases = new Map<object, string>()
   const resources = new Map<string, Place>([[ROOT, { raw: root, pointer: '' }]])
   const anchors = new Map<string, Place>()
+  const { draft } = dialectOf(root)
+  const keyword = idKeyword(draft)
 
   const visit = (value: unknown, pointer: string, parentBase: string): void => {
     if (Array.isArray(value)) {
       for (const [i, item] of value.entries()) visit(item, below(pointer, i), parentBase)
     } else if (isObject(value)) {
-      const id = value['$id']
+      const id = value[keyword]
       let base = parentBase
       if (typeof id === 'string' && !id.startsWith('#') && URL.canParse(id, parentBase)) {
         const address = new URL(id, parentBase)
@@ -66,11 +69,11 @@ function indexDocument(root: JsonSchema): Index {
         if (!resources.has(base)) resources.set(base, { raw: value, pointer })
       }
       bases.set(value, base)
-      // Draft-07 writes an anchor as an `$id` that is a fragment.
       const names = [
         value['$anchor'],
         value['$dynamicAnchor'],
-        typeof id === 'string' && id.startsWith('#') ? id.slice(1) : undefined,
+        toAnchor(id),
+        draft === 'unnamed' ? toAnchor(value['id']) : undefined,
       ]
       for (const name of names) {
         if (typeof name === 'string' && !anchors.has(`${base}#${name}`))
@@ -81,6 +84,11 @@ function indexDocument(root: JsonSchema): Index {
   }
   visit(root, '', ROOT)
   return { bases, resources, anchors }
+}
+
+/** Up to draft-07 an anchor is written as an `$id`, in draft-04 an `id`, that is a fragment. */
+function toAnchor(id: unknown): string | undefined {
+  return typeof id === 'string' && id.startsWith('#') ? id.slice(1) : undefined
 }
 
 function walk(resource: Place, fragment: string): Place | undefined {

@@ -131,6 +131,13 @@ const ROWS: readonly Row[] = [
     to: { $ref: '#/$defs/items' },
   },
   {
+    shows: 'a reference to an `id` that is an anchor, as in draft-04',
+    dialect: ANY,
+    defs: { definitions: { deep: { id: '#here', type: 'string' } } },
+    from: { $ref: '#here' },
+    to: { $ref: '#/$defs/deep' },
+  },
+  {
     shows: 'a reference to an `$id` that the schema itself has',
     dialect: ANY,
     defs: { $defs: { item: { $id: 'item.json', type: 'string' } } },
