@@ -18,11 +18,15 @@ const { values } = parseArgs({
   options: {
     /** How many calls resident memory is measured after. */
     'memory-calls': { type: 'string', default: '10000' },
+    /** Parts of names: `--only floor,toolgate`. The floor is always there, as the others are ratios to it. */
+    only: { type: 'string' },
+    phases: { type: 'string', default: 'calls,memory,start,list' },
     rounds: { type: 'string', default: '5' },
     calls: { type: 'string', default: '2000' },
   },
 })
 const MEMORY_CALLS = Number(values['memory-calls'])
+const PHASES: ReadonlySet<string> = new Set(values.phases.split(','))
 const ROUNDS = Number(values.rounds)
 const CALLS = Number(values.calls)
 const WARM_UP_CALLS = 4000
@@ -240,10 +244,15 @@ async function printStarts(contenders: readonly Contender[], upstream: string): 
   )
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+process.once('exit', () => Program.killAll())
 try {
-  const contenders = findContenders()
+  const names = values.only?.split(',')
+  const contenders = findContenders().filter(
+    (each) => each === FLOOR || !names || names.some((name) => each.name.includes(name)),
+  )
   await withUpstream(TOOLS, async (upstream) => {
-    for (const concurrency of CONNECTIONS) {
+    for (const concurrency of PHASES.has('calls') ? CONNECTIONS : []) {
       const at = `${concurrency} ${concurrency === 1 ? 'connection' : 'connections'}`
       const calls = concurrency === 1 ? Math.ceil(CALLS / 4) : CALLS
       const warmed = await warm(contenders, upstream, { concurrency, what: 'call', calls })
@@ -251,10 +260,11 @@ try {
       const first = await cold(contenders, upstream, concurrency)
       printEntrants(`tools/call, ${at}, the first ${COLD_CALLS} calls of a process`, COLD_CALLS, first)
     }
-    await printMemory(contenders, upstream)
-    await printStarts(contenders, upstream)
+    if (PHASES.has('memory')) await printMemory(contenders, upstream)
+    if (PHASES.has('start')) await printStarts(contenders, upstream)
   })
   await withUpstream(1000, async (upstream) => {
+    if (!PHASES.has('list')) return
     const entrants = await warm(contenders, upstream, { concurrency: 1, what: 'list', calls: LISTS })
     printEntrants(`tools/list of 1,000 tools, 1 connection (medians of ${ROUNDS} rounds of ${LISTS})`, LISTS, entrants)
   })

@@ -250,5 +250,6 @@ process.on('message', (order) => {
     (error) => process.send({ problem: String(error.message ?? error) }),
   )
 })
+process.once('disconnect', () => process.exit())
 // A stream that ends with its server is not a fault of this process.
 process.on('unhandledRejection', () => {})

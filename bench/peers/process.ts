@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** A program that was started, with the processes that it started itself. */
 export class Program {
   readonly startedMs: number = performance.now()
+  static readonly #all = new Set<Program>()
   readonly #child: ChildProcess
   #output = ''
 
@@ -16,8 +17,14 @@ export class Program {
       // A process group of its own, so that its children end with it.
       detached: true,
     })
+    Program.#all.add(this)
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.#output = (this.#output + chunk.toString()).slice(-2000)))
+  }
+
+  /** Ends every program that still runs, at once. */
+  static killAll(): void {
+    for (const program of Program.#all) program.#signal('SIGKILL')
   }
 
   /** Throws if it has ended, with the end of its output. */
@@ -45,6 +52,7 @@ export class Program {
     )
       await delay(20)
     this.#signal('SIGKILL')
+    Program.#all.delete(this)
   }
 
   #signal(signal: NodeJS.Signals): void {
