@@ -190,6 +190,12 @@ function toCapabilities(config: GatewayConfig): ServerCapabilities {
   }
 }
 
+/** Log messages are announced only if a server may send some. */
+function toCapabilities({ servers }: GatewayConfig): ServerCapabilities {
+  const mayLog = servers.some(({ may }) => may?.log === true)
+  return { tools: { listChanged: true }, ...(mayLog && { logging: {} }) }
+}
+
 export function toApiDeps(
   { config, clock, redact, onFault }: GatewayBase,
   { gate, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
