@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import type { LimitUse } from '@toolgate/core/stores'
+import fc from 'fast-check'
+import type { LimitAnswer, LimitUse } from '@toolgate/core/stores'
+import { memoryCounters } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/core/testing'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
@@ -11,6 +13,10 @@ const HOUR_MS = 3_600_000
 
 function use(key: string, max = 1, windowMs = 60_000): LimitUse {
   return { key, max, windowMs }
+}
+
+function shown({ allowed, refused, remaining, resetMs }: LimitAnswer) {
+  return { allowed, refused, remaining, resetMs }
 }
 
 /** A machine that can be booted anew, with a wall clock that anybody may set. */
@@ -28,7 +34,53 @@ function machine(t: TestContext) {
   }
 }
 
+/** What one take asks for: keys and windows. One key has two windows, always both, as with two rules. */
+const WINDOWS = fc.constantFrom(
+  [['a', 1000]],
+  [['b', 3000]],
+  [
+    ['b', 3000],
+    ['a', 1000],
+  ],
+  [
+    ['c', 1000],
+    ['c', 3000],
+  ],
+) as fc.Arbitrary<readonly (readonly [key: string, windowMs: number])[]>
+/** Takes that come at once, of which some are given back. */
+const AT_ONCE = fc.array(
+  fc.record({ windows: WINDOWS, max: fc.integer({ min: 1, max: 5 }), givesBack: fc.boolean() }),
+  { maxLength: 12 },
+)
+
 describe('the counters of openSqliteStores', () => {
+  it('count takes that share a transaction like those in memory, one after the other', async (t) => {
+    const clock = manualClock()
+    const { counters } = openScratchStores(t, { path: join(scratchFolder(t), 'state.db'), clock })
+    const memory = memoryCounters({ clock })
+    const groups = fc.array(fc.record({ group: AT_ONCE, passMs: fc.constantFrom(0, 400, 1000) }), { maxLength: 6 })
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(groups, async (steps) => {
+        const prefix = `${run++}:`
+        for (const { group, passMs } of steps) {
+          const asked = group.map(({ windows, max }) =>
+            windows.map(([key, windowMs]) => ({ key: prefix + key, max, windowMs })),
+          )
+          const taken = await Promise.all(asked.map(async (uses) => counters.take(uses)))
+          const expected: LimitAnswer[] = []
+          for (const uses of asked) expected.push(await Promise.resolve(memory.take(uses)))
+          assert.deepEqual(taken.map(shown), expected.map(shown))
+          const returned = [...asked.entries()].filter(([i]) => group[i]?.givesBack === true)
+          await Promise.all(returned.map(async ([i, uses]) => counters.giveBack(uses, taken[i])))
+          for (const [i, uses] of returned) await Promise.resolve(memory.giveBack(uses, expected[i]))
+          clock.advance(passMs)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   it('take no notice of the wall clock while the machine runs', async (t) => {
     const { now, boot, pass } = machine(t)
     const { counters } = boot('a')

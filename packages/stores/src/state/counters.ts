@@ -1,6 +1,7 @@
+import type { StatementSync } from 'node:sqlite'
 import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
 import { numberIn, type Row } from '../sqlite-file.ts'
-import type { StoresDatabase } from './database.ts'
+import type { StoresDatabase, WriteBatch } from './database.ts'
 
 export interface SqliteCountersOptions {
   /** The most keys at one time. With more, a use of a new key is refused. Default 100,000. */
@@ -25,21 +26,13 @@ interface Key {
  * allowed uncounted.
  */
 export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCountersOptions = {}): CounterStore {
-  const selectMachine = db.prepare('SELECT monotonic_ms, counter_keys FROM machine')
-  const updateMachine = db.prepare('UPDATE machine SET monotonic_ms = ?, wall_ms = ?')
+  const readNow = clockIn(db)
   const uses = usesIn(db)
   const keys = keysIn(db, maxKeys)
 
-  let takes = 0
-  /** The time that was stored last. It carries the times of this boot over to the next. */
-  let notedMs = Number.NaN
+  const batch = new TakeBatch(db, keys, uses, readNow)
 
-  /** Returns the time, which never goes back, not even between processes. */
-  function readNow(): number {
-    return Math.max(Number(selectMachine.get()?.['monotonic_ms']), db.clock.monotonicMs())
-  }
-
-  function check(asked: readonly LimitUse[], nowMs: number): LimitAnswer {
+  function check(asked: readonly LimitUse[], nowMs: number, find: Keys['findSince']): LimitAnswer {
     const refusedAt = (refused: number, resetMs: number): LimitAnswer => ({
       allowed: false,
       refused,
@@ -50,7 +43,7 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
     let remaining = Number.POSITIVE_INFINITY
     let newKeys = 0
     for (const [i, use] of asked.entries()) {
-      const key = keys.findSince(use.key, nowMs - use.windowMs)
+      const key = find(use.key, nowMs - use.windowMs)
       const earlier = countBefore(asked, i)
       const held = key?.held ?? 0
       if (!key && earlier === 0 && !keys.hasRoomFor(++newKeys, nowMs))
@@ -67,29 +60,119 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   }
 
   return {
-    peek: (asked) => db.read(() => check(asked, readNow())),
+    peek: (asked) => db.read(() => check(asked, readNow(), keys.findSince)),
     take: (asked) =>
       db.writeTogether(() => {
-        const nowMs = readNow()
-        if (takes++ % SWEPT_EVERY === 0) keys.removePassed(nowMs)
-        const answer = check(asked, nowMs)
-        if (!answer.allowed) return answer
-        for (const use of asked) uses.add(keys.grow(use, nowMs), nowMs)
-        if (!(Math.abs(nowMs - notedMs) < NOTED_EVERY_MS)) {
-          updateMachine.run(nowMs, db.clock.wallMs())
-          notedMs = nowMs
-        }
+        const { nowMs } = batch
+        batch.sweep()
+        const answer = check(asked, nowMs, batch.findSince)
+        if (answer.allowed) for (const use of asked) batch.add(use)
         return answer
-      }),
+      }, batch),
     giveBack(asked, taken) {
       if (taken?.allowed === false) return
       return db.writeTogether(() => {
+        // It reads the file.
+        batch.settle()
         for (const { key: name } of asked) {
           const key = keys.find(name)
           if (key && uses.remove(key, taken?.atMs)) keys.shrink(key)
         }
       })
     },
+  }
+}
+
+/** Returns the function that returns the time, which never goes back, not even between processes. */
+function clockIn(db: StoresDatabase): () => number {
+  const selectMachine = db.prepare('SELECT monotonic_ms FROM machine')
+  return () => Math.max(Number(selectMachine.get()?.['monotonic_ms']), db.clock.monotonicMs())
+}
+
+type Found = Key & { readonly held: number }
+
+/** A key within one transaction. */
+interface Counted {
+  readonly afterMs: number
+  found: Found | undefined
+  /** Uses that its row does not count yet; `undefined` if its row was not written. */
+  unwritten: number | undefined
+}
+
+/** Expired uses of a key are deleted at every so many of its uses in one transaction, twice as many. */
+const USES_SWEPT_EVERY = 32
+
+/**
+ * The takes of one transaction. They have one time, and the row of a key is read and written once for all of them: nobody
+ * else can write meanwhile.
+ */
+class TakeBatch implements WriteBatch {
+  nowMs = 0
+  readonly #db: StoresDatabase
+  readonly #keys: Keys
+  readonly #uses: Uses
+  readonly #readNow: () => number
+  readonly #updateMachine: StatementSync
+  readonly #counted = new Map<string, Counted>()
+  #takes = 0
+  /** The time that was stored last. It carries the times of this boot over to the next. */
+  #notedMs = Number.NaN
+
+  constructor(db: StoresDatabase, keys: Keys, uses: Uses, readNow: () => number) {
+    this.#db = db
+    this.#keys = keys
+    this.#uses = uses
+    this.#readNow = readNow
+    this.#updateMachine = db.prepare('UPDATE machine SET monotonic_ms = ?, wall_ms = ?')
+  }
+
+  begin(): void {
+    this.#counted.clear()
+    this.nowMs = this.#readNow()
+  }
+
+  end(): void {
+    this.settle()
+    if (Math.abs(this.nowMs - this.#notedMs) < NOTED_EVERY_MS) return
+    this.#updateMachine.run(this.nowMs, this.#db.clock.wallMs())
+    this.#notedMs = this.nowMs
+  }
+
+  /** Writes what is counted, so that the file can be read. */
+  settle(): void {
+    for (const { found, unwritten } of this.#counted.values())
+      if (found && unwritten !== undefined && unwritten > 0) this.#keys.count(found, unwritten)
+    this.#counted.clear()
+  }
+
+  /** Deletes expired keys every few takes. */
+  sweep(): void {
+    if (this.#takes++ % SWEPT_EVERY !== 0) return
+    for (const [name, { unwritten }] of this.#counted) if (unwritten === undefined) this.#counted.delete(name)
+    this.#keys.removePassed(this.nowMs)
+  }
+
+  readonly findSince = (name: string, afterMs: number): Found | undefined => this.#find(name, afterMs).found
+
+  add(use: LimitUse): void {
+    const counted = this.#find(use.key, this.nowMs - use.windowMs)
+    const { found, unwritten } = counted
+    const isWritten = found === undefined || unwritten === undefined
+    const before = isWritten ? this.#keys.grow(use, this.nowMs) : found
+    counted.unwritten = isWritten ? 0 : unwritten + 1
+    counted.found = { ...before, next: before.next + 1, held: (found?.held ?? 0) + 1 }
+    this.#uses.add(before, this.nowMs)
+    if (counted.unwritten % USES_SWEPT_EVERY === 0) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
+  }
+
+  #find(name: string, afterMs: number): Counted {
+    let counted = this.#counted.get(name)
+    if (counted?.afterMs === afterMs) return counted
+    // Two rules with one key and two windows.
+    if (counted) this.settle()
+    counted = { afterMs, found: this.#keys.findSince(name, afterMs), unwritten: undefined }
+    this.#counted.set(name, counted)
+    return counted
   }
 }
 
@@ -108,6 +191,8 @@ interface Keys {
   nextPassesAt(nowMs: number): number
   /** Adds a use to a key, which is made if it does not exist. Gives it as it was before. */
   grow(use: LimitUse, nowMs: number): Key
+  /** Adds to the number of a key's next use. */
+  count(key: Key, added: number): void
   /** Removes one use. A key without uses is deleted. */
   shrink(key: Key): void
   /** Deletes a few keys whose windows are over; many if there is little room. */
@@ -134,6 +219,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
     'UPDATE counter_keys SET next = next + 1 WHERE key = ?1 AND longest_ms >= ?2 AND passes_at >= ?3 + longest_ms ' +
       'RETURNING id, longest_ms, next - 1 AS next',
   )
+  const countMore = db.prepare('UPDATE counter_keys SET next = next + ? WHERE id = ?')
   const countBack = db.prepare('UPDATE counter_keys SET next = next - 1 WHERE id = ?')
   const hasUses = db.prepare('SELECT 1 FROM counter_uses WHERE key_id = ? LIMIT 1')
   const remove = db.prepare('DELETE FROM counter_keys WHERE id = ?')
@@ -171,6 +257,9 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
       if (grown.next === 0) addToCount.run(1)
       return grown
     },
+    count({ id }, added) {
+      countMore.run(added, id)
+    },
     shrink({ id }) {
       countBack.run(id)
       if (!hasUses.get(id)) forget(id)
@@ -190,6 +279,8 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
 interface Uses {
   timeOf(key: Key, number: number): number | undefined
   add(key: Key, atMs: number): void
+  /** Deletes the oldest uses of a key that no window has, at most so many. */
+  removePassed(key: Key, nowMs: number, most: number): void
   /** Removes one use at a time, if it still exists; without a time, the newest. */
   remove(key: Key, atMs: number | undefined): boolean
 }
@@ -203,7 +294,7 @@ function usesIn(db: StoresDatabase): Uses {
   const remove = db.prepare('DELETE FROM counter_uses WHERE key_id = ? AND number = ?')
   const removePassed = db.prepare(
     'DELETE FROM counter_uses WHERE key_id = ?1 AND number IN ' +
-      '(SELECT number FROM counter_uses WHERE key_id = ?1 AND at_ms <= ?2 ORDER BY at_ms LIMIT 4)',
+      '(SELECT number FROM counter_uses WHERE key_id = ?1 AND at_ms <= ?2 ORDER BY at_ms LIMIT ?3)',
   )
   // In two steps, since no number may exist twice at any moment.
   const moveAside = db.prepare('UPDATE counter_uses SET number = -number WHERE key_id = ? AND number > ?')
@@ -214,9 +305,11 @@ function usesIn(db: StoresDatabase): Uses {
       const row = selectTime.get(key.id, number)
       return row && Number(row['at_ms'])
     },
-    add({ id, next, longestMs }, atMs) {
+    add({ id, next }, atMs) {
       insert.run(id, next, atMs)
-      removePassed.run(id, atMs - longestMs)
+    },
+    removePassed({ id, longestMs }, nowMs, most) {
+      removePassed.run(id, nowMs - longestMs, most)
     },
     remove({ id, next }, atMs) {
       const number = atMs === undefined ? next - 1 : Number(selectOfTime.get(id, atMs)?.['number'] ?? -1)

@@ -32,15 +32,24 @@ export interface StoresDatabase {
    */
   write<T>(work: () => T): MaybePromise<T>
   /**
-   * Writes together with all others of this turn of the event loop and the next. They share one transaction, and none is
-   * acknowledged before it is committed.
+   * Writes together with all others of this turn of the event loop and the next, and of more turns while others join. They
+   * share one transaction, and none is acknowledged before it is committed.
    */
-  writeTogether<T>(work: () => T): Promise<T>
+  writeTogether<T>(work: () => T, batch?: WriteBatch): Promise<T>
   close(): void
+}
+
+/** What writes of one kind share within one transaction. */
+export interface WriteBatch {
+  /** Called before the first of them. A repeated transaction begins again. */
+  begin(): void
+  /** Called after the last of them, before the commit. */
+  end(): void
 }
 
 interface Grouped {
   readonly work: () => unknown
+  readonly batch: WriteBatch | undefined
   readonly resolve: (answer: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -48,6 +57,8 @@ interface Grouped {
 /** How long a write may block the event loop to wait for another process. Then it waits without blocking. */
 const BLOCKING_MS = 5
 const MAX_WAIT_MS = 5000
+/** How many turns of the event loop a group waits for others, as long as some join in each. */
+const MAX_TURNS = 8
 
 /** @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else */
 export function openDatabase(options: DatabaseOptions): StoresDatabase {
@@ -152,12 +163,24 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
   /** The writes of the next group. */
   let group: Grouped[] = []
 
+  /** Writes the group after a turn in which none has joined. Requests arrive at each poll of the sockets. */
+  function joinGroup(turns: number, size: number): void {
+    if (turns > 0 && (group.length === size || turns >= MAX_TURNS)) void writeGroup()
+    else setImmediate(joinGroup, turns + 1, group.length)
+  }
+
   async function writeGroup(): Promise<void> {
     const written = group
     group = []
     try {
       // A repeated transaction runs all work again.
-      const answers = await write(() => written.map(({ work }) => work()))
+      const answers = await write(() => {
+        const batches = new Set(written.flatMap(({ batch }) => batch ?? []))
+        for (const batch of batches) batch.begin()
+        const done = written.map(({ work }) => work())
+        for (const batch of batches) batch.end()
+        return done
+      })
       for (const [i, { resolve }] of written.entries()) resolve(answers[i])
     } catch (error) {
       for (const { reject } of written) reject(error)
@@ -167,11 +190,10 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
   return {
     clock,
     write,
-    writeTogether: <T>(work: () => T) =>
+    writeTogether: <T>(work: () => T, batch?: WriteBatch) =>
       new Promise<T>((resolve, reject) => {
-        // One more turn, so that requests which arrive at the next poll of the sockets join.
-        if (group.length === 0) setImmediate(() => setImmediate(() => void writeGroup()))
-        group.push({ work, resolve: (answer) => resolve(answer as T), reject })
+        if (group.length === 0) setImmediate(() => joinGroup(0, 0))
+        group.push({ work, batch, resolve: (answer) => resolve(answer as T), reject })
       }),
     prepare: (sql) => db.prepare(sql),
     read(work) {
