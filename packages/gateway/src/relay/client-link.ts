@@ -45,15 +45,18 @@ export interface LinkTasks {
   readonly leave?: Cancelling | undefined
 }
 
+/** Marks links. Only this file has it, and JSON cannot carry it. */
+const LINK: unique symbol = Symbol('link')
+
 /** Returns the link of a call's context; `undefined` for calls without a client, such as those of the console. */
 export function toClientLink(context: unknown): ClientLink | undefined {
-  return links.has(context as object) ? (context as ClientLink) : undefined
+  const isLink = typeof context === 'object' && context !== null && Object.hasOwn(context, LINK)
+  return isLink ? (context as ClientLink) : undefined
 }
 
 /** Returns the link, marked as one: a context of another kind is never taken for a link. */
 export function clientLink<Link extends ClientLink>(link: Link): Link {
-  links.add(link)
-  return link
+  return Object.assign(link, MARK)
 }
 
-const links = new WeakSet<object>()
+const MARK: object = { [LINK]: true }
