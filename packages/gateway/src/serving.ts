@@ -187,13 +187,9 @@ function toCapabilities(config: GatewayConfig): ServerCapabilities {
     ...(resources && { resources: { subscribe: true, listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
     ...((resources || prompts) && { completions: {} }),
+    // Log messages are announced only if a server may send some.
+    ...(config.servers.some(({ may }) => may?.log === true) && { logging: {} }),
   }
-}
-
-/** Log messages are announced only if a server may send some. */
-function toCapabilities({ servers }: GatewayConfig): ServerCapabilities {
-  const mayLog = servers.some(({ may }) => may?.log === true)
-  return { tools: { listChanged: true }, ...(mayLog && { logging: {} }) }
 }
 
 export function toApiDeps(

@@ -15,6 +15,9 @@ function use(key: string, max = 1, windowMs = 60_000): LimitUse {
   return { key, max, windowMs }
 }
 
+/** What was asked, with the answers of the file and of memory. */
+type Taken = readonly [uses: readonly LimitUse[], own: LimitAnswer, other: LimitAnswer]
+
 function shown({ allowed, refused, remaining, resetMs }: LimitAnswer) {
   return { allowed, refused, remaining, resetMs }
 }
@@ -63,17 +66,25 @@ describe('the counters of openSqliteStores', () => {
     await fc.assert(
       fc.asyncProperty(groups, async (steps) => {
         const prefix = `${run++}:`
+        let earlier: readonly Taken[] = []
         for (const { group, passMs } of steps) {
           const asked = group.map(({ windows, max }) =>
             windows.map(([key, windowMs]) => ({ key: prefix + key, max, windowMs })),
           )
-          const taken = await Promise.all(asked.map(async (uses) => counters.take(uses)))
+          // In one transaction: takes, then the give-backs of earlier ones, then as many takes again.
+          const takes = () => Promise.all(asked.map(async (uses) => counters.take(uses)))
+          const giveBack = async ([uses, answer]: Taken) => counters.giveBack(uses, answer)
+          const [first, , second] = await Promise.all([takes(), Promise.all(earlier.map(giveBack)), takes()])
+          const taken = [...first, ...second]
           const expected: LimitAnswer[] = []
           for (const uses of asked) expected.push(await Promise.resolve(memory.take(uses)))
+          for (const [uses, , answer] of earlier) await Promise.resolve(memory.giveBack(uses, answer))
+          for (const uses of asked) expected.push(await Promise.resolve(memory.take(uses)))
           assert.deepEqual(taken.map(shown), expected.map(shown))
-          const returned = [...asked.entries()].filter(([i]) => group[i]?.givesBack === true)
-          await Promise.all(returned.map(async ([i, uses]) => counters.giveBack(uses, taken[i])))
-          for (const [i, uses] of returned) await Promise.resolve(memory.giveBack(uses, expected[i]))
+          earlier = [...asked.entries()].flatMap(([i, uses]): Taken[] => {
+            const [own, other] = [taken[i], expected[i]]
+            return group[i]?.givesBack === true && own && other ? [[uses, own, other]] : []
+          })
           clock.advance(passMs)
         }
       }),
