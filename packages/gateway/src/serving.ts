@@ -29,7 +29,8 @@ import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import { createRounds } from './relay/rounds.ts'
-import { TaskStore } from './tasks/task-store.ts'
+import { ApprovalTasks } from './tasks/approval-tasks.ts'
+import { type TaskOwner, TaskStore } from './tasks/task-store.ts'
 import { Tasks } from './tasks/tasks.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
@@ -108,12 +109,17 @@ export function createMcp(
   const callers = new Map(
     config.callers.map((one) => [Buffer.from(one.keyHash).toString('hex'), defineCaller(one.caller)]),
   )
+  const store = new TaskStore({ state, clock })
+  const callerOf = ({ client }: TaskOwner) => callers.get(client)
+  const approvalTasks = new ApprovalTasks({ store, state, clock, gate, callerOf, onFault })
+  approvalTasks.resume().catch(onFault)
+  lifecycle.onClose(() => approvalTasks.close())
   const tasks = new Tasks({
-    store: new TaskStore({ state, clock }),
+    store,
     state,
     clock,
     gate,
-    callerOf: ({ client }) => callers.get(client),
+    callerOf,
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     onFault,
   })
@@ -142,6 +148,7 @@ export function createMcp(
     texts: { own: config.instructions, servers },
     rounds,
     tasks,
+    approvalTasks,
     lists,
     items: {
       offers: offersOf(config),

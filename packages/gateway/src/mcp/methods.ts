@@ -15,6 +15,7 @@ import { type ClientLink, clientLink, type LinkTasks } from '../relay/client-lin
 import type { CallRounds } from '../relay/rounds.ts'
 import { TooManyTasks } from '../tasks/task-store.ts'
 import type { Tasks } from '../tasks/tasks.ts'
+import type { ApprovalTasks } from '../tasks/approval-tasks.ts'
 import { isStartedTask, TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import { type FindTracing, type ServedRequest, serveTraced, type TracedMethod } from '../telemetry/tracing.ts'
 import { type ItemMethodDeps, itemMethods } from './item-methods.ts'
@@ -41,6 +42,8 @@ export interface MethodDeps {
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
   /** Absent where no server runs tasks. */
   readonly tasks?: Pick<Tasks, 'store' | 'begin' | 'answer' | 'cancel'> | undefined
+  /** The tasks of calls that wait for a person. */
+  readonly approvalTasks?: Pick<ApprovalTasks, 'begin'> | undefined
   /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
   /** Returns the tracing of requests, if it is on. */
@@ -133,6 +136,12 @@ export class McpMethods {
       name,
       call: ({ context, ...round }) =>
         callTool({ view, names, name, input, signal, onProgress, ...round, context: withTasks(context, wish) }),
+      toTask: async (outcome, requests) => {
+        const { approvalTasks } = this.#deps
+        if (!approvalTasks || !wish.isWanted || request.link.era !== 'modern') return undefined
+        const task = await approvalTasks.begin({ owner: ownerOf(request), view, input, name, outcome, requests })
+        return { created: toCreated(request, task) }
+      },
       toReply: async (outcome) => {
         if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)
           return this.#begin(request, { view, tool: tool.id, input, name }, outcome)

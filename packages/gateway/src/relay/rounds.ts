@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { CallInputRequired, CallOutcome, CallWaiting, Tool, View } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { definitionHash } from '@toolgate/core/pins'
@@ -37,6 +36,8 @@ export interface RoundCall {
   readonly name: string
   /** Calls it through the view. */
   call(round: Round): Promise<CallOutcome>
+  /** Returns the reply with a task for a call that waits, to clients that take one. `requests` show where a person decides. */
+  toTask?(outcome: CallWaiting, requests: JsonObject | undefined): Promise<McpReply | undefined>
   /** Returns the reply to an outcome that asks for nothing. */
   toReply(outcome: CallOutcome): McpReply | Promise<McpReply>
 }
@@ -131,22 +132,19 @@ export class CallRounds {
   }
 
   /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */
-  async #show(
-    request: McpRequest,
-    call: RoundCall,
-    { approval }: CallWaiting,
-    retry: Retry,
-  ): Promise<McpReply | undefined> {
+  async #show(request: McpRequest, call: RoundCall, outcome: CallWaiting, retry: Retry): Promise<McpReply | undefined> {
     const { doors } = this.#deps
-    const elicitation = doors.elicitationOf(approval, call.name)
-    if (!elicitation || !isUrlClient(request)) return undefined
+    const { approval } = outcome
+    const elicitation = isUrlClient(request) ? doors.elicitationOf(approval, call.name) : undefined
+    const { elicitationId: _, ...params } = elicitation ?? {}
+    const asks = elicitation && { [APPROVAL]: { method: 'elicitation/create', params } }
+    const task = await call.toTask?.(outcome, asks)
+    if (task || !elicitation || !asks) return task
     if (request.link.era === 'legacy') return { error: doors.urlRequired(elicitation, request) }
     const before = retry.approval
     const round = (before?.round ?? 0) + 1
     // A person who does not open the link gets no second one, nor does a client that asks for ever.
     if (!call.tool || round > MAX_ROUNDS || before?.isOpened === false) return undefined
-    const { elicitationId: _, ...params } = elicitation
-    const asks = { [APPROVAL]: { method: 'elicitation/create', params } }
     return this.#reply(request, call, call.tool, asks, { kind: 'approval', approvalId: approval.id, round })
   }
 
@@ -174,8 +172,7 @@ function linkOf({ link }: McpRequest): ClientLink {
   return { era, capabilities, ask, logLevel, log: (params) => link.log(params) }
 }
 
-function bindingOf({ caller, headers }: McpRequest, { input }: RoundCall, tool: Tool): StateBinding {
-  const client = hash('sha256', headers?.authorization ?? '', 'base64url')
+function bindingOf({ caller, client }: McpRequest, { input }: RoundCall, tool: Tool): StateBinding {
   return { caller, client, item: tool.id, definition: definitionHash(tool), input }
 }
 
