@@ -5,7 +5,7 @@ import type { AuditBody } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import type { Who } from './support/keys.ts'
 import { type Era, MODERN, type Params, type RpcAnswer, textOf } from './support/rpc.ts'
-import { httpServer } from './support/servers.ts'
+import { everythingServer, httpServer } from './support/servers.ts'
 import { startTaskServer, type TaskServer } from './support/task-server.ts'
 
 /** Tasks of servers, through the gateway, in every combination of eras. */
@@ -221,3 +221,119 @@ for (const serverEra of ['legacy', 'modern'] as const) {
     }
   })
 }
+
+describe('a task that needs input', () => {
+  const may = { elicit: true, open: [], sample: false, roots: false, log: false }
+  const asks = (name: string) => ({
+    [name]: {
+      method: 'elicitation/create',
+      params: { message: 'Which one?', requestedSchema: { type: 'object', properties: { pick: { type: 'string' } } } },
+    },
+  })
+  const CAN = {
+    _meta: {
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} }, extensions: { [EXTENSION]: {} } },
+    },
+  }
+  let server: TaskServer
+  const gateways: TestGateway[] = []
+  const open = async (given: object) => {
+    const gateway = await startTestGateway({ servers: [httpServer('up', server.url, given)] })
+    gateways.push(gateway)
+    const ask = async (method: string, params: Params) =>
+      (await gateway.ask('viewer', MODERN, method, params)).json() as RpcAnswer
+    const { result } = await ask('tools/call', { name: 'up__work', ...CAN })
+    const taskId = result?.['taskId']
+    const status = async () => (await ask('tasks/get', { taskId })).result ?? {}
+    return { gateway, ask, taskId, status }
+  }
+  const askFor = (name: string) =>
+    Object.assign(server.tasks.at(-1) as object, { status: 'input_required', more: { inputRequests: asks(name) } })
+
+  before(async () => {
+    server = await startTaskServer('modern')
+  })
+  after(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.close()))
+    await server?.close()
+  })
+
+  it('shows its client what the server asks, under the server’s name, and passes the answers on', async () => {
+    const { gateway, ask, taskId, status } = await open({ may })
+    askFor('which')
+    const waiting = await until(async () => {
+      const now = await status()
+      return now['status'] === 'input_required' && now
+    })
+    const { which } = (waiting || {})['inputRequests'] as Record<string, { params: { message: string } }>
+    assert.match(which?.params.message ?? '', /^Server "up" asks: Which one\?/)
+    const wrong = await Promise.all(
+      [{ other: {} }, { which: 7 }, 'which', undefined].map((inputResponses) =>
+        ask('tasks/update', { taskId, inputResponses }),
+      ),
+    )
+    assert.deepEqual([...new Set(wrong.map(({ error }) => error?.code))], [-32_602])
+    assert.equal(server.sent('tasks/update').length, 0)
+    const inputResponses = { which: { action: 'accept', content: { pick: 'b' } } }
+    assert.equal((await ask('tasks/update', { taskId, inputResponses })).error, undefined)
+    await until(() => server.sent('tasks/update').length === 1)
+    assert.deepEqual(server.sent('tasks/update')[0]?.['inputResponses'], inputResponses)
+    server.finish('picked')
+    await until(async () => (await status())['status'] === 'completed')
+    const { records } = (await gateway.api('/api/audit?tool=up:work')).body as AuditBody
+    assert.deepEqual(
+      records.map(({ event }) => event).filter((event) => event.startsWith('tool_')),
+      ['tool_result', 'tool_call', 'tool_input_required', 'tool_call', 'tool_input_required', 'tool_call'],
+    )
+  })
+
+  it('fails if its server may not ask', async () => {
+    const { status } = await open({})
+    const sent = server.sent('tasks/update').length
+    askFor('which')
+    await until(async () => (await status())['status'] === 'failed')
+    assert.equal(server.sent('tasks/update').length, sent)
+    await until(() => server.tasks.at(-1)?.status === 'cancelled')
+  })
+})
+
+it('a call with a task takes its limit once', async () => {
+  const server = await startTaskServer('legacy')
+  const gateway = await startTestGateway({ servers: [httpServer('up', server.url)], limits: ['up:work:1/60'] })
+  try {
+    const call = async () =>
+      (await gateway.ask('viewer', LEGACY, 'tools/call', { name: 'up__work', ...TAKES[LEGACY] })).json() as RpcAnswer
+    const { taskId } = (await call()).result?.['task'] as { taskId: string }
+    server.finish('once')
+    const status = async () =>
+      ((await gateway.ask('viewer', LEGACY, 'tasks/get', { taskId })).json() as RpcAnswer).result?.['status']
+    await until(async () => (await status()) === 'completed')
+    assert.match(textOf(await call()), /limit/i)
+    assert.equal(server.tasks.length, 1)
+  } finally {
+    await gateway.close()
+    await server.close()
+  }
+})
+
+it('a tool of a real server that only runs as a task works for clients with and without tasks', async () => {
+  const gateway = await startTestGateway({ servers: [everythingServer()] })
+  try {
+    const name = 'everything__simulate-research-query'
+    const { result } = (await gateway.ask('viewer', LEGACY, 'tools/list')).json() as RpcAnswer
+    const tool = result?.tools?.find((one) => one.name === name) as { execution?: unknown } | undefined
+    assert.deepEqual(tool?.execution, { taskSupport: 'optional' })
+    const args = { name, arguments: { topic: 'tides' } }
+    const [plain, started] = await Promise.all([
+      gateway.call('viewer', MODERN, name, args.arguments),
+      gateway.ask('viewer', LEGACY, 'tools/call', { ...args, ...TAKES[LEGACY] }),
+    ])
+    assert.match(textOf(plain), /Research Report: tides/)
+    const { taskId } = (started.json() as RpcAnswer).result?.['task'] as { taskId: string }
+    const ended = (await gateway.ask('viewer', LEGACY, 'tasks/result', { taskId })).json() as RpcAnswer
+    assert.match(textOf(ended), /Research Report: tides/)
+    assert.deepEqual(ended.result?._meta?.['io.modelcontextprotocol/related-task'], { taskId })
+  } finally {
+    await gateway.close()
+  }
+})

@@ -59,7 +59,10 @@ export class UpstreamSource implements Source {
             return send('tools/call', params, call)
           const { isWanted = false, leave } = link?.tasks ?? {}
           const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
-          return send('tools/call', params, call, caller).then(toTaskRound)
+          return send('tools/call', params, call, caller).then(toTaskRound, (error: unknown) => {
+            caller.abandon()
+            throw error
+          })
         }
       },
     })

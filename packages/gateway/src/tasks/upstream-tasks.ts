@@ -56,6 +56,8 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
   readonly #wish: TaskWish
   /** The tasks of this server that calls follow. */
   readonly #followed: Set<string>
+  /** The task that waits for input. */
+  #waiting: { readonly asked: UpstreamCall; readonly taskId: string } | undefined
 
   constructor(upstream: Pick<Upstream, 'call' | 'state' | 'name'>, wish: TaskWish, followed: Set<string>) {
     this.#upstream = upstream
@@ -73,6 +75,11 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
     if (this.#followed.has(created.taskId)) throw this.#wrong('answered with the task of another call')
     if (this.#wish.isTaskClient) return { ...toStarted(created) }
     return this.#goOn(asked, created.taskId, {}, pollMsOf(created))
+  }
+
+  /** Cancels the task whose question is not passed on. */
+  abandon(): void {
+    if (this.#waiting) this.#cancel(this.#waiting.asked, this.#waiting.taskId)
   }
 
   #asTask(asked: UpstreamCall): UpstreamCall {
@@ -107,7 +114,9 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
     try {
       if (Object.keys(responses).length > 0)
         await this.#ask(asked, 'tasks/update', { taskId, inputResponses: responses })
-      return await this.#follow(asked, taskId, pollMs)
+      const result = await this.#follow(asked, taskId, pollMs)
+      if (result['resultType'] === 'input_required') this.#waiting = { asked, taskId }
+      return result
     } catch (error) {
       if (toCancelling(asked.signal).aborted) this.#cancel(asked, taskId)
       throw error
