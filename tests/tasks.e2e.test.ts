@@ -303,7 +303,7 @@ it('a call with a task takes its limit once', async () => {
   try {
     const call = async () =>
       (await gateway.ask('viewer', LEGACY, 'tools/call', { name: 'up__work', ...TAKES[LEGACY] })).json() as RpcAnswer
-    const { taskId } = (await call()).result?.['task'] as { taskId: string }
+    const { taskId } = ((await call()).result?.['task'] ?? {}) as { taskId: string }
     server.finish('once')
     const status = async () =>
       ((await gateway.ask('viewer', LEGACY, 'tasks/get', { taskId })).json() as RpcAnswer).result?.['status']
@@ -329,7 +329,7 @@ it('a tool of a real server that only runs as a task works for clients with and 
       gateway.ask('viewer', LEGACY, 'tools/call', { ...args, ...TAKES[LEGACY] }),
     ])
     assert.match(textOf(plain), /Research Report: tides/)
-    const { taskId } = (started.json() as RpcAnswer).result?.['task'] as { taskId: string }
+    const { taskId } = ((started.json() as RpcAnswer).result?.['task'] ?? {}) as { taskId: string }
     const ended = (await gateway.ask('viewer', LEGACY, 'tasks/result', { taskId })).json() as RpcAnswer
     assert.match(textOf(ended), /Research Report: tides/)
     assert.deepEqual(ended.result?._meta?.['io.modelcontextprotocol/related-task'], { taskId })

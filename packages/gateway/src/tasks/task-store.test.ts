@@ -82,7 +82,7 @@ describe('TaskStore', () => {
       assert.deepEqual(ended.toSorted(), [false, true])
       assert.equal(await tasks.end({ owner: VERA, id }, { status: 'cancelled' }), false)
       assert.equal(await tasks.update({ owner: VERA, id }, { status: 'working' }), false)
-      const { at: _, ...kept } = (await open().get(VERA, id))?.ending as TaskEnding & { at: number }
+      const { at: _, ...kept } = ((await open().get(VERA, id))?.ending ?? {}) as TaskEnding & { at: number }
       assert.deepEqual(kept, ending)
       assert.deepEqual(
         (await tasks.list(VERA)).map(({ status }) => status),

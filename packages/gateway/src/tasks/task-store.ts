@@ -94,7 +94,7 @@ export class TaskStore {
   readonly #clock: Pick<Clock, 'wallMs'>
   readonly #maxOfOwner: number
   readonly #max: number
-  readonly #changes = createEmitter<[]>()
+  readonly #changes = createEmitter()
 
   constructor({ state, clock, maxOfOwner = 100, max = 1000 }: TaskStoreOptions) {
     this.#state = state
@@ -211,7 +211,7 @@ export class TaskStore {
 
   async #listed(prefix: string): Promise<readonly Task[]> {
     const [kept, ends] = await Promise.all([this.#state.list(TASKS + prefix), this.#state.list(ENDS + prefix)])
-    const endings = new Map(ends.map(({ key, value }) => [key.slice(ENDS.length), value as unknown as End]))
+    const endings = new Map(ends.map(({ key, value }) => [key.slice(ENDS.length), value as End]))
     return kept.flatMap(({ key, value }) => {
       const path = key.slice(TASKS.length)
       const id = path.slice(path.indexOf('/') + 1)

@@ -169,7 +169,7 @@ export class Tasks {
   /** Runs one round, and keeps how it ended. */
   async #run(task: Task, work: UpstreamWork, responses: JsonObject, stop: Canceller): Promise<void> {
     const caller = this.#callerOf(task.owner, work)
-    if (!caller) return this.#give(task, work, undefined, failed('The key of this client is no longer accepted.'))
+    if (!caller) return this.#giveUp(task, work)
     const view = await this.#deps.gate.view(caller, { app: work.app })
     const leftMs = task.createdAt + task.ttlMs - this.#deps.clock.wallMs()
     const outcome = await view.call({
@@ -217,10 +217,20 @@ export class Tasks {
     }
   }
 
+  /** Ends the task of a client whose key is no longer accepted, and records it. */
+  async #giveUp(task: Task, work: UpstreamWork): Promise<void> {
+    const { tenant, user } = task.owner
+    const caller: Caller = { ...(tenant !== undefined && { tenant }), ...(user !== undefined && { user }) }
+    const problem = 'The key of this client is no longer accepted.'
+    const view = await this.#deps.gate.view(caller, { app: work.app })
+    await view.call({ tool: work.tool, continues: work.continues, malformed: problem })
+    await this.#give(task, work, caller, failed(problem))
+  }
+
   /** Ends a task that its server may still run. */
-  async #give(task: Task, work: UpstreamWork, caller: Caller | undefined, ending: TaskEnding): Promise<void> {
+  async #give(task: Task, work: UpstreamWork, caller: Caller, ending: TaskEnding): Promise<void> {
     await this.store.end(task, ending)
-    if (caller) await this.#deps.cancelUpstream(work.server, work.state, caller)
+    await this.#deps.cancelUpstream(work.server, work.state, caller)
   }
 
   /** Renews the leases, stops what was cancelled elsewhere, and goes on with what nobody follows. */
