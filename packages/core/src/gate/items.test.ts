@@ -330,6 +330,14 @@ describe('what is hidden and what does not exist', () => {
       assert.deepEqual(await answers[0], await answers[1])
     })
 
+  it('get the same answer where a clause about the input denies the URI', async () => {
+    const policy = { ...OPEN, deny: [{ match: 'resource:files:*', input: "input.uri.contains('secret')" }] }
+    const view = await gateOver(ALL, { policy }).gate.view({})
+    const textOf = async (tool: string) => (await view.call({ tool, calledAs: 'x', input: { uri: 'x' } })).text
+    const unknown = await textOf('resource:files:db://nothing')
+    assert.deepEqual([await textOf(B), await textOf('resource:files:file:///secret/c.md')], [unknown, unknown])
+  })
+
   it('never list names of tools for other kinds', async () => {
     const view = await gateOver(ALL, { policy: { allow: ['*'] } }).gate.view({})
     assert.equal(
