@@ -23,9 +23,9 @@ describe('parseClientCapabilities', () => {
     assert.deepEqual(parseClientCapabilities({ elicitation: {} }), { elicitation: {} })
   })
 
-  it('keeps at most 16 extensions', () => {
+  it('keeps at most 8 extensions', () => {
     const extensions = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, {}]))
-    assert.equal(Object.keys(parseClientCapabilities({ extensions }).extensions ?? {}).length, 16)
+    assert.equal(Object.keys(parseClientCapabilities({ extensions }).extensions ?? {}).length, 8)
   })
 
   it('refuses capabilities that are no objects', () => {

@@ -5,8 +5,8 @@ import { RpcFault } from './protocol.ts'
 /** What servers may need to know of each. A session keeps them, so nothing else of the client's is kept. */
 const FIELDS = { elicitation: ['form', 'url'], sampling: ['context', 'tools'], roots: ['listChanged'] } as const
 /** An extension's settings, as JSON text. */
-const MAX_EXTENSION_CHARS = 512
-const MAX_EXTENSIONS = 16
+const MAX_EXTENSION_CHARS = 128
+const MAX_EXTENSIONS = 8
 
 /**
  * Returns the capabilities of a client that servers may need.
