@@ -28,6 +28,7 @@ function slowToEnd(user: string, log: string[], ends: Map<string, () => void>): 
     subscribe: () => () => {},
     start: async () => void log.push(`start ${user}`),
     call: async () => ({}),
+    watch: async () => () => {},
     async close() {
       log.push(`stop ${user}`)
       await new Promise<void>((resolve) => ends.set(user, resolve))
