@@ -6,7 +6,7 @@ import { isTool, type Tool } from '../tools/tool.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import { isNormalUri } from '../tools/uri.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
-import { mayMatch } from './templates.ts'
+import { mayMatch, templatesOf } from './templates.ts'
 
 /** Resources that no server lists, by their URIs. */
 export interface Unlisted {
@@ -84,8 +84,7 @@ function isSame(a: Tool, b: Tool): boolean {
 }
 
 function withTemplates(tool: Tool, items: Toolset): Toolset {
-  const templates = items.tools.filter(
-    (one) => one.kind === 'template' && one.namespace === tool.namespace && mayMatch(one, tool),
-  )
-  return createToolset([tool, ...templates])
+  const templates = templatesOf(items).map(({ at }) => items.tools[at] as Tool)
+  const matching = templates.filter((one) => one.namespace === tool.namespace && mayMatch(one, tool))
+  return createToolset([tool, ...matching])
 }
