@@ -50,7 +50,7 @@ export function sendRaw(port: number, bytes: string | Buffer, end?: RegExp): Pro
 }
 
 function toAnswer(status: number, headers: IncomingHttpHeaders, text: string): Answer {
-  const events = () => [...text.matchAll(/^data: ?(.+)$/gm)].map(([, data]) => JSON.parse(data as string) as unknown)
+  const events = () => [...text.matchAll(/^data: ?(\S.*)$/gm)].map(([, data]) => JSON.parse(data as string) as unknown)
   const streamed = headers['content-type'] === 'text/event-stream'
   return { status, headers, text, events, json: () => (streamed ? events().at(-1) : JSON.parse(text)) }
 }

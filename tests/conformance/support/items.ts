@@ -135,7 +135,7 @@ const NOTICES: readonly ToolItem[] = [
       if (progress > 0) await sleep(STEP_MS)
       if (progressToken !== undefined) await notify('notifications/progress', { progressToken, progress, total: 100 })
     }
-    return says(`Progress of ${String(progressToken)} reported.`)
+    return says('The progress is reported.')
   }),
   tool('test_trigger_tool_change', 'Announces a change of the tools.', ({ change }) => {
     change('tools')

@@ -68,13 +68,13 @@ export class AnswerStream implements StreamOwner, Silent {
   }
 
   /** Sends the answer: the text of a JSON-RPC message. */
-  end(text: string): void {
+  end(text: string, status?: number): void {
     this.#options.keepAlive.delete(this)
     if (this.#isStream) {
       this.#send(text, false)
       this.#held?.finish()
       this.#response?.end()
-    } else if (this.#response) sendJson(this.#response, text)
+    } else if (this.#response) sendJson(this.#response, text, status)
   }
 
   /** Sends a result whose bytes are kept. */

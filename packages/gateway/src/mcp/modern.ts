@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
-import { type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
+import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
 import { toClientId } from '../auth/keyring.ts'
 import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
@@ -72,7 +72,8 @@ export class ModernPath {
     try {
       const reply = await answering
       if ('created' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toCreated(reply.created) }))
-      else if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      else if ('error' in reply)
+        stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }), statusOf(reply.error))
       else if ('asks' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
       else if (reply.isKept)
         stream.endWith(
@@ -155,6 +156,13 @@ class ModernRequest implements McpRequest {
     if (least !== undefined && isLogged(params['level'], least)) this.notify('notifications/message', params)
   }
 }
+
+/** MCP 2026-07-28: a request that lacks a capability is a bad one. */
+function statusOf({ code }: JsonRpcError): number | undefined {
+  return code === MISSING_CAPABILITY ? 400 : undefined
+}
+
+const MISSING_CAPABILITY = -32_021
 
 /** Returns the text that the envelope of a request has under a key. */
 function textIn({ _meta: meta }: JsonObject, key: string): string | undefined {
