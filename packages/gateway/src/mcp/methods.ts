@@ -162,7 +162,7 @@ function wishOf({ link, params }: McpRequest): LinkTasks {
 }
 
 function withTasks(context: ClientLink, tasks: LinkTasks): ClientLink {
-  return clientLink({ ...context, tasks })
+  return tasks.isWanted ? clientLink({ ...context, tasks }) : context
 }
 
 /** @throws {RpcFault} for a task of a tool that does not run as one (MCP 2025-11-25, tasks, "tool-level negotiation") */
