@@ -9,7 +9,12 @@ import { createWarnings } from './warnings.ts'
 const files = ['read_file', 'remove'].map((name) => defineTool({ namespace: 'files', name }))
 
 /** The warnings of a gateway with the server `files`, and what it logged. */
-function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnings'] } = {}) {
+interface OpenOptions extends GateOptions {
+  readonly warnings?: GatewayConfig['warnings']
+  readonly offersByDefault?: true
+}
+
+function open(options: OpenOptions = {}) {
   const lines: string[] = []
   const clashes: NameClash[] = []
   const state = { tools: [] as typeof files, isListed: false }
@@ -19,6 +24,7 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
     namespaces: ['files'],
     isListed: () => state.isListed,
     rejected: [],
+    dropped: ['resources', 'prompts'],
     unlisted: () => undefined,
     get toolNames() {
       return state.tools.map(({ name }) => name)
@@ -34,8 +40,9 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
     ['raed_file', {}],
     ['x*', {}],
   ])
-  const { warnings: ofFile, ...rest } = options
-  const config = { servers: [{ name: 'files', tools: overlay }], warnings: ofFile } as unknown as GatewayConfig
+  const { warnings: ofFile, offersByDefault, ...rest } = options
+  const servers = [{ name: 'files', tools: overlay, offersByDefault }]
+  const config = { servers, warnings: ofFile } as unknown as GatewayConfig
   const warnings = createWarnings({
     config,
     sources: [source],
@@ -62,6 +69,19 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
 const OVERLAYS = ['servers.files.tools.raed_file', 'servers.files.tools["x*"]']
 
 describe('createWarnings', () => {
+  it('names what a server has and its entry does not offer, unless the entry decides', () => {
+    const { lines, list, warnings } = open({ offersByDefault: true })
+    list(files)
+    const text =
+      'the server also has resources and prompts, which its entry does not offer; ' +
+      'add "offers: [tools, resources, prompts]", or "offers: [tools]" to keep it so'
+    assert.ok(lines.includes(`servers.files: ${text}`))
+    assert.ok(warnings.list().some((warning) => warning.code === 'not_offered' && warning.text === text))
+    const decided = open()
+    decided.list(files)
+    assert.ok(!decided.lines.some((line) => line.startsWith('servers.files: ')))
+  })
+
   it('logs each name that nothing has when its server has listed its tools, once', () => {
     const { lines, list } = open({ policy: { deny: ['files:raed_file'] }, concurrency: 'files:x*:1' })
     assert.equal(lines.length, 0)

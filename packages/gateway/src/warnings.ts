@@ -23,7 +23,7 @@ export interface Warnings {
 
 export interface WarningsDeps {
   readonly config: GatewayConfig
-  readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'toolNames'>[]
+  readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped'>[]
   /** A function, as the gate warns while it is created. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
   /** The names that several tools want, against the rules of their servers. */
@@ -48,6 +48,7 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
   const logged = new Set<string>()
   const ofLists = () => [
     ...config.servers.flatMap((server, i) => findUnmatched(server, sources[i])),
+    ...config.servers.flatMap((server, i) => findDropped(server, sources[i])),
     ...clashes().map(toWarning),
     ...contestedWarnings(contested()),
   ]
@@ -117,6 +118,24 @@ function contestedWarnings(contested: readonly ContestedUri[]): readonly Gateway
     const text = `the servers "${servers}" could each own ${shown.join(', ')}${more}, so nobody can read these resources`
     return { code: 'uri_contested', path: 'servers', text }
   })
+}
+
+/** Returns the kinds that a server has and its entry does not mention. An entry with `offers` has decided. */
+function findDropped(
+  { name, offersByDefault }: ServerConfig,
+  source: WarningsDeps['sources'][number] | undefined,
+): readonly GatewayWarning[] {
+  const dropped = source?.dropped ?? []
+  if (offersByDefault !== true || dropped.length === 0) return []
+  const kinds = dropped.join(' and ')
+  const all = ['tools', ...dropped].join(', ')
+  return [
+    {
+      code: 'not_offered',
+      path: formatPath(['servers', name]),
+      text: `the server also has ${kinds}, which its entry does not offer; add "offers: [${all}]", or "offers: [tools]" to keep it so`,
+    },
+  ]
 }
 
 /** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */

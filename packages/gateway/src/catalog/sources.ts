@@ -88,6 +88,11 @@ export class UpstreamSource implements Source {
     return this.#tools.names
   }
 
+  /** The kinds that the server has and its entry does not offer. */
+  get dropped(): readonly Offer[] {
+    return (this.#upstream.state.has ?? []).filter((offer) => !this.#offers.includes(offer))
+  }
+
   /** Whether the server has listed its items once. */
   isListed(): boolean {
     return (this.#wasReady ||= this.#upstream.state.status === 'ready')

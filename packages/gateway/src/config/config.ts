@@ -111,6 +111,8 @@ export interface ServerConfig {
   readonly trustHints: boolean
   /** The kinds of its items that the catalog takes. Resources include resource templates. */
   readonly offers: readonly Offer[]
+  /** The entry says nothing about it. */
+  readonly offersByDefault?: true
   /** What it may ask the clients of its calls for. Default: nothing. */
   readonly may?: ServerMay
   readonly startTimeoutMs: number

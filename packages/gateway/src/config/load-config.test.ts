@@ -110,6 +110,7 @@ describe('loadConfig', () => {
       loopback: false,
       trustHints: false,
       offers: ['tools'],
+      offersByDefault: true,
       startTimeoutMs: 30_000,
       callTimeoutMs: 60_000,
       tools: new Map([['read_*', { tags: ['read'], annotations: { readOnlyHint: true } }]]),

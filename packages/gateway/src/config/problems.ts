@@ -17,6 +17,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'selector_unmatched'
     | 'name_clash'
     | 'uri_contested'
+    | 'not_offered'
     | 'approver_missing'
     | 'approver_idle'
     | 'instances_share'

@@ -57,6 +57,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
     offers: input.offers ?? ['tools'],
+    ...(input.offers === undefined ? { offersByDefault: true } : {}),
     ...(input.may === undefined ? {} : { may: toMay(input.may) }),
     startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
     callTimeoutMs: input.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,

@@ -18,6 +18,7 @@ import { ServerCaller } from './server-call.ts'
 import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.ts'
 import {
   type Offer,
+  OFFERS,
   type Upstream,
   type UpstreamCall,
   UpstreamError,
@@ -240,6 +241,7 @@ class SupervisedUpstream implements Upstream {
       era,
       protocolVersion,
       ...(serverInfo ? { serverInfo } : {}),
+      has: OFFERS.filter((offer) => isObject(connection.capabilities[offer])),
       ...(instructions === undefined ? {} : { instructions }),
       tasks: hasTasks(connection),
       ...(hasSession ? { hasSession } : {}),

@@ -76,6 +76,8 @@ describe('an upstream of MCP 2026-07-28', () => {
       era: 'modern',
       protocolVersion: '2026-07-28',
       serverInfo: { name: 'modern-fixture', version: '1.2.3' },
+      has: ['tools'],
+      tasks: false,
       rejected: [],
     })
     assert.equal(upstream.items.tools.length, 10)

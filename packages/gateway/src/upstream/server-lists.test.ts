@@ -43,6 +43,7 @@ describe('the items of a server', () => {
     const { tools, ...others } = server.items
     assert.ok(tools.length > 0)
     assert.deepEqual(others, { resources: [], templates: [], prompts: [] })
+    assert.deepEqual(server.state.has, OFFERS)
   })
 
   it('are cut by the list: one that is too long is not offered, and the others are', async (t) => {

@@ -71,6 +71,8 @@ export interface UpstreamState {
   readonly serverInfo?: { readonly name: string; readonly version: string }
   /** It runs calls of tools as tasks. */
   readonly tasks?: boolean
+  /** The kinds that it has, offered or not. Absent until it has answered. */
+  readonly has?: readonly Offer[]
   /** What it tells models about itself. */
   readonly instructions?: string
   /** Listed items that are invalid, and lists that cannot be read. */
