@@ -328,7 +328,8 @@ function summaryOf(answer: Answer) {
     data: body?.error?.data === undefined ? undefined : Object.keys(body.error.data as object).toSorted(),
     fields: Object.keys(body?.result ?? {}).toSorted(),
     resultType: body?.result?.['resultType'],
-    capabilities: body?.result?.['capabilities'],
+    // The SDK has no tasks, so it does not announce them.
+    capabilities: { ...(body?.result?.['capabilities'] as object | undefined), extensions: undefined },
     versions: body?.result?.['supportedVersions'],
     names: body?.result?.tools?.map(({ name }) => name),
     meta: Object.keys(body?.result?._meta ?? {}).toSorted(),

@@ -14,7 +14,7 @@ import { readMessage } from './envelope.ts'
 import type { Instructions } from './instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
-import { echoableId, RPC_ERRORS, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
+import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
 import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { readSession, type Session, type Sessions } from './sessions.ts'
 
@@ -273,7 +273,7 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   if (response.destroyed || response.writableEnded) return
   const fault = known ? error : new RpcFault('internal', 'The gateway failed to answer.')
   const text = toFaultBody(fault, echoableId(body))
-  if (!response.headersSent) sendJson(response, text, RPC_ERRORS[fault.rule].status, fault.headers)
+  if (!response.headersSent) sendJson(response, text, fault.status, fault.headers)
   else if (response.getHeader('content-type') === 'text/event-stream') response.end(toEvent(text))
   else response.destroy()
 }

@@ -105,7 +105,7 @@ export class LegacyPath {
       else stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: toEarlier(method, reply) }))
     } catch (error) {
       stream.drop()
-      throw error
+      throw toEarlierFault(error)
     } finally {
       request.end()
     }
@@ -261,6 +261,12 @@ function toEarlier(method: string, { result, tool }: McpResultReply): object {
 function uriOf({ uri }: JsonObject): string {
   if (typeof uri !== 'string') throw new RpcFault('params_invalid', 'params.uri must be a string.')
   return uri
+}
+
+/** Before 2026-07-28, HTTP 404 says that the session has ended. */
+function toEarlierFault(error: unknown): unknown {
+  if (!(error instanceof RpcFault) || error.status !== 404) return error
+  return new RpcFault(error.rule, error.message, { data: error.data, headers: error.headers, status: 200 })
 }
 
 function cancel({ message: { params = {} }, session, caller }: LegacyMessage): void {

@@ -49,9 +49,15 @@ export class RpcFault extends Error {
   readonly rule: RpcRule
   readonly data: unknown
   readonly headers: Readonly<Record<string, string>>
+  readonly status: number
 
-  constructor(rule: RpcRule, message: string, options: { data?: unknown; headers?: Record<string, string> } = {}) {
+  constructor(
+    rule: RpcRule,
+    message: string,
+    options: { data?: unknown; headers?: Readonly<Record<string, string>>; status?: number } = {},
+  ) {
     super(message)
+    this.status = options.status ?? RPC_ERRORS[rule].status
     this.rule = rule
     this.data = options.data
     this.headers = options.headers ?? {}
