@@ -375,6 +375,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'matchesSelector',
   'mayApproveByDefault',
   'messageFor',
+  'readsAsUnknown',
   'parseRecord',
   'messageOf',
   'nearestNames',

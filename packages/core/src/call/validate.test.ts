@@ -25,11 +25,11 @@ describe('createValidator', () => {
     assert.equal(validate(text({ pattern: '^(a+)+$' }), { path: `${'a'.repeat(50_000)}b` })?.pointer, '/path')
   })
 
-  it('ends the checking of a schema whose references multiply, and refuses the input', () => {
+  it('skips references that multiply in the schema, and refuses an input that multiplies them', () => {
     const both = (i: number) => ({ allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] })
     const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`d${i}`, both(i)]))
     const message = /^cannot be checked against the tool's schema: it takes too many steps$/
-    assert.match(validate({ $defs: { ...$defs, d60: {} }, ...both(-1) }, {})?.message ?? '', message)
+    assert.equal(validate({ $defs: { ...$defs, d60: {} }, ...both(-1) }, {}), undefined)
 
     const branch = (k: string) => ({ properties: { x: { $ref: '#/$defs/n' }, k: { const: k } } })
     const tree = { $defs: { n: { anyOf: [branch('a'), branch('b')] } }, $ref: '#/$defs/n' }

@@ -101,7 +101,7 @@ export class AskedClients {
     const request = this.#only()
     if (request) return request
     throw this.#running.size === 0
-      ? new Unanswerable(RPC_CODES.methodNotFound, 'No call is running, so there is no client to ask.')
+      ? new Unanswerable(RPC_CODES.methodNotFound, 'No running call has a client that can be asked.')
       : new Unanswerable(RPC_CODES.internalError, 'Calls of several clients are running, and any could be meant.')
   }
 }

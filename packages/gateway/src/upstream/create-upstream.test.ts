@@ -100,7 +100,7 @@ describe('createUpstream', () => {
     await server.start()
     const { structuredContent } = await server.call(call('ask'))
     assert.deepEqual(structuredContent, {
-      error: { code: -32_601, message: 'sampling/createMessage is not supported' },
+      error: { code: -32_601, message: 'No running call has a client that can be asked.' },
     })
   })
 

@@ -15,7 +15,12 @@ describe('parseMessages', () => {
       id: 1,
       error: { code: -1, message: 'no', data: [1] },
     })
-    assert.deepEqual(only('{"jsonrpc":"2.0","id":"q","method":"ping"}'), { kind: 'request', id: 'q', method: 'ping' })
+    assert.deepEqual(only('{"jsonrpc":"2.0","id":"q","method":"ping"}'), {
+      kind: 'request',
+      id: 'q',
+      method: 'ping',
+      params: {},
+    })
     assert.deepEqual(only('{"jsonrpc":"2.0","method":"n","params":{"x":1}}'), {
       kind: 'notification',
       method: 'n',
