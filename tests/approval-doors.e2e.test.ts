@@ -31,6 +31,7 @@ before(async () => {
     servers: [httpServer('pay', server.url)],
     callers: [...CALLERS, callerConfig(OTHER_KEY, { user: 'viewer', roles: ['viewer'] })],
     policy: [{ ask: ['pay:send'] }],
+    search: { offer: 'always' },
   })
 })
 after(async () => {
@@ -85,6 +86,19 @@ describe('a client of 2026-07-28 that opens URLs (SDK 2.4)', () => {
     const [{ mode, url = '', message } = {}] = opened
     assert.deepEqual([mode, message], ['url', 'A person must approve this call of pay__send before it runs.'])
     assert.match(url, new RegExp(`^${gateway.url}/approvals/[0-9a-f-]{36}$`))
+    await client.close()
+  })
+
+  it('gets the link through call_tool too, and its one call runs once', async () => {
+    const { client, opened } = await connect(async () => 'accept')
+    const calling = client.callTool({ name: 'call_tool', arguments: { name: 'pay__send', arguments: { cents: 103 } } })
+    await decide('approve')
+    assert.equal(textOf((await calling) as unknown as Result), 'send ran')
+    assert.equal(runs(), 1)
+    assert.deepEqual(
+      opened.map(({ message }) => message),
+      ['A person must approve this call of pay__send before it runs.'],
+    )
     await client.close()
   })
 

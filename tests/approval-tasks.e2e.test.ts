@@ -25,6 +25,7 @@ async function start(): Promise<TestGateway> {
     servers: [httpServer('pay', server.url)],
     callers: [...CALLERS, callerConfig(OTHER_KEY, { user: 'viewer', roles: ['viewer'] })],
     policy: [{ ask: ['pay:send'] }],
+    search: { offer: 'always' },
     state: { store: 'sqlite', path: join(folder.path, 'state.db') },
     // Else the pins hold a changed tool back before the task looks.
     pins: 'off',
@@ -70,8 +71,9 @@ async function ask(method: string, params: object, key: string = KEYS.viewer) {
 let cents = 0
 
 /** Makes a call that waits, as a task. */
-async function begin() {
-  const { shown } = await ask('tools/call', { name: 'pay__send', arguments: { cents: ++cents } })
+async function begin(isThroughMeta = false) {
+  const direct = { name: 'pay__send', arguments: { cents: ++cents } }
+  const { shown } = await ask('tools/call', isThroughMeta ? { name: 'call_tool', arguments: direct } : direct)
   assert.equal(shown.resultType, 'task')
   const taskId = shown.taskId ?? ''
   const task = (await ask('tasks/get', { taskId })).shown
@@ -100,6 +102,14 @@ describe('the task of a call that waits for a person', () => {
     const done = await ended(taskId)
     assert.deepEqual([done.status, done.result?.content?.[0]?.text], ['completed', 'send ran'])
     assert.equal(runs(), 1)
+  })
+
+  it('is the same for a call through call_tool', async () => {
+    const { taskId, approvalId } = await begin(true)
+    await decide(approvalId, 'approve')
+    const done = await ended(taskId)
+    assert.deepEqual([done.status, done.result?.content?.[0]?.text], ['completed', 'send ran'])
+    assert.deepEqual([runs(), server.calls('send')[0]?.params], [1, { name: 'send', arguments: { cents } }])
   })
 
   it('completes with an error when the person rejects', async () => {

@@ -28,6 +28,7 @@ async function start(): Promise<TestGateway> {
     ],
     callers: [...CALLERS, callerConfig(OTHER_KEY, { user: 'admin', roles: ['admin'] })],
     limits: ['old:greet:20/60', 'modern:ask_back:1/60'],
+    search: { offer: 'always' },
   })
 }
 
@@ -118,6 +119,25 @@ describe('a server of an earlier revision that asks a client of 2026-07-28', () 
         ['tool_result', first],
       ],
     )
+  })
+
+  it('is answered through call_tool too, and its call runs once', async () => {
+    const through = (more: object = {}) =>
+      gateway.ask('admin', MODERN, 'tools/call', {
+        name: 'call_tool',
+        arguments: { name: 'old__greet', arguments: { times: 2 } },
+        ...more,
+        _meta: CAPABLE,
+      })
+    const roundOf = ({ text }: { text: string }) => (JSON.parse(text) as RpcAnswer).result as unknown as Round
+    const ran = lines().filter((line) => line.endsWith(' 2')).length
+    const first = roundOf(await through())
+    assert.equal(first.resultType, 'input_required')
+    const second = roundOf(await through(answered(first)))
+    const last = roundOf(await through(answered(second)))
+    assert.equal(last.content?.[0]?.text, 'Hello Vera and Vera.')
+    assert.equal(lines().filter((line) => line.endsWith(' 2')).length - ran, 2)
+    assert.equal((await through(answered(second))).text, INVALID)
   })
 
   it('sends its progress to the request of the round, once', async () => {

@@ -23,6 +23,7 @@ export {
   errorResult,
   toResult,
   toSendable,
+  unwrapWaiting,
   withoutHop,
 } from './results.ts'
 
@@ -33,7 +34,7 @@ export { type FindRules, type NameClash, type NameRules, type PrefixMode } from 
 export { ListWatch, type ListWatcher, type ListWatchOptions } from './list-watch.ts'
 
 // The tools that find and open others
-export { createMetaTools, type MetaToolDeps, type SearchOffer, toMcpOutput } from './meta-tools.ts'
+export { createMetaTools, isMetaTool, type MetaToolDeps, type SearchOffer, toMcpOutput } from './meta-tools.ts'
 
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'

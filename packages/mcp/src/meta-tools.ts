@@ -3,7 +3,7 @@ import type { Group, parseGroups } from '@toolgate/core/groups'
 import { markOwnTool, REQUEST_TEXTS } from '@toolgate/core/internal'
 import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
-import { type McpResult, toAnswer, errorResult, toResult, wrapAnswer } from './results.ts'
+import { type McpResult, errorResult, toResult, wrapOutcome } from './results.ts'
 
 /** Which callers are offered the tools that find other tools. */
 export interface SearchOffer {
@@ -60,7 +60,7 @@ export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
 
 /** The result of `call_tool` is the result of the called tool, so a client sees no difference from a direct call. */
 function toToolResult(answer: MetaAnswer): McpResult {
-  return answer.kind === 'outcome' ? wrapAnswer(toAnswer(answer.outcome)) : toOwnResult(answer)
+  return answer.kind === 'outcome' ? wrapOutcome(answer.outcome) : toOwnResult(answer)
 }
 
 /**

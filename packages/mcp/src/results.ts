@@ -1,6 +1,7 @@
 import {
   type CallDone,
   type CallOutcome,
+  type CallWaiting,
   type JsonSchema,
   type ReasonCode,
   REASONS,
@@ -158,13 +159,26 @@ export function metaOf(outcome: Exclude<CallOutcome, CallDone>): McpResult['_met
 }
 
 const wrapped = new WeakMap<McpResult, McpAnswer>()
+const waiting = new WeakMap<McpResult, CallWaiting>()
 
 /** Returns an answer as the result of `call_tool`. A JSON-RPC error becomes a text that {@link toAnswer} turns back. */
-export function wrapAnswer(answer: McpAnswer): McpResult {
+function wrapAnswer(answer: McpAnswer): McpResult {
   if ('result' in answer) return answer.result
   const result = errorResult(answer.error.message)
   wrapped.set(result, answer)
   return result
+}
+
+/** Returns the outcome of the call that `call_tool` made, as its result. {@link unwrapWaiting} turns it back. */
+export function wrapOutcome(outcome: CallOutcome): McpResult {
+  const result = wrapAnswer(toAnswer(outcome))
+  if (outcome.status === 'waiting') waiting.set(result, outcome)
+  return result
+}
+
+/** Returns the call that waits for approval, if `call_tool` has made it; otherwise the outcome itself. */
+export function unwrapWaiting(outcome: CallOutcome): CallOutcome {
+  return (outcome.status === 'done' && waiting.get(outcome.output as McpResult)) || outcome
 }
 
 function unwrapAnswer(result: McpResult): McpAnswer {

@@ -262,7 +262,10 @@ const REQUEST = shapeOf<CallRequest>({
   purpose: true,
   instead: true,
 })
-const CONTINUES = shapeOf<Continuation>({ callId: true, round: true, binding: true, approvalId: true }, 'field')
+const CONTINUES = shapeOf<Continuation>(
+  { callId: true, round: true, binding: true, approvalId: true, inner: true },
+  'field',
+)
 const RUN = shapeOf<RunOfCall>({ id: true, step: true, model: true, app: true, bindsApprovals: true }, 'field')
 
 function isCancelling(signal: object): boolean {

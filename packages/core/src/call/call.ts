@@ -219,12 +219,12 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
 }
 
 /** A payload is never cut, since half a question cannot be answered. */
-function toInputRequired(attempt: Attempt, tool: Tool, { payload }: InputRequired, durationMs: number): End {
+function toInputRequired(attempt: Attempt, tool: Tool, { payload, inner }: InputRequired, durationMs: number): End {
   const { callId, request, ports } = attempt
   try {
     if (sizeOf(payload, ports.maxOutputChars) > ports.maxOutputChars)
       throw new Error(`it asked for more input in more than ${ports.maxOutputChars} characters`)
-    const continues = nextRound(attempt, tool)
+    const continues = nextRound(attempt, tool, inner)
     const text = `${calledAs(request)} needs more input, which this client cannot give.`
     return {
       outcome: { status: 'input_required', callId, payload, continues, durationMs, text },

@@ -40,9 +40,12 @@ export interface CallWaiting {
 export class InputRequired {
   /** Plain JSON for the host. */
   readonly payload: unknown
+  /** For a tool that calls another one, whose call needs the input: the next round of that call. */
+  readonly inner: Continuation | undefined
 
-  constructor(payload: unknown) {
+  constructor(payload: unknown, inner?: Continuation) {
     this.payload = payload
+    this.inner = inner
   }
 }
 
@@ -56,6 +59,8 @@ export interface Continuation {
   readonly binding: string
   /** The approval that the first round has used. */
   readonly approvalId?: string | undefined
+  /** The rounds of the call that the tool has made itself. */
+  readonly inner?: Continuation | undefined
 }
 
 export interface CallInputRequired {

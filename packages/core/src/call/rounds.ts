@@ -6,8 +6,14 @@ import { canonicalize } from '../util/json.ts'
 import type { Attempt } from './attempt.ts'
 import type { Continuation } from './outcome.ts'
 
+type RoundAttempt = Pick<Attempt, 'view' | 'request' | 'input'>
+
 /** Returns what an approval of the call is bound to. */
-export function bindingOf({ view, request, input }: Attempt, tool: Tool, approver?: ApproverRule): ApprovalBinding {
+export function bindingOf(
+  { view, request, input }: RoundAttempt,
+  tool: Tool,
+  approver?: ApproverRule,
+): ApprovalBinding {
   const { tenant, user } = view.caller
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
   const inputHash = sha256Hex(canonicalize(input))
@@ -19,7 +25,7 @@ export function bindingOf({ view, request, input }: Attempt, tool: Tool, approve
  * Returns the earlier rounds that this attempt continues. Another caller, definition or input continues nothing: the
  * attempt is then a call of its own, which takes its limit and its approval. Known once the input is.
  */
-export function continuedBy(attempt: Attempt, tool: Tool): Continuation | undefined {
+export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, tool: Tool): Continuation | undefined {
   const { continues } = attempt.request
   if (continues === undefined) return undefined
   attempt.continues ??= continues.binding === hashOf(bindingOf(attempt, tool)) ? continues : undefined
@@ -27,7 +33,7 @@ export function continuedBy(attempt: Attempt, tool: Tool): Continuation | undefi
 }
 
 /** Returns the link from this round to the next. */
-export function nextRound(attempt: Attempt, tool: Tool): Continuation {
+export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): Continuation {
   const before = continuedBy(attempt, tool)
   const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
   const approvalId = attempt.approvalId ?? before?.approvalId
@@ -36,6 +42,7 @@ export function nextRound(attempt: Attempt, tool: Tool): Continuation {
     round: (before?.round ?? 0) + 1,
     binding,
     ...(approvalId !== undefined && { approvalId }),
+    ...(inner !== undefined && { inner }),
   }
 }
 

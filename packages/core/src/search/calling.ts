@@ -2,6 +2,7 @@ import type { Caller } from '../ports/caller.ts'
 import { ToolgateError } from '../util/errors.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { throughOf } from '../call/execute.ts'
+import { continuedBy } from '../call/rounds.ts'
 import { hasBit } from '../tools/bits.ts'
 import { isItemId } from '../tools/tool-id.ts'
 import type { CallContext, Tool } from '../tools/tool.ts'
@@ -27,7 +28,10 @@ export interface Calling {
   /** Returns the id for a client's name; `undefined` for an unknown name. */
   toId(name: string): string | undefined
   toName(id: string): string
-  /** Makes a call of its own: decided, limited, approved and recorded like the caller's, and cancelled with this one. */
+  /**
+   * Makes a call of its own: decided, limited, approved and recorded like the caller's, and cancelled with this one. If
+   * it needs input, so does this call: `execute` returns `new InputRequired(outcome.payload, outcome.continues)`.
+   */
   call(name: string, input: unknown): Promise<CallOutcome>
 }
 
@@ -42,7 +46,7 @@ export function callingOf(call: CallContext): Calling {
   const through = throughOf(call)
   if (!through) throw new ToolgateError('tool_invalid', `"${call.tool.id}" can only be called through a gate.`)
   const { view, request, callId } = through
-  const { idOf, onProgress, deadlineMs, hooks, run } = request
+  const { idOf, onProgress, deadlineMs, hooks, run, context } = request
   // Names are translated both ways or not at all: a search must return names that a call takes.
   const nameOf = idOf && request.nameOf
   // A tool calls tools: ids of resources and prompts are no names of tools.
@@ -74,6 +78,9 @@ export function callingOf(call: CallContext): Calling {
         // The run's hooks and the binding of its approvals also apply to this call.
         hooks,
         run,
+        // A server that the other tool reaches may ask the client, and a retry is the next round of both calls.
+        context,
+        continues: continuedBy(through, call.tool)?.inner,
         nameOf,
         idOf,
       }),

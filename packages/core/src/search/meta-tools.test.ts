@@ -4,12 +4,14 @@ import fc from 'fast-check'
 import { memoryAudit } from '../audit/memory.ts'
 import { createCanceller } from '../util/cancelling.ts'
 import type { CallRequest } from '../call/attempt.ts'
+import { InputRequired } from '../call/outcome.ts'
 import { createWireNames } from '../expose/names.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
-import { defineTool, type Progress, type Tool } from '../tools/tool.ts'
+import { type CallContext, defineTool, type Progress, type Tool } from '../tools/tool.ts'
 import type { View } from '../gate/view.ts'
+import { isItemId } from '../tools/tool-id.ts'
 import { callingOf } from './calling.ts'
 import { META_TEXTS, type MetaAnswer, metaTools } from './meta-tools.ts'
 import { runs } from '../testing/runs.ts'
@@ -238,6 +240,52 @@ describe('call_tool', () => {
     assert.deepEqual(await call(view, 'git:push', {}, { run: ofRun }), { pushed: true })
   })
 
+  it('passes the context on, and its retry is the next round of both calls: limits and approvals are taken once', async () => {
+    const contexts: unknown[] = []
+    const pay = defineTool({
+      name: 'pay',
+      execute(_: object, { context }: CallContext) {
+        contexts.push(context)
+        return context === 'Vera' ? 'paid' : new InputRequired({ question: 'Who are you?' })
+      },
+    })
+    const { gate, audit } = make({
+      tools: [pay, ...metaTools()],
+      policy: { ask: ['pay'] },
+      limits: 'pay:1/60,call_tool:2/60',
+    })
+    const view = await viewOf(gate)
+    const through = (more: Partial<CallRequest>, cents = 5) =>
+      view.call({ tool: 'call_tool', input: { name: 'pay', arguments: { cents } }, ...more })
+    assert.equal((await through({ callId: 'c0' })).text, 'Waiting for approval of pay.')
+    const [approval] = await gate.approvals.list({})
+    await gate.approvals.decide({ user: 'vera' }, approval?.id ?? '', { decision: 'approve' })
+    const first = await through({ callId: 'c1', context: 'nobody' })
+    assert.equal(first.status, 'input_required')
+    assert.deepEqual(first.payload, { question: 'Who are you?' })
+    const continues = JSON.parse(JSON.stringify(first.continues))
+    const other = await through({ callId: 'c2', continues, context: 'Vera' }, 6)
+    assert.match(other.text, /rate limited \(2\/60\)/, 'another input continues neither call')
+    const last = await through({ callId: 'c3', continues, context: 'Vera' })
+    assert.equal(last.status, 'done', last.text)
+    assert.deepEqual([last.output, contexts], ['paid', ['nobody', 'Vera']])
+    assert.deepEqual(
+      audit.records
+        .filter(({ tool_call_id: id }) => id?.startsWith('c1') || id?.startsWith('c3'))
+        .map(({ tool, event, tool_call_id: id, continues: of }) => [id, tool, event, of].filter(Boolean).join(' ')),
+      [
+        'c1 call_tool tool_call',
+        'c1.1 pay tool_call',
+        'c1.1 pay tool_input_required',
+        'c1 call_tool tool_input_required',
+        'c3 call_tool tool_call c1',
+        'c3.1 pay tool_call c1.1',
+        'c3.1 pay tool_result c1.1',
+        'c3 call_tool tool_result c1',
+      ],
+    )
+  })
+
   it('leaves records of both calls, each attempt with one that ends it', async () => {
     const { gate, audit } = make()
     const view = await viewOf(gate)
@@ -401,7 +449,9 @@ describe('metaTools', () => {
           if (view.has(request.tool)) assert.deepEqual(await tellOf(view, request), await tellOf(smaller, request))
         for (const name of names.filter((one) => !view.has(one) && view.has('call_tool'))) {
           const { status, text } = await tellOf(view, { tool: 'call_tool', input: { name } })
-          if (status === 'done') assert.equal(text, (await tellOf(view, { tool: name })).text)
+          // It calls tools only: ids of resources and prompts are unknown names.
+          const tool = isItemId(name) ? undefined : name
+          if (status === 'done') assert.equal(text, (await tellOf(view, { tool, calledAs: name })).text)
         }
         for (const id of full.ran.keys()) assert.ok(view.has(id), `${id} ran`)
       }),

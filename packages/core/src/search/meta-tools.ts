@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../call/outcome.ts'
+import { type CallOutcome, InputRequired } from '../call/outcome.ts'
 import type { Caller } from '../ports/caller.ts'
 import { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type JsonSchema, type Tool } from '../tools/tool.ts'
@@ -74,7 +74,10 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       tags: ['meta'],
       // `call_tool` may call any tool, so it claims nothing.
       annotations: name === 'call_tool' ? {} : { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
-      execute: async (input: never, call: CallContext) => toOutput(await answer(input, callingOf(call), options)),
+      execute: async (input: never, call: CallContext) => {
+        const answered = await answer(input, callingOf(call), options)
+        return toInputRequired(answered) ?? toOutput(answered)
+      },
     })
     made.set(tool, name)
     return markOwnTool(tool)
@@ -153,6 +156,12 @@ async function callOther({ name, arguments: input = {} }: CallInput, calling: Ca
   const tool = calling.get(calling.toId(name))
   if (tool && made.get(tool) === 'call_tool') return { kind: 'refusal', text: META_TEXTS.calls_itself }
   return { kind: 'outcome', outcome: await calling.call(name, input) }
+}
+
+/** A retry of `call_tool` is the next round of the call that it made. */
+function toInputRequired(answer: MetaAnswer): InputRequired | undefined {
+  if (answer.kind !== 'outcome' || answer.outcome.status !== 'input_required') return undefined
+  return new InputRequired(answer.outcome.payload, answer.outcome.continues)
 }
 
 function toPlainOutput(answer: MetaAnswer): unknown {

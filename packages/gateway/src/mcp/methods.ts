@@ -1,14 +1,16 @@
-import type { CallInputRequired, Gate, Progress, Tool, View } from '@toolgate/core'
+import type { CallInputRequired, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import {
   callTool,
   checkListParams,
   errorResult,
+  isMetaTool,
   readCall,
   type RequestId,
   toAnswer,
   type ToolLists,
+  unwrapWaiting,
 } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import { type ClientLink, clientLink, type LinkTasks } from '../relay/client-link.ts'
@@ -124,6 +126,8 @@ export class McpMethods {
     if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
     const { signal } = request
     const wish = wishOf(request)
+    // A tool that calls another one is not itself a task of a server.
+    const own = tool && isMetaTool(tool) ? NO_TASKS : wish
     if (tool && this.#deps.tasks) checkTaskCall(request, tool)
     const onProgress =
       progressToken === undefined
@@ -134,12 +138,21 @@ export class McpMethods {
       tool,
       input,
       name,
-      call: ({ context, ...round }) =>
-        callTool({ view, names, name, input, signal, onProgress, ...round, context: withTasks(context, wish) }),
+      nameOf: (outcome) => waitingCall(outcome, { tool, name, input }).name,
+      call: async ({ context, ...round }) =>
+        unwrapWaiting(
+          await callTool({ view, names, name, input, signal, onProgress, ...round, context: withTasks(context, own) }),
+        ),
       toTask: async (outcome, requests) => {
         const { approvalTasks } = this.#deps
         if (!approvalTasks || !wish.isWanted || request.link.era !== 'modern') return undefined
-        const task = await approvalTasks.begin({ owner: ownerOf(request), view, input, name, outcome, requests })
+        const task = await approvalTasks.begin({
+          owner: ownerOf(request),
+          view,
+          ...waitingCall(outcome, { tool, name, input }),
+          outcome,
+          requests,
+        })
         return { created: toCreated(request, task) }
       },
       toReply: async (outcome) => {
@@ -154,11 +167,23 @@ export class McpMethods {
   }
 }
 
+const NO_TASKS: LinkTasks = { isWanted: false }
+
 /** Returns how the client of a call takes part in tasks: it asks for one before 2026-07-28, and has declared it since. */
 function wishOf({ link, params }: McpRequest): LinkTasks {
   const { era, capabilities } = link
   const isWanted = era === 'modern' ? isObject(capabilities.extensions?.[TASKS_EXTENSION]) : isObject(params['task'])
   return { isWanted }
+}
+
+/** Returns the call that waits, as the client spelled it: that of the request, or the one that `call_tool` made. */
+function waitingCall(
+  { approval }: CallWaiting,
+  { tool, ...asked }: { readonly tool: Tool | undefined; readonly name: string; readonly input: unknown },
+): { readonly name: string; readonly input: unknown } {
+  if (approval.tool === tool?.id || !isObject(asked.input)) return asked
+  const { name, arguments: input } = asked.input
+  return { name: String(name), input }
 }
 
 function withTasks(context: ClientLink, tasks: LinkTasks): ClientLink {

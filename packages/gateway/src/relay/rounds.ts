@@ -34,6 +34,8 @@ export interface RoundCall {
   readonly input: unknown
   /** As the client spelled it. */
   readonly name: string
+  /** Returns how the client spelled the call that waits. Default: `name`. */
+  nameOf?(outcome: CallWaiting): string
   /** Calls it through the view. */
   call(round: Round): Promise<CallOutcome>
   /** Returns the reply with a task for a call that waits, to clients that take one. `requests` show where a person decides. */
@@ -135,7 +137,9 @@ export class CallRounds {
   async #show(request: McpRequest, call: RoundCall, outcome: CallWaiting, retry: Retry): Promise<McpReply | undefined> {
     const { doors } = this.#deps
     const { approval } = outcome
-    const elicitation = isUrlClient(request) ? doors.elicitationOf(approval, call.name) : undefined
+    const elicitation = isUrlClient(request)
+      ? doors.elicitationOf(approval, call.nameOf?.(outcome) ?? call.name)
+      : undefined
     const { elicitationId: _, ...params } = elicitation ?? {}
     const asks = elicitation && { [APPROVAL]: { method: 'elicitation/create', params } }
     const task = await call.toTask?.(outcome, asks)
