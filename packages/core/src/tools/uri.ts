@@ -21,43 +21,49 @@ const PARTS = /^([^:/?#]+):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?$/
 const CHARACTERS = /^(?:[A-Za-z0-9._~:/?#[\]@!$&'()*+,;=-]|%[0-9A-F]{2})+$/
 const AUTHORITY = /^(?:[^@]*@)?(\[[^\]]*\]|[^:@]*)(:(?:0|[1-9]\d*))?$/
 const ENCODED = /%[0-9A-F]{2}/g
-/** Ports that a scheme has by default. A URI of these schemes has a path. */
-const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
-  ['http', ':80'],
-  ['https', ':443'],
-  ['ws', ':80'],
-  ['wss', ':443'],
-  ['ftp', ':21'],
-])
+/** Schemes of hosts. A URI of these has a host and a path. */
+const HOST_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 
 /**
  * Returns whether a URI is in the normal form of RFC 3986, sections 6.2.2 and 6.2.3: scheme and host in lower case,
  * percent-encodings in upper case and only where they are needed, no dot segments, no default port, no fragment.
  *
  * A URI in another spelling could name a resource by a name that no rule mentions, so it names nothing. For the same
- * reason an encoded `../` and an encoded control character are never normal, and a `file:` URI has exactly one spelling.
+ * reason an encoded `../` and an encoded control character are never normal, a `file:` URI has exactly one spelling, and
+ * a host has one: `https:/h/a`, `https://user@h/a`, `https://h./a` and `http://2130706433/` are not normal.
  */
 export function isNormalUri(uri: string): boolean {
   if (uri.length > MAX_URI_LENGTH || !CHARACTERS.test(uri) || hasNeedlessEncoding(uri)) return false
   const [, scheme = '', authority, path = '', query, fragment] = PARTS.exec(uri) ?? []
   if (!/^[a-z][a-z0-9+.-]*$/.test(scheme) || fragment !== undefined || query === '?') return false
-  if (authority !== undefined && !isNormalAuthority(scheme, authority)) return false
-  if (path === '' && DEFAULT_PORTS.has(scheme)) return false
+  if (authority !== undefined && !isNormalAuthority(authority)) return false
+  if (HOST_SCHEMES.has(scheme) && (path === '' || !isOfHost(uri, authority))) return false
   return !climbs(path) && (scheme !== 'file' || isNormalFile(authority, path, query))
 }
 
-function isNormalAuthority(scheme: string, authority: string): boolean {
-  const [, host, port = ''] = AUTHORITY.exec(authority) ?? []
-  if (host === undefined || port === DEFAULT_PORTS.get(scheme)) return false
+function isNormalAuthority(authority: string): boolean {
+  const [, host] = AUTHORITY.exec(authority) ?? []
+  if (host === undefined) return false
   const letters = host.replaceAll(ENCODED, '')
   return letters === letters.toLowerCase()
 }
 
-/** RFC 8089 has several spellings: `file:/a`, `file:///a`, `file://localhost/a`. Servers drop queries and empty segments. */
-function isNormalFile(authority: string | undefined, path: string, query: string | undefined): boolean {
-  if (authority === undefined || authority === 'localhost' || query !== undefined) return false
-  return path.startsWith('/') && !path.includes('//') && !/%2F|%5C/.test(path)
+/** Whether a URI names its host as URL parsers read it: with nothing that they add, drop or rewrite. */
+function isOfHost(uri: string, authority: string | undefined): boolean {
+  return URL.canParse(uri) && new URL(uri).host === authority && !/\.(?::\d+)?$/.test(authority)
 }
+
+/**
+ * RFC 8089 has several spellings: `file:/a`, `file:///a`, `file://localhost/a`. Servers take the path alone: they drop
+ * hosts, queries, empty segments and a slash at the end, and decode what needs no encoding in a path.
+ */
+function isNormalFile(authority: string | undefined, path: string, query: string | undefined): boolean {
+  if (authority !== '' || query !== undefined || !path.startsWith('/') || path.includes('//')) return false
+  return (path === '/' || !path.endsWith('/')) && !ENCODED_IN_FILE.test(path)
+}
+
+/** `/`, `\`, and what may stand in a path as it is: `!$&'()*+,:;=@`. */
+const ENCODED_IN_FILE = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
 /** An unreserved character needs no percent-encoding: `%61` is `a`. */
 function hasNeedlessEncoding(uri: string): boolean {
