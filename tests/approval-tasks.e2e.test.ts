@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { openSqliteStores } from '@toolgate/stores/sqlite'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { startRecordingServer, type RecordingServer } from './support/recording-server.ts'
@@ -91,6 +93,10 @@ async function decide(id: string, decision: string) {
   assert.equal((await gateway.api(`/api/approvals/${id}`, { method: 'POST', body: { decision } })).status, 200)
 }
 
+const pendingOf = async (amount: number) =>
+  (await gateway.gate.approvals.list({ status: 'pending' })).filter(({ input }) =>
+    isDeepStrictEqual(input, { cents: amount }),
+  ).length
 const runs = () => server.calls('send').length
 
 describe('the task of a call that waits for a person', () => {
@@ -182,6 +188,65 @@ describe('the task of a call that waits for a person', () => {
     assert.equal(runs(), 1, 'one of the two')
   })
 
+  it('spends its own approval only: of two tasks with one approval, one runs, and nobody is asked again', async () => {
+    const first = await begin()
+    const again = (await ask('tools/call', { name: 'pay__send', arguments: { cents } })).shown
+    assert.equal((await get(again.taskId ?? '')).inputRequests?.approval?.params?.url, first.url)
+    await decide(first.approvalId, 'approve')
+    const ends = [await ended(first.taskId), await ended(again.taskId ?? '')].map(({ status }) => status)
+    assert.deepEqual(ends.toSorted(), ['completed', 'failed'])
+    assert.equal(runs(), 1)
+    assert.equal(await pendingOf(cents), 0)
+  })
+
+  it('does not run a call that a person rejected, even if the policy no longer asks', async () => {
+    const { taskId, approvalId } = await begin()
+    gateway.gate.setPolicy([{ allow: ['pay:send'] }])
+    await decide(approvalId, 'reject')
+    const done = await ended(taskId)
+    gateway.gate.setPolicy([{ ask: ['pay:send'] }])
+    assert.deepEqual([done.status, done.result?.isError, runs()], ['completed', true, 0])
+  })
+
+  it('fails when the policy has come to want another approver', async () => {
+    const { taskId, approvalId } = await begin()
+    gateway.gate.setPolicy([{ ask: [{ match: 'pay:send', by: 'other' }] }])
+    await decide(approvalId, 'approve')
+    const done = await ended(taskId)
+    gateway.gate.setPolicy([{ ask: ['pay:send'] }])
+    assert.deepEqual([done.status, runs()], ['failed', 0])
+    assert.equal(await pendingOf(cents), 0)
+  })
+
+  it('does not hold up other tasks when its request cannot be withdrawn', async () => {
+    const stuck = await begin()
+    const other = await begin()
+    const { approvals } = gateway.gate
+    const find = approvals.get
+    // A store that fails for one of them.
+    approvals.get = (id) => (id === stuck.approvalId ? Promise.reject(new Error('broken row')) : find(id))
+    try {
+      await ask('tasks/cancel', { taskId: stuck.taskId })
+      await decide(other.approvalId, 'approve')
+      assert.equal((await ended(other.taskId)).status, 'completed')
+    } finally {
+      approvals.get = find
+    }
+  })
+
+  it('fails in the next gateway when the earlier one ended while its call ran', async () => {
+    const { taskId, approvalId } = await begin()
+    await gateway.close()
+    const stores = openSqliteStores({ path: join(folder.path, 'state.db') })
+    await stores.state.add(`gateway/approval-runs/${taskId}`, true, { expiresAt: Date.now() + 60_000 })
+    stores.close()
+    gateway = await start()
+    await decide(approvalId, 'approve')
+    const done = await ended(taskId)
+    assert.deepEqual([done.status, runs()], ['failed', 0])
+    assert.match(done.error?.message ?? '', /gateway ended/)
+  })
+
   it('goes on in the next gateway', async () => {
     const { taskId, approvalId } = await begin()
     await gateway.close()
@@ -190,5 +255,16 @@ describe('the task of a call that waits for a person', () => {
     await decide(approvalId, 'approve')
     assert.equal((await ended(taskId)).status, 'completed')
     assert.equal(runs(), 1)
+  })
+
+  it('is the link or the text where there are too many tasks', async () => {
+    const texts: string[] = []
+    for (let i = 0; i < 101; i++)
+      texts.push((await ask('tools/call', { name: 'pay__send', arguments: { cents: 1e6 + (i % 60) } })).text)
+    assert.ok(
+      !texts.some((text) => text.includes('-32603')),
+      texts.find((text) => text.includes('-32603')),
+    )
+    assert.match(texts.at(-1) ?? '', /"resultType":"input_required"/)
   })
 })

@@ -56,6 +56,11 @@ export interface CallRequest<Name extends string = string> {
    * is decided anew.
    */
   readonly continues?: Continuation | undefined
+  /**
+   * The id of the approval that the call spends, where the host makes a call that a person has approved. The call is
+   * refused without it, also if the policy no longer asks, and nobody is asked again.
+   */
+  readonly spends?: string | undefined
   /** The host's data for the tool beside its input, such as the framework's own execution options. */
   readonly context?: unknown
   /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
@@ -254,6 +259,7 @@ const REQUEST = shapeOf<CallRequest>({
   hooks: true,
   run: true,
   continues: true,
+  spends: true,
   context: true,
   malformed: true,
   calledAs: true,

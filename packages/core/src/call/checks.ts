@@ -1,7 +1,8 @@
 import type { Decided } from '../decide/decide.ts'
 import { type Decision, type OutcomeWord, type Reason, strictest } from '../decide/decision.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
-import type { Approval, ApproverRule, LimitAnswer, MaybePromise } from '../ports/ports.ts'
+import type { Approval, ApprovalBinding, ApproverRule, LimitAnswer, MaybePromise } from '../ports/ports.ts'
+import { approvalKeys } from '../memory/approval-rules.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, TimeoutError, chain } from '../util/async.ts'
@@ -218,8 +219,8 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
 }
 
 function needsApproval(attempt: Attempt, tool: Tool): boolean {
-  const { decided, withInput } = attempt
-  const asks = decided.outcome === 'ask' || withInput?.outcome === 'ask'
+  const { decided, withInput, request } = attempt
+  const asks = request.spends !== undefined || decided.outcome === 'ask' || withInput?.outcome === 'ask'
   return asks && continuedBy(attempt, tool)?.approvalId === undefined
 }
 
@@ -235,8 +236,28 @@ async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
 
 function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   if (!needsApproval(attempt, tool)) return undefined
-  const { purpose } = attempt.request
-  return purpose === undefined ? requestApproval(attempt, tool) : { decision: approvalImpossible(purpose) }
+  const { purpose, spends } = attempt.request
+  if (purpose !== undefined) return { decision: approvalImpossible(purpose) }
+  return spends === undefined ? requestApproval(attempt, tool) : findApproval(attempt, tool, spends)
+}
+
+/** Finds the one approval that the call may spend. Nobody is asked for another. */
+async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<Stop | undefined> {
+  const { view, ports, decided, withInput } = attempt
+  const approval = await storeInTime(ports, ports.approvals.get(id, ports.clock.wallMs()))
+  if (!approval || keyOf(bindingOf(attempt, tool, approval.approver)) !== keyOf(approval))
+    return { decision: approvalUsed() }
+  if (approval.status === 'rejected') return { decision: approvalRejected(approval) }
+  if (approval.status === 'revoked') return { decision: approvalRevoked(approval) }
+  if (approval.status !== 'approved') return { decision: approvalUsed() }
+  const wanted = approverOf(askingReasons(view, decided, withInput))
+  if (!coversApprover(approval.approver, wanted)) return { decision: approvalNeeded() }
+  attempt.approval = approval
+  return undefined
+}
+
+function keyOf(binding: ApprovalBinding): string {
+  return approvalKeys(binding).binding
 }
 
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {

@@ -183,3 +183,52 @@ describe('the context of a call', () => {
     assert.equal(seen, undefined)
   })
 })
+
+describe('a call that spends an approval', () => {
+  const INPUT = { amount: 20 }
+  async function begin() {
+    const all = setUp({ limits: 'pay:5/60' })
+    const asked = await all.ask('pay', INPUT)
+    assert.equal(asked?.status, 'waiting')
+    const spend = async (input: unknown = INPUT, tool = 'pay') =>
+      (await all.gate.view(VERA)).call({ tool, input, callId: 's', spends: asked.approval.id })
+    const pending = async () => (await all.gate.approvals.list({ status: 'pending' })).length
+    return { ...all, id: asked.approval.id, spend, pending }
+  }
+  const codeOf = (outcome: Awaited<ReturnType<Awaited<ReturnType<typeof begin>>['spend']>>) =>
+    outcome.status === 'refused' ? outcome.decision.reasons[0]?.code : outcome.status
+
+  it('runs once, and asks nobody again', async () => {
+    const { approve, spend, pending, ran } = await begin()
+    assert.equal(codeOf(await spend()), 'approval_used', 'nobody has decided')
+    await approve()
+    const both = await Promise.all([spend(), spend()])
+    assert.deepEqual(both.map(codeOf).toSorted(), ['approval_used', 'done'])
+    assert.deepEqual([ran, await pending()], [[INPUT], 0])
+  })
+
+  it('is refused for another input or tool, also where nobody would be asked', async () => {
+    const { approve, spend, ran } = await begin()
+    await approve()
+    assert.equal(codeOf(await spend({ amount: 21 })), 'approval_used')
+    assert.equal(codeOf(await spend({ amount: 1 })), 'approval_used')
+    assert.equal(codeOf(await spend({}, 'read')), 'approval_used')
+    assert.deepEqual(ran, [])
+  })
+
+  it('stays rejected, whatever the policy says since', async () => {
+    const { gate, id, spend, ran } = await begin()
+    await gate.approvals.decide(VERA, id, { decision: 'reject' })
+    gate.setPolicy([{ allow: ['pay'] }])
+    assert.equal(codeOf(await spend()), 'approval_rejected')
+    assert.deepEqual(ran, [])
+  })
+
+  it('is refused when the policy has come to want another person', async () => {
+    const { gate, approve, spend, pending } = await begin()
+    await approve()
+    gate.setPolicy([{ ask: [{ match: 'pay', by: 'other' }] }])
+    assert.equal(codeOf(await spend()), 'approval_required')
+    assert.equal(await pending(), 0)
+  })
+})

@@ -146,14 +146,20 @@ export class McpMethods {
       toTask: async (outcome, requests) => {
         const { approvalTasks } = this.#deps
         if (!approvalTasks || !wish.isWanted || request.link.era !== 'modern') return undefined
-        const task = await approvalTasks.begin({
-          owner: ownerOf(request),
-          view,
-          ...waitingCall(outcome, { tool, name, input }),
-          outcome,
-          requests,
-        })
-        return { created: toCreated(request, task) }
+        try {
+          const task = await approvalTasks.begin({
+            owner: ownerOf(request),
+            view,
+            ...waitingCall(outcome, { tool, name, input }),
+            outcome,
+            requests,
+          })
+          return { created: toCreated(request, task) }
+        } catch (error) {
+          // The other doors remain.
+          if (error instanceof TooManyTasks) return undefined
+          throw error
+        }
       },
       toReply: async (outcome) => {
         if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)

@@ -1,13 +1,12 @@
 import type { Approval, CallOutcome, Caller, CallWaiting, Gate, View } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { definitionHash } from '@toolgate/core/pins'
+import { type Cancelling, createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'
 import type { Task, TaskEnding, TaskOwner, TaskStore } from './task-store.ts'
 
 export interface ApprovalTasksDeps {
   readonly store: TaskStore
-  readonly state: Pick<StateStore, 'add'>
+  readonly state: Pick<StateStore, 'add' | 'set' | 'take'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'view' | 'subscribe' | 'approvals'>
   /** Returns today's caller of a client; `undefined` if its key is no longer accepted. */
@@ -39,7 +38,11 @@ export interface WaitingCall {
 
 /** Other processes decide and cancel too. */
 const EVERY_MS = 1_000
+/** The calls that were made, or begun. */
 const RUNS = 'gateway/approval-runs/'
+/** The tasks whose calls run now. A process that ended no longer renews its entries. */
+const RUNNERS = 'gateway/approval-runners/'
+const LEASE_MS = 10_000
 
 /**
  * The tasks of calls that wait for a person. The decision ends the task: the gateway makes the call, which spends the
@@ -99,60 +102,79 @@ export class ApprovalTasks {
   async #sweep(): Promise<void> {
     if (this.#isSweeping) return
     this.#isSweeping = true
-    try {
-      for (const [id, { task, work }] of this.#waiting) if (await this.#tend(task, work)) this.#waiting.delete(id)
-    } catch (error) {
-      this.#deps.onFault(error)
-    } finally {
-      this.#isSweeping = false
-    }
+    for (const [id, { task, work }] of this.#waiting)
+      try {
+        if (await this.#tend(task, work)) this.#waiting.delete(id)
+      } catch (error) {
+        // The other tasks must not wait for it.
+        this.#deps.onFault(error)
+      }
+    this.#isSweeping = false
   }
 
   /** Returns whether nothing more is to be done for a task. */
   async #tend(task: Task, work: ApprovalWork): Promise<boolean> {
-    const { store, gate } = this.#deps
+    const { store, gate, state } = this.#deps
     const now = await store.get(task.owner, task.id)
     if (now?.status === 'cancelled') await this.#withdraw(task, work)
     if (!now || now.ending) return true
     const approval = await gate.approvals.get(work.approvalId)
     if (approval?.status === 'pending') return false
-    if (!(await this.#isFirst(task))) return true
+    // Another process that has it may end before its call does.
+    if (!(await state.add(RUNNERS + task.id, true, this.#lease()))) return false
     // Not awaited: a long call must not keep the other tasks waiting.
     this.#conclude(task, work, approval).catch(this.#deps.onFault)
     return true
   }
 
-  /** Of several processes, and after a restart, one makes the call. */
-  async #isFirst({ id, createdAt, ttlMs }: Task): Promise<boolean> {
-    return this.#deps.state.add(RUNS + id, true, { expiresAt: createdAt + ttlMs })
+  #lease(): { readonly expiresAt: number } {
+    return { expiresAt: this.#deps.clock.wallMs() + LEASE_MS }
   }
 
+  /** Ends a task while it holds its lease. */
   async #conclude(task: Task, work: ApprovalWork, approval: Approval | undefined): Promise<void> {
-    const { store } = this.#deps
-    if (approval === undefined || approval.status === 'expired' || approval.status === 'consumed') {
-      const why =
-        approval?.status === 'consumed' ? 'Another call has used the approval.' : 'Nobody has decided in time.'
-      await store.end(task, failed(why))
-      return
+    const { store, state, onFault } = this.#deps
+    const { id, owner, createdAt, ttlMs } = task
+    const stop = createCanceller()
+    const hold = async () => {
+      await state.set(RUNNERS + id, true, this.#lease())
+      if ((await store.get(owner, id))?.status === 'cancelled') stop.abort(new Error('the client cancelled the task'))
     }
-    await store.update(task, { status: 'working' })
-    await store.end(task, await this.#run(task, work, approval))
+    const timer = setInterval(() => void hold().catch(onFault), EVERY_MS).unref()
+    try {
+      const isFirst = await state.add(RUNS + id, true, { expiresAt: createdAt + ttlMs })
+      if (isFirst) await store.update(task, { status: 'working' })
+      const ending = isFirst
+        ? await this.#endingOf(task, work, approval, stop)
+        : failed('The gateway ended while the call ran. Whether it has run to its end is not known.')
+      await store.end(task, ending)
+    } finally {
+      clearInterval(timer)
+      await state.take(RUNNERS + id)
+    }
+  }
+
+  async #endingOf(
+    task: Task,
+    work: ApprovalWork,
+    approval: Approval | undefined,
+    stop: Cancelling,
+  ): Promise<TaskEnding> {
+    if (approval?.status === 'consumed') return failed('Another call has used the approval.')
+    if (approval === undefined || approval.status === 'expired') return failed('Nobody has decided in time.')
+    return this.#run(task, work, stop)
   }
 
   async #run(
     { owner }: Task,
-    { tool, calledAs, app, session, input }: ApprovalWork,
-    approval: Approval,
+    { approvalId, tool, calledAs, app, session, input }: ApprovalWork,
+    signal: Cancelling,
   ): Promise<TaskEnding> {
     const found = this.#deps.callerOf(owner)
     if (!found) return failed('The key of this client is no longer accepted.')
     const caller = session === undefined ? found : { ...found, session }
     const view = await this.#deps.gate.view(caller, { app })
-    const definition = view.get(tool)
-    // The call would ask for another approval, of which the client would not know.
-    if (definition && definitionHash(definition) !== approval.definitionHash)
-      return failed('The tool has changed since the approval was asked for.')
-    return toEnding(await view.call({ tool, calledAs, nameOf: () => calledAs, input }))
+    return toEnding(await view.call({ tool, calledAs, nameOf: () => calledAs, input, spends: approvalId, signal }))
   }
 
   async #withdraw({ owner }: Task, { approvalId }: ApprovalWork): Promise<void> {
