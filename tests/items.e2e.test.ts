@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { GatewayConfig } from '@toolgate/gateway'
+import type { GatewayConfig, ToolsBody, WhyBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { type Who } from './support/keys.ts'
 import { FILES, Witness } from './support/items-witness.ts'
@@ -318,6 +318,28 @@ describe('a long list', () => {
     } finally {
       await gateway.close()
       await server.close()
+    }
+  })
+})
+
+describe('people', () => {
+  it('see what a caller sees of each kind, and why', async () => {
+    const served = await serve({ policy: [{ allow: EVERYTHING, deny: ['resource:files:*secret*'] }] })
+    try {
+      for (const kind of ['resource', 'template', 'prompt']) {
+        const { body } = await served.gateway.api(`/api/tools?as=viewer&kind=${kind}`)
+        const { tools } = body as ToolsBody
+        assert.ok(tools.length > 0 && tools.every((row) => row.kind === kind && row.wireName !== ''), kind)
+      }
+      for (const [id, outcome] of [
+        ['resource:files:file:///nobody/lists-this.md', 'allow'],
+        ['resource:files:file:///nobody/lists-this-secret.md', 'deny'],
+      ] as const) {
+        const { body } = await served.gateway.api(`/api/why?as=viewer&tool=${encodeURIComponent(id)}`)
+        assert.equal((body as WhyBody).outcome, outcome, id)
+      }
+    } finally {
+      await served.close()
     }
   })
 })

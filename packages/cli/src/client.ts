@@ -2,6 +2,7 @@ import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
 import type { ApprovalFilter } from '@toolgate/core/stores'
+import type { ItemKind } from '@toolgate/core/toolset'
 import {
   type AcceptPinBody,
   type ApprovalsBody,
@@ -90,7 +91,8 @@ export type Whose = ({ readonly as: string } | { readonly caller: string }) & { 
 
 /** The HTTP API of a running gateway. It returns the wire bodies unchanged. */
 export interface Api extends AuditReader, AuditExporter {
-  tools(whose: Whose): Promise<ToolsBody>
+  /** The items of one kind; without `kind`, the tools. */
+  tools(whose: Whose, kind?: ItemKind): Promise<ToolsBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   callers(): Promise<CallersBody>
   needs(app?: string): Promise<NeedsBody>
@@ -111,7 +113,7 @@ export function createApi(target: Target): Api {
   const change = <T>(method: Change['method'], path: string, body?: object): Promise<T> =>
     request<T>(target, path, {}, { method, body })
   return {
-    tools: (whose) => get<ToolsBody>('/api/tools', { ...whose }),
+    tools: (whose, kind) => get<ToolsBody>('/api/tools', { ...whose, kind }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
     callers: () => get<CallersBody>('/api/callers'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),

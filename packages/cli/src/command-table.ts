@@ -1,4 +1,4 @@
-import { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
+import { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES, ITEM_KINDS } from '@toolgate/core/words'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { TargetOptions } from './client.ts'
 import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
@@ -28,6 +28,7 @@ export interface CommandRow {
 const DEFAULT_CONFIG = 'toolgate.yaml'
 const ERRORS_AS_JSON = 'for programs: errors as JSON'
 const TOOL_HELP = 'its id, such as files:read_file'
+const ITEM_HELP = `${TOOL_HELP}, resource:files:file:///a.md or prompt:git:review`
 const FILE_HELP = 'read this audit file (SQLite or JSON lines) instead of asking a gateway'
 const MAX_SEQ = Number.MAX_SAFE_INTEGER
 
@@ -64,13 +65,16 @@ export const COMMANDS: readonly CommandRow[] = [
   row(
     'tools',
     'list the tools that a caller sees; without a caller, how many each one sees',
-    (command) => whoseOptions(gatewayOptions(command)).option('--all', 'hidden tools too, with the reason'),
+    (command) =>
+      whoseOptions(gatewayOptions(command))
+        .option('--all', 'hidden ones too, with the reason')
+        .addOption(new Option('--kind <kind>', 'what to list; default: tool').choices(ITEM_KINDS)),
     async (options: ToolsOptions, { io }) => (await import('./commands/tools.ts')).toolsCommand(options, io),
   ),
   row(
     'why',
-    'explain the decision about one tool; exit code 1 if it is not visible',
-    (command) => whoseOptions(gatewayOptions(command).argument('<tool>', TOOL_HELP)),
+    'explain the decision about one tool, resource or prompt; exit code 1 if it is not visible',
+    (command) => whoseOptions(gatewayOptions(command).argument('<tool>', ITEM_HELP)),
     async (options: WhyOptions, { io }, tool) => (await import('./commands/tools.ts')).whyCommand(tool, options, io),
   ),
   row(

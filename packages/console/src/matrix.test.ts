@@ -33,6 +33,7 @@ describe('toCell', () => {
 function tool(id: string, outcome: OutcomeWord, why?: string): ToolRow {
   return {
     id,
+    kind: 'tool',
     wireName: '',
     description: '',
     tags: [],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countOutcomes, filterTools, toItems, toSections } from './tool-list.ts'
+import { countOutcomes, filterTools, toItems, toName, toNamespace, toSections, type ToolFilter } from './tool-list.ts'
 import type { GroupRow, OutcomeWord, ServerRow, ToolRow } from './wire.ts'
 
 const none = { words: '', outcome: '' }
@@ -35,7 +35,7 @@ describe('toSections', () => {
 
   it('has a section for each group, each server, and the tools without a server', () => {
     const groups = [group('disk', ['files:read', 'gone:x']), group('shut', ['web:open'], { available: false })]
-    const sections = toSections({ tools, servers, groups }, none)
+    const sections = toSections({ kind: 'tool', tools, servers, groups }, none)
     assert.deepEqual(
       sections.map(({ key, tools: own }) => [key, ...own.map(({ id }) => id)]),
       [
@@ -50,18 +50,21 @@ describe('toSections', () => {
 
   it('puts servers that are down first', () => {
     const down = { ...server('idle'), status: 'down' } as const
-    const sections = toSections({ tools, servers: [server('files'), down], groups: [] }, none)
+    const sections = toSections({ kind: 'tool', tools, servers: [server('files'), down], groups: [] }, none)
     assert.equal(sections[0]?.server?.name, 'idle')
   })
 
   it('keeps all tools of a section beside the shown ones, and drops sections that show none', () => {
-    const [section, ...others] = toSections({ tools, servers, groups: [] }, { words: 'write', outcome: '' })
+    const [section, ...others] = toSections(
+      { kind: 'tool', tools, servers, groups: [] },
+      { words: 'write', outcome: '' },
+    )
     assert.deepEqual([section?.tools.length, section?.shown.length, others.length], [2, 1, 0])
   })
 
   it('finds the tools of a group by the name of the group', () => {
     const groups = [group('disk', ['files:read', 'files:write'])]
-    const sections = toSections({ tools, servers, groups }, { words: 'group:disk write', outcome: '' })
+    const sections = toSections({ kind: 'tool', tools, servers, groups }, { words: 'group:disk write', outcome: '' })
     assert.deepEqual(
       sections.map(({ key, shown }) => [key, ...idsOf(shown)]),
       [['group disk', 'files:write']],
@@ -77,7 +80,7 @@ describe('toSections', () => {
       tools: ['files:read', 'web:open'],
       available: 1,
     }
-    const sections = toSections({ tools, servers, groups }, { ...none, app })
+    const sections = toSections({ kind: 'tool', tools, servers, groups }, { ...none, app })
     assert.deepEqual(
       sections.map(({ key, shown }) => [key, ...idsOf(shown)]),
       [
@@ -87,15 +90,47 @@ describe('toSections', () => {
     )
   })
 
+  it('has the resources of each server, whatever groups and apps have as tools', () => {
+    const resources = [
+      { ...row('resource:files:file:///a.md', 'allow'), kind: 'resource' as const },
+      { ...row('resource:files:db:///b', 'deny'), kind: 'resource' as const },
+    ]
+    const groups = [group('disk', ['files:read'])]
+    const app = { name: 'desk', path: '/mcp/desk', groups: ['disk'], tools: ['files:read'], available: 1 }
+    const body = { kind: 'resource' as const, tools: resources, servers, groups }
+    const keysOf = (filter: ToolFilter) => toSections(body, filter).map(({ key, shown }) => [key, ...idsOf(shown)])
+    const files = ['server files', 'resource:files:file:///a.md', 'resource:files:db:///b']
+    assert.deepEqual(keysOf(none), [files, ['server idle']])
+    assert.deepEqual(keysOf({ ...none, app }), [files])
+    assert.deepEqual(keysOf({ ...none, words: 'a.md' }), [['server files', 'resource:files:file:///a.md']])
+  })
+
   it('handles names that objects inherit', () => {
     const rows = [row('__proto__:x', 'deny'), row('constructor:y', 'deny')]
-    assert.equal(toSections({ tools: rows, servers: [], groups: [] }, none).length, 2)
+    assert.equal(toSections({ kind: 'tool', tools: rows, servers: [], groups: [] }, none).length, 2)
+  })
+})
+
+describe('toNamespace and toName', () => {
+  it('take an id of any kind apart', () => {
+    const ids = ['files:read', 'alone', 'resource:files:file:///a:b', 'resource:db:{+x}', 'prompt:git:review', 'x:y:z']
+    assert.deepEqual(
+      ids.map((id) => [toNamespace(id), toName(id)]),
+      [
+        ['files', 'read'],
+        ['', 'alone'],
+        ['files', 'file:///a:b'],
+        ['db', '{+x}'],
+        ['git', 'review'],
+        ['x', 'y:z'],
+      ],
+    )
   })
 })
 
 describe('toItems', () => {
   it('has a line for each section and tool, and only the head of a closed section', () => {
-    const sections = toSections({ tools, servers: [], groups: [] }, none)
+    const sections = toSections({ kind: 'tool', tools, servers: [], groups: [] }, none)
     const keys = (closed: string[]) => toItems(sections, new Set(closed)).map(({ key }) => key)
     assert.deepEqual(keys(['server files']), [
       'server files',
@@ -117,6 +152,7 @@ function row(id: string, outcome: OutcomeWord, text?: string): ToolRow {
     text === undefined ? [] : [{ layer: 'policy', code: 'policy_denied', outcome, order: 0, text } as const]
   return {
     id,
+    kind: 'tool',
     wireName: id.replace(':', '__'),
     description: '',
     tags: [],

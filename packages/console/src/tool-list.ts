@@ -53,16 +53,19 @@ export function filterTools(tools: readonly ToolRow[], filter: ToolFilter, group
 }
 
 /**
- * Returns the tools by group, then the tools in no group by server. Groups that are held back come first. A tool of several
+ * Returns the tools by group, then the tools in no group by server. Items of other kinds are in no group. Groups that are held back come first. A tool of several
  * groups is in each of them. Without a filter, empty groups and servers have a section too.
  */
 export function toSections(
-  { tools, groups, servers }: Pick<ToolsBody, 'tools' | 'groups' | 'servers'>,
+  { kind, tools, groups, servers }: Pick<ToolsBody, 'kind' | 'tools' | 'groups' | 'servers'>,
   filter: ToolFilter,
 ): readonly ToolSection[] {
-  const offered = filter.app && new Set(filter.app.tools)
+  // Groups and apps name their tools. Items of other kinds are decided within the app by the API.
+  const isTools = kind === 'tool'
+  const offered = isTools && filter.app ? new Set(filter.app.tools) : undefined
   const own = offered ? tools.filter(({ id }) => offered.has(id)) : tools
-  const known = filter.app ? groups.filter(({ name }) => filter.app?.groups.includes(name)) : groups
+  const inGroups = isTools ? groups : []
+  const known = filter.app ? inGroups.filter(({ name }) => filter.app?.groups.includes(name)) : inGroups
   const byId = new Map(own.map((tool) => [tool.id, tool]))
   const grouped = new Set(known.flatMap((group) => group.tools))
   const sections = [
@@ -108,9 +111,20 @@ export function isFiltering({ words, outcome, app }: ToolFilter): boolean {
   return words.trim() !== '' || outcome !== '' || app !== undefined
 }
 
-/** Returns the part of a tool id before the colon, or an empty text. */
+/** Returns the server in an id of any kind, or an empty text. */
 export function toNamespace(id: string): string {
-  return id.includes(':') ? id.slice(0, id.indexOf(':')) : ''
+  const rest = withoutKind(id)
+  return rest.includes(':') ? rest.slice(0, rest.indexOf(':')) : ''
+}
+
+/** Returns the rest of an id: the name of a tool or a prompt, a URI, or a URI template. */
+export function toName(id: string): string {
+  const rest = withoutKind(id)
+  return rest.slice(rest.indexOf(':') + 1)
+}
+
+function withoutKind(id: string): string {
+  return id.replace(/^(?:resource|prompt):/, '')
 }
 
 function byServer(

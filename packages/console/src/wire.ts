@@ -35,3 +35,4 @@ export type {
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 export type { ApprovalStatus } from '@toolgate/core/stores'
+export type { ItemKind } from '@toolgate/core/toolset'

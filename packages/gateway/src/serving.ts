@@ -1,5 +1,5 @@
 import { defineCaller } from '@toolgate/core'
-import { endsWithin, parseLimits } from '@toolgate/core/internal'
+import { endsWithin, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
 import type { ApiDeps } from './api/deps.ts'
@@ -216,9 +216,10 @@ export function toApiDeps(
     callers: config.callers,
     view: (caller, app) => gate.view(caller, { app }),
     tools: () => gate.catalog.snapshot().tools,
+    items: () => gate.catalog.items().tools,
     limitsOf: (tool) =>
       limits.flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
-    wireName: (id) => lists.names().toName(id),
+    wireName: (id) => (kindOfId(id) === 'prompt' ? lists.promptNames() : lists.names()).toName(id),
     groups,
     servers,
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),

@@ -76,3 +76,70 @@ the environment variable TOKEN  available    1970-01-01T00:00:00.000Z  web
     assert.deepEqual([unknown.code, unknown.err], [2, 'error  No app is named "reserch".\n'])
   })
 })
+
+describe('toolgate tools --kind, and why about other kinds', () => {
+  const URI = 'file:///docs/a b.md'
+  const asked: string[] = []
+  const run = serveScripted(({ url = '' }) => {
+    const { pathname, searchParams } = new URL(url, 'http://gateway')
+    asked.push(`${pathname} ${searchParams.get('kind') ?? searchParams.get('tool') ?? ''}`)
+    const why = { as: 'vera', kind: 'resource', outcome: 'deny', visible: false, reasons: [] }
+    return { body: pathname === '/api/why' ? { ...why, tool: searchParams.get('tool') } : RESOURCES }
+  })
+  beforeEach(() => (asked.length = 0))
+
+  it('lists the items of a kind that a caller sees', async () => {
+    const { code, out, err } = await run('tools', '--as', 'vera', '--kind', 'resource')
+    assert.deepEqual([code, err, asked], [0, '', ['/api/tools resource']])
+    assert.equal(
+      out,
+      `vera sees 1 of 2 resources
+
+RESOURCE                           ANSWER  TAGS  WHY
+resource:files:file:///\\u001b[2Ja  allow
+
+1 resource hidden; --all shows why.
+`,
+    )
+    const json = await run('tools', '--as', 'vera', '--kind', 'resource', '--json')
+    assert.deepEqual(JSON.parse(json.out), RESOURCES)
+  })
+
+  it('explains a URI, whether or not it is listed', async () => {
+    const { code, out } = await run('why', `resource:files:${URI}`, '--as', 'vera')
+    assert.deepEqual([code, asked], [1, [`/api/why resource:files:${URI}`]])
+    assert.match(out, /^deny {2}vera does not see resource:files:file:\/\/\/docs\/a b\.md\n/)
+    const json = await run('why', `resource:files:${URI}`, '--as', 'vera', '--json')
+    assert.equal((JSON.parse(json.out) as { kind: string }).kind, 'resource')
+  })
+
+  it('needs a caller, and a known kind', async () => {
+    const nobody = await run('tools', '--kind', 'prompt')
+    assert.equal(nobody.code, 2)
+    assert.match(nobody.err, /Name the caller whose list to print/)
+    const unknown = await run('tools', '--as', 'vera', '--kind', 'prompts')
+    assert.equal(unknown.code, 2)
+    assert.match(unknown.err, /Allowed choices are tool, resource, template, prompt/)
+    assert.deepEqual(asked, [])
+  })
+})
+
+const RESOURCES = {
+  as: 'vera',
+  policyRevision: 1,
+  catalogRevision: 1,
+  kind: 'resource',
+  tools: [
+    {
+      id: 'resource:files:file:///\u001b[2Ja',
+      kind: 'resource',
+      outcome: 'allow',
+      visible: true,
+      tags: [],
+      reasons: [],
+    },
+    { id: 'resource:files:file:///b', kind: 'resource', outcome: 'deny', visible: false, tags: [], reasons: [] },
+  ],
+  servers: [],
+  groups: [],
+}

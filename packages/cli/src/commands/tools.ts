@@ -1,4 +1,5 @@
 import { defineCaller, type Reason, ToolgateError } from '@toolgate/core'
+import type { ItemKind } from '@toolgate/core/toolset'
 import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody, WhyBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -10,20 +11,23 @@ import { renderTable } from '../table.ts'
 
 export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly all?: boolean
+  readonly kind?: ItemKind
   readonly json?: boolean
 }
 
-/** `toolgate tools`: prints the tools that one caller sees, or how many each caller sees. */
+/** `toolgate tools`: prints the tools, or the items of another kind, that one caller sees, or how many tools each caller sees. */
 export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
   const whose = findWhose(options)
   if (!whose) {
+    if (options.kind !== undefined && options.kind !== 'tool')
+      throw new CliError('usage', 'Name the caller whose list to print, with --as <user> or --caller <json>.')
     const body = await api.callers()
     if (options.json) printJson(io.stdout, body)
     else printCallers(body, io)
     return 'ok'
   }
-  const body = await api.tools(whose)
+  const body = await api.tools(whose, options.kind)
   if (options.json) printJson(io.stdout, body)
   else printTools(body, whose, options.all === true, io)
   return 'ok'
@@ -45,15 +49,15 @@ function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
   const visible = body.tools.filter((tool) => tool.visible)
   const who = 'as' in whose ? printable(body.as) : 'this caller'
   const where = body.app === undefined ? '' : ` in the app ${printable(body.app)}`
-  printLine(io.stdout, paint('bold', `${who} sees ${visible.length} of ${count(body.tools.length, 'tool')}${where}`))
+  printLine(io.stdout, paint('bold', `${who} sees ${visible.length} of ${count(body.tools.length, body.kind)}${where}`))
   const shown = all ? body.tools : visible
   if (shown.length > 0) {
     const rows = shown.map((tool) => toRow(tool, paint))
-    printLine(io.stdout, `\n${renderTable(['TOOL', 'ANSWER', 'TAGS', 'WHY'], rows, io.stdout)}`)
+    printLine(io.stdout, `\n${renderTable([body.kind.toUpperCase(), 'ANSWER', 'TAGS', 'WHY'], rows, io.stdout)}`)
   }
   const hidden = body.tools.length - visible.length
   const notes = [...serverNotes(body.servers), ...groupNotes(body.groups)]
-  if (hidden > 0 && !all) notes.push(`${count(hidden, 'tool')} hidden; --all shows why.`)
+  if (hidden > 0 && !all) notes.push(`${count(hidden, body.kind)} hidden; --all shows why.`)
   if (notes.length > 0) printLine(io.stdout, `\n${notes.map((note) => paint('dim', note)).join('\n')}`)
 }
 
@@ -66,7 +70,7 @@ export interface WhyOptions extends TargetOptions, WhoseOptions {
   readonly json?: boolean
 }
 
-/** `toolgate why <tool>`: prints every layer's answer about one tool. Ends with `no` if it is not visible. */
+/** `toolgate why <id>`: prints every layer's answer about an item of any kind. Ends with `no` if it is not visible. */
 export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
   const whose = findWhose(options)
   if (!whose) throw new CliError('usage', 'Name the caller, with --as <user> or --caller <json>.')

@@ -7,9 +7,11 @@ export const TOOLS: ToolsBody = {
   as: 'viewer',
   policyRevision: 1,
   catalogRevision: 2,
+  kind: 'tool',
   tools: [
     {
       id: 'files:read',
+      kind: 'tool',
       wireName: 'files__read',
       description: 'Reads',
       tags: ['read'],
@@ -19,6 +21,7 @@ export const TOOLS: ToolsBody = {
     },
     {
       id: 'files:write',
+      kind: 'tool',
       wireName: 'files__write',
       description: 'Writes',
       tags: [],
@@ -52,6 +55,7 @@ export function whyBody(tool: string): WhyBody {
   const row = TOOLS.tools.find(({ id }) => id === tool)
   return {
     tool,
+    kind: 'tool',
     as: 'viewer',
     outcome: row?.outcome ?? 'deny',
     visible: row?.visible ?? false,

@@ -36,7 +36,7 @@ export function ToolPage(): ReactElement {
   })
   const isAbsent = whole.error?.isAbsent === true
   const list = useApi<ToolsBody>({
-    key: ['tools', as, custom, app],
+    key: ['tools', as, custom, app, ''],
     path: '/api/tools',
     parameters: whose,
     everyMs: REFRESH_MS,
@@ -101,6 +101,7 @@ function Facts({ tool, body, whose }: FactsProps): ReactElement {
       </Part>
       <Part title="Details">
         <dl className="facts">
+          <Fact name="Kind">{tool.kind}</Fact>
           {tool.title !== undefined && (
             <Fact name="Title">
               <Exact text={tool.title} />

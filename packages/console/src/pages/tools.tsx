@@ -7,7 +7,7 @@ import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
-import type { AppRow, AppsBody, CallersBody, OutcomeWord, ToolsBody, NeedRow, NeedsBody } from '../wire.ts'
+import type { AppRow, AppsBody, CallersBody, ItemKind, OutcomeWord, ToolsBody, NeedRow, NeedsBody } from '../wire.ts'
 import { StateBadge } from '../parts/badges.tsx'
 import { Since } from '../parts/when.tsx'
 
@@ -21,10 +21,11 @@ export function ToolsPage(): ReactElement {
   const custom = choices.get('caller') ?? ''
   const as = choices.get('as') ?? (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
   const app = choices.get('app') ?? ''
+  const kind = choices.get('kind') ?? ''
   const tools = useApi<ToolsBody>({
-    key: ['tools', as, custom, app],
+    key: ['tools', as, custom, app, kind],
     path: '/api/tools',
-    parameters: { as, caller: custom, app },
+    parameters: { as, caller: custom, app, kind },
     everyMs: REFRESH_MS,
     enabled: as !== '' || custom !== '',
   })
@@ -40,6 +41,7 @@ export function ToolsPage(): ReactElement {
         <div className="toolbar">
           <CallerChoice callers={callers.data.callers} as={as} custom={custom} choose={choose} />
           {apps.length > 0 && <AppChoice apps={apps} value={choices.get('app') ?? ''} choose={choose} />}
+          <KindChoice value={kind} choose={choose} />
           <Search value={choices.get('q') ?? ''} choose={choose} />
           <OutcomeChips
             chosen={choices.get('show') ?? ''}
@@ -91,35 +93,35 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
   const kept = useMemo(() => ({ as, caller, app: appName }), [as, caller, appName])
   const matching = new Set(sections.flatMap(({ shown }) => shown.map(({ id }) => id))).size
   const seen = body.tools.filter(({ visible }) => visible).length
-  const summary = `${body.as} sees ${seen} of ${count(body.tools.length, 'tool')}${isFiltering(filter) ? `; ${matching} match the filter` : ''}.`
+  const summary = `${body.as} sees ${seen} of ${count(body.tools.length, body.kind)}${isFiltering(filter) ? `; ${matching} match the filter` : ''}.`
   const isFirst = useRef(true)
   useEffect(() => {
     if (!busy && !isFirst.current) announce(summary)
     isFirst.current = false
     // Announced after actions of the reader, not after every update.
-  }, [body.as, words, outcome, app, busy])
+  }, [body.as, body.kind, words, outcome, app, busy])
   return (
     <div className={busy ? 'listing busy' : 'listing'} aria-busy={busy}>
       <p className="summary">
-        <Exact text={body.as} className="strong" /> sees <b>{seen}</b> of {body.tools.length} tools
+        <Exact text={body.as} className="strong" /> sees <b>{seen}</b> of {count(body.tools.length, body.kind)}
         {isFiltering(filter) && `; ${matching} match the filter`}.
         <span className="dim end">
           Policy {body.policyRevision} · catalog {body.catalogRevision}
         </span>
       </p>
       {body.tools.length === 0 && (
-        <Empty title="No server has listed a tool yet">
+        <Empty title={`No server has listed a ${body.kind} yet`}>
           <p>The servers and their states are below.</p>
         </Empty>
       )}
       {body.tools.length > 0 && matching === 0 && isFiltering(filter) && (
-        <Empty title="No tool matches">
+        <Empty title={`No ${body.kind} matches`}>
           <button type="button" onClick={() => choose({ q: '', show: '', app: '' })}>
             Clear the filter
           </button>
         </Empty>
       )}
-      {sections.length > 0 && <ToolListing sections={sections} whose={kept} />}
+      {sections.length > 0 && <ToolListing kind={body.kind} sections={sections} whose={kept} />}
     </div>
   )
 }
@@ -134,6 +136,24 @@ function AppChoice({ apps, value, choose }: { apps: readonly AppRow[]; value: st
         {apps.map(({ name, title, tools, available }) => (
           <option key={name} value={name}>
             {title ?? name} – {available} of {tools.length}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+const KINDS: readonly ItemKind[] = ['tool', 'resource', 'template', 'prompt']
+
+function KindChoice({ value, choose }: { value: string; choose: Choose }): ReactElement {
+  const id = useId()
+  return (
+    <div className="field">
+      <label htmlFor={id}>Kind</label>
+      <select id={id} value={value || 'tool'} onChange={(event) => choose({ kind: event.target.value })}>
+        {KINDS.map((kind) => (
+          <option key={kind} value={kind}>
+            {kind}s
           </option>
         ))}
       </select>

@@ -2,16 +2,17 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactElement, useCallback, useMemo, useRef, useState, type ReactNode, memo } from 'react'
 import { useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
-import { type ListItem, toItems, type ToolSection } from '../tool-list.ts'
+import { type ListItem, toItems, toName, type ToolSection } from '../tool-list.ts'
 import { usePins, PinNotes, ServerBadge, StateBadge, OutcomeBadge } from './badges.tsx'
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { stateOfGroup, stateOfTool } from '../states.ts'
-import type { GroupRow, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
+import type { GroupRow, ItemKind, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
 import { linkTo } from '../address.ts'
 
 export interface ToolListingProps {
+  readonly kind: ItemKind
   readonly sections: readonly ToolSection[]
   readonly whose: Readonly<Record<string, string>>
 }
@@ -21,7 +22,7 @@ const TOOL_PX = 55
 const LINE_PX = 21
 
 /** All sections and tools. Renders only those on the screen. */
-export function ToolListing({ sections, whose }: ToolListingProps): ReactElement {
+export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactElement {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const items = useMemo(() => toItems(sections, closed), [sections, closed])
   const known = usePins()
@@ -66,7 +67,7 @@ export function ToolListing({ sections, whose }: ToolListingProps): ReactElement
             style={{ transform: `translateY(${start - top}px)` }}
           >
             {item.kind === 'section' ? (
-              <SectionRow section={item.section} isClosed={closed.has(item.key)} toggle={toggle} />
+              <SectionRow kind={kind} section={item.section} isClosed={closed.has(item.key)} toggle={toggle} />
             ) : (
               <ToolRow
                 tool={item.tool}
@@ -90,13 +91,14 @@ function estimate(item: ListItem | undefined): number {
 }
 
 interface SectionRowProps {
+  readonly kind: ItemKind
   readonly section: ToolSection
   readonly isClosed: boolean
   readonly toggle: (key: string) => void
 }
 
 /** The head of a group or a server: its state, since when, why, and what to do. */
-function SectionRow({ section, isClosed, toggle }: SectionRowProps): ReactElement {
+function SectionRow({ kind, section, isClosed, toggle }: SectionRowProps): ReactElement {
   const { key, name, group, server, tools } = section
   const seen = tools.filter(({ visible }) => visible).length
   return (
@@ -118,7 +120,7 @@ function SectionRow({ section, isClosed, toggle }: SectionRowProps): ReactElemen
         {server && <ServerBadge status={server.status} />}
         <SinceOf group={group} server={server} />
         <span className="dim end">
-          {tools.length === 0 ? 'no tools' : `${seen} of ${count(tools.length, 'tool')} visible`}
+          {tools.length === 0 ? `no ${kind}s` : `${seen} of ${count(tools.length, kind)} visible`}
         </span>
       </div>
       {group && <GroupDetail group={group} />}
@@ -236,7 +238,7 @@ interface ToolRowProps {
 const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactElement => {
   const [deciding] = tool.reasons
   const state = stateOfTool(tool)
-  const name = tool.id.slice(tool.id.indexOf(':') + 1)
+  const name = toName(tool.id)
   return (
     <div className={`tool ${tool.visible ? 'seen' : 'hidden-tool'}${isLast ? ' last' : ''}`}>
       <span className="tool-badges">
@@ -248,6 +250,7 @@ const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactE
             <Exact text={name} className="id" />
           </a>
           {tool.title !== undefined && tool.title !== name && <Exact text={tool.title} className="title" />}
+          {tool.kind !== 'tool' && <span className="tag">{tool.kind}</span>}
           {state !== undefined && <StateBadge state={state} />}
           <PinNotes pin={pin} />
           {tool.tags.map((tag) => (

@@ -51,7 +51,7 @@ export type { SchemaWarning } from '../json-schema/skipped.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
 export type { ToolOverlay, NativeToolRecord, RecordTool, UnnamedToolDefinition } from '../tools/record.ts'
 export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
-export { compareToolIds, isItemId, toToolId } from '../tools/tool-id.ts'
+export { compareToolIds, isItemId, kindOfId, toToolId } from '../tools/tool-id.ts'
 export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
 
 // Hooks without a gate

@@ -28,9 +28,11 @@ export interface ApiDeps {
   view(caller: Caller, app?: string): MaybePromise<View>
   /** Returns every tool of the catalog in its order, hidden ones included. */
   tools(): readonly Tool[]
+  /** Returns every resource, template and prompt of the catalog, hidden ones included. Default: none. */
+  items?(): readonly Tool[]
   /** Returns the configured limits that count this tool's calls, as they are written. */
   limitsOf?(tool: Tool): readonly string[]
-  /** Returns a tool's name on the wire, if it can have one. */
+  /** Returns the name of a tool or a prompt on the wire, if it can have one. */
   wireName(id: string): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]

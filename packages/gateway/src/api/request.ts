@@ -49,10 +49,17 @@ export function required<Value>(name: string, value: Value | undefined): Value {
 }
 
 /** Text of 1 to 256 characters. */
-export const shortText: Parameter<string> = (value) => {
-  if (value === '') throw new RangeError('must not be empty')
-  if (value.length > MAX_TEXT_LENGTH) throw new RangeError(`has more than ${MAX_TEXT_LENGTH} characters`)
-  return value
+export const shortText = textUpTo(MAX_TEXT_LENGTH)
+
+/** The id of an item of any kind: that of a resource has its URI, of at most 2,048 characters. */
+export const itemId = textUpTo(MAX_TEXT_LENGTH + 2048)
+
+function textUpTo(max: number): Parameter<string> {
+  return (value) => {
+    if (value === '') throw new RangeError('must not be empty')
+    if (value.length > max) throw new RangeError(`has more than ${max} characters`)
+    return value
+  }
 }
 
 /** A whole number in decimal digits, from `min` to `max`. */

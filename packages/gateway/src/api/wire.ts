@@ -2,31 +2,35 @@ import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
 import type { HaltTarget, SchemaWarning } from '@toolgate/core/internal'
+import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
 import type { ApprovalDecision } from '@toolgate/core/stores'
 
 /** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
 
-/** `GET /api/tools?as=<user>&app=<app>` */
+/** `GET /api/tools?as=<user>&app=<app>&kind=<kind>`: the items of one kind; without `kind`, the tools. */
 export interface ToolsBody {
   readonly as: string
   readonly app?: string
   readonly policyRevision: number
   readonly catalogRevision: number
+  readonly kind: ItemKind
   readonly tools: readonly ToolRow[]
   readonly servers: readonly ServerRow[]
   readonly groups: readonly GroupRow[]
 }
 
+/** A tool, or an item of another kind. */
 export interface ToolRow {
   readonly id: string
-  /** The name on the wire, `namespace__name`. */
+  readonly kind: ItemKind
+  /** The name on the wire, `namespace__name`; of a resource its URI, of a template its URI template. */
   readonly wireName: string
   readonly title?: string
   readonly description: string
   readonly tags: readonly string[]
   readonly outcome: OutcomeWord
-  /** Whether it is in the caller's `tools/list`. */
+  /** Whether the caller sees it. */
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly Reason[]
@@ -42,7 +46,7 @@ export interface ServerRow {
   readonly era?: 'legacy' | 'modern'
   /** Listed items that are invalid, and lists that cannot be read, by their method. */
   readonly rejected: readonly {
-    readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
+    readonly kind: ItemKind
     readonly name: string
     readonly reason: string
   }[]
@@ -169,7 +173,9 @@ export interface CallersBody {
 
 /** `GET /api/why?tool=<id>&as=<user>&app=<app>` */
 export interface WhyBody {
+  /** The id of an item of any kind. A resource need not be listed. */
   readonly tool: string
+  readonly kind: ItemKind
   readonly as: string
   readonly app?: string
   readonly outcome: OutcomeWord

@@ -1,17 +1,19 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { isItemId, nearestOf, titleOf } from '@toolgate/core/internal'
+import { isItemId, kindOfId, nearestOf, titleOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
+import type { ItemKind } from '@toolgate/core/toolset'
+import { ITEM_KINDS } from '@toolgate/core/words'
 import { findCaller, isApprover, maySee, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { parseQuery, required, type Route, shortText } from '../request.ts'
+import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
 import type { CallersBody, ToolBody, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
-/** `GET /api/tools?as=` or `?caller=<json>`, and `&app=`: every tool, with that caller's decision and its reasons. */
+/** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
-    const { app, ...whose } = parseQuery(query, WHOSE)
+    const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
     const { name, caller } = findCaller(callers, whose, person)
     const view = await deps.view(caller, app)
     return {
@@ -19,11 +21,16 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
       ...(app === undefined ? {} : { app }),
       policyRevision: deps.policyRevision(),
       catalogRevision: deps.catalogRevision(),
-      tools: deps.tools().map((tool) => toRow(tool, view, deps)),
+      kind,
+      tools: itemsOf(kind, deps).map((tool) => toRow(tool, view, deps)),
       servers: deps.servers().map((row) => serverFor(person, row)),
       groups: deps.groups(),
     } satisfies ToolsBody
   }
+}
+
+function itemsOf(kind: ItemKind, { tools, items }: ApiDeps): readonly Tool[] {
+  return kind === 'tool' ? tools() : (items?.() ?? []).filter((item) => item.kind === kind)
 }
 
 /** Only approvers see who has an instance of a server. Others get the counts. */
@@ -34,14 +41,15 @@ function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow 
   return { ...row, instances: { ...counts, users: users.filter((user) => maySee(person, user)) } }
 }
 
-/** Returns a tool with its decision in a view. */
+/** Returns an item with its decision in a view. */
 function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
   const title = titleOf(tool)
   return {
     id: tool.id,
-    wireName: deps.wireName(tool.id) ?? '',
+    kind: tool.kind,
+    wireName: tool.uri ?? deps.wireName(tool.id) ?? '',
     ...(title === undefined ? {} : { title: redactText(title) }),
     description: redactText(tool.description),
     tags: tool.tags,
@@ -51,13 +59,13 @@ function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   }
 }
 
-/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool in full. */
+/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool, or one listed item of another kind, in full. */
 export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
-    const { tool: asked, app, ...whose } = parseQuery(query, { tool: shortText, ...WHOSE })
+    const { tool: asked, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', asked)
     const { caller } = findCaller(callers, whose, person)
-    const tool = deps.tools().find((known) => known.id === id)
+    const tool = (isItemId(id) ? (deps.items?.() ?? []) : deps.tools()).find((known) => known.id === id)
     if (!tool) throw unknownTool(id, deps)
     const { redact = redactor } = deps
     const { inputSchema, outputSchema, annotations } = tool
@@ -68,15 +76,16 @@ export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCalle
       annotations: redactTexts(annotations, redact),
       groups: deps.groups().flatMap(({ name, tools }) => (tools.includes(id) ? [name] : [])),
       limits: deps.limitsOf?.(tool) ?? [],
-      exports: await exportTool(tool, redact),
+      // Providers and frameworks get tools only.
+      exports: tool.kind === 'tool' ? await exportTool(tool, redact) : [],
     } satisfies ToolBody
   }
 }
 
-/** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one tool, the deciding one first. */
+/** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one item, the deciding one first. */
 export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
-    const { tool, app, ...whose } = parseQuery(query, { tool: shortText, ...WHOSE })
+    const { tool, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', tool)
     const { name, caller } = findCaller(callers, whose, person)
     const view = await deps.view(caller, app)
@@ -85,6 +94,7 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
     const { outcome, reasons, schemaWarnings } = view.explain(id)
     return {
       tool: id,
+      kind: kindOfId(id),
       as: name,
       ...(app === undefined ? {} : { app }),
       outcome,
@@ -97,7 +107,7 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
 
 /** Suggests an id, as people copy the wire name from their client, or misspell an id. */
 function unknownTool(id: string, deps: ApiDeps): ApiFault {
-  const tools = deps.tools()
+  const tools = isItemId(id) ? (deps.items?.() ?? []) : deps.tools()
   const suggestion =
     tools.find((tool) => deps.wireName(tool.id) === id || tool.name === id)?.id ??
     nearestOf(
