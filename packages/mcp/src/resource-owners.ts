@@ -16,7 +16,8 @@ interface Template {
   readonly server: string
   /** No URI without this beginning matches it. */
   readonly prefix: string
-  readonly mayMatch: (uri: string) => boolean
+  /** Whether it may match a URI that is in normal form. Any other URI with its beginning may match. */
+  readonly matches: (uri: string) => boolean
 }
 
 interface Index {
@@ -102,14 +103,16 @@ function toIndex(items: Toolset): Index {
 
 function toTemplate(text: string, server: string): Template {
   const [prefix = ''] = text.split('{', 1)
-  const { mayMatch } = parseUriTemplate(text)
-  return { text, server, prefix: prefix.toLowerCase(), mayMatch }
+  const { matches } = parseUriTemplate(text)
+  return { text, server, prefix: prefix.toLowerCase(), matches }
 }
 
 function claimsOn(uri: string, listed: Index['listed'], templates: Index['templates']): ReadonlySet<string> {
   const claims = new Set(listed.get(uri))
+  if (templates.length === 0) return claims
   const lower = uri.toLowerCase()
-  for (const { server, prefix, mayMatch } of templates)
-    if (!claims.has(server) && lower.startsWith(prefix) && mayMatch(uri)) claims.add(server)
+  const isNormal = isNormalUri(uri)
+  for (const { server, prefix, matches } of templates)
+    if (!claims.has(server) && lower.startsWith(prefix) && (!isNormal || matches(uri))) claims.add(server)
   return claims
 }

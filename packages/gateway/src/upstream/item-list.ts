@@ -103,10 +103,11 @@ async function fetchPage(
   }
 }
 
-function checkSize({ many }: ItemKind, items: number, bytes: number, pages: number): void {
+function checkSize({ many, one }: ItemKind, items: number, bytes: number, pages: number): void {
+  const most = one === 'template' ? LIMITS.templates : LIMITS.items
   const beyond =
-    items > LIMITS.items
-      ? `more than ${LIMITS.items} ${many}`
+    items > most
+      ? `more than ${most} ${many}`
       : bytes > LIMITS.listBytes
         ? `${many} of more than ${LIMITS.listBytes / 1024 / 1024} MiB`
         : pages >= LIMITS.listPages

@@ -9,6 +9,8 @@ export const LIMITS = {
   itemChars: 256 * 1024,
   /** Items in one list of a server, over all pages. */
   items: 10_000,
+  /** Resource templates of a server. Each resource of it is compared with each of them. */
+  templates: 500,
   listPages: 1_000,
   listBytes: 64 * 1024 * 1024,
   /** Successive lines on stdout that are not JSON-RPC. A banner is shorter. */

@@ -58,6 +58,14 @@ describe('the items of a server', () => {
     assert.equal(server.state.status, 'ready')
   })
 
+  it('have at most 500 templates, since each resource is compared with each of them', async (t) => {
+    const server = testUpstream(t, nodeServer([HOSTILE, 'too-many-templates'], all))
+    await server.start()
+    assert.deepEqual([uris(server.items.resources), server.items.templates], [['file:///a'], []])
+    const reason = 'lists more than 500 resource templates'
+    assert.ok(server.state.rejected.some((one) => one.reason === reason))
+  })
+
   it('are rejected one by one, each with its reason', async (t) => {
     const server = testUpstream(t, nodeServer([HOSTILE, 'bad-items'], all))
     await server.start()
