@@ -9,6 +9,7 @@ import {
   pageOf,
   promptNotFound,
   resourceNotFound,
+  RPC_CODES,
   toItemAnswer,
 } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
@@ -125,6 +126,7 @@ function callItem(
     input,
     name,
     call: (round) => view.call({ tool: id, input, calledAs: name, nameOf: () => name, signal, onProgress, ...round }),
+    toFailure: (message) => ({ error: { code: RPC_CODES.internalError, message } }),
     toReply: async (outcome) => {
       // Its text is large, so that it is not written in the turn in which it was read.
       if (outcome.status === 'done' && isLargeResult(outcome.output as McpResult)) await nextTurn()

@@ -161,6 +161,7 @@ export class McpMethods {
           throw error
         }
       },
+      toFailure: (text) => ({ result: errorResult(text) }),
       toReply: async (outcome) => {
         if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)
           return this.#begin(request, { view, tool: tool.id, input, name }, outcome)

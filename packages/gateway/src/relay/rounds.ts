@@ -2,7 +2,6 @@ import type { CallInputRequired, CallOutcome, CallWaiting, Tool, View } from '@t
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Continuation } from '@toolgate/core/toolset'
-import { errorResult } from '@toolgate/mcp'
 import type { McpReply, McpRequest } from '../mcp/request.ts'
 import { RPC_ERRORS } from '../mcp/protocol.ts'
 import { ApprovalDoors, type ApprovalDoorsOptions, isUrlClient } from './approval-doors.ts'
@@ -40,6 +39,8 @@ export interface RoundCall {
   call(round: Round): Promise<CallOutcome>
   /** Returns the reply with a task for a call that waits, to clients that take one. `requests` show where a person decides. */
   toTask?(outcome: CallWaiting, requests: JsonObject | undefined): Promise<McpReply | undefined>
+  /** Returns the reply to a call that cannot go on: each method has errors of its own. */
+  toFailure(text: string): McpReply
   /** Returns the reply to an outcome that asks for nothing. */
   toReply(outcome: CallOutcome): McpReply | Promise<McpReply>
 }
@@ -99,7 +100,7 @@ export class CallRounds {
       if (outcome.status === 'waiting')
         return (await this.#show(request, call, outcome, retry)) ?? call.toReply(outcome)
     } catch (error) {
-      if (error instanceof TooManyStates) return { result: errorResult(`${call.name} failed: ${error.message}`) }
+      if (error instanceof TooManyStates) return call.toFailure(`${call.name} failed: ${error.message}`)
       throw error
     }
     return call.toReply(outcome)
@@ -123,7 +124,7 @@ export class CallRounds {
     const { payload, continues } = outcome
     if (request.link.era !== 'modern' || !call.tool || !isAsked(payload)) return call.toReply(outcome)
     if (continues.round > MAX_ROUNDS)
-      return { result: errorResult(`${call.name} failed: it asked for more input more than ${MAX_ROUNDS} times`) }
+      return call.toFailure(`${call.name} failed: it asked for more input more than ${MAX_ROUNDS} times`)
     const asks = payload.requests
     return this.#reply(request, call, call.tool, asks, {
       kind: 'answers',
