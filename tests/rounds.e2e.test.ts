@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { type ModernServer, startModernServer } from '../packages/gateway/fixtures/modern-server.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
-import { MODERN, type RpcAnswer } from './support/rpc.ts'
+import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 import { httpServer, nodeServer } from './support/servers.ts'
 
 /** The rounds of one call between a client of 2026-07-28 and servers of both eras. */
@@ -28,6 +28,7 @@ async function start(): Promise<TestGateway> {
     ],
     callers: [...CALLERS, callerConfig(OTHER_KEY, { user: 'admin', roles: ['admin'] })],
     limits: ['old:greet:20/60', 'modern:ask_back:1/60'],
+    apps: [{ name: 'desk', import: [], tools: ['old:greet'], policy: [] }],
     search: { offer: 'always' },
   })
 }
@@ -171,6 +172,20 @@ describe('a server of an earlier revision that asks a client of 2026-07-28', () 
     assert.equal((await send(1, more)).round.content?.[0]?.text, 'Hello Vera.')
     assert.equal((await send(1, more)).text, INVALID)
     assert.deepEqual(lines().slice(earlier), ['start 1', 'end 1'])
+  })
+
+  it('gets nothing by a state of another endpoint of the same client', async () => {
+    const { round } = await send(1)
+    const { headers, body } = toMessage(MODERN, 'tools/call', {
+      name: 'old__greet',
+      arguments: { times: 1 },
+      ...answered(round),
+      _meta: CAPABLE,
+    })
+    const init = { method: 'POST', headers: { ...headers, authorization: `Bearer ${KEYS.admin}` } }
+    const elsewhere = await fetch(`${gateway.mcpUrl}/desk`, { ...init, body: JSON.stringify(body) })
+    assert.equal(await elsewhere.text(), INVALID)
+    assert.match((await send(1, answered(round))).text, /Hello Vera/)
   })
 
   it('is not answered with what it has not asked', async () => {

@@ -269,7 +269,7 @@ const REQUEST = shapeOf<CallRequest>({
   instead: true,
 })
 const CONTINUES = shapeOf<Continuation>(
-  { callId: true, round: true, binding: true, approvalId: true, inner: true },
+  { callId: true, round: true, binding: true, approvalId: true, approver: true, inner: true },
   'field',
 )
 const RUN = shapeOf<RunOfCall>({ id: true, step: true, model: true, app: true, bindsApprovals: true }, 'field')

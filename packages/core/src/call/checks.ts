@@ -221,7 +221,15 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
 function needsApproval(attempt: Attempt, tool: Tool): boolean {
   const { decided, withInput, request } = attempt
   const asks = request.spends !== undefined || decided.outcome === 'ask' || withInput?.outcome === 'ask'
-  return asks && continuedBy(attempt, tool)?.approvalId === undefined
+  if (!asks) return false
+  const before = continuedBy(attempt, tool)
+  // An earlier round's approval is as good as the rule that it was given under.
+  return before?.approvalId === undefined || !coversApprover(before.approver, wantedBy(attempt))
+}
+
+/** Returns what the clauses that ask demand of the approver. */
+function wantedBy({ view, decided, withInput }: Attempt): ApproverRule | undefined {
+  return approverOf(askingReasons(view, decided, withInput))
 }
 
 function peekLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
@@ -243,15 +251,14 @@ function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
 
 /** Finds the one approval that the call may spend. Nobody is asked for another. */
 async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<Stop | undefined> {
-  const { view, ports, decided, withInput } = attempt
+  const { ports } = attempt
   const approval = await storeInTime(ports, ports.approvals.get(id, ports.clock.wallMs()))
   if (!approval || keyOf(bindingOf(attempt, tool, approval.approver)) !== keyOf(approval))
     return { decision: approvalUsed() }
   if (approval.status === 'rejected') return { decision: approvalRejected(approval) }
   if (approval.status === 'revoked') return { decision: approvalRevoked(approval) }
   if (approval.status !== 'approved') return { decision: approvalUsed() }
-  const wanted = approverOf(askingReasons(view, decided, withInput))
-  if (!coversApprover(approval.approver, wanted)) return { decision: approvalNeeded() }
+  if (!coversApprover(approval.approver, wantedBy(attempt))) return { decision: approvalNeeded() }
   attempt.approval = approval
   return undefined
 }
@@ -413,7 +420,8 @@ function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decis
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined
   const wanted = approverOf(askingReasons(view, now, withInput))
-  if (attempt.approval && !coversApprover(attempt.approval.approver, wanted)) return approvalNeeded()
-  const used = approvalId ?? continuedBy(attempt, tool)?.approvalId
-  return used === undefined ? approvalNeeded() : undefined
+  const before = continuedBy(attempt, tool)
+  const used = approvalId ?? before?.approvalId
+  const rule = (attempt.approval ?? before)?.approver
+  return used === undefined || !coversApprover(rule, wanted) ? approvalNeeded() : undefined
 }

@@ -1,5 +1,5 @@
 import type { Decision } from '../decide/decision.ts'
-import type { Approval } from '../ports/ports.ts'
+import type { Approval, ApproverRule } from '../ports/ports.ts'
 
 /** The outcome of one call. `text` is the one field for the model. */
 export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed | CallInputRequired
@@ -59,6 +59,8 @@ export interface Continuation {
   readonly binding: string
   /** The approval that the first round has used. */
   readonly approvalId?: string | undefined
+  /** What that approval demanded of its approver. */
+  readonly approver?: ApproverRule | undefined
   /** The rounds of the call that the tool has made itself. */
   readonly inner?: Continuation | undefined
 }

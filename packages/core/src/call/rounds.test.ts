@@ -156,4 +156,19 @@ describe('continues', () => {
     const { call } = setUp()
     await assert.rejects(call({ continues: { callId: 'c', round: 1, bindin: 'x' } as never }), /bindin/)
   })
+
+  it('asks again where the policy has come to want another person', async () => {
+    const { gate, call, begin, approve, ran } = setUp({ policy: { ask: ['pay'] }, limits: 'pay:9/60' })
+    await call()
+    await approve()
+    const continues = await begin()
+    assert.notEqual((await call({ continues })).status, 'waiting', 'the approval holds for all rounds')
+    gate.setPolicy([{ ask: [{ match: 'pay', by: 'other' }] }])
+    const runsBefore = ran.length
+    assert.equal((await call({ continues })).status, 'waiting')
+    assert.equal(ran.length, runsBefore)
+    await approve()
+    const stricter = continuesOf(await call({ continues }))
+    assert.equal((await call({ continues: stricter, context: 'paid' })).text, 'paid')
+  })
 })

@@ -37,11 +37,13 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
   const before = continuedBy(attempt, tool)
   const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
   const approvalId = attempt.approvalId ?? before?.approvalId
+  const approver = attempt.approvalId === undefined ? before?.approver : attempt.approval?.approver
   return {
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,
     binding,
     ...(approvalId !== undefined && { approvalId }),
+    ...(approver !== undefined && { approver }),
     ...(inner !== undefined && { inner }),
   }
 }

@@ -16,6 +16,11 @@ const MAX_CHARS = 256 * 1024
 
 const FORMATS: ReadonlySet<unknown> = new Set([undefined, 'email', 'uri', 'date', 'date-time'])
 const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean'])
+/** What MCP defines for a property of a form. A client shows nothing else. */
+const FIELDS: readonly string[] = (
+  'type title description default format minLength maxLength minimum maximum ' +
+  'enum enumNames oneOf items minItems maxItems'
+).split(' ')
 const SAMPLED = ['messages', 'modelPreferences', 'temperature', 'maxTokens', 'stopSequences', 'metadata'] as const
 
 /**
@@ -37,7 +42,8 @@ export function toForm(params: JsonObject, { server }: AskRules): JsonObject {
   if (bad) throw invalid(`"${bad[0]}" must be a string, number, boolean or choice`)
   const secret = findSecret(message, properties)
   if (secret !== undefined) throw invalid(`a form may not ask for secrets, as "${secret}" seems to`)
-  const schema = { type: 'object', properties, ...(required !== undefined && { required }) }
+  const fields = Object.fromEntries(schemas.map(([name, field]) => [name, toField(field as JsonObject)]))
+  const schema = { type: 'object', properties: fields, ...(required !== undefined && { required }) }
   return { ...(mode === undefined ? {} : { mode }), message: named(server, message), requestedSchema: schema }
 }
 
@@ -84,10 +90,28 @@ function checkSize(params: JsonObject): void {
 
 function isField(schema: unknown): boolean {
   if (!isObject(schema)) return false
-  const { type, format, properties, items } = schema
+  const { type, format, properties, items, enum: names, oneOf } = schema
   if (properties !== undefined) return false
-  if (type === 'array') return isObject(items) && (isTexts(items['enum']) || Array.isArray(items['anyOf']))
-  return PRIMITIVES.has(type) && FORMATS.has(format)
+  if (type === 'array') return isObject(items) && (isChoice(items['enum']) || isTitledChoice(items['anyOf']))
+  if (!PRIMITIVES.has(type) || !FORMATS.has(format) || items !== undefined) return false
+  // What is called a choice must be one: otherwise a client shows a field for free text.
+  const isText = type === 'string'
+  return (
+    (names === undefined || (isText && isChoice(names))) && (oneOf === undefined || (isText && isTitledChoice(oneOf)))
+  )
+}
+
+function isChoice(names: unknown): boolean {
+  return isTexts(names) && (names as readonly string[]).length > 0
+}
+
+function isTitledChoice(options: unknown): boolean {
+  const isOption = (option: unknown) => isObject(option) && typeof option['const'] === 'string'
+  return Array.isArray(options) && options.length > 0 && options.every(isOption)
+}
+
+function toField(schema: JsonObject): JsonObject {
+  return Object.fromEntries(FIELDS.flatMap((field) => (field in schema ? [[field, schema[field]]] : [])))
 }
 
 function isTexts(value: unknown): boolean {

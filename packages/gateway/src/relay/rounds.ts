@@ -177,8 +177,8 @@ function linkOf({ link }: McpRequest): ClientLink {
   return { era, capabilities, ask, logLevel, log: (params) => link.log(params) }
 }
 
-function bindingOf({ caller, client }: McpRequest, { input }: RoundCall, tool: Tool): StateBinding {
-  return { caller, client, item: tool.id, definition: definitionHash(tool), input }
+function bindingOf({ caller, client }: McpRequest, { view, input }: RoundCall, tool: Tool): StateBinding {
+  return { caller, client, app: view.app, item: tool.id, definition: definitionHash(tool), input }
 }
 
 /** Records the attempt, and returns the one error for every state that cannot be used. */

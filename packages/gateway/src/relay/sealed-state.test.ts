@@ -50,6 +50,7 @@ describe('SealedStates', () => {
     'another tenant': { caller: { tenant: 'evil', user: 'vera' } },
     'a caller without a tenant': { caller: { user: 'vera' } },
     'another client of the user': { client: 'k2' },
+    'another app of the same user': { app: 'desk' },
     'another tool': { item: 'files:delete' },
     'a tool that has changed': { definition: 'd2' },
     'another input': { input: { path: '/b', lines: [1, 2] } },

@@ -8,6 +8,8 @@ export interface StateBinding {
   readonly caller: Pick<Caller, 'tenant' | 'user'>
   /** The SHA-256 of the client's credential: another client of the same user cannot use it. */
   readonly client: string
+  /** The app of the endpoint: the policies of another are others. */
+  readonly app?: string | undefined
   /** The id of the tool, prompt or resource. */
   readonly item: string
   /** The hash of its definition. */
@@ -161,7 +163,10 @@ function decrypt(key: Buffer, keyId: string, bound: StateBinding, bytes: Buffer)
 }
 
 /** The binding is authenticated with the content and not sent: nobody can read it, and nothing is compared. */
-function toBytes(keyId: string, { caller: { tenant, user }, client, item, definition, input }: StateBinding): Buffer {
-  const parts = ['tg1', keyId, tenant ?? null, user ?? null, client, item, definition, input ?? {}]
+function toBytes(
+  keyId: string,
+  { caller: { tenant, user }, client, app, item, definition, input }: StateBinding,
+): Buffer {
+  const parts = ['tg1', keyId, tenant ?? null, user ?? null, client, app ?? null, item, definition, input ?? {}]
   return Buffer.from(canonicalize(parts), 'utf8')
 }

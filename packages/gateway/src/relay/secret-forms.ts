@@ -20,12 +20,28 @@ const PARTS: readonly string[] = (
 /** A note that warns of entering secrets, as forms of real servers have it. */
 const WARNING = /\((?:please )?(?:do not|don't|never) (?:enter|give|provide|share|type) [^():;.!?\n]{1,200}\)/gi
 
-/** Whether a label names a secret, in whatever spelling: `apiKey`, `API_KEY`, `p a s s w o r d`. */
+/** Letters of other scripts, small capitals and signs that are read as a Latin letter, each before that letter. */
+const LOOKALIKES: ReadonlyMap<string, string> = new Map(
+  (
+    'аa еe оo рp сc уy хx кk тt мm нh вb іi јj ѕs һh ԁd ԛq ԝw αa εe ιi κk νv οo ρp τt υu χx ωw ηn ' +
+    'օo սu ոn ɑa ɡg ıi ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz 0o 1i 3e 4a 5s 7t @a $s'
+  )
+    .split(' ')
+    .map((pair) => [pair.charAt(0), pair.charAt(1)]),
+)
+
+/** Whether a label names a secret, in whatever spelling: `apiKey`, `API_KEY`, `p a s s w o r d`, `pa$$w0rd`. */
 export function namesSecret(label: string): boolean {
-  const words = label
+  const text = label
     .replaceAll(WARNING, ' ')
     .normalize('NFKD')
     .replaceAll(/[\p{M}\p{Cf}]/gu, '')
+  const read = text.replaceAll(/./gu, (sign) => LOOKALIKES.get(sign.toLowerCase()) ?? sign)
+  return hasSecret(text) || hasSecret(read.toLowerCase())
+}
+
+function hasSecret(text: string): boolean {
+  const words = text
     .replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .normalize('NFC')
     .toLowerCase()
@@ -35,6 +51,7 @@ export function namesSecret(label: string): boolean {
 }
 
 const LABELS = ['title', 'description', 'format', 'default'] as const
+const TEXTS = ['title', 'description'] as const
 const CHOICES = ['enum', 'oneOf', 'items'] as const
 
 /**
@@ -42,14 +59,17 @@ const CHOICES = ['enum', 'oneOf', 'items'] as const
  * hold one.
  */
 export function findSecret(message: string, properties: JsonObject): string | undefined {
-  for (const [name, schema] of Object.entries(properties)) {
-    if (!isObject(schema) || !isFree(schema)) continue
-    const labels = [name, ...LABELS.map((label) => schema[label])].filter((label) => typeof label === 'string')
-    if (labels.some(namesSecret)) return name
-    // The message is the label of a property that says nothing itself.
-    if (namesSecret(message)) return name
-  }
-  return undefined
+  const schemas = Object.entries(properties).filter((entry): entry is [string, JsonObject] => isObject(entry[1]))
+  const free = schemas.filter(([, schema]) => isFree(schema))
+  const own = free.find(([name, schema]) => [name, ...textsOf(schema, LABELS)].some(namesSecret))
+  if (own) return own[0]
+  // The message, or the text of a choice, is the label of a property that says nothing itself.
+  const others = schemas.filter(([, schema]) => !isFree(schema)).flatMap(([, schema]) => textsOf(schema, TEXTS))
+  return free.length > 0 && [message, ...others].some(namesSecret) ? free[0]?.[0] : undefined
+}
+
+function textsOf(schema: JsonObject, labels: readonly string[]): readonly string[] {
+  return labels.map((label) => schema[label]).filter((text) => typeof text === 'string')
 }
 
 function isFree(schema: JsonObject): boolean {

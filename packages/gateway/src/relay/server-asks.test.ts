@@ -109,6 +109,13 @@ describe('a request of a server', () => {
     assert.equal(records.at(-1)?.reason, 'refused')
   })
 
+  it('that is refused counts too, and does not fill the audit', () => {
+    const { call, records } = setUp({ may: { elicit: false } })
+    for (let i = 0; i < 1000; i++) assert.throws(() => call.admit('elicitation/create', FORM), RpcError)
+    assert.equal(records.length, MAX_ASKS + 1)
+    assert.match(records.at(-1)?.detail ?? '', /more than 10 times/)
+  })
+
   it('for a sample or roots is for clients of earlier revisions alone', () => {
     const { call } = setUp({ link: { era: 'modern', ask: undefined } })
     assert.deepEqual(call.capabilities, { elicitation: { form: {}, url: {} } })
@@ -148,6 +155,11 @@ describe('a form', () => {
     ['token', {}],
     ['x', { description: 'Never enter this elsewhere: your password' }],
     ['x', { description: '(do not enter your name) Your password' }],
+    ['x', { title: 'Your p\u0430ssw\u043Erd' }],
+    ['x', { title: '\u03A1\u0391SSWORD' }],
+    ['x', { title: 'Your \u1D18\u1D00\uA731\uA731\u1D21\u1D0F\u0280\u1D05' }],
+    ['x', { title: 'pa$$w0rd' }],
+    ['x', { title: 'P1N' }],
   ] as const) {
     it(`does not ask for ${JSON.stringify([name, schema])}`, () => {
       refuses(() => ask({ ok: { type: 'string' }, [name]: { type: 'string', ...schema } }), -32_602, /secrets/)
@@ -157,6 +169,31 @@ describe('a form', () => {
   it('does not ask for a secret in its message, nor in the format of a field', () => {
     refuses(() => ask({ value: { type: 'string' } }, 'Enter your password below.'), -32_602, /secrets/)
     refuses(() => ask({ value: { type: 'string', format: 'password' } }), -32_602, /string, number/)
+  })
+
+  it('does not ask for one beside a choice that names it', () => {
+    const choice = { type: 'boolean', title: 'Type your password into the field below' }
+    refuses(() => ask({ agree: choice, value: { type: 'string' } }), -32_602, /secrets/)
+    ask({ agree: { type: 'boolean' }, value: { type: 'string', title: 'Комментарий о погоде' } })
+  })
+
+  for (const [what, schema] of [
+    ['items', { type: 'string', items: {} }],
+    ['an empty list', { type: 'string', enum: [] }],
+    ['no list', { type: 'string', enum: 'x' }],
+    ['numbers', { type: 'integer', enum: [1] }],
+    ['an empty oneOf', { type: 'string', oneOf: [] }],
+    ['a oneOf of anything', { type: 'string', oneOf: [{}] }],
+    ['an array of nothing', { type: 'array', items: { enum: [] } }],
+  ] as const)
+    it(`has no free text that claims to be a choice: ${what}`, () => {
+      refuses(() => ask({ x: { ...schema, title: 'Password' } }), -32_602, /choice|secrets/)
+    })
+
+  it('has no fields that MCP does not define', () => {
+    const schema = { type: 'string', title: 'A', maxLength: 5 }
+    const form = ask({ a: { ...schema, placeholder: 'Your password', allOf: [{}] } })
+    assert.deepEqual(form['requestedSchema'], { type: 'object', properties: { a: schema } })
   })
 
   it('may name such a thing where no secret can be typed', () => {

@@ -129,6 +129,8 @@ export class CallAsks {
   }
 
   #admit(method: string, params: JsonObject, missing: number): JsonObject {
+    // A server that asks in a loop does not fill the audit either.
+    if (++this.#asks > MAX_ASKS + 1) throw tooMany()
     try {
       const admitted = this.#check(method, params, missing)
       this.#record('relayed', describe(method, admitted))
@@ -181,6 +183,7 @@ export class CallAsks {
   }
 
   #check(method: string, params: JsonObject, missing: number): JsonObject {
+    if (this.#asks > MAX_ASKS) throw tooMany()
     const want = wantOf(method, params)
     if (!want || !WANTS[want].isAllowed(this.#may))
       throw new RpcError(RPC_CODES.methodNotFound, `The server may not ask for ${clip(method, 100)}.`)
@@ -188,8 +191,6 @@ export class CallAsks {
       const data = { requiredCapabilities: WANTS[want].declared }
       throw new RpcError(missing, `The client of this call does not support ${clip(method, 100)}.`, data)
     }
-    if (++this.#asks > MAX_ASKS)
-      throw new RpcError(RPC_CODES.internalError, `The server asked more than ${MAX_ASKS} times during one call.`)
     return WANTS[want].toParams(params, {
       server: this.#options.server.name,
       mayOpen: (origin) => this.#mayOpen(origin),
@@ -237,6 +238,10 @@ export class CallAsks {
       detail: `${this.#options.server.name}: ${detail}`,
     })
   }
+}
+
+function tooMany(): RpcError {
+  return new RpcError(RPC_CODES.internalError, `The server asked more than ${MAX_ASKS} times during one call.`)
 }
 
 function wantOf(method: string, { mode }: JsonObject): Want | undefined {
