@@ -60,10 +60,11 @@ export class ResourceOwners {
     return server === undefined || other !== undefined ? undefined : `resource:${server}:${text}`
   }
 
-  /** Whether some server lists the URI, or a template that may match it. */
-  isClaimed(uri: string): boolean {
+  /** Whether a text may be the URI of a resource: of a listed one, one of a template, or one that nobody lists. */
+  mayBeUri(text: string): boolean {
     const { listed, templates } = this.#index()
-    return claimsOn(uri, listed, templates).size > 0
+    if (claimsOn(text, listed, templates).size > 0) return true
+    return HIERARCHICAL.test(text) && this.#servers().length > 0
   }
 
   /** Whether a listed resource belongs to its server alone. Only such a resource is listed. */
@@ -83,6 +84,9 @@ export class ResourceOwners {
     return index
   }
 }
+
+/** `python:3` is a word as well as a URI. */
+const HIERARCHICAL = /^[a-z][a-z\d+.-]*:\/\//i
 
 function toIndex(items: Toolset): Index {
   const listed = new Map<string, Set<string>>()

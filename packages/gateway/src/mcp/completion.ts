@@ -1,13 +1,20 @@
 import type { CallContext, Gate, Tool, View } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer, type ToolLists } from '@toolgate/mcp'
+import {
+  isNotFound,
+  promptNotFound,
+  type ResourceOwners,
+  resourceNotFound,
+  toItemAnswer,
+  type ToolLists,
+} from '@toolgate/mcp'
 import { RpcFault } from './protocol.ts'
 import type { McpReply, McpRequest } from './request.ts'
 
 export interface CompletionDeps {
   readonly gate: Pick<Gate, 'view'>
   readonly names: Pick<ToolLists, 'promptNames'>
-  readonly owners: Pick<ResourceOwners, 'idOf' | 'idOfTemplate' | 'isClaimed'>
+  readonly owners: Pick<ResourceOwners, 'idOf' | 'idOfTemplate' | 'mayBeUri'>
   /** Asks a server for the values of an argument. */
   readonly complete: (server: string, params: JsonObject, call: CallContext) => Promise<JsonObject>
 }
@@ -51,7 +58,9 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
   // What a person would have to approve gives nothing, but it is no secret.
   if (outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'approval_required')
     return { result: NOTHING }
-  const answer = toItemAnswer(outcome, isPrompt ? promptNotFound(name) : resourceNotFound(name, link.era))
+  const answer = isPrompt
+    ? toItemAnswer(outcome, promptNotFound(name))
+    : toItemAnswer(outcome, resourceNotFound(name, link.era), (rpc) => item?.kind === 'resource' && isNotFound(rpc))
   if ('error' in answer || !item) return answer
   return { result: withVisible(answer.result, valueFilter(view, owners, item, asked)) }
 }
@@ -80,8 +89,8 @@ function toServerParams({ ref, argument, context }: JsonObject, item: Tool | und
 
 interface ValueFilter {
   readonly isShown: (value: string) => boolean
-  /** Whether values that are not here may be hidden, so that their number must not be told. */
-  readonly mayHide: boolean
+  /** Whether a value may name a resource. Then others may too, and hidden ones must not be counted. */
+  readonly mayName: (value: string) => boolean
 }
 
 /** A value of a template makes a URI with the other arguments. A value of a prompt may be a URI itself. */
@@ -91,14 +100,14 @@ function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, a
     return id !== undefined && view.has(id)
   }
   if (item.kind === 'prompt') {
-    const isShown = (value: string) => !owners.isClaimed(value) || isVisible(value)
-    return { isShown, mayHide: false }
+    const mayName = (value: string) => owners.mayBeUri(value)
+    return { isShown: (value) => !mayName(value) || isVisible(value), mayName }
   }
   const isShown = (value: string) => {
     const uri = expand(item.uri ?? '', { ...asked.others, [asked.name]: value })
     return uri !== undefined && isVisible(uri)
   }
-  return { isShown, mayHide: true }
+  return { isShown, mayName: () => true }
 }
 
 /** Returns the URI of a template of `{var}` and `{+var}` only, all of which are given (RFC 6570, level 2). */
@@ -109,10 +118,18 @@ export function expand(template: string, given: Readonly<Record<string, string>>
     const name = isReserved ? expression.slice(1) : expression
     const value = Object.hasOwn(given, name) ? given[name] : undefined
     if (value === undefined || !value.isWellFormed()) isWhole = false
-    else return isReserved ? encodeURI(value) : encodeStrictly(value)
+    else return isReserved ? encodeReserved(value) : encodeStrictly(value)
     return ''
   })
   return isWhole ? uri : undefined
+}
+
+/** Neither reserved characters nor what is encoded already (RFC 6570, section 3.2.3). */
+function encodeReserved(value: string): string {
+  return encodeURI(value)
+    .replaceAll(/%25([0-9A-Fa-f]{2})/g, '%$1')
+    .replaceAll('%5B', '[')
+    .replaceAll('%5D', ']')
 }
 
 /** All but unreserved characters, also those that `encodeURIComponent` leaves. */
@@ -123,15 +140,16 @@ function encodeStrictly(value: string): string {
   )
 }
 
-function withVisible(result: JsonObject, { isShown, mayHide }: ValueFilter): JsonObject {
+function withVisible(result: JsonObject, { isShown, mayName }: ValueFilter): JsonObject {
   const { values, total, hasMore } = result['completion'] as {
     readonly values: readonly string[]
     readonly total?: unknown
     readonly hasMore?: unknown
   }
   const shown = values.filter(isShown)
-  const isMore = hasMore === true || shown.length > MAX_VALUES
-  const isTold = shown.length === values.length && !mayHide
+  const isHidden = shown.length === 0 && values.length > 0
+  const isMore = (hasMore === true && !isHidden) || shown.length > MAX_VALUES
+  const isTold = !values.some(mayName)
   const known = isTold ? total : isMore ? undefined : shown.length
   const completion = {
     values: shown.slice(0, MAX_VALUES),
