@@ -65,8 +65,10 @@ export class ChangeStreams {
       id,
       result: { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } },
     })
-    const uris = await this.#subscribe(subscriptions, stream, urisAskedFor(params), caller, meta)
-    await this.#serve(watch, stream, caller, caller, {
+    const asked = urisAskedFor(params)
+    this.#enter(stream, caller)
+    const uris = await this.#subscribe(subscriptions, stream, asked, caller, meta)
+    await this.#serve(watch, stream, caller, {
       greeting: notification('notifications/subscriptions/acknowledged', {
         notifications: {
           ...Object.fromEntries(lists.map((list) => [flagOf(list), true])),
@@ -117,9 +119,9 @@ export class ChangeStreams {
    */
   async open(watch: Watch, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
     this.#checkRoom(owner, 'session_streams_full')
-    await this.#serve(watch, new EventStream(response, undefined, caller.session), caller, owner, {
-      lists: this.#offers,
-    })
+    const stream = new EventStream(response, undefined, caller.session)
+    this.#enter(stream, owner)
+    await this.#serve(watch, stream, caller, { lists: this.#offers })
   }
 
   /** Sends a notification on the streams that the clients of one session have opened. It may be lost. */
@@ -144,18 +146,28 @@ export class ChangeStreams {
       throw new RpcFault(rule, 'Subscription limit reached: too many streams are open already.')
   }
 
-  async #serve(
-    watch: Watch,
-    stream: EventStream,
-    caller: Caller,
-    owner: Caller,
-    { greeting, lists, params }: Greeting,
-  ): Promise<void> {
-    const { onFault, keepAliveMs = 15_000 } = this.#options
+  /** Takes the place of a stream, before anything is awaited, until it closes. */
+  #enter(stream: EventStream, owner: Caller): void {
+    const { keepAliveMs = 15_000 } = this.#options
     this.#streams.set(stream, owner)
     this.#keepAlive ??= setInterval(() => {
       for (const one of this.#streams.keys()) one.keepAlive()
     }, keepAliveMs).unref()
+    stream.onClose(() => {
+      this.#streams.delete(stream)
+      if (this.#streams.size > 0) return
+      clearInterval(this.#keepAlive)
+      this.#keepAlive = undefined
+    })
+  }
+
+  async #serve(
+    watch: Watch,
+    stream: EventStream,
+    caller: Caller,
+    { greeting, lists, params }: Greeting,
+  ): Promise<void> {
+    const { onFault } = this.#options
     const watching = Promise.all(
       lists.map((list) => {
         const changed = notification(`notifications/${list}/list_changed`, params)
@@ -163,11 +175,7 @@ export class ChangeStreams {
       }),
     )
     stream.onClose(() => {
-      this.#streams.delete(stream)
       watching.then((ends) => ends.forEach((end) => end())).catch(onFault)
-      if (this.#streams.size > 0) return
-      clearInterval(this.#keepAlive)
-      this.#keepAlive = undefined
     })
     try {
       // Every change after the greeting is announced.

@@ -137,6 +137,10 @@ export class LegacyPath {
       updated: () => streams.notify(caller.session ?? '', RESOURCE_UPDATED, { uri }),
     })
     if ('error' in answer) return answer
+    if (session.isEnded) {
+      answer.end()
+      throw new RpcFault('session_unknown', 'Session not found.')
+    }
     session.subscriptions.get(uri)?.()
     session.subscriptions.set(uri, answer.end)
     return { result: {} }

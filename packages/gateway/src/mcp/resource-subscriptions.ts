@@ -1,5 +1,5 @@
 import type { CallContext, Caller, Gate } from '@toolgate/core'
-import { type ItemAnswer, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
+import { isNotFound, type ItemAnswer, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
 import { RpcFault } from './protocol.ts'
 
 export interface ResourceSubscriptionsDeps {
@@ -67,7 +67,7 @@ export class ResourceSubscriptions {
       const view = await gate.view(caller)
       const id = owners.idOf(uri)
       const server = id === undefined ? undefined : view.get(id)?.namespace
-      const notify = this.#together(() => this.#tell(caller, id ?? '', updated))
+      const notify = this.#together(() => this.#tell(caller, { uri, id: id ?? '' }, updated))
       let unwatch: (() => void) | undefined
       const outcome = await view.call({
         tool: id,
@@ -86,7 +86,7 @@ export class ResourceSubscriptions {
         leave()
       })
       entry.end = end
-      const answer = toItemAnswer(outcome, resourceNotFound(uri, era))
+      const answer = toItemAnswer(outcome, resourceNotFound(uri, era), isNotFound)
       if (!('error' in answer)) return { end }
       end()
       return answer
@@ -112,9 +112,10 @@ export class ResourceSubscriptions {
     })
   }
 
-  async #tell(caller: Caller, id: string, updated: () => void): Promise<void> {
-    const view = await this.#deps.gate.view(caller)
-    if (view.has(id) && view.explain(id).outcome === 'allow') updated()
+  async #tell(caller: Caller, { uri, id }: { uri: string; id: string }, updated: () => void): Promise<void> {
+    const { gate, owners } = this.#deps
+    const view = await gate.view(caller)
+    if (owners.idOf(uri) === id && view.has(id) && view.explain(id).outcome === 'allow') updated()
   }
 
   #together(tell: () => Promise<void>): { wake(): void; stop(): void } {

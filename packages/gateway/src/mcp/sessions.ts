@@ -66,6 +66,7 @@ export class Session {
   readonly uses = new Set<() => void>()
   /** Ends a subscription to a resource, by its URI. These do not keep the session from expiring. */
   readonly subscriptions = new Map<string, () => void>()
+  isEnded = false
   readonly #running = new Map<RequestId, Running>()
   #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
 
@@ -174,6 +175,7 @@ export class Sessions {
 
   #drop(session: Session | undefined): void {
     if (!session) return
+    session.isEnded = true
     this.#all.delete(session.id)
     const own = this.#owners.get(session.owner)
     own?.delete(session.id)

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it } from 'node:test'
+import { createGate, type Tool } from '@toolgate/core'
+import { defineResource } from '@toolgate/core/toolset'
+import { ItemLists, ResourceOwners, RpcError, ToolLists } from '@toolgate/mcp'
+import { ChangeStreams } from './change-streams.ts'
+import { ResourceSubscriptions, type ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
+import { serveMcp } from './testing.ts'
+
+function serve(watchResource: ResourceSubscriptionsDeps['watchResource']) {
+  const source = {
+    name: 's',
+    namespaces: ['s'],
+    tools: (): readonly Tool[] => [],
+    unlisted: (uri: string) => defineResource({ namespace: 's', uri, execute: () => ({}) }),
+  }
+  const gate = createGate({
+    sources: [source],
+    policy: { allow: ['resource:s:*'], deny: ['resource:s:x://secret/*'] },
+  })
+  const owners = new ResourceOwners(gate.catalog, () => ['s'])
+  const subscriptions = new ResourceSubscriptions({ gate, owners, watchResource, onFault: assert.ifError })
+  return (uri: string) => subscriptions.subscribe({ uri, caller: {}, owner: {}, era: 'legacy', updated: () => {} })
+}
+
+describe('a subscription', () => {
+  it('to a resource that its server does not have is answered as that to a hidden one', async () => {
+    const subscribe = serve(async () => {
+      throw new RpcError(-32_002, 'Resource x://open/1 not found', { uri: 'x://open/1' })
+    })
+    const answerOf = async (uri: string) => JSON.stringify(await subscribe(uri)).replaceAll(uri, 'URI')
+    assert.equal(await answerOf('x://open/1'), await answerOf('x://secret/1'))
+  })
+
+  it('ends with its session, also with one that ends before the server has answered', async (t) => {
+    const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>()
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    let watched = 0
+    const uri = 'x://open/1'
+    const gate = createGate({
+      tools: [defineResource({ namespace: 's', uri, execute: () => ({}) })],
+      policy: { allow: ['resource:s:*'] },
+    })
+    const owners = new ResourceOwners(gate.catalog, () => ['s'])
+    const names = new ToolLists(gate)
+    const items = {
+      offers: ['resources'] as const,
+      lists: new ItemLists(names, owners),
+      names,
+      owners,
+      complete: async () => ({}),
+      watchResource: async () => {
+        onAsked()
+        await answered
+        watched++
+        return () => void watched--
+      },
+    }
+    const endpoint = await serveMcp(t, [], { gate, lists: names, items })
+    const session = await endpoint.initialize()
+    const message = { jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri } }
+    const subscribing = endpoint.send(message, { session })
+    await asked
+    await endpoint.send(undefined, { method: 'DELETE', session })
+    answer()
+    await (await subscribing).ended()
+    assert.equal(watched, 0)
+  })
+
+  it('takes the place of its stream before its server has answered', async (t) => {
+    const { promise: answered, resolve } = Promise.withResolvers<void>()
+    const streams = new ChangeStreams({
+      serverInfo: { name: 'test', version: '1' },
+      onFault: assert.ifError,
+      offers: ['resources'],
+      maxOfOne: 2,
+    })
+    const caller = {}
+    const subscriptions = { subscribe: () => answered.then(() => ({ end: () => {} })) }
+    const watch = { watch: async () => () => {} }
+    const params = { notifications: { resourceSubscriptions: ['x://open/1'] } }
+    const refused: unknown[] = []
+    const server = createServer((_, response) => {
+      streams.listen({ watch, subscriptions }, params, 1, caller, response).catch((error: unknown) => {
+        refused.push(error)
+        response.end()
+        resolve()
+      })
+    })
+    t.after(() => {
+      streams.close()
+      server.closeAllConnections()
+      server.close()
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    const { port } = server.address() as AddressInfo
+    for (let i = 0; i < 3; i++)
+      request({ port, host: '127.0.0.1' })
+        .on('error', () => {})
+        .end()
+    const tooLate = setTimeout(resolve, 2000)
+    await answered
+    clearTimeout(tooLate)
+    assert.match(String(refused), /too many streams/)
+    assert.equal(streams.count, 2)
+  })
+})
