@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { CallInputRequired, CallOutcome, Caller, Gate, View } from '@toolgate/core'
+import type { CallInputRequired, CallOutcome, Caller, Decision, Gate, View } from '@toolgate/core'
 import { type Canceller, createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Continuation } from '@toolgate/core/toolset'
@@ -49,6 +49,8 @@ export interface StartedCall {
 
 const DEFAULT_LEASE_MS = 10_000
 const FOLLOWERS = 'gateway/task-followers/'
+/** So long after the start of the gateway, a server that is down may still be starting. */
+const STARTING_MS = 60_000
 
 /** Why a task is stopped. */
 class TaskStopped extends Error {
@@ -69,6 +71,7 @@ export class Tasks {
   readonly #deps: TasksDeps
   readonly #id = randomUUID()
   readonly #leaseMs: number
+  readonly #startedMs = performance.now()
   readonly #running = new Map<string, { readonly task: Task; readonly work: UpstreamWork; readonly stop: Canceller }>()
   readonly #timer: NodeJS.Timeout
   readonly #unsubscribe: () => void
@@ -119,6 +122,12 @@ export class Tasks {
     const isAnswer = ([key, answer]: [string, unknown]) => Object.hasOwn(requests, key) && isObject(answer)
     if (!Object.entries(responses).every(isAnswer)) return false
     if (!(await this.#lease(task.id))) return true
+    // Another answer may have come first, and its round may have ended already.
+    const now = await this.store.get(task.owner, task.id)
+    if (now?.updatedAt !== task.updatedAt || now.status !== task.status) {
+      await this.#deps.state.take(FOLLOWERS + task.id)
+      return true
+    }
     await this.store.update(task, { status: 'working' })
     this.#follow(task, work, responses)
     return true
@@ -171,6 +180,8 @@ export class Tasks {
     const caller = this.#callerOf(task.owner, work)
     if (!caller) return this.#giveUp(task, work)
     const view = await this.#deps.gate.view(caller, { app: work.app })
+    // Nobody has answered anything yet: it is followed when the server is there.
+    if (Object.keys(responses).length === 0 && this.#isStarting() && isDown(view.explain(work.tool))) return
     const leftMs = task.createdAt + task.ttlMs - this.#deps.clock.wallMs()
     const outcome = await view.call({
       tool: work.tool,
@@ -257,14 +268,21 @@ export class Tasks {
     for (const { task, work, stop } of this.#running.values()) {
       const caller = this.#callerOf(task.owner, work)
       const view = caller && (await this.#deps.gate.view(caller, { app: work.app }))
-      const outcome = view?.explain(work.tool).outcome
-      if (outcome !== 'allow' && outcome !== 'ask') stop.abort(new TaskStopped('its policy no longer allows the call'))
+      const decision = view?.explain(work.tool)
+      // Its server may come back: the call that follows the task knows how long to wait.
+      if (!decision || !(mayGoOn(decision) || isDown(decision)))
+        stop.abort(new TaskStopped('its policy no longer allows the call'))
     }
   }
 
   #callerOf(owner: TaskOwner, { session }: UpstreamWork): Caller | undefined {
     const caller = this.#deps.callerOf(owner)
     return caller && session !== undefined ? { ...caller, session } : caller
+  }
+
+  /** Whether servers may still be starting with the gateway. */
+  #isStarting(): boolean {
+    return performance.now() - this.#startedMs < STARTING_MS
   }
 
   async #lease(id: string): Promise<boolean> {
@@ -280,6 +298,17 @@ export class Tasks {
   #safely(work: Promise<void>): void {
     work.catch(this.#deps.onFault)
   }
+}
+
+function mayGoOn({ outcome }: Decision): boolean {
+  return outcome === 'allow' || outcome === 'ask'
+}
+
+/** Whether nothing but the state of its server holds a tool back. */
+function isDown({ outcome, reasons }: Decision): boolean {
+  return (
+    outcome === 'wait' && reasons.every((reason) => reason.outcome !== 'wait' || reason.code === 'group_unavailable')
+  )
 }
 
 /** A task ends a moment before it is forgotten, so that its end is kept. */
