@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
@@ -17,6 +18,7 @@ import { everythingServer, HOSTILE, httpServer, nodeServer } from './support/ser
 const INFO = { name: 'test', version: '1' }
 const MAY = { elicit: true, sample: true, roots: true, log: true, open: ['https://login.example.com'] }
 const requestInit = { headers: { authorization: `Bearer ${KEYS.admin}` } }
+const LOGGING = ['--conditions=toolgate-source', join(import.meta.dirname, 'support/logging-server.ts')]
 let gateway: TestGateway
 let modern: ModernServer
 
@@ -28,6 +30,9 @@ before(async () => {
       { ...everythingServer(), name: 'silent' },
       httpServer('modern', modern.url, { may: MAY }),
       httpServer('quiet', modern.url),
+      nodeServer('logging', LOGGING, { may: MAY, per: 'shared' }),
+      nodeServer('logging_own', LOGGING, { may: MAY, per: 'user' }),
+      nodeServer('logging_mute', LOGGING),
       nodeServer('hostile', [HOSTILE, 'banner'], { may: { ...MAY, sample: true } }),
     ],
   })
@@ -124,6 +129,25 @@ describe('a server of an earlier revision', () => {
     assert.match(await textOf('old__trigger-elicitation-request'), /does not support elicitation\/create/)
     assert.deepEqual(asked, [])
     await client.close()
+  })
+
+  it('is told the least severe level that the clients of its running calls want', async () => {
+    const [one, other] = [await connectV1(), await connectV1()]
+    await one.client.setLoggingLevel('error')
+    await other.client.setLoggingLevel('info')
+    const levels = async ({ client }: typeof one, name: string, ms = 0) => {
+      const { content } = (await client.callTool({ name, arguments: { ms } })) as { content: { text: string }[] }
+      return content[0]?.text
+    }
+    assert.equal(await levels(one, 'logging__levels'), 'error')
+    assert.equal(await levels(one, 'logging__levels'), 'error', 'it is told once')
+    const running = levels(one, 'logging__levels', 500)
+    assert.equal(await levels(other, 'logging__levels', 100), 'error info')
+    assert.equal(await running, 'error info')
+    await one.client.setLoggingLevel('alert')
+    assert.equal(await levels(one, 'logging__levels'), 'error info alert')
+    assert.equal(await levels(one, 'logging_own__levels'), 'alert')
+    assert.equal(await levels(one, 'logging_mute__levels'), '', 'it may not log')
   })
 
   it('sends its log messages to the client of the call alone, under its name', async () => {

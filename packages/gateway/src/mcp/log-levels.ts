@@ -12,3 +12,8 @@ export function isLogged(level: unknown, least: LogLevel): boolean {
   const known = toLogLevel(level)
   return known !== undefined && LEVELS.indexOf(known) >= LEVELS.indexOf(least)
 }
+
+/** Returns the least severe of these levels; `undefined` if there are none. */
+export function leastSevere(levels: readonly LogLevel[]): LogLevel | undefined {
+  return LEVELS.find((level) => levels.includes(level))
+}

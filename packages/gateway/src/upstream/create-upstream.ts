@@ -15,6 +15,7 @@ import type { Reaper } from './reaper.ts'
 import { createRefresher } from './refresher.ts'
 import { ResourceWatches } from './resource-watches.ts'
 import { ServerCaller } from './server-call.ts'
+import { ServerLogLevel } from './server-log-level.ts'
 import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.ts'
 import {
   type Offer,
@@ -75,6 +76,8 @@ class SupervisedUpstream implements Upstream {
   readonly #watches: ResourceWatches
   /** The running server, once its lists were read. */
   #current: OpenServer | undefined
+  /** Of the running server. */
+  #logLevel: ServerLogLevel | undefined
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
 
@@ -114,7 +117,9 @@ class SupervisedUpstream implements Upstream {
     const isModern = server.connection.era === 'modern'
     const headers = isTool && isModern ? this.#lists.paramHeaders(name) : undefined
     const onHeaderMismatch = () => void this.#refresh(server, ['tools'])
-    return this.#caller.call({ connection: server.connection, headers, onHeaderMismatch }, asked)
+    const target = { connection: server.connection, headers, onHeaderMismatch }
+    const level = asked.logLevel === undefined ? undefined : this.#logLevel
+    return level ? level.during(asked, () => this.#caller.call(target, asked)) : this.#caller.call(target, asked)
   }
 
   watch(uri: string, _caller: Caller, listener: () => void): Promise<() => void> {
@@ -170,6 +175,7 @@ class SupervisedUpstream implements Upstream {
       const read = await Promise.race([this.#read(server, offers), lost.promise])
       if (!read || this.#isStopping) return server
       this.#current = server
+      this.#logLevel = new ServerLogLevel(server.connection)
       this.#watches.connected(server.connection)
       readyMs = this.#clock.monotonicMs()
       await Promise.race([this.#show(server, read), lost.promise])
@@ -182,6 +188,7 @@ class SupervisedUpstream implements Upstream {
       if (!this.#isStopping) this.#setDown(UpstreamError.from(error), server)
     } finally {
       this.#current = undefined
+      this.#logLevel = undefined
       this.#watches.lost()
       for (const refresher of refreshers.values()) refresher.close()
       if (readyMs !== undefined) this.#backoff.ranFor(this.#clock.monotonicMs() - readyMs)
@@ -191,6 +198,7 @@ class SupervisedUpstream implements Upstream {
 
   /** A new handshake may be with another version of the server. */
   #onRenewed({ serverInfo, hasSession }: Handshake): void {
+    this.#logLevel?.renewed()
     if (this.#current) this.#watches.connected(this.#current.connection)
     if (this.#current)
       this.#setState({ ...this.#state, ...(serverInfo ? { serverInfo } : {}), ...(hasSession ? { hasSession } : {}) })
