@@ -45,7 +45,8 @@ export function mayMatch(template: Tool, resource: Tool): boolean {
   return pattern.matches(uri) || !isNormal(resource, uri)
 }
 
-function isNormal(resource: Tool, uri: string): boolean {
+/** Whether the URI of a resource is in normal form. */
+export function isNormal(resource: Tool, uri: string = resource.uri as string): boolean {
   let known = normal.get(resource)
   if (known === undefined) normal.set(resource, (known = isNormalUri(uri)))
   return known

@@ -222,6 +222,23 @@ describe('a resource that is not listed', () => {
     assert.equal((await read(OPEN, 'resource:files:FILE:///docs/c.md', [odd])).status, 'done')
   })
 
+  it('is unknown where it is listed in another spelling, by which rules name it', async () => {
+    const spellings: readonly (readonly [listed: string, normal: string])[] = [
+      ['FILE:///secret/c.md', 'file:///secret/c.md'],
+      ['file:///docs/../secret/c.md', 'file:///secret/c.md'],
+      ['file://localhost/secret/c.md', 'file:///secret/c.md'],
+      ['file:/secret/c.md', 'file:///secret/c.md'],
+      ['file:///secret/', 'file:///secret'],
+      ['file:///secret/%28c%29.md', 'file:///secret/(c).md'],
+      ['file:///geheim/ü.md', 'file:///geheim/%C3%BC.md'],
+    ]
+    for (const [listed, normal] of spellings) {
+      const policy = { ...OPEN, deny: [`resource:files:${listed}`] }
+      assert.equal((await read(policy, `resource:files:${normal}`, [resource(listed)])).status, 'refused', listed)
+      assert.equal((await read(policy, `resource:files:${normal}x`, [resource(listed)])).status, 'done', listed)
+    }
+  })
+
   it('is unknown where no source has it, or where it answers something else', async () => {
     assert.equal((await read(OPEN, 'resource:files:db://a')).status, 'refused')
     assert.equal((await read(OPEN, 'resource:other:file:///docs/c.md')).status, 'refused')

@@ -82,6 +82,18 @@ function decoded(code: string): string {
   return String.fromCharCode(Number.parseInt(code.slice(1), 16))
 }
 
+/**
+ * Returns what a URI reads as to a server that takes every spelling of it: decoded, in lower case, without dot segments,
+ * the host of a file, a user, a default port, a fragment and needless slashes. URIs that name one resource read alike.
+ */
+export function readingOf(uri: string): string {
+  if (!URL.canParse(uri)) return uri.toLowerCase()
+  const { protocol, host, pathname, search } = new URL(uri)
+  const rest = protocol === 'file:' ? pathname : `${host}/${pathname}${search}`
+  const plain = rest.replaceAll(/%[0-9A-Fa-f]{2}/g, decoded).toLowerCase()
+  return protocol + plain.replaceAll(/[/\\]+/g, '/').replace(/\/$/, '')
+}
+
 /** A URI template (RFC 6570), as far as it says which URIs it cannot match. */
 export interface UriTemplate {
   readonly text: string
