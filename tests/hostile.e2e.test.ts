@@ -359,9 +359,6 @@ describe('a method', () => {
     ['roots/list', {}],
     ['logging/setLevel', { level: 'debug' }],
     ['completion/complete', { ref: { type: 'ref/prompt', name: 'x' }, argument: { name: 'a', value: 'b' } }],
-    ['tasks/list', {}],
-    ['tasks/get', { taskId: '1' }],
-    ['tasks/cancel', { taskId: '1' }],
     ['tools/run', READ],
     ['Tools/Call', READ],
     ['tools/call ', READ],
@@ -401,7 +398,9 @@ describe('a method', () => {
               clientInfo: { name: 'x', version: '1' },
             })
       const { result } = answer.json() as RpcAnswer
-      assert.deepEqual(result?.['capabilities'], { tools: { listChanged: true } })
+      // The approval of a call can be a task of a client of today.
+      const extensions = era === MODERN ? { extensions: { 'io.modelcontextprotocol/tasks': {} } } : {}
+      assert.deepEqual(result?.['capabilities'], { tools: { listChanged: true }, ...extensions })
       if (era !== MODERN) assert.equal(result?.['protocolVersion'], era)
     })
   }

@@ -148,6 +148,7 @@ export function createMcp(
     texts: { own: config.instructions, servers },
     rounds,
     tasks,
+    runsTasks: () => fleet.upstreams.some(({ state }) => state.tasks === true),
     approvalTasks,
     lists,
     items: {

@@ -27,7 +27,7 @@ export interface ServerClaims {
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
   /** Whether tools that only run as tasks can be called. Default: they are left out. */
-  readonly runsTasks?: boolean | undefined
+  readonly runsTasks?: (() => boolean) | undefined
   /** Returns the function that calls the tool of that name on the server. */
   readonly executeOf: (name: string, execution: unknown) => (input: unknown, call: CallContext) => unknown
 }
@@ -111,11 +111,11 @@ export class ServerTools {
 
   /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
   #toTool({ annotations, ...listed }: JsonObject, overlays: readonly ServerOverlay[]): Tool {
-    const { namespace, trustHints, runsTasks = false, executeOf } = this.#claims
+    const { namespace, trustHints, runsTasks, executeOf } = this.#claims
     // `defineTool` checks each of them.
     const { name, title, description, inputSchema, outputSchema, icons, _meta, ...fields } =
       listed as unknown as ToolDefinition
-    checkFields(fields, runsTasks)
+    checkFields(fields, runsTasks?.() ?? false)
     const stated = overlays.flatMap((overlay) => overlay.annotations ?? [])
     const claimed: ToolAnnotations = isObject(annotations) ? annotations : {}
     const shown = { title: lastOf(overlays, 'title'), description: lastOf(overlays, 'description') }

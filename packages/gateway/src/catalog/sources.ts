@@ -27,6 +27,8 @@ export class UpstreamSource implements Source {
   readonly #tools: ServerTools
   readonly #items: ServerItems
   #read: UpstreamItems | undefined
+  /** Whether the server ran tasks when its tools were read. */
+  #ranTasks = false
   #wasReady = false
 
   constructor(
@@ -49,14 +51,13 @@ export class UpstreamSource implements Source {
       namespace: name,
       overlays: tools,
       trustHints,
-      runsTasks: true,
+      runsTasks: () => this.#runsTasks(),
       executeOf: (tool, execution) => {
         const support = taskSupportOf(execution)
         return (input, call) => {
           const params = { name: tool, arguments: input }
           const link = toClientLink(call.context)
-          if (upstream.state.tasks !== true && !isTaskState(link?.answers?.state))
-            return send('tools/call', params, call)
+          if (!this.#runsTasks() && !isTaskState(link?.answers?.state)) return send('tools/call', params, call)
           const { isWanted = false, leave } = link?.tasks ?? {}
           const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
           return send('tools/call', params, call, caller).then(toTaskRound, (error: unknown) => {
@@ -101,10 +102,16 @@ export class UpstreamSource implements Source {
   tools(): Iterable<Tool> {
     const { items } = this.#upstream
     const read = this.#read
-    if (read?.tools !== items.tools) this.#tools.read(items.tools)
+    if (read?.tools !== items.tools || this.#ranTasks !== this.#runsTasks()) this.#tools.read(items.tools)
     if (!read || OTHER_LISTS.some((list) => read[list] !== items[list])) this.#items.read(items)
     this.#read = items
+    this.#ranTasks = this.#runsTasks()
     return this.#items.items.length === 0 ? this.#tools.tools : [...this.#tools.tools, ...this.#items.items]
+  }
+
+  /** A tool that can only run as a task is offered where its server runs tasks. */
+  #runsTasks(): boolean {
+    return this.#upstream.state.tasks === true
   }
 
   /** A server may have resources that it does not list. */
@@ -117,7 +124,8 @@ export class UpstreamSource implements Source {
       const isFirst = !this.#wasReady && this.isListed()
       const { items } = this.#upstream
       const read = this.#read
-      if (isFirst || !read || LISTS.some((list) => read[list] !== items[list])) listener()
+      const isOther = this.#ranTasks !== this.#runsTasks() || !read || LISTS.some((list) => read[list] !== items[list])
+      if (isFirst || isOther) listener()
     })
   }
 }

@@ -156,8 +156,8 @@ export class LegacyPath {
 
   async #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): Promise<object> {
     const client = checkInitialize(params)
-    const { gate, tasks, capabilities, sessions, serverInfo, instructions } = this.#deps
-    const hasTasks = tasks && client.protocolVersion === TASKS_VERSION
+    const { gate, runsTasks, capabilities, sessions, serverInfo, instructions } = this.#deps
+    const hasTasks = runsTasks?.() && client.protocolVersion === TASKS_VERSION
     const text = instructions?.(await gate.view(caller))
     response.setHeader(SESSION_HEADER, sessions.begin(caller, client).id)
     return {

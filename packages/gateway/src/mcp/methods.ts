@@ -42,7 +42,8 @@ export interface MethodDeps {
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
-  /** Absent where no server runs tasks. */
+  /** Whether a server runs tasks now. */
+  readonly runsTasks?: (() => boolean) | undefined
   readonly tasks?: Pick<Tasks, 'store' | 'begin' | 'answer' | 'cancel'> | undefined
   /** The tasks of calls that wait for a person. */
   readonly approvalTasks?: Pick<ApprovalTasks, 'begin'> | undefined
