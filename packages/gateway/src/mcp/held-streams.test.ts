@@ -36,6 +36,19 @@ describe('HeldStreams', () => {
     assert.ok(held.chars < 1000, String(held.chars))
   })
 
+  it('makes room by what one user holds, not by the streams of others', () => {
+    const { held, sessions, abandoned, open } = setUp({ maxChars: 10_000 })
+    const own = open(1)
+    own?.add('a'.repeat(500), false)
+    own?.setConnected(false)
+    const eve = sessions.begin({ user: 'eve' }, { capabilities: {}, protocolVersion: '2025-11-25' })
+    for (let n = 2; n < 30; n++) open(n, eve)?.add('x'.repeat(2000), false)
+    open(99, eve)?.add('x'.repeat(20_000), false)
+    assert.ok(own?.isHeld)
+    assert.deepEqual(abandoned, [])
+    assert.ok(held.chars < 10_000)
+  })
+
   it('counts what it holds, to nothing when all have ended', () => {
     const { held, open } = setUp()
     const streams = [open(1), open(2)]

@@ -102,9 +102,21 @@ export class HeldStreams {
   #count(change: number): void {
     this.#chars += change
     if (change < 0) return
-    const isAny = () => true
-    while (this.#chars > this.#options.maxChars)
-      if (!this.#evict(isFinished) && !this.#evict(isWaiting) && !this.#evict(isAny)) return
+    while (this.#chars > this.#options.maxChars) if (!this.#makeRoom()) return
+  }
+
+  /** Ends a stream of the user who holds the most: nobody can push out the streams of others. */
+  #makeRoom(): boolean {
+    const held = new Map<string, number>()
+    for (const { session, chars } of this.#streams.values())
+      held.set(session.owner, (held.get(session.owner) ?? 0) + chars)
+    const most = Math.max(...held.values())
+    const isOwn = ({ session: { owner } }: HeldStream) => held.get(owner) === most
+    return (
+      this.#evict((stream) => isOwn(stream) && isFinished(stream)) ||
+      this.#evict((stream) => isOwn(stream) && isWaiting(stream)) ||
+      this.#evict(isOwn)
+    )
   }
 
   /** Ends the oldest stream of a kind. */
@@ -144,6 +156,8 @@ export class HeldStream {
   /** When its connection broke or its answer was sent. */
   waitsSinceMs: number | undefined
   isFinished = false
+  /** Of its held events. */
+  chars = 0
   isHeld = true
   readonly #book: StreamBook
   readonly #events = new Map<number, HeldEvent>()
@@ -171,6 +185,7 @@ export class HeldStream {
     if (!this.isHeld) return { number, event: toEvent(text) }
     this.#events.set(number, { text: event, isLossy })
     if (isLossy) this.#lossyChars += event.length
+    this.chars += event.length
     this.#book.chars(event.length)
     while (this.#lossyChars > MAX_LOSSY_CHARS || this.#events.size > MAX_LOSSY_EVENTS) if (!this.#dropLossy()) break
     return { number, event }
@@ -181,6 +196,7 @@ export class HeldStream {
     const event = this.#events.get(number)
     if (!event || !this.#events.delete(number)) return
     if (event.isLossy) this.#lossyChars -= event.text.length
+    this.chars -= event.text.length
     this.#book.chars(-event.text.length)
   }
 
