@@ -133,6 +133,22 @@ if (executablePath !== undefined)
         assert.equal(await page.getByRole('heading', { level: 2 }).count(), 2)
       })
 
+      it('lists resources by server, with why they are hidden, and links to their pages', async () => {
+        await open('#/tools?as=viewer')
+        await page.getByLabel('Kind').selectOption('resource')
+        await summary('viewer sees 1 of 2 resources.').waitFor()
+        assert.equal(new URL(page.url()).hash, '#/tools?as=viewer&kind=resource')
+        await sectionOf('files').getByText('1 of 2 resources visible').waitFor()
+        assert.match(
+          await toolNamed('file:///docs/secret.md').innerText(),
+          /^deny\s+file:\/\/\/docs\/secret\.md\s+resource/,
+        )
+        await checkPage(page, 'resources')
+        await page.getByRole('link', { name: 'file:///docs/plan.md' }).click()
+        await page.getByRole('heading', { name: 'resource:files:file:///docs/plan.md', level: 1 }).waitFor()
+        assert.equal(await page.getByText('Not listed.').count(), 0)
+      })
+
       it('lists the requirements of a chosen app, with the state and what to do, and follows changes', async () => {
         await open('#/tools?as=viewer')
         await summary('viewer sees 7 of 16 tools.').waitFor()

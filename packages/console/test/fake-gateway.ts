@@ -19,6 +19,7 @@ import { type AuditEvent, type AuditRecord, createOutcomeTally, matchesAuditQuer
 import { createApprovals } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { ApprovalFilter, ApprovalVerdict } from '@toolgate/core/stores'
+import { defineResource } from '@toolgate/core/toolset'
 import type { ApiDeps } from '../../gateway/src/api/deps.ts'
 import { createApi } from '../../gateway/src/api/api.ts'
 import { createConsole } from '../../gateway/src/api/console.ts'
@@ -151,9 +152,10 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
     cookieName: `toolgate_session_${port}`,
     view(caller) {
       if (isBroken) throw new Error('broken on purpose')
-      return makeView(caller, tools, isWeb, webSince)
+      return makeView(caller, [...tools, ...RESOURCES], isWeb, webSince)
     },
     tools: () => tools,
+    items: () => RESOURCES,
     wireName: (id) => id.replace(':', '__'),
     groups: (): readonly GroupRow[] => [
       { name: 'notes', visibility: 'always', available: true, badge: 'always', tools: empty ? [] : NOTES },
@@ -437,6 +439,11 @@ function makeTools(): Tool[] {
 
 const DESTRUCTIVE = new Set(['files:edit_file', 'files:move_file', 'files:write_file', 'memory:delete_entities'])
 
+const RESOURCES: readonly Tool[] = [
+  defineResource({ uri: 'file:///docs/plan.md', namespace: 'files', tags: ['read'] }),
+  defineResource({ uri: 'file:///docs/secret.md', namespace: 'files' }),
+]
+
 function makeView(caller: Caller, tools: readonly Tool[], isWeb: boolean, webSince: number): View {
   const decide = (tool: Tool | undefined): Decision => {
     const reasons: Reason[] = tool
@@ -445,12 +452,13 @@ function makeView(caller: Caller, tools: readonly Tool[], isWeb: boolean, webSin
     return { outcome: reasons[0]?.outcome ?? 'allow', reasons }
   }
   const byId = new Map(tools.map((tool) => [tool.id, tool]))
-  const ids = tools.filter((tool) => ['allow', 'ask'].includes(decide(tool).outcome)).map(({ id }) => id)
+  const visible = tools.filter((tool) => ['allow', 'ask'].includes(decide(tool).outcome))
+  const ids = visible.filter(({ kind }) => kind === 'tool').map(({ id }) => id)
   const view: Partial<View> = {
     caller,
     ids,
     size: ids.length,
-    has: (id: string) => ids.includes(id),
+    has: (id: string) => visible.some((one) => one.id === id),
     explain: (id: string) => ({ ...decide(byId.get(id)), answers: [] }),
   }
   return view as View
