@@ -12,6 +12,7 @@ import { readGroups } from './groups.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { configSchema } from './schema.ts'
 import { findOwnerWarnings } from './per-user.ts'
+import { findPublicUrlWarnings } from './public-url.ts'
 import { readServers } from './servers.ts'
 import { parseSource, type Source } from './source.ts'
 import { findNameWarnings } from './warnings.ts'
@@ -55,7 +56,12 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
-  for (const warning of [...findNameWarnings(config), ...findApproverWarnings(config), ...findOwnerWarnings(config)])
+  for (const warning of [
+    ...findNameWarnings(config),
+    ...findApproverWarnings(config),
+    ...findOwnerWarnings(config),
+    ...findPublicUrlWarnings(config),
+  ])
     source.warn(warning)
   return { ...config, secrets: secrets.list(), ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}) }
 }

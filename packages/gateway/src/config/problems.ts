@@ -21,6 +21,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'approver_missing'
     | 'approver_idle'
     | 'instances_share'
+    | 'public_url_missing'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

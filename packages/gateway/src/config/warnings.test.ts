@@ -63,6 +63,21 @@ policy: [{ allow: ["*"] }]
     ])
   })
 
+  it('is a policy that asks beyond loopback, without the public URL of the page of its approvals', () => {
+    const withHost = (host: string, more = '') =>
+      warningsOf(`listen: { host: ${host} }
+servers: { files: { command: node } }
+callers: [{ key: a-secret-key-of-vera-1234567890, user: vera, attributes: { approver: true } }]
+${more}`).filter((line) => line.includes('publicUrl'))
+    const ask = 'policy: [{ ask: ["files:write"] }]\n'
+    const expected =
+      '1:17 listen.host: a policy asks a person, but clients get no link to the page of an approval: add "publicUrl", the origin by which people reach the gateway'
+    assert.deepEqual(withHost('0.0.0.0', ask), [expected])
+    assert.deepEqual(withHost('127.0.0.1', ask), [])
+    assert.deepEqual(withHost('0.0.0.0', 'policy: [{ allow: ["*"] }]\n'), [])
+    assert.deepEqual(withHost('0.0.0.0', `${ask}publicUrl: https://gate.example.com\n`), [])
+  })
+
   it('are names that nothing can have, whatever the servers list, each with its place', () => {
     const yaml = `${BASE}groups:
   web: { tools: ["fiels:*", "files:read"] }

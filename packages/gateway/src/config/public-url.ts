@@ -1,0 +1,24 @@
+import type { GatewayConfig } from './config.ts'
+import { isLoopback } from './groups.ts'
+import type { ConfigPath } from './problems.ts'
+
+export interface PublicUrlWarning {
+  readonly code: 'public_url_missing'
+  readonly at: ConfigPath
+  readonly path: string
+  readonly text: string
+}
+
+/** Returns a warning if a policy asks a person and clients get no link to the page that shows them the call. */
+export function findPublicUrlWarnings({
+  listen,
+  publicUrl,
+  policy,
+  apps = [],
+}: Pick<GatewayConfig, 'listen' | 'publicUrl' | 'policy' | 'apps'>): readonly PublicUrlWarning[] {
+  const asks = [...policy, ...apps.flatMap((app) => app.policy)].some(({ ask = [] }) => ask.length > 0)
+  if (!asks || publicUrl !== undefined || isLoopback(listen.host)) return []
+  const text =
+    'a policy asks a person, but clients get no link to the page of an approval: add "publicUrl", the origin by which people reach the gateway'
+  return [{ code: 'public_url_missing', at: ['listen', 'host'], path: 'listen.host', text }]
+}
