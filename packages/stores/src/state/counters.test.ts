@@ -181,6 +181,21 @@ describe('the counters of openSqliteStores', () => {
     assert.equal(count('SELECT count(*) AS count FROM counter_uses'), 20)
   })
 
+  it('forget passed uses of a key that is never idle, also if each take is a transaction of its own', async (t) => {
+    const clock = manualClock()
+    const path = join(scratchFolder(t), 'state.db')
+    const { counters } = openScratchStores(t, { path, clock })
+    for (let i = 0; i < 200; i++) {
+      await counters.take([use('busy', 100)])
+      clock.advance(2000)
+    }
+    const db = new DatabaseSync(path, { readOnly: true })
+    t.after(() => db.close())
+    const { count } = db.prepare('SELECT count(*) AS count FROM counter_uses').get() ?? {}
+    // 30 are in the window of a minute.
+    assert.ok(Number(count) < 30 + 32, `${String(count)} uses`)
+  })
+
   it('forget a key when its only use is given back', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
     const { counters } = openScratchStores(t, { path, counters: { maxKeys: 1 } })

@@ -99,7 +99,7 @@ interface Counted {
   unwritten: number | undefined
 }
 
-/** Expired uses of a key are deleted at every so many of its uses in one transaction, twice as many. */
+/** Expired uses of a key are deleted at each use whose number is a multiple of this, twice as many. */
 const USES_SWEPT_EVERY = 32
 
 /**
@@ -162,7 +162,7 @@ class TakeBatch implements WriteBatch {
     counted.unwritten = isWritten ? 0 : unwritten + 1
     counted.found = { ...before, next: before.next + 1, held: (found?.held ?? 0) + 1 }
     this.#uses.add(before, this.nowMs)
-    if (counted.unwritten % USES_SWEPT_EVERY === 0) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
+    if (before.next % USES_SWEPT_EVERY === 0) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
   }
 
   #find(name: string, afterMs: number): Counted {
