@@ -174,10 +174,10 @@ class LegacyRequest implements McpRequest {
   readonly params: JsonObject
   readonly caller: Caller
   readonly headers = undefined
-  readonly client: string
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
   readonly #questions: Questions
+  #link: ClientLink | undefined
   #running: { readonly canceller: Canceller; readonly end: () => void } | undefined
 
   constructor(
@@ -186,8 +186,7 @@ class LegacyRequest implements McpRequest {
     response: ServerResponse,
     { keepAlive, held, questions }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions'>,
   ) {
-    const { session, caller, message, headers } = sent
-    this.client = toClientId(headers.authorization)
+    const { session, caller, message } = sent
     this.id = id
     this.params = message.params ?? {}
     this.caller = session?.callerOf(caller) ?? caller
@@ -198,6 +197,11 @@ class LegacyRequest implements McpRequest {
     })
     this.#sent = sent
     this.#questions = questions
+  }
+
+  /** Only rounds and tasks are bound to it. */
+  get client(): string {
+    return toClientId(this.#sent.headers.authorization)
   }
 
   get session(): Session | undefined {
@@ -226,6 +230,10 @@ class LegacyRequest implements McpRequest {
   }
 
   get link(): ClientLink {
+    return (this.#link ??= this.#toLink())
+  }
+
+  #toLink(): ClientLink {
     const { session, caller } = this.#sent
     return clientLink({
       era: 'legacy',

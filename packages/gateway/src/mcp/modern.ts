@@ -113,16 +113,20 @@ class ModernRequest implements McpRequest {
   readonly params: JsonObject
   readonly caller: Caller
   readonly headers: IncomingHttpHeaders
-  readonly client: string
   readonly stream: AnswerStream
+  #link: ClientLink | undefined
 
   constructor({ id, params }: ModernMessage, headers: IncomingHttpHeaders, caller: Caller, stream: AnswerStream) {
     this.id = id
     this.params = params
     this.headers = headers
-    this.client = toClientId(headers.authorization)
     this.caller = caller
     this.stream = stream
+  }
+
+  /** Only rounds and tasks are bound to it. */
+  get client(): string {
+    return toClientId(this.headers.authorization)
   }
 
   get protocolVersion(): string | undefined {
@@ -134,6 +138,10 @@ class ModernRequest implements McpRequest {
   }
 
   get link(): ClientLink {
+    return (this.#link ??= this.#toLink())
+  }
+
+  #toLink(): ClientLink {
     const meta = this.params['_meta']
     // The envelope was checked: these are an object.
     const capabilities = (isObject(meta) ? meta[META.clientCapabilities] : {}) as ClientCapabilities
