@@ -140,6 +140,7 @@ export function createMcp(
   const servers = new Instructions({
     servers: fleet.instructing,
     snapshot: () => gate.catalog.snapshot(),
+    items: () => gate.catalog.items(),
     check: config.definitions ?? 'warn',
     warn: (message, server) => log({ level: 'warn', message, server }),
   })
@@ -148,7 +149,7 @@ export function createMcp(
     texts: { own: config.instructions, servers },
     rounds,
     tasks,
-    runsTasks: () => fleet.upstreams.some(({ state }) => state.tasks === true),
+    runsTasks: () => fleet.upstreams.some((upstream) => upstream.state.tasks === true),
     approvalTasks,
     lists,
     items: {

@@ -1,13 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type View } from '@toolgate/core'
+import { definePrompt } from '@toolgate/core/toolset'
 import { type InstructingServer, Instructions, type InstructionsDeps } from './instructions.ts'
 
 const TOOLS = ['files:read', 'web:get', 'bank:pay'].map((id) => {
   const [namespace, name = ''] = id.split(':')
   return defineTool({ namespace, name })
 })
-const gate = createGate({ tools: TOOLS, policy: { deny: [{ match: 'bank:*', unless: "'admin' in caller.roles" }] } })
+const DOCS = definePrompt({ namespace: 'docs', name: 'summary' })
+const gate = createGate({
+  tools: TOOLS,
+  sources: [{ name: 'docs', namespaces: ['docs'], tools: () => [DOCS] }],
+  policy: {
+    allow: ['*', { match: 'prompt:docs:*', when: "'admin' in caller.roles" }],
+    deny: [{ match: 'bank:*', unless: "'admin' in caller.roles" }],
+  },
+})
 const server = (name: string, own: string | undefined, configured?: string | false): InstructingServer => ({
   name,
   configured,
@@ -19,6 +28,7 @@ function open(servers: readonly InstructingServer[], check: InstructionsDeps['ch
   const instructions = new Instructions({
     servers,
     snapshot: () => gate.catalog.snapshot(),
+    items: () => gate.catalog.items(),
     check,
     warn: (message, name) => warnings.push(`${name}: ${message}`),
   })
@@ -53,6 +63,12 @@ describe('Instructions', () => {
     assert.equal(of(viewer), undefined)
     assert.match(of(admin) ?? '', /Pay with care/)
     assert.doesNotMatch(of(admin) ?? '', /no tools/)
+  })
+
+  it('include a server of which the caller sees a prompt only', () => {
+    const { of } = open([server('docs', 'Cite.')])
+    assert.equal(of(viewer), undefined)
+    assert.match(of(admin) ?? '', /Cite/)
   })
 
   it('have the operator’s text in place of the server’s own, or none', () => {

@@ -1,4 +1,4 @@
-import { defineTool, type View } from '@toolgate/core'
+import { defineTool, type Tool, type View } from '@toolgate/core'
 import { cut } from '@toolgate/core/internal'
 import { checkDefinition, type DefinitionMode, FINDINGS } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
@@ -15,6 +15,8 @@ export interface InstructingServer {
 export interface InstructionsDeps {
   readonly servers: readonly InstructingServer[]
   readonly snapshot: () => Toolset
+  /** Today's resources, templates and prompts. */
+  readonly items: () => Toolset
   /** What hidden characters in a server's own text do. */
   readonly check: DefinitionMode
   readonly warn: (message: string, server: string) => void
@@ -32,7 +34,10 @@ const MAX_ALL_CHARS = 32_000
  */
 export class Instructions {
   readonly #deps: InstructionsDeps
-  readonly #seen = new WeakMap<View, { readonly snapshot: Toolset; readonly names: ReadonlySet<string> }>()
+  readonly #seen = new WeakMap<
+    View,
+    { readonly snapshot: Toolset; readonly items: Toolset; readonly names: ReadonlySet<string> }
+  >()
   readonly #checked = new Map<string, { readonly own: string; readonly isSent: boolean }>()
 
   constructor(deps: InstructionsDeps) {
@@ -77,17 +82,20 @@ export class Instructions {
 
   /** The servers of which the caller sees an item of any kind. */
   #seenIn(view: View): ReadonlySet<string> {
-    const snapshot = this.#deps.snapshot()
+    const [snapshot, items] = [this.#deps.snapshot(), this.#deps.items()]
     let seen = this.#seen.get(view)
-    if (seen?.snapshot !== snapshot) {
+    if (seen?.snapshot !== snapshot || seen.items !== items) {
       const names = new Set<string>()
-      for (const { id, namespace } of snapshot)
-        if (namespace !== undefined && !names.has(namespace) && view.has(id)) names.add(namespace)
-      this.#seen.set(view, (seen = { snapshot, names }))
+      const add = ({ namespace }: Tool) => namespace !== undefined && names.add(namespace)
+      for (const tool of snapshot) if (view.has(tool.id)) add(tool)
+      if (items.size > 0) for (const kind of OTHER_KINDS) view.items(kind).forEach(add)
+      this.#seen.set(view, (seen = { snapshot, items, names }))
     }
     return seen.names
   }
 }
+
+const OTHER_KINDS = ['resource', 'template', 'prompt'] as const
 
 /** Every character that starts a new line, in Unicode too. */
 const LINE = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/

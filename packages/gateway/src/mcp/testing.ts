@@ -80,7 +80,13 @@ export async function serveMcp(
   const deps: EndpointDeps = {
     texts: {
       own: undefined,
-      servers: new Instructions({ servers: [], snapshot: () => gate.catalog.snapshot(), check: 'off', warn: () => {} }),
+      servers: new Instructions({
+        servers: [],
+        snapshot: () => gate.catalog.snapshot(),
+        items: () => gate.catalog.items(),
+        check: 'off',
+        warn: () => {},
+      }),
     },
     gate,
     lists: new ToolLists(gate),
