@@ -5,9 +5,11 @@ import type { Policies, Policy } from '../policy/policy.ts'
 import type { Source } from '../tools/catalog.ts'
 import { definePrompt, defineResource, defineTemplate } from '../tools/items.ts'
 import { isNormalUri } from '../tools/uri.ts'
+import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import { createGate } from './gate.ts'
 import type { GateOptions } from './options.ts'
+import type { View } from './view.ts'
 
 const resource = (uri: string, more: object = {}) =>
   defineResource({ uri, namespace: 'files', execute: (input) => ({ contents: [{ uri: input.uri }] }), ...more })
@@ -268,6 +270,137 @@ describe('a resource that is not listed', () => {
     const view = await gate.view({})
     const outcome = await view.call({ tool: C, input: { uri: 'file:///secret/b.md' } })
     assert.equal(outcome.status === 'refused' && outcome.decision.reasons[0]?.code, 'input_invalid')
+  })
+})
+
+describe('view.search with kinds', () => {
+  const items = [
+    resource('file:///docs/a.md', { description: 'Notes of a meeting.', mimeType: 'text/markdown' }),
+    resource('file:///secret/b.md', { description: 'Notes of nobody.' }),
+    template('file:///{+path}', { name: 'notes' }),
+    prompt('notes', { arguments: [{ name: 'audience' }] }),
+    defineTool({ name: 'notes', namespace: 'files' }),
+  ]
+  const found = (view: Pick<View, 'search'>, query: string, kinds?: readonly ItemKind[]) =>
+    view
+      .search(query, { kinds })
+      .map(({ id }) => id)
+      .toSorted()
+
+  it('finds the kinds that it names, and tools only where it names none', async () => {
+    const view = await gateOver(items, { policy: OPEN }).gate.view({})
+    assert.deepEqual(found(view, 'notes'), ['files:notes'])
+    assert.deepEqual(found(view, 'notes', ['tool']), ['files:notes'])
+    assert.deepEqual(found(view, 'notes', ['resource']), [A, B])
+    assert.deepEqual(found(view, 'notes', ['template', 'prompt']), ['prompt:files:notes', ANY])
+    assert.deepEqual(found(view, 'notes', ITEM_KINDS), ['files:notes', 'prompt:files:notes', A, B, ANY])
+    assert.deepEqual(found(view, 'notes', []), [])
+  })
+
+  it('says the kind of each hit, and finds by URI and by arguments', async () => {
+    const view = await gateOver(items, { policy: OPEN }).gate.view({})
+    const kinds = view.search('notes', { kinds: ITEM_KINDS }).map(({ id, kind }) => [id, kind])
+    assert.deepEqual(Object.fromEntries(kinds), {
+      'files:notes': 'tool',
+      'prompt:files:notes': 'prompt',
+      [A]: 'resource',
+      [B]: 'resource',
+      [ANY]: 'template',
+    })
+    assert.deepEqual(found(view, 'audience', ['prompt', 'resource']), ['prompt:files:notes'])
+    const named = [resource('file:///reports/2026.md', { name: 'Numbers' })]
+    const other = await gateOver(named, { policy: OPEN }).gate.view({})
+    assert.deepEqual(found(other, 'reports', ['resource']), ['resource:files:file:///reports/2026.md'])
+  })
+
+  it('finds nothing that a policy, a clause about the URI, a template, a step or a later policy hides', async () => {
+    const ask = async (policy: Policies | undefined) =>
+      found(await gateOver(items, { ...(policy && { policy }) }).gate.view({}), 'notes', ['resource', 'prompt'])
+    assert.deepEqual(await ask(undefined), [])
+    assert.deepEqual(await ask({ ...OPEN, deny: ['resource:files:file:///secret/*'] }), ['prompt:files:notes', A])
+    const clause = { match: 'resource:files:*', input: "input.uri.contains('secret')" }
+    assert.deepEqual(await ask({ ...OPEN, deny: [clause] }), ['prompt:files:notes', A])
+    assert.deepEqual(await ask({ ...OPEN, deny: [ANY] }), ['prompt:files:notes'])
+    const { gate } = gateOver(items, { policy: OPEN })
+    const view = await gate.view({})
+    assert.deepEqual(found(view.narrow({ activeTools: [A, ANY] }), 'notes', ITEM_KINDS), [A, ANY])
+    assert.deepEqual(found(view, 'notes', ['resource', 'prompt']), ['prompt:files:notes', A, B])
+    gate.setPolicy({ ...OPEN, deny: ['prompt:*:*'] })
+    assert.deepEqual(found(view, 'notes', ['resource', 'prompt']), [A, B])
+    await gate.halt({ tool: 'server:files', reason: 'it leaks' })
+    assert.deepEqual(found(view, 'notes', ITEM_KINDS), [])
+  })
+
+  it('finds only what the app names', async () => {
+    const apps = { docs: { tools: ['resource:files:file:///docs/*', 'resource:files:file:///{+path}'] } }
+    const view = await gateOver(items, { policy: OPEN, apps }).gate.view({}, { app: 'docs' })
+    assert.deepEqual(found(view, 'notes', ITEM_KINDS), [A, ANY])
+  })
+
+  it('refuses kinds that are none, and names them', async () => {
+    const view = await gateOver(items, { policy: OPEN }).gate.view({})
+    for (const kinds of ['prompt', ['prompts'], [1], null, {}])
+      assert.throws(() => view.search('notes', { kinds: kinds as never }), {
+        code: 'query_invalid',
+        message: 'The kinds of a search must be a list of tool, resource, template, prompt.',
+      })
+  })
+})
+
+describe('preferences', () => {
+  it('switch resources and prompts off for one user, in lists, searches and calls', async () => {
+    const { gate } = gateOver(ALL, { policy: OPEN })
+    const vera = { user: 'vera' }
+    const view = await gate.view(vera)
+    await gate.preferences.set(vera, { groups: [], tools: [A, ASK] })
+    const ids = async (user: string) => {
+      const { items } = await gate.view({ user })
+      return [...items('resource'), ...items('prompt')].map(({ id }) => id)
+    }
+    assert.deepEqual([await ids('vera'), await ids('udo')], [[B], [A, B, ASK]])
+    assert.deepEqual(view.search('ask', { kinds: ['prompt'] }), [])
+    for (const [tool, input] of [
+      [A, { uri: 'file:///docs/a.md' }],
+      [ASK, {}],
+    ] as const) {
+      const outcome = await view.call({ tool, input })
+      assert.equal(outcome.status, 'refused')
+      assert.match(outcome.text, /the user has switched it off/)
+    }
+    await gate.preferences.set(vera, { groups: [], tools: [] })
+    assert.deepEqual(await ids('vera'), [A, B, ASK])
+    assert.equal((await (await gate.view(vera)).call({ tool: ASK, input: {} })).status, 'done')
+  })
+})
+
+describe('hooks', () => {
+  it('are asked before and told after reads and prompts, and may refuse them', async () => {
+    const seenBy: unknown[] = []
+    const { gate } = gateOver(ALL, {
+      policy: OPEN,
+      hooks: {
+        beforeToolCall: ({ tool, input }) => {
+          seenBy.push(['before', tool.kind, input])
+          return tool.id === B ? { allow: false, reason: 'not today' } : undefined
+        },
+        afterToolCall: ({ tool, ok, output }) => void seenBy.push(['after', tool.kind, ok, output]),
+      },
+    })
+    const view = await gate.view({})
+    const secret = { uri: 'file:///secret/b.md' }
+    const unlisted = { uri: 'file:///docs/c.md' }
+    const refused = await view.call({ tool: B, input: secret })
+    assert.equal(refused.status, 'refused')
+    assert.match(refused.text, /not today/)
+    await view.call({ tool: `resource:files:${unlisted.uri}`, input: unlisted })
+    await view.call({ tool: ASK, input: { topic: 'x' } })
+    assert.deepEqual(seenBy, [
+      ['before', 'resource', secret],
+      ['before', 'resource', unlisted],
+      ['after', 'resource', true, { contents: [unlisted] }],
+      ['before', 'prompt', { topic: 'x' }],
+      ['after', 'prompt', true, { messages: [{ topic: 'x' }] }],
+    ])
   })
 })
 

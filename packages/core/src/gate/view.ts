@@ -25,7 +25,7 @@ import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from '../d
 import { stepEffects } from '../decide/layers/narrowing.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
-import { type SearchHit, type SearchOptions, searchTools } from '../search/search.ts'
+import { type ItemSearchOptions, type SearchHit, searchItems } from '../search/search.ts'
 import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
 import type { Groups } from '../tools/groups.ts'
 import { isItemId, type ItemKind } from '../tools/tool-id.ts'
@@ -73,11 +73,12 @@ export interface View<Name extends string = string> {
    */
   requestApproval(request: CallRequest<Name>): Promise<CallRefused | CallWaiting | undefined>
   /**
-   * Ranks by a query what this view sees and may still see today; what is hidden leaves no trace in the answer.
+   * Ranks by a query what this view sees and may still see today: tools, or the items of `kinds`. What is hidden leaves no
+   * trace in the answer.
    *
    * @throws {ToolgateError} `query_invalid`
    */
-  search(query: string, options?: SearchOptions): readonly SearchHit[]
+  search(query: string, options?: ItemSearchOptions): readonly SearchHit[]
 }
 
 export interface NarrowOptions<Name extends string = string> {
@@ -97,6 +98,13 @@ export interface ViewHost {
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
   readonly unlisted: Unlisted
+}
+
+/** What a view sees in today's snapshot, computed when it is first searched. */
+interface VisibleNow {
+  readonly today: PolicySnapshot
+  tools?: Visible
+  items?: Visible
 }
 
 /** What tightens a run's bounds: the effects and the policies of it over any items. */
@@ -148,8 +156,7 @@ class CallerView implements View, CallView {
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
   #notices: readonly string[] | undefined
-  #today: PolicySnapshot | undefined
-  #visibleToday: Visible | undefined
+  #visible: VisibleNow | undefined
   #runs: WeakMap<Toolset, RunBounds> | undefined
   #kinds: Map<ItemKind, readonly Tool[]> | undefined
 
@@ -194,8 +201,7 @@ class CallerView implements View, CallView {
     this.#kinds ??= new Map()
     let items = this.#kinds.get(kind)
     if (!items) {
-      const { begun } = this.#bounds
-      const { tools } = this.#runOver(begun.over(begun.items)).evaluation.visible
+      const { tools } = this.#itemsRun().evaluation.visible
       items = Object.freeze(tools.filter((item) => item.kind === kind))
       this.#kinds.set(kind, items)
     }
@@ -229,16 +235,23 @@ class CallerView implements View, CallView {
     return toExplanation(explain(decided), decided.tool)
   }
 
-  readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>
-    searchTools(this.visibleToday(), query, options)
+  readonly search = (query: string, options?: ItemSearchOptions): readonly SearchHit[] =>
+    searchItems(this, query, options)
 
   visibleToday(): Visible {
+    const now = this.#visibleNow()
+    return (now.tools ??= visibleToday(this.#run, now.today))
+  }
+
+  visibleItemsToday(): Visible {
+    const now = this.#visibleNow()
+    return (now.items ??= visibleToday(this.#itemsRun(), now.today.over(now.today.items)))
+  }
+
+  #visibleNow(): VisibleNow {
     const today = this.#host.today()
-    if (this.#visibleToday === undefined || this.#today !== today) {
-      this.#today = today
-      this.#visibleToday = visibleToday(this.#run, today)
-    }
-    return this.#visibleToday
+    if (this.#visible?.today !== today) this.#visible = { today }
+    return this.#visible
   }
 
   findableToday(): Visible {
@@ -273,6 +286,12 @@ class CallerView implements View, CallView {
   #runOf(begun: PolicySnapshot, id: string): RunBounds | undefined {
     const snapshot = snapshotFor(this.#host, begun, id)
     return snapshot && this.#runOver(snapshot)
+  }
+
+  /** Returns the bounds of the run over the listed resources, templates and prompts. */
+  #itemsRun(): RunBounds {
+    const { begun } = this.#bounds
+    return this.#runOver(begun.over(begun.items))
   }
 
   /** Returns the bounds of the run over other items than tools, as they were when it began, and all that has narrowed it. */

@@ -11,7 +11,7 @@ import { joinWords, stem, tokenize } from './tokenize.ts'
 export const FIELD_WEIGHTS = {
   /** The words of the name, and the name as one word. */
   name: 4,
-  /** The words of the namespace, and the whole id as one word. */
+  /** The words of the namespace and of a resource's URI, and the whole id as one word. */
   id: 2,
   title: 3,
   tags: 3,
@@ -26,10 +26,10 @@ const MAX_TEXT_LENGTH = 4096
 
 /** Returns the terms of a tool, field by field, repetitions included. */
 export function fieldTerms(tool: Tool): Readonly<Record<Field, readonly string[]>> {
-  const { id, namespace = '', name, description, tags, inputSchema } = tool
+  const { id, namespace = '', name, uri = '', description, tags, inputSchema } = tool
   return {
     name: namedTerms(name, name),
-    id: namespace === '' ? [] : namedTerms(namespace, id),
+    id: namespace === '' ? [] : namedTerms(`${namespace} ${uri}`, id),
     title: textTerms(titleOf(tool) ?? ''),
     tags: tags.flatMap((tag) => toTerms(tokenize(tag))),
     parameters: parameterNames(inputSchema).flatMap((parameter) => toTerms(tokenize(parameter))),

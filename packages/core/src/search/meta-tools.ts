@@ -31,7 +31,7 @@ export type MetaAnswer =
   | { readonly kind: 'refusal'; readonly text: string }
 
 export interface SearchAnswer {
-  readonly tools: readonly (Omit<SearchHit, 'id' | 'score' | 'tags'> & { readonly name: string })[]
+  readonly tools: readonly (Omit<SearchHit, 'id' | 'kind' | 'score' | 'tags'> & { readonly name: string })[]
   /** Advice if nothing was found, or the tools that can be used only from the next step on. */
   readonly hint?: string
 }
@@ -115,7 +115,7 @@ function search(
   const hits = all.filter(({ id }) => !isLeftOut(calling.get(id), own)).slice(0, limit)
   const locked = hits.map(({ id }) => id).filter((id) => calling.get(id) === undefined)
   if (locked.length > 0) onFound?.(calling.caller, locked)
-  const tools = hits.map(({ id, score: _, tags: __, ...shown }) => ({ name: calling.toName(id), ...shown }))
+  const tools = hits.map(({ id, kind: _, score: __, tags: ___, ...shown }) => ({ name: calling.toName(id), ...shown }))
   return { kind: 'value', value: withHint(tools, locked.map(calling.toName)) }
 }
 

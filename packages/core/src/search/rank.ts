@@ -6,93 +6,115 @@ import { endsInWord, joinWords, tokenize } from './tokenize.ts'
 /** The weight of a word that begins with the query's last word. */
 export const PREFIX_WEIGHT = 0.25
 
-/** One tool that was found: its index in the snapshot. */
+/** One item that was found: its index in the snapshot of its part. */
 export interface Ranked {
+  readonly part: number
   readonly at: number
   readonly score: number
 }
 
-/** The tools that a search may find, with their number and average length. */
-export interface Searched {
+/** The items of one snapshot that a search may find, with their number and total length. */
+export interface SearchedPart {
   readonly index: ToolIndex
   readonly visible: Bits
+  readonly count: number
+  readonly length: number
+}
+
+/**
+ * Returns the best items for a query over all parts, at most `limit`. Equal ones are sorted by part, then by id.
+ *
+ * Counts only visible items, so a hidden item changes no score: the result is that of an index without it.
+ */
+export function rank(parts: readonly SearchedPart[], { terms, prefix }: ParsedQuery, limit: number): readonly Ranked[] {
+  const ranking = createRanking(parts)
+  for (const term of terms) {
+    for (const one of ranking.parts) {
+      const at = positionOf(one.index.terms, term)
+      if (one.index.terms[at] === term) findItems(one, at)
+    }
+    addScores(ranking, 1)
+  }
+  if (prefix !== undefined) {
+    const known = new Set(terms)
+    for (const one of ranking.parts) {
+      const end = positionOf(one.index.terms, `${prefix}\uffff`)
+      for (let at = positionOf(one.index.terms, prefix); at < end; at++)
+        if (!known.has(one.index.terms[at] ?? '')) findItems(one, at)
+    }
+    addScores(ranking, PREFIX_WEIGHT)
+  }
+  return bestOf(ranking.parts, limit)
+}
+
+/** The scores of one query so far. The totals are over all parts, so that scores of all parts are comparable. */
+interface Ranking {
+  readonly parts: readonly RankedPart[]
   readonly count: number
   readonly averageLength: number
 }
 
-/**
- * Returns the best tools for a query, at most `limit`. Equal ones are sorted by id.
- *
- * Counts only visible tools, so a hidden tool changes no score: the result is that of an index without it.
- */
-export function rank(searched: Searched, { terms, prefix }: ParsedQuery, limit: number): readonly Ranked[] {
-  const { index } = searched
-  const scores = new Float64Array(index.size)
-  const found = createFound(index.size)
-  for (const term of terms) {
-    const at = positionOf(index.terms, term)
-    if (index.terms[at] !== term) continue
-    findTools(found, searched, at)
-    addScores(scores, found, searched, 1)
-  }
-  if (prefix !== undefined) {
-    const known = new Set(terms)
-    const end = positionOf(index.terms, `${prefix}\uffff`)
-    for (let at = positionOf(index.terms, prefix); at < end; at++)
-      if (!known.has(index.terms[at] ?? '')) findTools(found, searched, at)
-    addScores(scores, found, searched, PREFIX_WEIGHT)
-  }
-  return bestOf(scores, limit)
-}
-
-/** The visible tools that have one of several terms, with their weights. Reused within one query. */
-interface Found {
-  readonly tools: Uint32Array
+/** A part with its scores, and with its visible items that have one of several terms. Reused within one query. */
+interface RankedPart extends SearchedPart {
+  readonly scores: Float64Array
+  readonly found: Uint32Array
   readonly weights: Uint32Array
-  count: number
+  foundCount: number
 }
 
-function createFound(size: number): Found {
-  return { tools: new Uint32Array(size), weights: new Uint32Array(size), count: 0 }
+function createRanking(parts: readonly SearchedPart[]): Ranking {
+  const count = parts.reduce((sum, part) => sum + part.count, 0)
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  return { parts: parts.map(createRankedPart), count, averageLength: length / count }
 }
 
-/** Adds the tools of a term. Terms with the same prefix count as one term, so that a rare one does not count as rare. */
-function findTools(found: Found, { index, visible }: Searched, term: number): void {
-  const { tools, weights } = found
+function createRankedPart({ index, visible, count, length }: SearchedPart): RankedPart {
+  const { size } = index
+  const [scores, found, weights] = [new Float64Array(size), new Uint32Array(size), new Uint32Array(size)]
+  return { index, visible, count, length, scores, found, weights, foundCount: 0 }
+}
+
+/** Adds the items of a term. Terms with the same prefix count as one term, so that a rare one does not count as rare. */
+function findItems(part: RankedPart, term: number): void {
+  const { index, visible, found, weights } = part
   const end = index.starts[term + 1] ?? 0
   for (let at = index.starts[term] ?? 0; at < end; at++) {
-    const tool = index.tools[at] ?? 0
-    if (!hasBit(visible, tool)) continue
-    const before = weights[tool] ?? 0
-    if (before === 0) tools[found.count++] = tool
-    weights[tool] = before + (index.weights[at] ?? 0)
+    const item = index.tools[at] ?? 0
+    if (!hasBit(visible, item)) continue
+    const before = weights[item] ?? 0
+    if (before === 0) found[part.foundCount++] = item
+    weights[item] = before + (index.weights[at] ?? 0)
   }
 }
 
-/** Adds the found tools to the scores, and empties `found`. */
-function addScores(scores: Float64Array, found: Found, searched: Searched, weight: number): void {
-  const { index, averageLength } = searched
-  const { tools, weights } = found
-  const rarity = weight * inverseFrequency(searched.count, found.count)
-  for (let i = 0; i < found.count; i++) {
-    const tool = tools[i] ?? 0
-    const length = index.lengths[tool] ?? 0
-    scores[tool] = (scores[tool] ?? 0) + rarity * saturation(weights[tool] ?? 0, length, averageLength)
-    weights[tool] = 0
+/** Adds the found items to the scores, and empties `found`. */
+function addScores({ parts, count, averageLength }: Ranking, weight: number): void {
+  const withTerm = parts.reduce((sum, { foundCount }) => sum + foundCount, 0)
+  const rarity = weight * inverseFrequency(count, withTerm)
+  for (const part of parts) {
+    const { index, scores, found, weights } = part
+    for (let i = 0; i < part.foundCount; i++) {
+      const item = found[i] ?? 0
+      const length = index.lengths[item] ?? 0
+      scores[item] = (scores[item] ?? 0) + rarity * saturation(weights[item] ?? 0, length, averageLength)
+      weights[item] = 0
+    }
+    part.foundCount = 0
   }
-  found.count = 0
 }
 
-/** Returns the best tools. Visits tools by id, so that a later one must be better to rank higher. */
-function bestOf(scores: Float64Array, limit: number): readonly Ranked[] {
+/** Returns the best items. Visits each part by id, so that a later item must be better to rank higher. */
+function bestOf(parts: readonly RankedPart[], limit: number): readonly Ranked[] {
   const best: Ranked[] = []
   let least = 0
-  for (const [at, score] of scores.entries()) {
-    if (score <= least) continue
-    const place = best.findLastIndex((other) => other.score >= score) + 1
-    best.splice(place, 0, { at, score })
-    if (best.length > limit) best.pop()
-    if (best.length === limit) least = best.at(-1)?.score ?? 0
+  for (const [part, { scores }] of parts.entries()) {
+    for (const [at, score] of scores.entries()) {
+      if (score <= least) continue
+      const place = best.findLastIndex((other) => other.score >= score) + 1
+      best.splice(place, 0, { part, at, score })
+      if (best.length > limit) best.pop()
+      if (best.length === limit) least = best.at(-1)?.score ?? 0
+    }
   }
   return best
 }

@@ -83,7 +83,7 @@ describe('view.search', () => {
   it('shows as much of a tool as requested', async () => {
     const view = await createGate({ tools: make() }).view({})
     const [names] = view.search('send', { detail: 'names' })
-    assert.deepEqual(Object.keys(names ?? {}), ['id', 'score', 'title', 'tags'])
+    assert.deepEqual(Object.keys(names ?? {}), ['id', 'kind', 'score', 'title', 'tags'])
     assert.ok((names?.score ?? 0) > 0)
     const [described] = view.search('send')
     assert.deepEqual(described, { ...names, description: 'Sends mail.' })
@@ -92,6 +92,7 @@ describe('view.search', () => {
     assert.deepEqual(full, { ...described, inputSchema, outputSchema })
     assert.deepEqual(Object.keys(view.search('deleteFile', { detail: 'schemas' })[0] ?? {}), [
       'id',
+      'kind',
       'score',
       'tags',
       'description',

@@ -1,12 +1,13 @@
 import type { Visible } from '../decide/decide.ts'
 import { ToolgateError } from '../util/errors.ts'
-import { membersOf, withoutBit } from '../tools/bits.ts'
+import { bitsWhere, membersOf, withoutBit } from '../tools/bits.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
+import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
 import { type JsonSchema, titleOf, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { cut } from '../util/text.ts'
 import { toolIndexOf } from './index-tools.ts'
-import { parseQuery, rank, type Searched } from './rank.ts'
+import { parseQuery, rank, type SearchedPart } from './rank.ts'
 
 /** How much a search shows of each tool. */
 export const SEARCH_DETAILS = ['names', 'descriptions', 'schemas'] as const
@@ -21,9 +22,16 @@ export interface SearchOptions {
   readonly maxDescription?: number | undefined
 }
 
-/** A found tool. Fields that it does not have are absent. */
+/** The options of `view.search`. */
+export interface ItemSearchOptions extends SearchOptions {
+  /** The kinds of items to find; default tools only. Resources that no server lists are not found. */
+  readonly kinds?: readonly ItemKind[] | undefined
+}
+
+/** A found tool, resource, template or prompt. Fields that it does not have are absent. */
 export interface SearchHit {
   readonly id: string
+  readonly kind: ItemKind
   /** Above 0, three decimals. Comparable only within one result. */
   readonly score: number
   readonly title?: string
@@ -35,7 +43,16 @@ export interface SearchHit {
   readonly outputSchema?: JsonSchema
 }
 
+/** What a search of several kinds finds. Items are read only if a search names their kind. */
+export interface Searchable {
+  visibleToday(): Visible
+  /** The same of resources, templates and prompts. */
+  visibleItemsToday(): Visible
+}
+
 const OPTIONS = shapeOf<SearchOptions>({ limit: true, detail: true, maxDescription: true })
+const ITEM_OPTIONS = shapeOf<ItemSearchOptions>({ limit: true, detail: true, maxDescription: true, kinds: true })
+const TOOLS: readonly ItemKind[] = ['tool']
 
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 10
@@ -49,37 +66,65 @@ const DEFAULT_DESCRIPTION = 400
  * @throws {ToolgateError} `query_invalid` for a query that is no string, and for an option that cannot be used
  */
 export function searchTools(visible: Visible, query: string, options: SearchOptions = {}): readonly SearchHit[] {
+  checkShape('search', options, OPTIONS)
+  return searchParts([[visible, TOOLS]], query, checkSearch(query, options))
+}
+
+/**
+ * Returns the visible items of some kinds that match a query, best first. Of equal ones tools are first, then by id.
+ * Scores are over all kinds together.
+ *
+ * @throws {ToolgateError} `query_invalid` for a query that is no string, and for an option that cannot be used
+ */
+export function searchItems(view: Searchable, query: string, options: ItemSearchOptions = {}): readonly SearchHit[] {
+  checkShape('search', options, ITEM_OPTIONS)
   const wanted = checkSearch(query, options)
+  const asked = checkKinds(options.kinds)
+  const kinds = ITEM_KINDS.filter((kind) => kind !== 'tool' && asked.includes(kind))
+  const parts: Part[] = []
+  if (asked.includes('tool')) parts.push([view.visibleToday(), TOOLS])
+  if (kinds.length > 0) parts.push([view.visibleItemsToday(), kinds])
+  return searchParts(parts, query, wanted)
+}
+
+type Part = readonly [visible: Visible, kinds: readonly ItemKind[]]
+
+function searchParts(parts: readonly Part[], query: string, wanted: Wanted): readonly SearchHit[] {
   const parsed = parseQuery(query)
   if (parsed.terms.length === 0) return []
-  const { tools } = visible.snapshot
-  return rank(surveyOf(visible), parsed, wanted.limit).flatMap(({ at, score }) => {
-    const tool = tools[at]
-    return tool ? [toHit(tool, score, wanted)] : []
+  const searched = parts.map(([visible, kinds]) => partOf(visible, kinds))
+  return rank(searched, parsed, wanted.limit).flatMap(({ part, at, score }) => {
+    const item = parts[part]?.[0].snapshot.tools[at]
+    return item ? [toHit(item, score, wanted)] : []
   })
 }
 
-const surveys = new WeakMap<Visible, Searched>()
+const partsOf = new WeakMap<Visible, Map<string, SearchedPart>>()
 
-/** Returns the totals over all visible tools, computed once. */
-function surveyOf(visible: Visible): Searched {
-  let survey = surveys.get(visible)
-  if (!survey) {
-    const index = toolIndexOf(visible.snapshot)
-    // It is listed only if groups are locked, and the rank of other tools must not depend on that.
-    const bits = withoutBit(visible.bits, indexOfRequestTool(visible.snapshot))
-    const members = membersOf(bits)
-    const length = members.reduce((sum, at) => sum + (index.lengths[at] ?? 0), 0)
-    survey = { index, visible: bits, count: members.length, averageLength: length / members.length }
-    surveys.set(visible, survey)
-  }
-  return survey
+/** Returns the items of some kinds with their totals, computed once. */
+function partOf(visible: Visible, kinds: readonly ItemKind[]): SearchedPart {
+  let known = partsOf.get(visible)
+  if (!known) partsOf.set(visible, (known = new Map()))
+  const key = kinds.join()
+  let part = known.get(key)
+  if (!part) known.set(key, (part = surveyPart(visible, kinds)))
+  return part
+}
+
+function surveyPart({ snapshot, bits }: Visible, kinds: readonly ItemKind[]): SearchedPart {
+  const index = toolIndexOf(snapshot)
+  // It is listed only if groups are locked, and the rank of other tools must not depend on that.
+  const others = withoutBit(bits, indexOfRequestTool(snapshot))
+  const ofKinds = (at: number) => kinds.includes(snapshot.tools[at]?.kind ?? 'tool')
+  const visible = kinds === TOOLS ? others : bitsWhere(snapshot.size, ofKinds, others)
+  const members = membersOf(visible)
+  const length = members.reduce((sum, at) => sum + (index.lengths[at] ?? 0), 0)
+  return { index, visible, count: members.length, length }
 }
 
 type Wanted = { readonly [Option in keyof SearchOptions]-?: NonNullable<SearchOptions[Option]> }
 
 function checkSearch(query: unknown, options: SearchOptions): Wanted {
-  checkShape('search', options, OPTIONS)
   const { limit = DEFAULT_LIMIT, detail = 'descriptions', maxDescription = DEFAULT_DESCRIPTION } = options
   if (typeof query !== 'string') throw new ToolgateError('query_invalid', 'The query of a search must be a string.')
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
@@ -91,11 +136,18 @@ function checkSearch(query: unknown, options: SearchOptions): Wanted {
   return { limit, detail, maxDescription }
 }
 
+function checkKinds(kinds: unknown = TOOLS): readonly unknown[] {
+  const known: readonly unknown[] = ITEM_KINDS
+  if (!Array.isArray(kinds) || !kinds.every((kind) => known.includes(kind)))
+    throw new ToolgateError('query_invalid', `The kinds of a search must be a list of ${ITEM_KINDS.join(', ')}.`)
+  return kinds
+}
+
 function toHit(tool: Tool, exactScore: number, { detail, maxDescription }: Wanted): SearchHit {
-  const { id, tags, inputSchema, outputSchema } = tool
+  const { id, kind, tags, inputSchema, outputSchema } = tool
   const title = titleOf(tool)
   const score = Math.max(0.001, Math.round(exactScore * 1000) / 1000)
-  const named = title === undefined ? { id, score, tags } : { id, score, title, tags }
+  const named = title === undefined ? { id, kind, score, tags } : { id, kind, score, title, tags }
   const description = cut(tool.description, maxDescription)
   if (detail === 'names') return named
   if (detail === 'descriptions') return { ...named, description }

@@ -1,11 +1,12 @@
 import { type Field, FIELD_WEIGHTS, fieldTerms } from '../search/fields.ts'
 import { B, K1, parseQuery, PREFIX_WEIGHT } from '../search/rank.ts'
-import { compareToolIds } from '../tools/tool-id.ts'
+import { compareToolIds, type ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** A tool as the words it has, and how much each counts. */
+/** An item as the words it has, and how much each counts. */
 export interface NaiveText {
   readonly id: string
+  readonly kind: ItemKind
   readonly weights: ReadonlyMap<string, number>
   readonly length: number
 }
@@ -19,7 +20,7 @@ export function naiveText(tool: Tool): NaiveText {
       length += FIELD_WEIGHTS[field]
     }
   }
-  return { id: tool.id, weights, length }
+  return { id: tool.id, kind: tool.kind, weights, length }
 }
 
 /**
@@ -48,9 +49,9 @@ export function naiveSearch(
   for (const term of terms) add(({ weights }) => weights.get(term) ?? 0, 1)
   if (prefix !== undefined) add(({ weights }) => weightOfBeginning(weights, prefix, terms), PREFIX_WEIGHT)
   return texts
-    .map(({ id }, i) => ({ id, score: scores[i] as number }))
+    .map(({ id, kind }, i) => ({ id, isTool: kind === 'tool', score: scores[i] as number }))
     .filter(({ score }) => score > 0)
-    .toSorted((a, b) => b.score - a.score || compareToolIds(a.id, b.id))
+    .toSorted((a, b) => b.score - a.score || Number(b.isTool) - Number(a.isTool) || compareToolIds(a.id, b.id))
     .slice(0, limit)
 }
 
