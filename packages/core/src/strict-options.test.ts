@@ -370,6 +370,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'isToolError',
   'isView',
   'isViewOf',
+  'kindOfId',
   'markOwnTool',
   'matchesGlob',
   'matchesSelector',
