@@ -50,7 +50,12 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
     const loaded = loadedBy('--help')
     assert.ok(loaded.includes('cli/src/program.ts'), 'what is loaded is seen')
     const others = loaded.filter((file) => !file.startsWith('cli/') && !file.startsWith('commander/'))
-    assert.deepEqual(others, ['core/src/entry/words.ts', 'core/src/ports/ports.ts'])
+    assert.deepEqual(others, [
+      'core/src/entry/words.ts',
+      'core/src/ports/ports.ts',
+      'core/src/tools/tool-id.ts',
+      'core/src/util/errors.ts',
+    ])
     assert.deepEqual(
       loaded.filter((file) => file.includes('/commands/')),
       [],
