@@ -53,7 +53,7 @@ export interface CallRequest<Name extends string = string> {
   readonly run?: RunOfCall | undefined
   /**
    * The next round of a call that ended `input_required`: its limit and its approval are not taken again. Everything else
-   * is decided anew.
+   * is decided again.
    */
   readonly continues?: Continuation | undefined
   /**

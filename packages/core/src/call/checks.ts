@@ -171,7 +171,7 @@ function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
 /** Makes a frozen input the attempt's, with the defaults that a schema of the tool's own may fill in. */
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
-  // What is being completed has only some of its arguments.
+  // A completion has only some of the arguments.
   const parsed = request.purpose === 'complete' ? { value } : parseInput(tool, value, ports)
   attempt.input = 'problem' in parsed ? value : parsed.value
   return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined

@@ -31,7 +31,7 @@ export interface CallWaiting {
 }
 
 /**
- * What a tool returns when it needs more input before it can answer: the attempt ends `input_required`, and the host
+ * A tool returns this when it needs more input before it can answer. The attempt ends `input_required`, and the host
  * makes the call again with the answers.
  *
  * @example
@@ -59,7 +59,7 @@ export interface Continuation {
   readonly binding: string
   /** The approval that the first round has used. */
   readonly approvalId?: string | undefined
-  /** What that approval demanded of its approver. */
+  /** The rule for the approver of that approval. */
   readonly approver?: ApproverRule | undefined
   /** The rounds of the call that the tool has made itself. */
   readonly inner?: Continuation | undefined

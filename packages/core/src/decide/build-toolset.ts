@@ -44,7 +44,7 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   checkFilters('filters', filters)
   const { selectors } = parseGroups(groups)
   const all = createToolset(toolsFrom(from, groups && selectors))
-  // What is exported as a tool must be one.
+  // Only tools are exported.
   const kept = all.filter(({ kind }) => kind === 'tool').filter(and(...filters))
   const parsed = parsePolicies(policy, selectors)
   checkKnown(

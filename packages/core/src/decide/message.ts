@@ -59,7 +59,7 @@ function denialsOf(reasons: readonly Reason[]): readonly Reason[] {
   return reasons.filter(({ outcome }) => outcome === 'deny')
 }
 
-/** What hides an item comes first. */
+/** Returns the denials that hide the item, or all if none does. */
 function shownOf(denials: readonly Reason[]): readonly Reason[] {
   const hidden = denials.filter(isHidden)
   return hidden.length > 0 ? hidden : denials

@@ -17,7 +17,7 @@ export interface Unlisted {
   setFor(id: string, items: Toolset): Toolset | undefined
 }
 
-/** URIs that are remembered, so that reading one again decides nothing anew. A client can name any number of them. */
+/** The number of remembered URIs. A read of a remembered one is not decided again. A client can name any number of them. */
 const MAX_KNOWN = 1000
 
 /** Returns the resources that sources make on demand. What a source throws goes to `onFault`, and it has no resource. */

@@ -337,7 +337,7 @@ describe('view.search with kinds', () => {
     assert.deepEqual(found(view, 'notes', ITEM_KINDS), [A, ANY])
   })
 
-  it('refuses kinds that are none, and names them', async () => {
+  it('refuses unknown kinds, and names them', async () => {
     const view = await gateOver(items, { policy: OPEN }).gate.view({})
     for (const kinds of ['prompt', ['prompts'], [1], null, {}])
       assert.throws(() => view.search('notes', { kinds: kinds as never }), {

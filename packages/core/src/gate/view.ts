@@ -100,7 +100,7 @@ export interface ViewHost {
   readonly unlisted: Unlisted
 }
 
-/** What a view sees in today's snapshot, computed when it is first searched. */
+/** The items that a view sees in today's snapshot, computed at the first search. */
 interface VisibleNow {
   readonly today: PolicySnapshot
   tools?: Visible

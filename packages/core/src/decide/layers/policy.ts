@@ -109,7 +109,7 @@ function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   const decisions = snapshot.tools.map((tool, at) => (tool.kind === 'resource' ? decideUri(index, at, caller) : ALLOWS))
   const reasonOf = ({ id }: Tool): Reason => {
     const found = decisions[snapshot.indexOf(id)]?.reasons[0] as Reason
-    // What is hidden reads as what does not exist: it was no input of the caller's that was refused.
+    // A hidden resource reads like one that does not exist. The caller gave no input that could be refused.
     return { ...found, layer: 'policy', code: found.code === 'input_denied' ? 'policy_denied' : found.code }
   }
   const effects: Effect[] = []
