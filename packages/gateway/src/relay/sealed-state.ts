@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto
 import type { Caller } from '@toolgate/core'
 import { canonicalize, isObject } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
+import { ROUND_MS } from '../upstream/limits.ts'
 
 /** What a state is bound to. A retry that differs in any field cannot open it. */
 export interface StateBinding {
@@ -40,7 +41,6 @@ export class TooManyStates extends Error {
   override readonly name = 'TooManyStates'
 }
 
-const DEFAULT_TTL_MS = 10 * 60_000
 const DEFAULT_MAX_OPEN = 100
 const DAY_MS = 24 * 60 * 60_000
 const MAX_LENGTH = 1024 * 1024
@@ -66,7 +66,7 @@ export class SealedStates {
   /** By id. At most those of today and yesterday. */
   readonly #keys = new Map<string, Buffer>()
 
-  constructor({ state, clock, ttlMs = DEFAULT_TTL_MS, maxOpen = DEFAULT_MAX_OPEN }: SealedStateOptions) {
+  constructor({ state, clock, ttlMs = ROUND_MS, maxOpen = DEFAULT_MAX_OPEN }: SealedStateOptions) {
     this.#state = state
     this.#clock = clock
     this.#ttlMs = ttlMs

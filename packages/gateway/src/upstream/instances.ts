@@ -28,6 +28,10 @@ export interface HeldInstance extends Place {
   readonly upstream: Upstream
   /** Resolves when the first start has succeeded or failed. */
   readonly started: Promise<void>
+  /** The key of its owner. */
+  readonly owner: string
+  /** Holds it once more, and returns the release of that hold. */
+  again(): () => void
 }
 
 /** The instances of all servers with one for each user, within their bounds. */
@@ -75,6 +79,8 @@ export class Instances {
     return {
       upstream: instance.upstream,
       started: instance.started,
+      owner: instance.owner.key,
+      again: () => this.#hold(key, instance).release,
       release: () => {
         if (!isHeld) return
         isHeld = false

@@ -57,3 +57,6 @@ export function createFloodGuard(nowMs: () => number): FloodGuard {
 
 /** `more than 64 MiB in 10 s`, for reasons. */
 export const FLOOD: string = `more than ${LIMITS.floodBytes / 1024 / 1024} MiB in ${LIMITS.floodWindowMs / 1000} s`
+
+/** The time in which a client may answer an `input_required`: its sealed state is open for so long. */
+export const ROUND_MS = 10 * 60_000

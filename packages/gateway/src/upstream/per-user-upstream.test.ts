@@ -4,13 +4,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Caller } from '@toolgate/core'
+import type { JsonObject } from '@toolgate/core/internal'
 import { descendantsOf, isAlive, nodeServer, STATEFUL_STDIO, until } from '../../fixtures/servers.ts'
-import { discovered, initialized, result, startScripted, tool } from '../../fixtures/scripted-http.ts'
+import {
+  discovered,
+  error,
+  type Exchange,
+  initialized,
+  result,
+  startScripted,
+  tool,
+} from '../../fixtures/scripted-http.ts'
 import type { ServerConfig } from '../config/config.ts'
 import type { UpstreamLogLine } from './create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceLimits, Instances } from './instances.ts'
+import { ROUND_MS } from './limits.ts'
 import { PerUserUpstream } from './per-user-upstream.ts'
 import { createReaper } from './reaper.ts'
+import type { CallMethod } from './upstream.ts'
 
 const { signal } = new AbortController()
 const VERA = { user: 'vera', tenant: 'acme' }
@@ -348,3 +359,115 @@ describe('a remote server', () => {
 })
 
 const remote = (url: string): Partial<ServerConfig> => ({ url, args: [] })
+
+describe('an instance whose call goes on', () => {
+  const IDLE_MS = 1_000
+
+  /** A server of 2026-07-28 with an instance for each user, whose answers are given, and a clock of the test. */
+  async function startModern(t: TestContext, answers: Record<string, object | Error>, max = 8) {
+    const answer = (exchange: Exchange) => {
+      const { method, params } = exchange.message as {
+        method: string
+        params: { name?: string; requestState?: string }
+      }
+      const given = answers[params.requestState ?? params.name ?? method]
+      if (given instanceof Error) error(exchange, -32_602)
+      else result(exchange, { resultType: 'complete', content: [], ...given })
+    }
+    const methods = ['tools/call', 'tasks/get', 'tasks/update', 'tasks/cancel']
+    const server = await startScripted(t, {
+      'server/discover': (exchange) => discovered(exchange),
+      'tools/list': (exchange) => result(exchange, { resultType: 'complete', tools: [tool('ask')] }),
+      ...Object.fromEntries(methods.map((method) => [method, answer])),
+    })
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { upstream } = await start(
+      t,
+      { ...remote(server.url), headers: { 'x-user': '${user}' } },
+      { idleMs: IDLE_MS, max },
+    )
+    const tick = (ms: number) => t.mock.timers.tick(ms)
+    const send = (method: CallMethod, params: JsonObject, state?: string) =>
+      upstream.call({
+        method,
+        params,
+        caller: VERA,
+        signal,
+        ...(state === undefined ? {} : { answers: { inputResponses: {}, requestState: state } }),
+      })
+    const users = () => upstream.instances.map(({ user, state }) => `${user} ${state}`)
+    return { upstream, tick, send, users }
+  }
+
+  const asks = (requestState: string) => ({ resultType: 'input_required', inputRequests: {}, requestState })
+
+  it('stays in use while its server waits for the next round, and is idle after the last', async (t) => {
+    const { send, tick, users } = await startModern(t, { ask: asks('one'), one: asks('two'), two: {} })
+    await send('tools/call', { name: 'ask' })
+    tick(5 * IDLE_MS)
+    assert.deepEqual(users(), ['vera running'])
+    await send('tools/call', { name: 'ask' }, 'one')
+    tick(5 * IDLE_MS)
+    assert.deepEqual(users(), ['vera running'])
+    await send('tools/call', { name: 'ask' }, 'two')
+    assert.deepEqual(users(), ['vera idle'])
+    tick(IDLE_MS)
+    assert.deepEqual(users(), [])
+  })
+
+  it('is idle when the time for an answer is over', async (t) => {
+    const { send, tick, users } = await startModern(t, { ask: asks('one') })
+    await send('tools/call', { name: 'ask' })
+    tick(ROUND_MS - 1)
+    assert.deepEqual(users(), ['vera running'])
+    tick(1)
+    assert.deepEqual(users(), ['vera idle'])
+  })
+
+  const working = { resultType: 'task', taskId: 't1', status: 'working', ttlMs: 60_000 }
+
+  it('stays in use while it runs a task, and is idle when the task ends or is cancelled', async (t) => {
+    const answers: Record<string, object | Error> = { ask: working, 'tasks/get': { taskId: 't1', status: 'working' } }
+    const { send, tick, users } = await startModern(t, answers)
+    await send('tools/call', { name: 'ask' })
+    await send('tasks/get', { taskId: 't1' })
+    await send('tasks/update', { taskId: 't1' })
+    tick(5 * IDLE_MS)
+    assert.deepEqual(users(), ['vera running'])
+    answers['tasks/get'] = { taskId: 't1', status: 'completed', result: { content: [] } }
+    await send('tasks/get', { taskId: 't1' })
+    assert.deepEqual(users(), ['vera idle'])
+    await send('tools/call', { name: 'ask' })
+    assert.deepEqual(users(), ['vera running'])
+    await send('tasks/cancel', { taskId: 't1' })
+    assert.deepEqual(users(), ['vera idle'])
+  })
+
+  it('is idle when the time of its task is over, and when its server has lost the task', async (t) => {
+    const { send, tick, users } = await startModern(t, { ask: working, 'tasks/get': new Error('no such task') })
+    await send('tools/call', { name: 'ask' })
+    tick(60_000)
+    assert.deepEqual(users(), ['vera idle'])
+    await send('tools/call', { name: 'ask' })
+    await assert.rejects(send('tasks/get', { taskId: 't1' }), { code: 'upstream_rpc' })
+    assert.deepEqual(users(), ['vera idle'])
+  })
+
+  it('does not make room for another user', async (t) => {
+    const { upstream, send } = await startModern(t, { ask: asks('one'), one: {} }, 1)
+    await send('tools/call', { name: 'ask' })
+    const refused = upstream.admit(OTTO)
+    assert.ok(refused && 'text' in refused)
+    await send('tools/call', { name: 'ask' }, 'one')
+    const place = upstream.admit(OTTO)
+    assert.ok(place && 'release' in place)
+    place.release()
+  })
+
+  it('is not kept by more than 64 pauses: the oldest is released', async (t) => {
+    const { send, users } = await startModern(t, { ask: asks('same'), same: {} })
+    for (let i = 0; i < 70; i++) await send('tools/call', { name: 'ask' })
+    for (let i = 0; i < 64; i++) await send('tools/call', { name: 'ask' }, 'same')
+    assert.deepEqual(users(), ['vera idle'])
+  })
+})

@@ -7,6 +7,7 @@ import { createUpstream, type UpstreamDeps } from './create-upstream.ts'
 import { makeFolders, mentionsOwner, toInstanceConfig } from './instance-config.ts'
 import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
 import { LISTING, type Owner, ownerOf } from './owner.ts'
+import { Pauses } from './pauses.ts'
 import { type Upstream, type UpstreamCall, UpstreamError, type UpstreamItems, type UpstreamState } from './upstream.ts'
 
 export interface PerUserDeps extends UpstreamDeps {
@@ -29,6 +30,7 @@ export class PerUserUpstream implements Upstream {
   readonly #listing: Upstream
   /** Whether each user needs an instance, whatever the server says. */
   readonly #isAlwaysOwn: boolean
+  readonly #pauses = new Pauses()
   #isClosed = false
 
   constructor(config: ServerConfig, deps: PerUserDeps) {
@@ -70,14 +72,14 @@ export class PerUserUpstream implements Upstream {
   }
 
   async call(asked: UpstreamCall): Promise<McpResult> {
-    return this.needsInstances ? this.#within(asked, (upstream) => upstream.call(asked)) : this.#listing.call(asked)
+    return this.needsInstances ? this.#within(asked) : this.#listing.call(asked)
   }
 
   /** A subscription keeps the place of its caller: the server announces changes to the instance that asked. */
   async watch(uri: string, caller: Caller, listener: () => void): Promise<() => void> {
     if (!this.needsInstances) return this.#listing.watch(uri, caller, listener)
     const held = this.#take(caller)
-    if ('text' in held) throw new UpstreamError('upstream_down', `server "${this.name}" is busy: ${held.message}`)
+    if ('text' in held) throw this.#busy(held)
     try {
       await held.started
       const end = await held.upstream.watch(uri, caller, listener)
@@ -93,22 +95,30 @@ export class PerUserUpstream implements Upstream {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#pauses.close()
     await Promise.all([this.#listing.close(), this.#deps.instances.closeAll(this.name)])
   }
 
-  /** Runs one request in its caller's instance. */
-  async #within<T>(
-    { caller, signal }: Pick<UpstreamCall, 'caller' | 'signal'>,
-    request: (upstream: Upstream) => Promise<T>,
-  ): Promise<T> {
+  /** Runs one request in its caller's instance. What goes on after its result keeps the instance in use. */
+  async #within(asked: UpstreamCall): Promise<McpResult> {
+    const { caller, signal } = asked
     const held = this.#take(caller)
-    if ('text' in held) throw new UpstreamError('upstream_down', `server "${this.name}" is busy: ${held.message}`)
+    if ('text' in held) throw this.#busy(held)
     try {
       await whileWanted(held.started, signal)
-      return await request(held.upstream)
+      return await this.#pauses.follow(
+        held.owner,
+        asked,
+        () => held.again(),
+        () => held.upstream.call(asked),
+      )
     } finally {
       held.release()
     }
+  }
+
+  #busy({ message }: NoPlace): UpstreamError {
+    return new UpstreamError('upstream_down', `server "${this.name}" is busy: ${message}`)
   }
 
   #take(caller: Caller): HeldInstance | NoPlace {
