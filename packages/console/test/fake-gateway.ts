@@ -148,7 +148,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
   const deps: ApiDeps = {
     keyring: createKeyring(callers),
     origins: createOriginRules({ host: '127.0.0.1', port }),
-    callers,
+    callers: () => callers,
     cookieName: `toolgate_session_${port}`,
     view(caller) {
       if (isBroken) throw new Error('broken on purpose')

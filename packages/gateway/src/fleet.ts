@@ -5,6 +5,7 @@ import type { Admission, JsonObject } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ServerInstances, ServerRow } from './api/wire.ts'
+import { serverGroupName } from './catalog/groups.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import type { WatchedServer } from './live/server-identity.ts'
@@ -44,7 +45,12 @@ export class Fleet {
   readonly #redact: Redactor
 
   /** `via` identifies the requests of this gateway, so that it does not serve itself. */
-  constructor({ file, servers, instances: given = {} }: GatewayConfig, via: string, deps: FleetDeps) {
+  constructor(
+    { file, instances: given = {} }: Pick<GatewayConfig, 'file' | 'instances'>,
+    servers: readonly ServerConfig[],
+    via: string,
+    deps: FleetDeps,
+  ) {
     this.#redact = deps.redact
     const { path: folder = path.join(path.dirname(file), '.toolgate/instances'), ...bounds } = given
     const own = { instances: new Instances({ ...DEFAULT_INSTANCES, ...bounds }), folder }
@@ -67,6 +73,11 @@ export class Fleet {
 
   get upstreams(): readonly Upstream[] {
     return this.#servers.map(({ upstream }) => upstream)
+  }
+
+  /** Returns the server of an implicit group, if it is one. */
+  serverOfGroup(group: string): Upstream | undefined {
+    return this.#servers.find(({ config }) => serverGroupName(config.name) === group)?.upstream
   }
 
   get sources(): readonly UpstreamSource[] {

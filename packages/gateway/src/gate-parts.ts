@@ -7,12 +7,13 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
-import type { GatewayConfig, GroupConfig } from './config/config.ts'
+import type { GroupConfig } from './config/config.ts'
 import { Fleet } from './fleet.ts'
 import { HeldCalls } from './relay/held-calls.ts'
 import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
+import type { Revisions, Rules, Settings } from './revision.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
 import { createTelemetry } from './telemetry/create-telemetry.ts'
@@ -31,7 +32,8 @@ export interface LogLine {
 
 /** Shared by every part of a gateway. */
 export interface GatewayBase {
-  readonly config: GatewayConfig
+  readonly config: Settings
+  readonly revisions: Revisions
   readonly clock: Clock
   readonly redact: Redactor
   readonly log: (line: LogLine) => void
@@ -47,7 +49,7 @@ export interface GateParts {
   readonly owners: ResourceOwners
   /** The ids of the gateway's own tools. */
   readonly metaIds: ReadonlySet<string>
-  readonly selectors: ReturnType<typeof parseGroups>['selectors']
+  readonly selectors: () => ReturnType<typeof parseGroups>['selectors']
   readonly fleet: Fleet
   readonly availability: ReturnType<typeof createAvailability>
   /** Resolves when every probe has answered once. */
@@ -81,28 +83,29 @@ export interface GateHooks {
  * Opens the stores, and creates the gate and its servers without starting them.
  */
 export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, isOwn }: GateHooks): Promise<GateParts> {
-  const { config, clock, redact, log, onFault, lifecycle } = base
+  const { config, revisions, clock, redact, log, onFault, lifecycle } = base
+  const rules = revisions.current
   const { audit, auditProblems, stores } = await openStores(base)
   const { calls: traced, tracing } = await createTelemetry(onFault)
   const counts = countCalls(clock, traced)
   const via = randomUUID()
   const record = (entry: AskEntry) => recordBeside(entry, { audit, clock, onFault, gate: () => gate })
   const held = new HeldCalls()
-  const fleet = new Fleet(config, via, { clock, log, redact, tracing, asks: { isOwn, record, held } })
+  const fleet = new Fleet(config, rules.servers, via, { clock, log, redact, tracing, asks: { isOwn, record, held } })
   lifecycle.onClose(() => fleet.close())
   lifecycle.onClose(() => held.close())
   const { upstreams, sources, reaper, admission } = fleet
-  const groups = toGroups(withTtl(config.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
+  const groups = toGroups(withTtl(rules.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
   const availability = createAvailability(groups, { clock, onFault })
   lifecycle.onClose(() => availability.close())
   // Started first, so that the states of servers are known from the beginning.
   const probed = availability.start()
-  const parsedGroups = parseGroups(groups, new Map(Object.entries(config.aliases ?? {})))
+  const parsedGroups = parseGroups(groups, new Map(Object.entries(rules.aliases ?? {})))
   const search = config.search ?? { offer: 'auto' }
   const metaTools = createMetaTools({ groups: parsedGroups, search, gate: () => gate, onUnlocked })
   const metaIds = metaTools.map(({ id }) => id)
   const warnings = createWarnings({
-    config,
+    config: { ...config, ...rules },
     sources,
     gate: () => gate,
     clashes: () => lists.clashes,
@@ -115,7 +118,7 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     ...(unlocksByCalls ? { hooks: unlockByCalls(() => gate.locks, onUnlocked) } : {}),
     sources,
     groups,
-    apps: toApps(config.apps, metaIds),
+    apps: toApps(rules.apps, metaIds),
     ...stores,
     availability,
     ...(admission ? { admission } : {}),
@@ -125,9 +128,10 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     onWarning: warnings.logOfGate,
     telemetry: counts,
     redactor: redact,
-    ...toGateOptions(config),
+    ...toGateOptions(config, rules),
   })
-  const lists = new ToolLists(gate, search, toNameRules(config))
+  const nameRules = revisions.derive(({ servers }) => toNameRules({ ...config, servers }))
+  const lists = new ToolLists(gate, search, (server, kind) => nameRules()(server, kind))
   gate.catalog.subscribe(warnings.logNew)
   gate.subscribe(() => void held.review(async ({ caller, tool }) => mayRun(await gate.view(caller), tool)))
   lifecycle.onClose(async () => {
@@ -135,15 +139,17 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     // Aborted calls are answered before the rest is closed.
     await lifecycle.closePort()
   })
-  const withResources = config.servers.filter(({ offers }) => offers.includes('resources')).map(({ name }) => name)
-  const owners = new ResourceOwners(gate.catalog, () => withResources)
+  const withResources = revisions.derive(({ servers }) =>
+    servers.filter(({ offers }) => offers.includes('resources')).map(({ name }) => name),
+  )
+  const owners = new ResourceOwners(gate.catalog, withResources)
   return {
     gate,
     lists,
     items: new ItemLists(lists, owners),
     owners,
     metaIds: new Set(metaIds),
-    selectors: parsedGroups.selectors,
+    selectors: () => parsedGroups.selectors,
     fleet,
     availability,
     probed,
@@ -186,15 +192,10 @@ async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBa
 }
 
 /** Returns the options that the file and the gate write in the same way. */
-function toGateOptions({
-  aliases,
-  calls,
-  definitions,
-  limits,
-  pins,
-  policy,
-  servers,
-}: GatewayConfig): Partial<GateOptions> {
+function toGateOptions(
+  { calls, definitions, pins }: Settings,
+  { aliases, limits, policy, servers }: Rules,
+): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
   const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
   return {

@@ -3,7 +3,7 @@ import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
-import { createKeyring, type Keyring } from './auth/keyring.ts'
+import type { Keyring } from './auth/keyring.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { isLoopback } from './config/groups.ts'
@@ -12,6 +12,7 @@ import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
+import { currentKeys, Revisions } from './revision.ts'
 import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from './serving.ts'
 
 export interface GatewayOptions {
@@ -63,13 +64,13 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
   if (saysNothing(config.policy))
     throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
-  const keyring = createKeyring(config.callers)
+  const revisions = new Revisions(config)
   const listener = await listen(config.listen)
   const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
-  const base: GatewayBase = { config, clock, redact, log, onFault, lifecycle }
+  const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle }
   try {
-    const entrance = toEntrance(config, keyring, port)
+    const entrance = toEntrance(config, currentKeys(revisions), port)
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),

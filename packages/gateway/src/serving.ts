@@ -28,6 +28,7 @@ import type { ServerCapabilities } from './mcp/methods.ts'
 import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
+import type { Rules } from './revision.ts'
 import { createRounds } from './relay/rounds.ts'
 import { ApprovalTasks } from './tasks/approval-tasks.ts'
 import { type TaskOwner, TaskStore } from './tasks/task-store.ts'
@@ -60,17 +61,19 @@ export interface Watching {
 
 /** Watches groups, servers and logins, and records their changes. */
 export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
-  const { config, clock, redact, onFault, lifecycle } = base
+  const { config, revisions: rules, clock, redact, onFault, lifecycle } = base
   const { gate, fleet, availability, audit } = parts
-  const names = [...config.groups.map(({ name }) => name), ...config.servers.map(({ name }) => serverGroupName(name))]
+  const names = rules.derive(({ groups, servers }) => [
+    ...groups.map(({ name }) => name),
+    ...servers.map(({ name }) => serverGroupName(name)),
+  ])
   const groupWatch = createGroupWatch({ names, availability, clock, onFault })
   lifecycle.onClose(() => groupWatch.close())
   const revisions = () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision })
   const logins = createFailedLogins({ audit, clock, revisions, onFault })
   lifecycle.onClose(() => logins.close())
   const recording = { audit, clock, redact, revisions, onFault }
-  const servers = new Map(fleet.upstreams.map((upstream) => [upstream.name, upstream]))
-  recordStateChanges({ watch: groupWatch, servers, ...recording })
+  recordStateChanges({ watch: groupWatch, serverOf: (group) => fleet.serverOfGroup(group), ...recording })
   let identities: ServerIdentities | undefined
   if (!isOff(config.pins)) {
     identities = watchIdentities({
@@ -84,7 +87,7 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   return {
     groupWatch,
     logins,
-    groups: createGroupRows({ groups: config.groups, gate, availability, redact }),
+    groups: createGroupRows({ groups: () => rules.current.groups, gate, availability, redact }),
     servers: () => fleet.rows((name) => identities?.changeOf(name)),
   }
 }
@@ -95,7 +98,7 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
-  { config, clock, log, onFault, lifecycle }: GatewayBase,
+  { config, revisions, clock, log, onFault, lifecycle }: GatewayBase,
   { gate, lists, items, owners, fleet, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
   { logins }: Watching,
   { keyring, origins, publicUrl }: Entrance,
@@ -104,13 +107,16 @@ export function createMcp(
   const streams = new ChangeStreams({
     serverInfo,
     onFault,
-    offers: [...new Set(['tools' as const, ...offersOf(config)])],
+    offers: revisions.derive((rules) => [...new Set(['tools' as const, ...offersOf(rules)])]),
   })
-  const callers = new Map(
-    config.callers.map((one) => [Buffer.from(one.keyHash).toString('hex'), defineCaller(one.caller)]),
-  )
+  const callers = revisions.derive((rules) => {
+    const byHash = rules.callers.map(
+      (one) => [Buffer.from(one.keyHash).toString('hex'), defineCaller(one.caller)] as const,
+    )
+    return new Map(byHash)
+  })
   const store = new TaskStore({ state, clock })
-  const callerOf = ({ client }: TaskOwner) => callers.get(client)
+  const callerOf = ({ client }: TaskOwner) => callers().get(client)
   const approvalTasks = new ApprovalTasks({ store, state, clock, gate, callerOf, onFault })
   approvalTasks.resume().catch(onFault)
   lifecycle.onClose(() => approvalTasks.close())
@@ -138,7 +144,7 @@ export function createMcp(
     notify: (session, method, params) => streams.notify(session, method, params),
   })
   const servers = new Instructions({
-    servers: fleet.instructing,
+    servers: () => fleet.instructing,
     snapshot: () => gate.catalog.snapshot(),
     items: () => gate.catalog.items(),
     check: config.definitions ?? 'warn',
@@ -153,7 +159,7 @@ export function createMcp(
     approvalTasks,
     lists,
     items: {
-      offers: offersOf(config),
+      offers: offersOf(revisions.current),
       names: lists,
       lists: items,
       owners,
@@ -169,7 +175,7 @@ export function createMcp(
     isStopping,
     serverInfo,
     listTtlMs: LIST_TTL_MS,
-    capabilities: toCapabilities(config),
+    capabilities: toCapabilities(revisions.current),
     keyring,
     via,
     logins,
@@ -182,13 +188,13 @@ export function createMcp(
 }
 
 /** Returns what some server offers. */
-function offersOf({ servers }: GatewayConfig): readonly Offer[] {
+function offersOf({ servers }: Rules): readonly Offer[] {
   return OFFERS.filter((offer) => servers.some(({ offers }) => offers.includes(offer)))
 }
 
 /** Returns what clients may ask of the gateway. */
-function toCapabilities(config: GatewayConfig): ServerCapabilities {
-  const offers = offersOf(config)
+function toCapabilities(rules: Rules): ServerCapabilities {
+  const offers = offersOf(rules)
   const resources = offers.includes('resources')
   const prompts = offers.includes('prompts')
   return {
@@ -197,30 +203,32 @@ function toCapabilities(config: GatewayConfig): ServerCapabilities {
     ...(prompts && { prompts: { listChanged: true } }),
     ...((resources || prompts) && { completions: {} }),
     // Log messages are announced only if a server may send some.
-    ...(config.servers.some(({ may }) => may?.log === true) && { logging: {} }),
+    ...(rules.servers.some(({ may }) => may?.log === true) && { logging: {} }),
   }
 }
 
 export function toApiDeps(
-  { config, clock, redact, onFault }: GatewayBase,
+  { config, revisions, clock, redact, onFault }: GatewayBase,
   { gate, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
   { groups, servers, logins }: Watching,
   { keyring, origins, port }: Entrance,
 ): ApiDeps {
-  const limits = parseLimits(config.limits, selectors).map((limit, i) => {
-    const written = config.limits[i]
-    return { ...limit, text: typeof written === 'string' ? written : limitText(limit) }
-  })
+  const limits = revisions.derive((rules) =>
+    parseLimits(rules.limits, selectors()).map((limit, i) => {
+      const written = rules.limits[i]
+      return { ...limit, text: typeof written === 'string' ? written : limitText(limit) }
+    }),
+  )
   return {
     keyring,
     origins,
     logins,
-    callers: config.callers,
+    callers: () => revisions.current.callers,
     view: (caller, app) => gate.view(caller, { app }),
     tools: () => gate.catalog.snapshot().tools,
     items: () => gate.catalog.items().tools,
     limitsOf: (tool) =>
-      limits.flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
+      limits().flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
     wireName: (id) => (kindOfId(id) === 'prompt' ? lists.promptNames() : lists.names()).toName(id),
     groups,
     servers,
@@ -234,14 +242,18 @@ export function toApiDeps(
     approvals: redactApprovals(gate.approvals, redact),
     pins: gate.pins,
     apps: () => toAppRows(gate.apps, metaIds),
-    needs: createNeedRows({ gate, groups: config.groups, redact }),
+    needs: createNeedRows({ gate, groups: () => revisions.current.groups, redact }),
     preferences: gate.preferences,
     halts: {
       halt: gate.halt,
       release: gate.release,
       list: () => gate.halts,
       reach: (target) =>
-        haltReach(target, { tools: gate.catalog.snapshot().tools, callers: config.callers, groups: selectors }),
+        haltReach(target, {
+          tools: gate.catalog.snapshot().tools,
+          callers: revisions.current.callers,
+          groups: selectors(),
+        }),
     },
     redact,
     clock,

@@ -585,7 +585,7 @@ function makeWorld(): World {
     deps: {
       keyring: createKeyring(callers),
       origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: ['https://tools.example.com'] }),
-      callers,
+      callers: () => callers,
       view: async (caller) => fakeView(caller),
       tools: () => tools,
       wireName: (id) => id.replace(':', '__'),

@@ -11,10 +11,11 @@ import {
   createSessions,
 } from './access.ts'
 import { createApprovalPage } from './approval-page.ts'
-import { nameCallers } from './callers.ts'
+import { type NamedCaller, type NamedCallers, nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
+import type { CallerConfig } from '../config/config.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
@@ -51,7 +52,13 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
 export function createApi(deps: ApiDeps): Api {
   const { keyring, origins, clock, cookieName = 'toolgate_session' } = deps
   const access: AccessRules = { keyring, origins, cookieName, sessions: createSessions({ clock }) }
-  const callers = nameCallers(deps.callers)
+  const named = new WeakMap<readonly CallerConfig[], ReadonlyMap<string, NamedCaller>>()
+  const callers: NamedCallers = () => {
+    const now = deps.callers()
+    let names = named.get(now)
+    if (!names) named.set(now, (names = nameCallers(now)))
+    return names
+  }
   const app = new Hono<Client>()
 
   app.use(async (context, next) => {

@@ -62,7 +62,7 @@ function open({ canStore = () => true, needs }: { canStore?: () => boolean; need
   const api = createApi({
     keyring: createKeyring(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers,
+    callers: () => callers,
     view: (caller, app) => gate.view(caller, { app }),
     tools: () => gate.catalog.snapshot().tools,
     wireName: (id) => id,
@@ -149,7 +149,7 @@ describe('/api/needs', () => {
     const gate = createGate({ tools, groups, apps, availability })
     opened.push(gate)
     const redact = createRedactor({ secrets: [SECRET] })
-    return open({ needs: createNeedRows({ gate, groups: [{ name: 'web' }], redact }) }).api
+    return open({ needs: createNeedRows({ gate, groups: () => [{ name: 'web' }], redact }) }).api
   }
 
   it('lists what an app needs, in its configured groups and without secrets', async () => {

@@ -20,6 +20,9 @@ export interface NamedCaller {
   readonly caller: Caller
 }
 
+/** Returns the callers by name: the same map while the configuration stays. */
+export type NamedCallers = () => ReadonlyMap<string, NamedCaller>
+
 const MAX_NAMED = 50
 
 /**

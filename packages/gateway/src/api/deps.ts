@@ -23,7 +23,7 @@ export interface ApiDeps {
   /** Counts and delays failed logins, if present. */
   readonly logins?: Pick<FailedLogins, 'failed'>
   /** The callers that `as` may name. */
-  readonly callers: readonly CallerConfig[]
+  callers(): readonly CallerConfig[]
   /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
   view(caller: Caller, app?: string): MaybePromise<View>
   /** Returns every tool of the catalog in its order, hidden ones included. */

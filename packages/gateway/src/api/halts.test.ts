@@ -49,7 +49,7 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
   const api = createApi({
     keyring: createKeyring(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers,
+    callers: () => callers,
     view: (caller) => gate.view(caller),
     tools: () => gate.catalog.snapshot().tools,
     wireName: (id) => id,

@@ -130,7 +130,7 @@ function depsOf(gate: ReturnType<typeof createGate>): ApiDeps {
   return {
     keyring: createKeyring(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers,
+    callers: () => callers,
     view: (caller, app) => gate.view(caller, { app }),
     tools: () => gate.catalog.snapshot().tools,
     items: () => gate.catalog.items().tools,

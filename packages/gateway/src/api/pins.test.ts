@@ -45,7 +45,7 @@ function depsWith(more: Partial<ApiDeps>): ApiDeps {
   return {
     keyring: createKeyring(people),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: people,
+    callers: () => people,
     view: () => assert.fail('no view is asked for'),
     tools: () => [],
     wireName: (id) => id,

@@ -7,7 +7,7 @@ import type { GroupConfig } from '../config/config.ts'
 import { redactGroup, redactNeed } from '../redaction.ts'
 
 interface GroupRowDeps {
-  readonly groups: readonly GroupConfig[]
+  groups(): readonly GroupConfig[]
   readonly gate: Pick<Gate, 'catalog' | 'membersOf'>
   readonly availability: Pick<AvailabilitySource, 'get'>
   readonly redact: Redactor
@@ -15,13 +15,15 @@ interface GroupRowDeps {
 
 /** Returns a function that returns the current rows of all groups, or of the named ones. */
 export function createGroupRows(deps: GroupRowDeps): (names?: readonly string[]) => readonly GroupRow[] {
-  const byName = new Map(deps.groups.map((group) => [group.name, group]))
   const membersOf = createMembers(deps.gate)
-  return (names = [...byName.keys()]) =>
-    names.flatMap((name) => {
-      const group = byName.get(name)
-      return group ? [redactGroup(toGroupRow(group, deps.availability.get(name), membersOf(name)), deps.redact)] : []
-    })
+  return (names) =>
+    deps
+      .groups()
+      .filter(({ name }) => names === undefined || names.includes(name))
+      .map((group) => {
+        const { name } = group
+        return redactGroup(toGroupRow(group, deps.availability.get(name), membersOf(name)), deps.redact)
+      })
 }
 
 /** Caches the members of groups by catalog, as matching every selector with every tool takes long. */
@@ -80,15 +82,16 @@ export function toAppRows(apps: Apps, own: ReadonlySet<string> = new Set()): rea
 
 interface NeedRowDeps {
   readonly gate: Pick<Gate, 'needsOf'>
-  readonly groups: readonly Pick<GroupConfig, 'name'>[]
+  groups(): readonly Pick<GroupConfig, 'name'>[]
   readonly redact: Redactor
 }
 
 /** Returns a function that returns the needs of an app. Implicit groups of servers are left out. */
 export function createNeedRows({ gate, groups, redact }: NeedRowDeps): (app?: string) => readonly NeedRow[] {
-  const configured = new Set(groups.map(({ name }) => name))
-  return (app) =>
-    gate
+  return (app) => {
+    const configured = new Set(groups().map(({ name }) => name))
+    return gate
       .needsOf(app)
       .map((need) => redactNeed({ ...need, groups: need.groups.filter((name) => configured.has(name)) }, redact))
+  }
 }

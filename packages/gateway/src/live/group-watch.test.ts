@@ -77,7 +77,7 @@ function setup(t: TestContext, throws = false) {
   const availability = memoryAvailability({ web: on, git: on, sql: on })
   const faults: unknown[] = []
   const watch = createGroupWatch({
-    names: ['web', 'git', 'sql'],
+    names: () => ['web', 'git', 'sql'],
     availability,
     clock: { monotonicMs: () => nowMs },
     onFault: (error) => faults.push(error),

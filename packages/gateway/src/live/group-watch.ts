@@ -11,13 +11,16 @@ export interface GroupChange {
 }
 
 export interface GroupWatchDeps {
-  readonly names: readonly string[]
+  /** The groups to watch, which may change. */
+  names(): readonly string[]
   readonly availability: AvailabilitySource
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly onFault: (error: unknown) => void
 }
 
 export interface GroupWatch {
+  /** Watches the groups that `names` returns now. A new group is reported as a change. */
+  renew(): void
   /** Calls the listener with changes. Changes that come together are one call. */
   subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
   /** How often each group's availability has changed since the start. */
@@ -40,16 +43,19 @@ interface Watched {
  * its state is reported at the end of that second, if it still differs.
  */
 export function createGroupWatch({ names, availability, clock, onFault }: GroupWatchDeps): GroupWatch {
-  const watched = new Map<string, Watched>(
-    names.map((name) => [name, { state: availability.get(name), reportedAtMs: -Infinity }]),
-  )
-  const counts = new Map(names.map((name) => [name, 0]))
+  const watched = new Map<string, Watched>()
+  const counts = new Map<string, number>()
+  renew()
   const listeners = createEmitter<[changes: readonly GroupChange[]]>(onFault)
   let timer: NodeJS.Timeout | undefined
   let dueAtMs = Infinity
   const unsubscribe = availability.subscribe(() => wake(TOGETHER_MS))
 
   return {
+    renew() {
+      renew()
+      wake(TOGETHER_MS)
+    },
     counts,
     subscribe: listeners.subscribe,
     close() {
@@ -57,6 +63,16 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
       clearTimeout(timer)
       listeners.clear()
     },
+  }
+
+  function renew(): void {
+    const now = new Set(names())
+    for (const name of watched.keys()) if (!now.has(name)) [watched, counts].forEach((one) => one.delete(name))
+    for (const name of now) {
+      if (watched.has(name)) continue
+      watched.set(name, { state: availability.get(name), reportedAtMs: -Infinity })
+      counts.set(name, 0)
+    }
   }
 
   /** Sets the one timer of all groups to the earliest due time. */

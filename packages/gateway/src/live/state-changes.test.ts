@@ -67,7 +67,7 @@ function setup(write?: () => never) {
   let hear: (changes: readonly GroupChange[]) => void = () => {}
   recordStateChanges({
     watch: { subscribe: (listener) => ((hear = listener), () => {}) },
-    servers: new Map([['files', server]]),
+    serverOf: (group) => (group === 'server:files' ? { name: 'files', state: server.state } : undefined),
     audit: write ? { write } : audit,
     clock: { wallMs: () => 1 },
     redact: redactor,

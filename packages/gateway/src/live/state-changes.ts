@@ -3,14 +3,13 @@ import type { GroupState } from '@toolgate/core/groups'
 import { safely } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
-import { serverGroupName } from '../catalog/groups.ts'
 import type { UpstreamState } from '../upstream/upstream.ts'
 import type { GroupChange, GroupWatch } from './group-watch.ts'
 
 export interface StateChangesDeps {
   readonly watch: Pick<GroupWatch, 'subscribe'>
-  /** The servers, whose implicit groups are watched with the others. */
-  readonly servers: ReadonlyMap<string, { readonly state: UpstreamState }>
+  /** Returns the server of an implicit group. Those groups are watched with the others. */
+  serverOf(group: string): { readonly name: string; readonly state: UpstreamState } | undefined
   readonly audit: Pick<AuditSink, 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly redact: Pick<Redactor, 'redactText'>
@@ -24,15 +23,14 @@ export interface StateChangesDeps {
  * Groups and servers that are available at the start are not recorded.
  */
 export function recordStateChanges(deps: StateChangesDeps): () => void {
-  const servers = new Map([...deps.servers].map(([name, server]) => [serverGroupName(name), { name, server }]))
   const seen = new Set<string>()
   return deps.watch.subscribe((changes) => {
     for (const change of changes) {
       const isFirst = !seen.has(change.name)
       seen.add(change.name)
       if (isFirst && change.now?.available === true) continue
-      const server = servers.get(change.name)
-      if (server) recordServer(server.name, server.server.state)
+      const server = deps.serverOf(change.name)
+      if (server) recordServer(server.name, server.state)
       else recordGroup(change)
     }
   })

@@ -9,7 +9,7 @@ export interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
   /** The lists that some server offers. Default: tools. */
-  readonly offers?: readonly ListName[]
+  readonly offers?: () => readonly ListName[]
   /** Default 15,000 ms. */
   readonly keepAliveMs?: number
   /** Default 1,024. */
@@ -135,7 +135,7 @@ export class ChangeStreams {
   }
 
   get #offers(): readonly ListName[] {
-    return this.#options.offers ?? ['tools']
+    return this.#options.offers?.() ?? ['tools']
   }
 
   /** The limit is per key, over all of its sessions. */

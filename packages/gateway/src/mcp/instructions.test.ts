@@ -26,7 +26,7 @@ const server = (name: string, own: string | undefined, configured?: string | fal
 function open(servers: readonly InstructingServer[], check: InstructionsDeps['check'] = 'warn') {
   const warnings: string[] = []
   const instructions = new Instructions({
-    servers,
+    servers: () => servers,
     snapshot: () => gate.catalog.snapshot(),
     items: () => gate.catalog.items(),
     check,

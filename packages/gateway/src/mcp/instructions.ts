@@ -13,7 +13,7 @@ export interface InstructingServer {
 }
 
 export interface InstructionsDeps {
-  readonly servers: readonly InstructingServer[]
+  readonly servers: () => readonly InstructingServer[]
   readonly snapshot: () => Toolset
   /** Today's resources, templates and prompts. */
   readonly items: () => Toolset
@@ -48,7 +48,7 @@ export class Instructions {
   of(view: View, first: readonly (string | undefined)[]): string | undefined {
     const parts: string[] = first.filter((text) => text !== undefined)
     let left = MAX_ALL_CHARS
-    for (const server of this.#deps.servers) {
+    for (const server of this.#deps.servers()) {
       const text = this.#textOf(server)
       if (text === undefined || !this.#seenIn(view).has(server.name)) continue
       const part = `Instructions of the server "${server.name}":\n${indent(cut(text, MAX_CHARS))}`

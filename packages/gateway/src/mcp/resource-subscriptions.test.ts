@@ -74,7 +74,7 @@ describe('a subscription', () => {
     const streams = new ChangeStreams({
       serverInfo: { name: 'test', version: '1' },
       onFault: assert.ifError,
-      offers: ['resources'],
+      offers: () => ['resources'],
       maxOfOne: 2,
     })
     const caller = {}

@@ -81,7 +81,7 @@ export async function serveMcp(
     texts: {
       own: undefined,
       servers: new Instructions({
-        servers: [],
+        servers: () => [],
         snapshot: () => gate.catalog.snapshot(),
         items: () => gate.catalog.items(),
         check: 'off',

@@ -60,7 +60,7 @@ function toApprovalRow(
 ): ApprovalRow {
   const { status } = approval
   if (status !== 'pending' && status !== 'approved') return { ...approval, mayDecide: false, deciders: [] }
-  const able = callers.filter(
+  const able = callers().filter(
     (one) => one.for === 'console' && maySee(person, one.caller) && approvals.mayDecide(one.caller, approval),
   )
   const names = new Set(able.map(({ caller }) => toName(caller)))

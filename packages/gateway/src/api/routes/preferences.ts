@@ -1,7 +1,7 @@
 import { type Caller, ConfigError } from '@toolgate/core'
 import type { Preferences } from '@toolgate/core/internal'
 import { invalidBody, readBody, parseQuery, shortText, type Route } from '../request.ts'
-import { findCaller, isApprover, type NamedCaller } from '../callers.ts'
+import { findCaller, isApprover, type NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import type { PreferencesBody } from '../wire.ts'
@@ -9,20 +9,20 @@ import type { PreferencesBody } from '../wire.ts'
 const FIELDS = ['groups', 'tools']
 
 /** `GET /api/preferences`, or `?as=`: what the person, or a configured caller, has switched off. */
-export function preferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+export function preferencesRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return ({ query, person }) => {
     const { as } = parseQuery(query, { as: shortText })
-    const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
+    const whose = as === undefined ? person : findCaller(callers(), { as }, person).caller
     return toBody(deps.preferences?.get(whose))
   }
 }
 
 /** `PUT /api/preferences`: replaces them. Those of another caller, with `?as=`, take the role `approver`. */
-export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+export function setPreferencesRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person, request }) => {
     const { as } = parseQuery(query, { as: shortText })
     const body = await readBody(request, FIELDS)
-    const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
+    const whose = as === undefined ? person : findCaller(callers(), { as }, person).caller
     if (!isSame(whose, person) && !isApprover(person))
       throw new ApiFault(
         'preferences_forbidden',

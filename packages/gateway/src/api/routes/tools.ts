@@ -4,17 +4,17 @@ import { isItemId, kindOfId, nearestOf, titleOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { ITEM_KINDS } from '@toolgate/core/words'
-import { findCaller, isApprover, maySee, type NamedCaller, WHOSE } from '../callers.ts'
+import { findCaller, isApprover, maySee, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
 import type { CallersBody, ToolBody, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
-export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+export function toolsRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
-    const { name, caller } = findCaller(callers, whose, person)
+    const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
     return {
       as: name,
@@ -60,11 +60,11 @@ function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
 }
 
 /** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool, or one listed item of another kind, in full. */
-export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     const { tool: asked, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', asked)
-    const { caller } = findCaller(callers, whose, person)
+    const { caller } = findCaller(callers(), whose, person)
     const tool = (isItemId(id) ? (deps.items?.() ?? []) : deps.tools()).find((known) => known.id === id)
     if (!tool) throw unknownTool(id, deps)
     const { redact = redactor } = deps
@@ -83,11 +83,11 @@ export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCalle
 }
 
 /** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one item, the deciding one first. */
-export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     const { tool, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', tool)
-    const { name, caller } = findCaller(callers, whose, person)
+    const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
     // A resource need not be listed to be decided.
     if (!isItemId(id) && !deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
@@ -119,10 +119,10 @@ function unknownTool(id: string, deps: ApiDeps): ApiFault {
 }
 
 /** `GET /api/callers`: the callers that `as` may name, each with its number of visible tools. */
-export function callersRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+export function callersRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     parseQuery(query, {})
-    const rows = [...callers.values()]
+    const rows = [...callers().values()]
       .filter(({ caller }) => maySee(person, caller))
       .map(async ({ name, for: kind, caller }) => ({
         user: name,
