@@ -65,6 +65,11 @@ export interface CallRequest<Name extends string = string> {
   readonly context?: unknown
   /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
   readonly malformed?: string | undefined
+  /**
+   * Why nobody goes on with the call that this request continues. It is recorded as abandoned, whatever the policy says,
+   * and runs nothing.
+   */
+  readonly abandoned?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
   /** Returns the name of a tool as the client knows it, for refusals. Default: its id. */
@@ -262,6 +267,7 @@ const REQUEST = shapeOf<CallRequest>({
   spends: true,
   context: true,
   malformed: true,
+  abandoned: true,
   calledAs: true,
   nameOf: true,
   idOf: true,

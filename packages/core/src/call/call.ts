@@ -34,7 +34,7 @@ import {
   type CallInputRequired,
   InputRequired,
 } from './outcome.ts'
-import { approvalsFull, storeFailed } from './refusals.ts'
+import { approvalsFull, callerGone, storeFailed } from './refusals.ts'
 import { safely, chain } from '../util/async.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
@@ -91,6 +91,7 @@ async function passChecks<Passed>(
   const attempt = openAttempt(view, request, ports, onlyAsks)
   const checks = ports.checks[until]
   const { tool } = attempt.decided
+  if (request.abandoned !== undefined) return endStopped(attempt, { decision: callerGone(request.abandoned) })
   if (tool === undefined) return endStopped(attempt, { decision: view.explainDecided(attempt.decided) })
   let stop = nextStop(attempt, tool, checks)
   while (stop instanceof Promise) stop = (await stop) ?? nextStop(attempt, tool, checks)

@@ -10,8 +10,8 @@ export function notExecutable(): Decision {
   return denial('door', 'tool_not_executable', 'it is described here and executed elsewhere')
 }
 
-export function callerGone(): Decision {
-  return denial('door', 'caller_gone', 'the caller went away before the call')
+export function callerGone(why = 'the caller went away before the call'): Decision {
+  return denial('door', 'caller_gone', why)
 }
 
 export function gateClosed(): Decision {

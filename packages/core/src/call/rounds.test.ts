@@ -172,3 +172,28 @@ describe('continues', () => {
     assert.equal((await call({ continues: stricter, context: 'paid' })).text, 'paid')
   })
 })
+
+describe('abandoned', () => {
+  it('ends a call between two rounds on record, and runs nothing', async () => {
+    const { begin, call, ran, records } = setUp()
+    const continues = await begin()
+    const outcome = await call({ continues, abandoned: 'nobody answered', context: 'paid' })
+    assert.equal(outcome.status, 'refused')
+    assert.equal(ran.length, 1)
+    assert.deepEqual(records(), ['tool_call c1', 'tool_input_required c1', 'tool_abandoned c2 c1'])
+  })
+
+  it('says why, also when a policy denies the tool by now, or nobody has it', async () => {
+    const { gate, begin, call, audit } = setUp()
+    const continues = await begin()
+    gate.setPolicy({ deny: ['pay'] })
+    await call({ continues, abandoned: 'nobody answered' })
+    await call({ continues, abandoned: 'nobody answered', tool: 'gone' })
+    const [denied, gone] = audit.records.slice(-2)
+    for (const record of [denied, gone])
+      assert.deepEqual(
+        [record?.event, record?.reason, record?.detail],
+        ['tool_abandoned', 'caller_gone', 'nobody answered'],
+      )
+  })
+})
