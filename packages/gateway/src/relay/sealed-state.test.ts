@@ -115,13 +115,6 @@ describe('SealedStates', () => {
     assert.deepEqual(await open().open(BOUND, after), CONTENT)
   })
 
-  it('keeps a key no longer than a state can need it', async () => {
-    const { clock, state, sealed } = setUp()
-    await sealed.seal(BOUND, CONTENT)
-    clock.now += 16 * MINUTE
-    assert.deepEqual(state.list(''), [])
-  })
-
   it('says nothing about its content and its binding', async () => {
     const text = await setUp().sealed.seal(BOUND, CONTENT)
     const bytes = Buffer.from(text.split('.')[2] ?? '', 'base64url').toString('latin1')

@@ -1,0 +1,96 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { canonicalize } from '@toolgate/core/internal'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+
+export interface SealerOptions {
+  readonly state: Pick<StateStore, 'get' | 'add'>
+  readonly clock: Pick<Clock, 'wallMs'>
+}
+
+const DAY_MS = 24 * 60 * 60_000
+/** How long a text can be opened. A key is kept so long after its day. */
+export const SEALED_MS = DAY_MS + 60 * 60_000
+const FORM = /^([0-9a-z]{1,8})\.([\w-]{38,})$/
+const IV_BYTES = 12
+const TAG_BYTES = 16
+const KEY_BYTES = 32
+const KEYS = 'gateway/state-keys/'
+
+/**
+ * Seals texts with AES-256-GCM. What a text is bound to is authenticated with it and not sent: a difference in any of it
+ * is the same failed decryption.
+ *
+ * The keys are in the state store, one for each day, so texts outlive a restart as long as the store does, and gateways
+ * that share a store open each other's.
+ */
+export class Sealer {
+  readonly #state: SealerOptions['state']
+  readonly #clock: SealerOptions['clock']
+  /** By id. Only those that can still open something. */
+  readonly #keys = new Map<string, Buffer>()
+
+  constructor({ state, clock }: SealerOptions) {
+    this.#state = state
+    this.#clock = clock
+  }
+
+  /** Returns the id of a key, a dot, and the text in base64url. */
+  async seal(text: string, bound: unknown): Promise<string> {
+    const keyId = keyIdAt(this.#clock.wallMs())
+    const iv = randomBytes(IV_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', await this.#makeKey(keyId), iv).setAAD(toBytes(keyId, bound))
+    const sealed = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    return `${keyId}.${sealed.toString('base64url')}`
+  }
+
+  /** Returns the text; `undefined` for any other key, binding or byte. */
+  async open(sealed: string, bound: unknown): Promise<string | undefined> {
+    const [, keyId = '', body = ''] = FORM.exec(sealed) ?? []
+    const bytes = Buffer.from(body, 'base64url')
+    const key = body === '' ? undefined : await this.#findKey(keyId)
+    // A text that decodes to the same bytes is another text.
+    if (!key || bytes.toString('base64url') !== body) return undefined
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+        .setAAD(toBytes(keyId, bound))
+        .setAuthTag(bytes.subarray(-TAG_BYTES))
+      const opened = [decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]
+      return Buffer.concat(opened).toString('utf8')
+    } catch {
+      // It is not ours, or bound to something else.
+      return undefined
+    }
+  }
+
+  async #makeKey(keyId: string): Promise<Buffer> {
+    const expiresAt = (Math.floor(this.#clock.wallMs() / DAY_MS) + 1) * DAY_MS + SEALED_MS
+    if ((await this.#findKey(keyId)) === undefined)
+      await this.#state.add(KEYS + keyId, randomBytes(KEY_BYTES).toString('base64'), { expiresAt })
+    // Another gateway may have been first.
+    const key = await this.#findKey(keyId)
+    if (!key) throw new Error('the key that seals texts cannot be read back from the state store')
+    return key
+  }
+
+  async #findKey(keyId: string): Promise<Buffer | undefined> {
+    const nowMs = this.#clock.wallMs()
+    const usable = new Set([0, DAY_MS, SEALED_MS].map((agoMs) => keyIdAt(nowMs - agoMs)))
+    for (const known of this.#keys.keys()) if (!usable.has(known)) this.#keys.delete(known)
+    if (!usable.has(keyId)) return undefined
+    const known = this.#keys.get(keyId)
+    if (known) return known
+    const kept = await this.#state.get(KEYS + keyId)
+    const key = typeof kept === 'string' ? Buffer.from(kept, 'base64') : undefined
+    if (key?.byteLength !== KEY_BYTES) return undefined
+    this.#keys.set(keyId, key)
+    return key
+  }
+}
+
+function keyIdAt(ms: number): string {
+  return Math.max(0, Math.floor(ms / DAY_MS)).toString(36)
+}
+
+function toBytes(keyId: string, bound: unknown): Buffer {
+  return Buffer.from(canonicalize([keyId, bound]), 'utf8')
+}
