@@ -15,7 +15,8 @@ const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
 )
 
 interface OpenCall {
-  readonly entry: AuditEntry
+  /** `undefined` once the calls have ended, so that nothing of them is kept by a table of the past. */
+  entry: AuditEntry | undefined
   /** How many calls have this id: a client may use it twice. */
   count: number
 }
@@ -25,7 +26,9 @@ export function createOpenCalls(): OpenCalls {
 
   function end(id: string): void {
     const call = open.get(id)
-    if (call !== undefined && --call.count === 0) open.delete(id)
+    if (call === undefined || --call.count > 0) return
+    call.entry = undefined
+    open.delete(id)
   }
 
   return {
@@ -43,7 +46,8 @@ export function createOpenCalls(): OpenCalls {
     forget({ event, tool_call_id: id }) {
       if (event === 'tool_call' && id !== undefined) end(id)
     },
-    list: () => [...open.values()].flatMap(({ entry, count }) => Array.from({ length: count }, () => entry)),
+    list: () =>
+      [...open.values()].flatMap(({ entry, count }) => (entry ? Array.from({ length: count }, () => entry) : [])),
   }
 }
 

@@ -68,6 +68,7 @@ export { type StreamEnd, watchStream } from '../call/streams.ts'
 export { reason } from '../decide/decision.ts'
 export { messageFor, readsAsUnknown } from '../decide/message.ts'
 export { createDeadlines } from '../util/deadlines.ts'
+export { type Link, LinkedList } from '../util/linked-list.ts'
 
 // Parts of a configuration
 export type { HooksInput } from '../call/hooks.ts'

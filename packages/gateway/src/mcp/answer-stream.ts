@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { type Canceller, type Cancelling, createCanceller } from '@toolgate/core/internal'
+import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/core/internal'
 import type { RequestId } from '@toolgate/mcp'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
 import type { KeepAlive, Silent } from './keep-alive.ts'
@@ -32,6 +32,7 @@ export class AnswerStream implements StreamOwner, Silent {
   #response: ServerResponse | undefined
   #held: HeldStream | undefined
   #gone: Canceller | undefined
+  #alive: Link<Silent> | undefined
   #isStream = false
   #ticks = 0
 
@@ -49,7 +50,7 @@ export class AnswerStream implements StreamOwner, Silent {
   get gone(): Cancelling {
     if (this.#gone) return this.#gone
     this.#gone = createCanceller()
-    this.#options.keepAlive.add(this)
+    this.#alive = this.#options.keepAlive.add(this)
     if (this.#response) this.#follow(this.#response)
     return this.#gone
   }
@@ -69,7 +70,7 @@ export class AnswerStream implements StreamOwner, Silent {
 
   /** Sends the answer: the text of a JSON-RPC message. */
   end(text: string, status?: number): void {
-    this.#options.keepAlive.delete(this)
+    this.#rest()
     if (this.#isStream) {
       this.#send(text, false)
       this.#held?.finish()
@@ -82,7 +83,7 @@ export class AnswerStream implements StreamOwner, Silent {
     const response = this.#response
     const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
     if (this.#isStream || !response) return this.end(`${head}${result.toString()}}`)
-    this.#options.keepAlive.delete(this)
+    this.#rest()
     response.writeHead(200, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(head) + result.length + 1,
@@ -95,7 +96,7 @@ export class AnswerStream implements StreamOwner, Silent {
 
   /** Gives the request up, since it failed. */
   drop(): void {
-    this.#options.keepAlive.delete(this)
+    this.#rest()
     this.#held?.end()
   }
 
@@ -146,13 +147,18 @@ export class AnswerStream implements StreamOwner, Silent {
     return true
   }
 
+  /** Ends the ticks. */
+  #rest(): void {
+    if (this.#alive) this.#options.keepAlive.remove(this.#alive)
+  }
+
   #follow(response: ServerResponse): void {
     response.once('close', () => {
       if (response.writableFinished || this.#response !== response) return
       this.#response = undefined
       this.#held?.setConnected(false)
       if (this.#held?.isHeld) return
-      this.#options.keepAlive.delete(this)
+      this.#rest()
       this.#gone?.abort(new Error('the client went away'))
     })
   }

@@ -1,3 +1,5 @@
+import { type Link, LinkedList } from '@toolgate/core/internal'
+
 /** A response that may be silent for long. */
 export interface Silent {
   /** Called every so often. */
@@ -9,7 +11,7 @@ const EVERY_MS = 5_000
 
 /** Ticks for the responses that are under way. One timer serves all. */
 export class KeepAlive {
-  readonly #silent = new Set<Silent>()
+  readonly #silent = new LinkedList<Silent>()
   readonly #everyMs: number
   #timer: NodeJS.Timeout | undefined
 
@@ -17,19 +19,19 @@ export class KeepAlive {
     this.#everyMs = everyMs
   }
 
-  add(one: Silent): void {
-    this.#silent.add(one)
+  add(one: Silent): Link<Silent> {
     this.#timer ??= setInterval(() => this.#tick(), this.#everyMs).unref()
+    return this.#silent.add(one)
   }
 
-  delete(one: Silent): void {
-    this.#silent.delete(one)
+  remove(link: Link<Silent>): void {
+    this.#silent.remove(link)
   }
 
   #tick(): void {
-    for (const one of this.#silent) one.tick()
+    for (const one of this.#silent.items()) one.tick()
     // Calls come and go faster than the timer, so it is stopped only here.
-    if (this.#silent.size > 0) return
+    if (!this.#silent.isEmpty) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }

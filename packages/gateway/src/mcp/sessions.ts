@@ -44,7 +44,8 @@ export interface SessionsOptions {
 /** A running request of a session. */
 interface Running {
   readonly caller: Caller
-  readonly canceller: Canceller
+  /** `undefined` once it has ended, so that nothing of a request is kept by a table of the past (see `LinkedList`). */
+  canceller: Canceller | undefined
 }
 
 /** What a client declares when it begins a session. */
@@ -85,11 +86,13 @@ export class Session {
 
   /** Returns the signal of a request, and `end`, to call when the request has ended. */
   run(caller: Caller, id: RequestId): { readonly canceller: Canceller; readonly end: () => void } {
-    const running = { caller, canceller: createCanceller() }
+    const canceller = createCanceller()
+    const running: Running = { caller, canceller }
     this.#running.set(id, running)
     return {
-      canceller: running.canceller,
+      canceller,
       end: () => {
+        running.canceller = undefined
         if (this.#running.get(id) === running) this.#running.delete(id)
       },
     }
@@ -98,7 +101,7 @@ export class Session {
   /** Cancels a request, if it is running. Nobody else who knows the session can cancel a caller's request. */
   cancel(caller: Caller, id: RequestId): void {
     const running = this.#running.get(id)
-    if (running?.caller === caller) running.canceller.abort(new Error('the client cancelled the call'))
+    if (running?.caller === caller) running.canceller?.abort(new Error('the client cancelled the call'))
   }
 }
 

@@ -1,4 +1,4 @@
-import { callerKey, type Canceller, createCanceller, type JsonObject } from '@toolgate/core/internal'
+import { callerKey, type Canceller, createCanceller, type JsonObject, LinkedList } from '@toolgate/core/internal'
 import { McpError, relayedError, type RequestId, RPC_CODES } from '@toolgate/mcp'
 import { clip, type RpcMessage } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
@@ -34,15 +34,15 @@ class Unanswerable extends McpError {
  * that it uses. Where it does not, and the running requests are of several clients, nobody is asked.
  */
 export class AskedClients {
-  readonly #running = new Set<AskedRequest>()
+  readonly #running = new LinkedList<AskedRequest>()
   readonly #open = new Map<RequestId, Canceller>()
 
   /** Adds a running request. Returns the function that removes it, which withdraws what is asked. */
   add(request: Omit<AskedRequest, 'asks'>): { readonly request: AskedRequest; readonly remove: () => void } {
     const asked: AskedRequest = { ...request, asks: new Set() }
-    this.#running.add(asked)
+    const link = this.#running.add(asked)
     const remove = () => {
-      this.#running.delete(asked)
+      this.#running.remove(link)
       for (const ask of asked.asks) ask.abort(new Unanswerable(RPC_CODES.internalError, 'The call has ended.'))
     }
     return { request: asked, remove }
@@ -92,7 +92,7 @@ export class AskedClients {
 
   /** Returns the latest request of the only caller; `undefined` if there is none, or several. */
   #only(): AskedRequest | undefined {
-    const running = [...this.#running]
+    const running = this.#running.items()
     const callers = new Set(running.map(({ client }) => callerKey(client.caller)))
     return callers.size === 1 ? running.at(-1) : undefined
   }
@@ -100,7 +100,7 @@ export class AskedClients {
   #onlyOrThrow(): AskedRequest {
     const request = this.#only()
     if (request) return request
-    throw this.#running.size === 0
+    throw this.#running.isEmpty
       ? new Unanswerable(RPC_CODES.methodNotFound, 'No running call has a client that can be asked.')
       : new Unanswerable(RPC_CODES.internalError, 'Calls of several clients are running, and any could be meant.')
   }
