@@ -51,23 +51,28 @@ describe('the client of a call', () => {
   ] as const) {
     it(`is asked by its server over ${where}: a form, a URL, a sample and roots`, async (t) => {
       const server = await started(t, config)
-      const { asks, onAsk } = asking({
+      const answers = {
         'elicitation/create': { action: 'accept', content: { name: 'Vera' } },
         'sampling/createMessage': { role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } },
         'roots/list': { roots: [{ uri: 'file:///workspace', name: 'work' }] },
-      })
-      const textOf = async (name: string, input: object) =>
-        JSON.stringify(await server.call(call(name, { onAsk, params: { name, arguments: input } })))
-      assert.match(await textOf('trigger-elicitation-request', {}), /Vera/)
-      assert.match(await textOf('trigger-url-elicitation', { url: 'https://login.example.com/x' }), /accept/)
-      assert.match(await textOf('trigger-sampling-request', { prompt: 'p', maxTokens: 5 }), /sampled/)
-      assert.match(await textOf('get-roots-list', {}), /workspace/)
-      const modes = asks.map(({ method, params }) => [method, params['mode'] ?? 'form'])
-      assert.deepEqual(modes.slice(0, 2), [
-        ['elicitation/create', 'form'],
-        ['elicitation/create', 'url'],
-      ])
-      assert.ok(asks.some(({ method }) => method === 'roots/list'))
+      }
+      /** Returns the text of a call and what it was asked. The server asks for roots at any time: those are left out. */
+      const asksOf = async (name: string, input: object) => {
+        const { asks, onAsk } = asking(answers)
+        const text = JSON.stringify(await server.call(call(name, { onAsk, params: { name, arguments: input } })))
+        const others = asks.filter(({ method }) => method !== 'roots/list')
+        return { text, asks: others.map(({ method, params }) => [method, params['mode'] ?? 'form']) }
+      }
+      for (const [name, input, text, asked] of [
+        ['trigger-elicitation-request', {}, /Vera/, ['elicitation/create', 'form']],
+        ['trigger-url-elicitation', { url: 'https://login.example.com/x' }, /accept/, ['elicitation/create', 'url']],
+        ['trigger-sampling-request', { prompt: 'p', maxTokens: 5 }, /sampled/, ['sampling/createMessage', 'form']],
+      ] as const) {
+        const outcome = await asksOf(name, input)
+        assert.match(outcome.text, text)
+        assert.deepEqual(outcome.asks, [asked])
+      }
+      assert.match((await asksOf('get-roots-list', {})).text, /workspace/)
     })
   }
 
