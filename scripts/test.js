@@ -45,7 +45,6 @@ const given = process.argv.slice(2)
 const named = given.filter((arg) => !arg.startsWith('--'))
 const long = given.includes('--long') || process.env.TOOLGATE_LONG === '1'
 const tier = named.length > 0 ? 'named' : long ? 'long' : given.includes('--e2e') ? 'e2e' : 'first'
-const patience = long ? 10 : 1
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
@@ -140,7 +139,7 @@ function runNode(batch, results) {
     '--conditions=toolgate-source',
     '--test',
     '--test-isolation=none',
-    `--test-timeout=${TEST_TIMEOUT_MS * patience}`,
+    `--test-timeout=${TEST_TIMEOUT_MS * patienceWith(batch)}`,
     '--test-reporter=spec',
     '--test-reporter-destination=stdout',
     `--test-reporter=${path.join(ROOT, 'scripts/test-results.js')}`,
@@ -162,13 +161,14 @@ function runNode(batch, results) {
   const output = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
   const startedAt = Date.now()
+  const idleMs = IDLE_MS * patienceWith(batch)
   return new Promise((resolve) => {
     let reason
     const idle = setInterval(() => {
       const latest = existsSync(results) ? statSync(results).mtimeMs : startedAt
-      if (Date.now() - latest < IDLE_MS * patience) return
+      if (Date.now() - latest < idleMs) return
       const names = batch.map((file) => path.relative(ROOT, file)).join(' ')
-      reason = `no test ended for ${(IDLE_MS * patience) / 1000} s: one hangs or left something running, of ${names}`
+      reason = `no test ended for ${idleMs / 1000} s: one hangs or left something running, of ${names}`
       child.kill('SIGKILL')
     }, 1000)
     child.once('error', (error) => resolve({ problem: error.message, output: '' }))
@@ -178,6 +178,11 @@ function runNode(batch, results) {
       resolve({ problem, output: Buffer.concat(output).toString() })
     })
   })
+}
+
+/** Long tests take minutes, also when one is run by its name. */
+function patienceWith(batch) {
+  return long || batch.some((file) => kindOf(file) === 'long') ? 10 : 1
 }
 
 function fail(message) {

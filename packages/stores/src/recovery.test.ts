@@ -80,7 +80,7 @@ for (const format of FORMATS) {
 
     it('ends the calls that a dead process left open, once', async (t) => {
       const path = join(scratchFolder(t), 'audit')
-      await runWriter({ format, mode: 'required', path, name: 'open', count: 1e6, killAfterMs: 5 })
+      await runWriter({ format, mode: 'required', path, name: 'open', count: 1e6, killAfter: 1 })
       const first = openAny(format, { path })
       const ended = await first.query({ outcome: 'abandoned', limit: 1000 })
       assert.ok(ended.length > 0, 'some were open')
@@ -118,7 +118,7 @@ for (const format of FORMATS) {
     it('goes on signing where it ended, over openings and kills', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       for (const name of ['a', 'b']) {
-        await runWriter({ format, mode: 'batched', path, name, count: 1e6, killAfterMs: 30 })
+        await runWriter({ format, mode: 'batched', path, name, count: 1e6, killAfter: 100 })
         await openAny(format, { path }).close()
       }
       const verdict = await verifyAudit({ path })
@@ -200,7 +200,7 @@ describe('openSqliteAudit beside a process that lives', () => {
   it('ends them when it is alone at last', async (t) => {
     const path = join(scratchFolder(t), 'audit.db')
     const living = openSqliteAudit({ path })
-    await runWriter({ format: 'sqlite', mode: 'required', path, name: 'open', count: 1e6, killAfterMs: 5 })
+    await runWriter({ format: 'sqlite', mode: 'required', path, name: 'open', count: 1e6, killAfter: 1 })
     await openSqliteAudit({ path }).close()
     assert.deepEqual(await living.query({ outcome: 'abandoned' }), [])
     await living.close()

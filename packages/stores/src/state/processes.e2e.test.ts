@@ -49,7 +49,7 @@ describe('openSqliteStores in many processes', () => {
 
   it('gives the turn of a process that was killed to another, with a greater fencing token', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
-    const killed = await runStoresWorker({ job: 'hold-lock', path, killAfterMs: 1 })
+    const killed = await runStoresWorker({ job: 'hold-lock', path, killAfter: 1 })
     const { lock, close } = openSqliteStores({ path })
     t.after(close)
     const lease = await lock.acquire('shared', { deadlineMs: 30_000 })

@@ -1,26 +1,29 @@
 import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openSqliteStores } from '../state/open-stores.ts'
 import { runStoresWorker } from './run-stores-worker.ts'
 import { scratchFolder } from './scratch-folder.ts'
 
-/**
- * Kills a process that works on the stores again and again, and holds what it said against what is there.
- *
- * On a busy machine it takes more kills until there is enough to hold.
- */
+/** What the worker says; each round of its work says most of them. */
+const WORDS = ['set', 'decided', 'consumed', 'counted', 'token']
+/** A worker is killed after at most so many lines, which are about four rounds of its work. */
+const MAX_LINES = 20
+
+/** Kills a process that works on the stores again and again, and compares what it said with what is there. */
 export async function killStores(t: TestContext, kills: number): Promise<void> {
   const path = join(scratchFolder(t), 'state.db')
   const said = new Map<string, string[]>()
   const all = (word: string): readonly string[] => said.get(word) ?? []
-  const isEnough = (): boolean => all('set').length >= kills && all('consumed').length > 0 && all('token').length > 0
-  for (let i = 0; i < kills || !isEnough(); i++) {
-    const result = await runStoresWorker({ job: 'until-killed', path, name: `r${i}`, killAfterMs: Math.random() * 60 })
+  for (let i = 0; i < kills; i++) {
+    // The last one comes as far as any may, so that each word is said, whatever the others were killed in.
+    const killAfter = i === kills - 1 ? MAX_LINES : randomInt(1, MAX_LINES)
+    const result = await runStoresWorker({ job: 'until-killed', path, name: `r${i}`, killAfter })
     assert.equal(result.code, null, `it was killed while it worked; it said ${result.problem}`)
-    for (const word of ['set', 'decided', 'consumed', 'counted', 'token'])
-      said.set(word, [...(said.get(word) ?? []), ...result.said(word)])
+    for (const word of WORDS) said.set(word, [...all(word), ...result.said(word)])
   }
+  for (const word of WORDS) assert.ok(all(word).length > 0, `the worker never said "${word}"`)
 
   const { approvals, counters, state, close } = openSqliteStores({ path, approvals: { maxKept: 1_000_000 } })
   t.after(close)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core/audit'
@@ -14,8 +15,8 @@ export async function surviveKills(t: TestContext, format: Format, kills: number
   const acknowledged: string[] = []
   for (let run = 0; run < kills; run++) {
     const mode = run % 2 === 0 ? 'batched' : 'required'
-    const killAfterMs = Math.random() * 40
-    const result = await runWriter({ format, mode, path, name: `run${run}`, count: 1_000_000, killAfterMs })
+    const killAfter = randomInt(1, 200)
+    const result = await runWriter({ format, mode, path, name: `run${run}`, count: 1_000_000, killAfter })
     assert.equal(result.end, undefined, 'it was killed while it wrote')
     assert.ok(result.acknowledged.length > 0)
     acknowledged.push(...result.acknowledged)

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { killAfterLines } from './kill-after-lines.ts'
 
 export interface StoresWorkerRun {
   readonly job: 'until-killed' | 'compete' | 'hold-lock' | 'set' | 'listen'
   readonly path: string
   readonly name?: string
-  /** Kills it so many milliseconds after the first thing it said. */
-  readonly killAfterMs?: number
+  /** Kills it once it has said so many things. */
+  readonly killAfter?: number
 }
 
 export interface StoresWorkerResult {
@@ -24,7 +25,7 @@ export async function runStoresWorker({
   job,
   path,
   name = '',
-  killAfterMs,
+  killAfter,
 }: StoresWorkerRun): Promise<StoresWorkerResult> {
   const args = ['--conditions=toolgate-source', WORKER, job, path, name]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -33,15 +34,13 @@ export async function runStoresWorker({
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     problem += text
   })
-  let timer: NodeJS.Timeout | undefined
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
-    if (killAfterMs !== undefined) timer ??= setTimeout(() => child.kill('SIGKILL'), killAfterMs)
   })
+  if (killAfter !== undefined) killAfterLines(child, killAfter)
   const code = await new Promise<number | null>((resolve) => {
     child.once('close', resolve)
   })
-  clearTimeout(timer)
   // What follows the last line break was not fully said.
   const lines = output.split('\n').slice(0, -1)
   return {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { killAfterLines } from './kill-after-lines.ts'
 import type { Format } from './open-any.ts'
 
 export interface WriterRun {
@@ -8,8 +9,8 @@ export interface WriterRun {
   readonly path: string
   readonly name: string
   readonly count: number
-  /** Kills it so many milliseconds after its first acknowledgement. */
-  readonly killAfterMs?: number
+  /** Kills it once it has acknowledged so many calls. */
+  readonly killAfter?: number
   /** Lets no file grow beyond so many blocks of 512 bytes. */
   readonly fileBlocks?: number
 }
@@ -24,19 +25,17 @@ export interface WriterResult {
 const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url))
 
 /** Runs `writer.ts` in a process of its own. */
-export async function runWriter({ killAfterMs, fileBlocks, ...run }: WriterRun): Promise<WriterResult> {
+export async function runWriter({ killAfter, fileBlocks, ...run }: WriterRun): Promise<WriterResult> {
   const { format, mode, path, name, count } = run
   const node = [process.execPath, '--conditions=toolgate-source', WRITER, format, mode, path, name, String(count)]
   const limit = fileBlocks === undefined ? '' : `ulimit -f ${fileBlocks};`
   const child = spawn('/bin/sh', ['-c', `${limit} exec "$@"`, 'sh', ...node], { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
-  let timer: ReturnType<typeof setTimeout> | undefined
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
-    if (killAfterMs !== undefined) timer ??= setTimeout(() => child.kill('SIGKILL'), killAfterMs)
   })
+  if (killAfter !== undefined) killAfterLines(child, killAfter)
   await new Promise((resolve) => child.once('close', resolve))
-  clearTimeout(timer)
   // What follows the last line break was not fully said.
   const lines = output.split('\n').slice(0, -1)
   const end = lines.find((line) => line.startsWith('end '))?.slice('end '.length)
