@@ -24,7 +24,7 @@ import type { ApiDeps } from '../../gateway/src/api/deps.ts'
 import { createApi } from '../../gateway/src/api/api.ts'
 import { createConsole } from '../../gateway/src/api/console.ts'
 import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/api/wire.ts'
-import { createKeyring } from '../../gateway/src/auth/keyring.ts'
+import { authenticateKeys } from '../../gateway/src/auth/keyring.ts'
 import { createOriginRules } from '../../gateway/src/auth/origin.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
 import type { GroupChange } from '../../gateway/src/live/group-watch.ts'
@@ -146,7 +146,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
     key('demo-looker', 'console', { user: 'looker', roles: [] }),
   ]
   const deps: ApiDeps = {
-    keyring: createKeyring(callers),
+    authenticator: authenticateKeys(callers),
     origins: createOriginRules({ host: '127.0.0.1', port }),
     callers: () => callers,
     cookieName: `toolgate_session_${port}`,

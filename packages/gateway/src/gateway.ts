@@ -3,7 +3,7 @@ import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
-import type { Keyring } from './auth/keyring.ts'
+import { type Authenticator, createAuthenticator } from './auth/credential.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { isLoopback } from './config/groups.ts'
@@ -65,12 +65,13 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   if (saysNothing(config.policy))
     throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
   const revisions = new Revisions(config)
+  const authenticator = createAuthenticator([currentKeys(revisions)])
   const listener = await listen(config.listen)
   const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
   const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle }
   try {
-    const entrance = toEntrance(config, currentKeys(revisions), port)
+    const entrance = toEntrance(config, authenticator, port)
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),
@@ -108,12 +109,12 @@ function toUrl(host: string, port: number): string {
 
 function toEntrance(
   { listen: { host, origins = [] }, publicUrl }: GatewayConfig,
-  keyring: Keyring,
+  authenticator: Authenticator,
   port: number,
 ): Entrance {
   const known = publicUrl === undefined ? origins : [...origins, publicUrl]
   return {
-    keyring,
+    authenticator,
     origins: createOriginRules({ host, port, origins: known }),
     port,
     publicUrl: publicUrl ?? (isLoopback(host) ? toUrl(host, port) : undefined),

@@ -1,5 +1,6 @@
 import { sha256Hex } from '@toolgate/core/internal'
-import { createKeyring, type Keyring } from './auth/keyring.ts'
+import type { CredentialSource } from './auth/credential.ts'
+import { createKeyring } from './auth/keyring.ts'
 import type { GatewayConfig } from './config/config.ts'
 
 const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'apps', 'servers'] as const
@@ -17,7 +18,7 @@ export interface Revision extends Rules {
   /** Grows by one with each reload. */
   readonly number: number
   /** The keys of the file. */
-  readonly keyring: Keyring
+  readonly keyring: CredentialSource
 }
 
 /** Holds the current revision, which is replaced as a whole. */
@@ -67,7 +68,10 @@ function idOf(rules: Rules, secrets: readonly string[] = []): string {
   return sha256Hex(shown).slice(0, ID_LENGTH)
 }
 
-/** Returns a keyring that reads the keys of the current revision. */
-export function currentKeys(revisions: Revisions): Keyring {
-  return { authenticate: (header) => revisions.current.keyring.authenticate(header) }
+/** Returns the keys of the current revision. */
+export function currentKeys(revisions: Revisions): CredentialSource {
+  return {
+    find: (bearer, resource) => revisions.current.keyring.find(bearer, resource),
+    current: (id) => revisions.current.keyring.current(id),
+  }
 }

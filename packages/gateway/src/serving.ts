@@ -1,4 +1,3 @@
-import { defineCaller } from '@toolgate/core'
 import { endsWithin, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
@@ -8,7 +7,7 @@ import { haltReach } from './api/routes/halts.ts'
 import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins, type FailedLogins } from './auth/failed-logins.ts'
-import type { Keyring } from './auth/keyring.ts'
+import type { Authenticator } from './auth/credential.ts'
 import type { OriginRules } from './auth/origin.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import type { GatewayConfig } from './config/config.ts'
@@ -38,9 +37,9 @@ import { createMetrics } from './telemetry/metrics.ts'
 import { type Offer, OFFERS } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
-/** The keys and host names that the gateway accepts. */
+/** The credentials and host names that the gateway accepts. */
 export interface Entrance {
-  readonly keyring: Keyring
+  readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly port: number
   /** The origin that people reach the gateway by, if it is known. */
@@ -101,7 +100,7 @@ export function createMcp(
   { config, revisions, clock, log, onFault, lifecycle }: GatewayBase,
   { gate, lists, items, owners, fleet, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
   { logins }: Watching,
-  { keyring, origins, publicUrl }: Entrance,
+  { authenticator, origins, publicUrl }: Entrance,
 ): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams; readonly tasks: Tasks } {
   const serverInfo = { name: 'toolgate', version: VERSION }
   const streams = new ChangeStreams({
@@ -109,14 +108,8 @@ export function createMcp(
     onFault,
     offers: revisions.derive((rules) => [...new Set(['tools' as const, ...offersOf(rules)])]),
   })
-  const callers = revisions.derive((rules) => {
-    const byHash = rules.callers.map(
-      (one) => [Buffer.from(one.keyHash).toString('hex'), defineCaller(one.caller)] as const,
-    )
-    return new Map(byHash)
-  })
   const store = new TaskStore({ state, clock })
-  const callerOf = ({ client }: TaskOwner) => callers().get(client)
+  const callerOf = ({ client }: TaskOwner) => authenticator.current(client)?.caller
   const approvalTasks = new ApprovalTasks({ store, state, clock, gate, callerOf, onFault })
   approvalTasks.resume().catch(onFault)
   lifecycle.onClose(() => approvalTasks.close())
@@ -176,7 +169,7 @@ export function createMcp(
     serverInfo,
     listTtlMs: LIST_TTL_MS,
     capabilities: toCapabilities(revisions.current),
-    keyring,
+    authenticator,
     via,
     logins,
     origins,
@@ -211,7 +204,7 @@ export function toApiDeps(
   { config, revisions, clock, redact, onFault }: GatewayBase,
   { gate, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
   { groups, servers, logins }: Watching,
-  { keyring, origins, port }: Entrance,
+  { authenticator, origins, port }: Entrance,
 ): ApiDeps {
   const limits = revisions.derive((rules) =>
     parseLimits(rules.limits, selectors()).map((limit, i) => {
@@ -220,7 +213,7 @@ export function toApiDeps(
     }),
   )
   return {
-    keyring,
+    authenticator,
     origins,
     logins,
     callers: () => revisions.current.callers,
@@ -277,7 +270,7 @@ export function toHttpDeps(
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
   { apiDeps, consoleDir }: { readonly apiDeps: ApiDeps; readonly consoleDir: string },
 ): HttpDeps {
-  const { keyring, origins } = apiDeps
+  const { authenticator, origins } = apiDeps
   const api = once(async () => (await import('./api/api.ts')).createApi(apiDeps))
   const liveSocket = loadLater<LiveSocket>(async () => {
     const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
@@ -300,9 +293,15 @@ export function toHttpDeps(
     mcp: mcp.serve,
     mcpOf: (app) => mcp.ofApp(app),
     health: createHealth({ servers, isStopping: () => lifecycle.isStopping }),
-    keyring,
+    authenticator,
     origins,
-    metrics: createMetricsEndpoint({ keyring, origins, logins, isPublic: config.metrics?.public ?? false, metrics }),
+    metrics: createMetricsEndpoint({
+      authenticator,
+      origins,
+      logins,
+      isPublic: config.metrics?.public ?? false,
+      metrics,
+    }),
     pages: once(async () => {
       const { createConsole, createPages } = await import('./api/console.ts')
       return createPages({ api: await api(), console: createConsole(consoleDir) })

@@ -60,7 +60,10 @@ describe('sealEntry', () => {
 
   it('has its fields in an order that makes JSON.stringify canonical, for every entry', () => {
     const texts = [
+      'act_chain',
+      'actor',
       'agent',
+      'client',
       'app',
       'approval_id',
       'chat_id',
@@ -88,11 +91,14 @@ describe('sealEntry', () => {
 describe('RECORD_FIELDS', () => {
   it('has every field of a record once, in alphabetical order', () => {
     const fields: Readonly<Record<keyof AuditRecord, true>> = {
+      act_chain: true,
+      actor: true,
       agent: true,
       app: true,
       approval_id: true,
       catalog_revision: true,
       chat_id: true,
+      client: true,
       continues: true,
       detail: true,
       duration_ms: true,

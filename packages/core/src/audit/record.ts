@@ -10,6 +10,7 @@ const MAX_TOOL_LENGTH = 256
 /** A cut URI could be that of another resource. */
 const MAX_ITEM_LENGTH = 2400
 const MAX_TEXT_LENGTH = 1024
+const MAX_CHAIN_LENGTH = 4096
 
 export interface SealOptions {
   /** Redacts `detail`, `error` and the preview of the input. Default: the built-in redactor. */
@@ -59,11 +60,14 @@ interface Place {
 function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptions, to: FieldWriter): void {
   const { run } = entry
   const { input_hash: inputHash, input_preview: inputPreview } = digestOf(entry, options)
+  to.name('act_chain', entry.act_chain, MAX_CHAIN_LENGTH)
+  to.name('actor', entry.actor)
   to.name('agent', entry.agent)
   to.name('app', entry.app)
   to.name('approval_id', entry.approval_id)
   to.number('catalog_revision', entry.catalog_revision)
   to.name('chat_id', entry.chat_id)
+  to.name('client', entry.client)
   to.name('continues', entry.continues)
   to.free('detail', entry.detail)
   to.number('duration_ms', finite(entry.duration_ms))

@@ -114,6 +114,8 @@ const WITHOUT_INPUT = new Environment({ limits: { maxAstNodes: 500, maxDepth: 40
       session: 'string',
       chat: { id: 'string', type: 'string' },
       agent: 'string',
+      client: 'string',
+      actor: 'string',
       attributes: 'map',
     },
   })
@@ -141,7 +143,8 @@ const celTools = new WeakMap<Tool, object>()
 function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
-    cel = { ...caller, roles: caller.roles ?? [], scopes: caller.scopes ?? [], attributes: caller.attributes ?? {} }
+    const { roles = [], scopes = [], attributes = {}, actChain, ...seen } = caller
+    cel = { ...seen, roles, scopes, attributes }
     celCallers.set(caller, cel)
   }
   return cel

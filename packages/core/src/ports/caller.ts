@@ -11,6 +11,12 @@ export interface Caller {
   readonly session?: string | undefined
   readonly chat?: { readonly id: string; readonly type?: string | undefined } | undefined
   readonly agent?: string | undefined
+  /** The OAuth client that the user works with. */
+  readonly client?: string | undefined
+  /** Who acts for the user now, if somebody else does (RFC 8693 §4.1). */
+  readonly actor?: string | undefined
+  /** All actors, the current one first. For the audit alone: earlier actors decide nothing. */
+  readonly actChain?: readonly string[] | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -90,11 +96,26 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     },
   ],
   ['agent', text],
+  ['client', text],
+  ['actor', text],
+  ['actChain', textsInOrder],
   ['attributes', (path, value) => json(path, plainObject(path, value))],
 ])
 
 const CALLER = shapeOf<Caller>(
-  { user: true, tenant: true, roles: true, scopes: true, session: true, chat: true, agent: true, attributes: true },
+  {
+    user: true,
+    tenant: true,
+    roles: true,
+    scopes: true,
+    session: true,
+    chat: true,
+    agent: true,
+    client: true,
+    actor: true,
+    actChain: true,
+    attributes: true,
+  },
   'field',
 )
 const CHAT = shapeOf<NonNullable<Caller['chat']>>({ id: true, type: true }, 'field')
@@ -116,8 +137,12 @@ function session(path: string, value: unknown): string {
 }
 
 function texts(path: string, value: unknown): string[] {
+  return textsInOrder(path, value).toSorted()
+}
+
+function textsInOrder(path: string, value: unknown): string[] {
   if (!Array.isArray(value)) throw new ToolgateError('caller_invalid', `${path} must be a list of strings`)
-  return value.map((item, i) => text(`${path}[${i}]`, item)).toSorted()
+  return value.map((item, i) => text(`${path}[${i}]`, item))
 }
 
 function plainObject(path: string, value: unknown): Record<string, unknown> {

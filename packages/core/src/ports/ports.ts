@@ -193,6 +193,12 @@ export interface AuditRecord {
   readonly session_id?: string
   readonly tenant?: string
   readonly agent?: string
+  /** The OAuth client. */
+  readonly client?: string
+  /** Who acted for the user. */
+  readonly actor?: string
+  /** All actors, the current one first, as a JSON list. */
+  readonly act_chain?: string
   readonly app?: string
   readonly run_id?: string
   /** Of the run, counted from 0. */

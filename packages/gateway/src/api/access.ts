@@ -6,11 +6,11 @@ import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
 import { invalidBody, parseQuery, readBody, type Route } from './request.ts'
 import type { SessionBody } from './wire.ts'
-import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
+import { type Authenticator, isRefused, type RefusalReason, toChallenge, toKeyId } from '../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 
 export interface AccessRules {
-  readonly keyring: Keyring
+  readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly sessions: Sessions
   readonly cookieName: string
@@ -35,10 +35,10 @@ export interface Login {
  *
  * @throws {ApiFault} `unauthenticated`, `key_not_for_console`, `origin_forbidden`
  */
-export function findLogin(request: Request, rules: AccessRules): Login {
+export async function findLogin(request: Request, rules: AccessRules): Promise<Login> {
   const authorization = header(request.headers, 'authorization')
   if (authorization !== undefined)
-    return { person: findByKey(authorization, rules.keyring), loginAt: rules.sessions.nowMs() }
+    return { person: await findByKey(authorization, rules), loginAt: rules.sessions.nowMs() }
   const found = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
   if (!found) throw unauthenticated('missing', 'This needs a console key, or a login with one.')
   const changes = request.method !== 'GET' && request.method !== 'HEAD'
@@ -65,9 +65,9 @@ export interface Admitted {
  *
  * @throws {ApiFault} `host_forbidden`, `origin_forbidden`, `unauthenticated`, `key_not_for_console`
  */
-export function admitToSocket(request: Request, rules: AccessRules): Admitted {
+export async function admitToSocket(request: Request, rules: AccessRules): Promise<Admitted> {
   checkHeaders(request, rules.origins)
-  const { person } = findLogin(request, rules)
+  const { person } = await findLogin(request, rules)
   if (request.headers.has('authorization')) return { person, holds: () => true, onEnd: () => () => {} }
   if (!request.headers.has('origin'))
     throw new ApiFault('origin_forbidden', 'A socket by cookie must be opened by a page of this gateway.')
@@ -80,9 +80,9 @@ export function admitToSocket(request: Request, rules: AccessRules): Admitted {
 }
 
 /** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
-function findByKey(authorization: string, keyring: Keyring): Caller {
-  const answer = keyring.authenticate(authorization)
-  if (!answer.ok) throw unauthenticated(answer.reason, 'The key is not known.', toKeyId(authorization))
+async function findByKey(authorization: string, { authenticator }: AccessRules): Promise<Caller> {
+  const answer = await authenticator.authenticate({ authorization }, '/api')
+  if (isRefused(answer)) throw unauthenticated(answer.refused, 'The key is not known.', toKeyId(authorization))
   if (answer.for !== 'console')
     throw new ApiFault(
       'key_not_for_console',
@@ -97,7 +97,7 @@ function readCookie(headers: Headers, name: string): string | undefined {
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
 }
 
-function unauthenticated(problem: Parameters<typeof toChallenge>[0], message: string, keyId?: string): ApiFault {
+function unauthenticated(problem: RefusalReason, message: string, keyId?: string): ApiFault {
   return new ApiFault('unauthenticated', message, { 'www-authenticate': toChallenge(problem) }, keyId)
 }
 
@@ -115,13 +115,13 @@ export const sessionRoute: Route = ({ person, query }) => {
 export async function login(request: Request, rules: AccessRules): Promise<Response> {
   const key = (await readBody(request, ['key'])).get('key')
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
-  const { person } = loginByKey(key, rules)
+  const { person } = await loginByKey(key, rules)
   return Response.json(toBody(person), { headers: { 'set-cookie': openSession(request, rules, person) } })
 }
 
 /** Returns the person of a console key. @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
-export function loginByKey(key: string, { keyring, sessions }: AccessRules): Login {
-  return { person: findByKey(`Bearer ${key}`, keyring), loginAt: sessions.nowMs() }
+export async function loginByKey(key: string, rules: AccessRules): Promise<Login> {
+  return { person: await findByKey(`Bearer ${key}`, rules), loginAt: rules.sessions.nowMs() }
 }
 
 /** Opens a session and returns its cookie. */

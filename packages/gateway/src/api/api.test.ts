@@ -5,7 +5,7 @@ import { type Approval, type Caller, type Decision, defineTool, ToolgateError, t
 import type { AuditCountQuery, AuditQuery, AuditRecord } from '@toolgate/core/audit'
 import { createApprovals } from '@toolgate/core/internal'
 import type { ApprovalVerdict } from '@toolgate/core/stores'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
@@ -583,7 +583,7 @@ function makeWorld(): World {
     listed: [],
     decided: [],
     deps: {
-      keyring: createKeyring(callers),
+      authenticator: authenticateKeys(callers),
       origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: ['https://tools.example.com'] }),
       callers: () => callers,
       view: async (caller) => fakeView(caller),

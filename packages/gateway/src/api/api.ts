@@ -29,8 +29,8 @@ export interface Api {
   fetch(request: Request, address?: string): Promise<Response>
   /** Serves the pages of approvals. */
   readonly approvalPage: ReturnType<typeof createApprovalPage>
-  /** Returns the person who requests a socket. @throws {ApiFault} if the request is refused */
-  admit(request: Request): Admitted
+  /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
+  admit(request: Request): Promise<Admitted>
 }
 
 interface Client {
@@ -50,8 +50,8 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
  * await api.fetch(new Request('http://127.0.0.1:8787/api/session', { headers }))
  */
 export function createApi(deps: ApiDeps): Api {
-  const { keyring, origins, clock, cookieName = 'toolgate_session' } = deps
-  const access: AccessRules = { keyring, origins, cookieName, sessions: createSessions({ clock }) }
+  const { authenticator, origins, clock, cookieName = 'toolgate_session' } = deps
+  const access: AccessRules = { authenticator, origins, cookieName, sessions: createSessions({ clock }) }
   const named = new WeakMap<readonly CallerConfig[], ReadonlyMap<string, NamedCaller>>()
   const callers: NamedCallers = () => {
     const now = deps.callers()
@@ -119,7 +119,7 @@ export function createApi(deps: ApiDeps): Api {
   function asPerson(route: Route): Handler {
     return async (context) => {
       const { req } = context
-      const { person, loginAt } = findLogin(req.raw, access)
+      const { person, loginAt } = await findLogin(req.raw, access)
       const query = new URL(req.url).searchParams
       const body = await route({ request: req.raw, query, person, loginAt, id: req.param('id') ?? '' })
       return body instanceof Response ? body : context.json(body)

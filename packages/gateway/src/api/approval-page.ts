@@ -43,7 +43,7 @@ async function serve(request: Request, deps: ApprovalPageDeps): Promise<Response
   if (request.method === 'POST') return post(request, decodeId(id), deps)
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return toResponse(messagePage('Not allowed', 'This page takes GET and POST.'), 405, { allow: 'GET, HEAD, POST' })
-  const login = currentLogin(request, access)
+  const login = await currentLogin(request, access)
   // Browsers send no cookie with a link on another site's page. They do when the page loads itself again.
   if (!login && request.headers.get('sec-fetch-site') === 'cross-site') return toResponse(reloadPage(), 200)
   if (!login) return toResponse(loginPage(), 401, { 'www-authenticate': 'Bearer realm="toolgate"' })
@@ -64,9 +64,9 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   const { access, approvals } = deps
   const key = form.get('key') ?? ''
   const decision = form.get('decision')
-  const known = currentLogin(request, access)
+  const known = await currentLogin(request, access)
   if (decision === null || !known) {
-    const headers = { 'set-cookie': openSession(request, access, loginByKey(key, access).person) }
+    const headers = { 'set-cookie': openSession(request, access, (await loginByKey(key, access)).person) }
     return backTo(id, headers)
   }
   const approval = await findFor(known.person, id, approvals)
@@ -74,7 +74,7 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   if (decision !== 'approve' && decision !== 'reject')
     throw new ApiFault('body_invalid', 'The decision must be "approve" or "reject".')
   // A key beside the decision is a fresh login, of the same person.
-  const again = key === '' ? known : loginByKey(key, access)
+  const again = key === '' ? known : await loginByKey(key, access)
   if (again.person.user !== known.person.user || again.person.tenant !== known.person.tenant)
     throw new ApiFault('approval_forbidden', 'This key is not yours.')
   const reason = form.get('reason')?.slice(0, MAX_REASON_LENGTH) || undefined
@@ -104,9 +104,9 @@ function show(approval: Approval, login: Login, { approvals, clock }: ApprovalPa
   return toResponse(confirmPage(view), 200)
 }
 
-function currentLogin(request: Request, access: AccessRules): Login | undefined {
+async function currentLogin(request: Request, access: AccessRules): Promise<Login | undefined> {
   try {
-    return findLogin(request, access)
+    return await findLogin(request, access)
   } catch (error) {
     if (error instanceof ApiFault && error.code === 'unauthenticated') return undefined
     throw error

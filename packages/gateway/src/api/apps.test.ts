@@ -5,7 +5,7 @@ import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@to
 import { createAvailability, type Probe } from '@toolgate/core/groups'
 import { createRedactor } from '@toolgate/core/redact'
 import { memoryState, systemClock } from '@toolgate/core/stores'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import { toApps } from '../catalog/groups.ts'
 import type { CallerConfig } from '../config/config.ts'
@@ -60,7 +60,7 @@ function open({ canStore = () => true, needs }: { canStore?: () => boolean; need
   })
   opened.push(gate)
   const api = createApi({
-    keyring: createKeyring(callers),
+    authenticator: authenticateKeys(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     callers: () => callers,
     view: (caller, app) => gate.view(caller, { app }),

@@ -5,7 +5,7 @@ import type { Pins } from '@toolgate/core/pins'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import type { Keyring } from '../auth/keyring.ts'
+import type { Authenticator } from '../auth/credential.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, NeedRow, ServerRow, WarningRow } from './wire.ts'
@@ -18,7 +18,7 @@ export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
 
 /** Everything that the API reads and changes. */
 export interface ApiDeps {
-  readonly keyring: Keyring
+  readonly authenticator: Authenticator
   readonly origins: OriginRules
   /** Counts and delays failed logins, if present. */
   readonly logins?: Pick<FailedLogins, 'failed'>

@@ -4,7 +4,7 @@ import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
 import { memoryState, systemClock } from '@toolgate/core/stores'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
@@ -47,7 +47,7 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
   opened.push(gate)
   const faults: unknown[] = []
   const api = createApi({
-    keyring: createKeyring(callers),
+    authenticator: authenticateKeys(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     callers: () => callers,
     view: (caller) => gate.view(caller),

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { createGate, defineTool, memoryAudit } from '@toolgate/core'
 import { systemClock } from '@toolgate/core/stores'
 import { definePrompt, defineResource, defineTemplate, type Source } from '@toolgate/core/toolset'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { createApi } from './api.ts'
@@ -128,7 +128,7 @@ async function ask<Body>(path: string): Promise<[status: number, body: Body]> {
 function depsOf(gate: ReturnType<typeof createGate>): ApiDeps {
   const callers = [person('owner', 'console'), person('vera', 'mcp')]
   return {
-    keyring: createKeyring(callers),
+    authenticator: authenticateKeys(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     callers: () => callers,
     view: (caller, app) => gate.view(caller, { app }),

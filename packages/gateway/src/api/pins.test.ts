@@ -4,7 +4,7 @@ import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
 import { createPins, type Pins } from '@toolgate/core/pins'
 import { memoryState, systemClock } from '@toolgate/core/stores'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
@@ -43,7 +43,7 @@ function depsWith(more: Partial<ApiDeps>): ApiDeps {
     person('tenant', { user: 'tina', tenant: 'acme', roles: ['approver'] }),
   ]
   return {
-    keyring: createKeyring(people),
+    authenticator: authenticateKeys(people),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     callers: () => people,
     view: () => assert.fail('no view is asked for'),

@@ -1,92 +1,64 @@
-import { hash, timingSafeEqual } from 'node:crypto'
-import { type Caller, ConfigError, defineCaller } from '@toolgate/core'
+import { timingSafeEqual } from 'node:crypto'
+import { ConfigError, defineCaller } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
-
-/** The caller of a key, or why there is none. */
-export type Authentication =
-  | { readonly ok: true; readonly for: 'mcp' | 'console'; readonly caller: Caller }
-  | { readonly ok: false; readonly reason: 'missing' | 'malformed' | 'unknown' }
-
-export type Authenticated = Extract<Authentication, { ok: true }>
-export type AuthenticationProblem = Extract<Authentication, { ok: false }>['reason']
-
-export interface Keyring {
-  /** Reads an `Authorization` header. Never throws. */
-  authenticate(authorizationHeader: string | undefined): Authentication
-}
+import { type Authenticator, createAuthenticator, type Credential, type CredentialSource } from './credential.ts'
 
 const DIGEST_BYTES = 32
-const MAX_HEADER_LENGTH = 1024
 const MAX_REMEMBERED = 1024
-/** RFC 9110 §11.1: the scheme is case-insensitive. */
-const BEARER = /^bearer(?: |$)/i
-/** Wider than RFC 6750's b64token, so that every configured key without spaces can be sent. */
-const BEARER_KEY = /^bearer +([\x21-\x7e]+)$/i
 
 /**
- * Returns the keyring of the configured callers.
+ * Returns the keys of the configured callers.
  *
- * Only the SHA-256 of keys is kept. A presented key is hashed and compared in
+ * Only the SHA-256 of keys is kept. The hash of a presented key is compared in
  * constant time with every known one, without stopping at a match.
  * Each caller is frozen once, so that its views are found by identity.
  *
  * @throws {ConfigError} for a hash that is not SHA-256 and for two callers with one key
  */
-export function createKeyring(callers: readonly CallerConfig[]): Keyring {
+export function createKeyring(callers: readonly CallerConfig[]): CredentialSource {
   const entries = callers.map(toEntry)
   checkDistinct(entries)
+  const byId = new Map(entries.map(({ credential }) => [credential.id, credential]))
   /** Successes only, by digest. Its timing reveals only something about a hash, which a sender cannot choose. */
-  const known = new Map<string, Authenticated>()
+  const known = new Map<string, Credential>()
 
   return {
-    authenticate(header) {
-      if (header === undefined || !BEARER.test(header)) return MISSING
-      if (header.length > MAX_HEADER_LENGTH) return MALFORMED
-      const key = BEARER_KEY.exec(header)?.[1]
-      if (key === undefined) return MALFORMED
-      const digest = hash('sha256', key, 'base64')
+    find({ digest }) {
       const remembered = known.get(digest)
       if (remembered) return remembered
       const found = findEntry(entries, Buffer.from(digest, 'base64'))
-      if (!found) return UNKNOWN
+      if (!found) return undefined
       if (known.size >= MAX_REMEMBERED) known.clear()
-      known.set(digest, found.answer)
-      return found.answer
+      known.set(digest, found.credential)
+      return found.credential
     },
+    current: (id) => byId.get(id),
   }
 }
 
-/**
- * Returns the `WWW-Authenticate` header of a 401.
- *
- * RFC 6750 §3.1: without a bearer token there is no error code.
- */
-export function toChallenge(problem: AuthenticationProblem): string {
-  return problem === 'missing' ? 'Bearer realm="toolgate"' : 'Bearer realm="toolgate", error="invalid_token"'
+/** Returns an authenticator that knows the keys of the configured callers and nothing else. */
+export function authenticateKeys(callers: readonly CallerConfig[]): Authenticator {
+  return createAuthenticator([createKeyring(callers)])
 }
 
 interface Entry {
   readonly keyHash: Uint8Array
-  readonly answer: Authenticated
+  readonly credential: Credential
 }
-
-const MISSING: Authentication = Object.freeze({ ok: false, reason: 'missing' })
-const MALFORMED: Authentication = Object.freeze({ ok: false, reason: 'malformed' })
-const UNKNOWN: Authentication = Object.freeze({ ok: false, reason: 'unknown' })
 
 function toEntry({ keyHash, for: kind, caller }: CallerConfig, index: number): Entry {
   if (keyHash.byteLength !== DIGEST_BYTES)
     throw new ConfigError(`callers[${index}].keyHash`, 'must be a SHA-256 digest of 32 bytes')
-  return { keyHash, answer: Object.freeze({ ok: true, for: kind, caller: defineCaller(caller) }) }
+  const id = Buffer.from(keyHash).toString('hex')
+  return { keyHash, credential: Object.freeze({ id, for: kind, caller: defineCaller(caller), issuer: 'key' }) }
 }
 
 function checkDistinct(entries: readonly Entry[]): void {
   const first = new Map<string, number>()
-  for (const [index, { keyHash }] of entries.entries()) {
-    const text = Buffer.from(keyHash).toString('hex')
-    const other = first.get(text)
+  for (const [index, { credential }] of entries.entries()) {
+    const other = first.get(credential.id)
     if (other !== undefined) throw new ConfigError(`callers[${index}]`, `has the same key as callers[${other}]`)
-    first.set(text, index)
+    first.set(credential.id, index)
   }
 }
 
@@ -96,17 +68,3 @@ function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undef
   for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
   return found
 }
-
-/** Returns the SHA-256 of the key in an `Authorization` header, in hex; an empty text without a key. */
-export function toClientId(authorizationHeader: string | undefined): string {
-  if (authorizationHeader === undefined || !BEARER.test(authorizationHeader)) return ''
-  const key = authorizationHeader.slice(0, MAX_HEADER_LENGTH).replace(/^bearer */i, '')
-  return hash('sha256', key, 'hex')
-}
-
-/** Returns an id of the key in an `Authorization` header: the start of its SHA-256, which does not reveal the key. */
-export function toKeyId(authorizationHeader: string | undefined): string | undefined {
-  return toClientId(authorizationHeader).slice(0, KEY_ID_LENGTH) || undefined
-}
-
-const KEY_ID_LENGTH = 8

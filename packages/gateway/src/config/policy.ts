@@ -138,7 +138,7 @@ function toMessage({ path, message }: ConfigError): string {
 
 /** The fields of `caller` and `tool` in conditions. */
 const FIELDS =
-  'user tenant roles scopes session chat type agent attributes id namespace name category tags requiredScopes'
+  'user tenant roles scopes session chat type agent client actor attributes id namespace name category tags requiredScopes'
 const VARIABLES = ['caller', 'tool', 'input']
 
 function withNearest(problem: string): string {

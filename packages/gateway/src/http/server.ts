@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { ToolgateError } from '@toolgate/core'
 import type { Health } from '../api/health.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
-import type { Keyring } from '../auth/keyring.ts'
+import { type Authenticator, isRefused } from '../auth/credential.ts'
 import { toNetwork } from '../auth/failed-logins.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/protocol.ts'
@@ -15,7 +15,7 @@ export interface HttpDeps {
   /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
-  readonly keyring: Keyring
+  readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly metrics: MetricsEndpoint
   /** The API and the console, loaded at the first request for them. */
@@ -100,7 +100,7 @@ function createRouter({
   mcp,
   mcpOf,
   health,
-  keyring,
+  authenticator,
   origins,
   metrics,
   pages,
@@ -127,7 +127,9 @@ function createRouter({
         answerHealth(response, health.healthz())
         break
       case '/readyz':
-        answerHealth(response, health.readyz({ withServers: mayKnowServers(request, { keyring, origins }) }))
+        mayKnowServers(request, { authenticator, origins })
+          .then((withServers) => answerHealth(response, health.readyz({ withServers })))
+          .catch(fail(response))
         break
       case '/metrics':
         metrics(request, response).catch(fail(response))
@@ -144,13 +146,13 @@ function pathOf({ url = '/' }: IncomingMessage): string {
   return url.split('?', 1)[0] ?? url
 }
 
-function mayKnowServers(
+async function mayKnowServers(
   { headers }: IncomingMessage,
-  { keyring, origins }: Pick<HttpDeps, 'keyring' | 'origins'>,
-): boolean {
+  { authenticator, origins }: Pick<HttpDeps, 'authenticator' | 'origins'>,
+): Promise<boolean> {
   if (checkOrigin(headers, origins)) return false
-  const authentication = keyring.authenticate(headers.authorization)
-  return authentication.ok && authentication.for === 'console'
+  const credential = await authenticator.authenticate(headers, '/readyz')
+  return !isRefused(credential) && credential.for === 'console'
 }
 
 function answerForeign(response: ServerResponse, message: string): void {

@@ -104,7 +104,7 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
     return () => void counts[what]--
   }
   const live = createLiveSocket({
-    admit: () => ({ person: { user: 'owner' }, holds, onEnd: () => () => {} }),
+    admit: async () => ({ person: { user: 'owner' }, holds, onEnd: () => () => {} }),
     groups: () => [],
     groupWatch: { subscribe: subscribe('groups') },
     gate: { subscribe: subscribe('gate') },

@@ -14,8 +14,8 @@ import { type AuditTail, createAuditTail } from './audit-tail.ts'
 import type { GroupWatch } from './group-watch.ts'
 
 export interface LiveDeps {
-  /** @throws {ApiFault} if this person may not listen */
-  admit(request: Request): Admitted
+  /** Rejects with an `ApiFault` if this person may not listen. */
+  admit(request: Request): Promise<Admitted>
   /** Returns the rows of all groups, or of the named ones. */
   groups(names?: readonly string[]): readonly GroupRow[]
   readonly groupWatch: Pick<GroupWatch, 'subscribe'>
@@ -93,7 +93,7 @@ class WebSockets implements LiveSocket {
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
     try {
-      const admitted = this.#admit(request)
+      const admitted = await this.#admit(request)
       this.#server.handleUpgrade(request, socket, head, (opened) => void this.#welcome(opened, admitted))
     } catch (error) {
       if (error instanceof ApiFault && error.keyId !== undefined)
@@ -108,9 +108,9 @@ class WebSockets implements LiveSocket {
     this.#server.close()
   }
 
-  #admit(request: IncomingMessage): Admitted {
+  async #admit(request: IncomingMessage): Promise<Admitted> {
     const { maxConnections = 200, maxOfOne = 20 } = this.#deps
-    const admitted = this.#deps.admit(toRequest(request))
+    const admitted = await this.#deps.admit(toRequest(request))
     if (this.#isClosed) throw new ApiFault('too_many_connections', 'The gateway stops.')
     const ofOne = [...this.#open].filter(({ person }) => person === admitted.person).length
     if (this.#open.size >= maxConnections || ofOne >= maxOfOne)

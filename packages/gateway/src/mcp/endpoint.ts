@@ -1,11 +1,18 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
-import { isObject } from '@toolgate/core/internal'
+import { isObject, type MaybePromise } from '@toolgate/core/internal'
 import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
+import {
+  type Authenticator,
+  type Credential,
+  isRefused,
+  type Refusal,
+  toChallenge,
+  toKeyId,
+} from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
@@ -25,7 +32,7 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly texts: { readonly own: string | undefined; readonly servers: Pick<Instructions, 'of'> }
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
   readonly onFault: (error: unknown) => void
-  readonly keyring: Keyring
+  readonly authenticator: Authenticator
   readonly origins: OriginRules
   /** The id by which the servers behind it know this gateway. Absent if there are none. */
   readonly via?: string
@@ -36,6 +43,8 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly sessions: Sessions
   /** Returns whether the gateway waits for running calls and takes no new ones. */
   readonly isStopping: () => boolean
+  /** The path of the endpoint, which is the resource that its tokens are for. Default `/mcp`. */
+  readonly resource?: string
 }
 
 /** Serves `/mcp`. Every answer is JSON-RPC, even to a request that is not. Never rejects. */
@@ -54,12 +63,15 @@ export class McpEndpoints {
     this.#deps = deps
     this.serve = this.#open(deps)
     for (const { name, instructions } of gate.apps.list)
-      this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name) }, instructions))
+      this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name), resource: `/mcp/${name}` }, instructions))
   }
 
   /** Returns the endpoint of `/mcp/<app>`. An unknown app has one too, which says so to callers with a key. */
   ofApp(app: string): McpEndpoint {
-    return this.#apps.get(app) ?? ((request, response) => serveNowhere(this.#deps, request, response))
+    return (
+      this.#apps.get(app) ??
+      ((request, response) => serveNowhere({ ...this.#deps, resource: `/mcp/${app}` }, request, response))
+    )
   }
 
   /** Compares the clients' lists soon. Call it when a session has opened or lost a group, which the gate does not announce. */
@@ -117,39 +129,45 @@ class Endpoint {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const deps = this.#deps
     let body: unknown
-    let caller: Caller | undefined
+    let credential: Credential | undefined
     try {
-      caller = admitCaller(request, deps)
+      const admitted = admit(request, deps)
+      credential = admitted instanceof Promise ? await admitted : admitted
       checkLoop(request.headers, deps.via)
       const session = sessionOf(request)
-      if (session !== undefined) return await this.#serveSession(session, request, response, caller)
+      if (session !== undefined) return await this.#serveSession(session, request, response, credential.caller)
       checkRequest(request)
       const text = await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES)
       if (isLarge(text)) await nextTurn()
       body = parseBody(text)
       if (isLarge(text)) await nextTurn()
-      await this.#serve(request, response, caller, body)
+      await this.#serve(request, response, credential, body)
     } catch (error) {
-      if (caller && error instanceof RpcFault) await recordIfCall(deps, caller, body, error)
-      if (!caller) await slowWrongKey(request, error, deps)
+      if (credential && error instanceof RpcFault) await recordIfCall(deps, credential.caller, body, error)
+      if (!credential) await slowWrongKey(request, error, deps)
       answerFault(response, error, body, deps.onFault)
     }
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void> {
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    credential: Credential,
+    body: unknown,
+  ): Promise<void> {
     const message = readMessage(body, request.headers)
     // A stopping gateway still takes notifications: one may cancel a call that it waits for.
     if (isObject(body) && 'id' in body) this.#checkStopping()
     if (message.era === 'modern') {
-      if (message.kind === 'request') return this.#modern.handle(message, request.headers, caller, response)
+      if (message.kind === 'request') return this.#modern.handle(message, request.headers, credential, response)
       response.writeHead(202).end()
       return
     }
     const { headers } = request
     // The session that initialize names, if any, is replaced by a new one.
     const named = message.message.method === 'initialize' ? undefined : readSession(headers)
-    const session = named === undefined ? undefined : this.#findSession(named, caller)
-    return this.#legacy.handle({ message: message.message, headers, caller, session }, response)
+    const session = named === undefined ? undefined : this.#findSession(named, credential.caller)
+    return this.#legacy.handle({ message: message.message, headers, credential, session }, response)
   }
 
   /** Serves the GET that listens on a session and the DELETE that ends it, from clients of earlier revisions. */
@@ -193,7 +211,7 @@ class Endpoint {
 /** Names of apps cannot be guessed: only callers with a key learn that there is no such app. */
 async function serveNowhere(deps: EndpointDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    admitCaller(request, deps)
+    await admit(request, deps)
     throw new RpcFault('app_unknown', 'Nothing is served here.')
   } catch (error) {
     await slowWrongKey(request, error, deps)
@@ -228,27 +246,33 @@ async function recordIfCall(
   }
 }
 
-function admitCaller(
+/** @throws {RpcFault} `origin_refused`, `key_refused`, `key_not_for_mcp` */
+function admit(
   { headers }: IncomingMessage,
-  { keyring, origins }: Pick<EndpointDeps, 'keyring' | 'origins'>,
-): Caller {
+  { authenticator, origins, resource = '/mcp' }: Pick<EndpointDeps, 'authenticator' | 'origins' | 'resource'>,
+): MaybePromise<Credential> {
   const foreign = checkOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
-  const authentication = keyring.authenticate(headers.authorization)
-  if (!authentication.ok) {
-    throw new RpcFault('key_refused', KEY_PROBLEMS[authentication.reason], {
-      headers: { 'www-authenticate': toChallenge(authentication.reason) },
+  const answer = authenticator.authenticate(headers, resource)
+  return answer instanceof Promise ? answer.then(checkAnswer) : checkAnswer(answer)
+}
+
+function checkAnswer(answer: Credential | Refusal): Credential {
+  if (isRefused(answer)) {
+    throw new RpcFault('key_refused', KEY_PROBLEMS[answer.refused], {
+      headers: { 'www-authenticate': toChallenge(answer.refused) },
     })
   }
-  if (authentication.for !== 'mcp')
+  if (answer.for !== 'mcp')
     throw new RpcFault('key_not_for_mcp', 'This key is for the console. Agents need a key of their own.')
-  return authentication.caller
+  return answer
 }
 
 const KEY_PROBLEMS = {
   missing: 'A key is needed: Authorization: Bearer <key>.',
   malformed: 'The Authorization header holds no usable key.',
   unknown: 'The key is not known.',
+  unavailable: 'The token cannot be verified right now.',
 } as const
 
 /** Returns the session that a request listens on or ends, if it is such a request. */

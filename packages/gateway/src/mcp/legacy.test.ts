@@ -39,7 +39,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
           {
             message: JSON.parse(Buffer.concat(chunks).toString()),
             headers: request.headers,
-            caller: { user: 'vera' },
+            credential: { id: 'k', for: 'mcp', caller: { user: 'vera' }, issuer: 'key' },
             session: undefined,
           },
           response,

@@ -3,7 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
-import { toClientId } from '../auth/keyring.ts'
+import type { Credential } from '../auth/credential.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
@@ -36,7 +36,7 @@ export interface LegacyDeps extends MethodDeps {
 export interface LegacyMessage {
   readonly message: RpcMessage
   readonly headers: IncomingHttpHeaders
-  readonly caller: Caller
+  readonly credential: Credential
   /** The session that the client names, if any. */
   readonly session: Session | undefined
 }
@@ -80,7 +80,7 @@ export class LegacyPath {
     const own = method === 'initialize' && id !== undefined ? await this.#initialize(sent, response) : undefined
     if (!own) checkVersion(headers)
     if (method === undefined || id === undefined) {
-      if (method === undefined) this.#deps.questions.answer(sent.session, sent.caller, message)
+      if (method === undefined) this.#deps.questions.answer(sent.session, sent.credential.caller, message)
       else if (method === 'notifications/cancelled') cancel(sent)
       response.writeHead(202).end()
       return
@@ -154,7 +154,10 @@ export class LegacyPath {
     return { result: {} }
   }
 
-  async #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): Promise<object> {
+  async #initialize(
+    { message: { params = {} }, credential: { caller } }: LegacyMessage,
+    response: ServerResponse,
+  ): Promise<object> {
     const client = checkInitialize(params)
     const { gate, runsTasks, capabilities, sessions, serverInfo, instructions } = this.#deps
     const hasTasks = runsTasks?.() && client.protocolVersion === TASKS_VERSION
@@ -186,7 +189,11 @@ class LegacyRequest implements McpRequest {
     response: ServerResponse,
     { keepAlive, held, questions }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions'>,
   ) {
-    const { session, caller, message } = sent
+    const {
+      session,
+      credential: { caller },
+      message,
+    } = sent
     this.id = id
     this.params = message.params ?? {}
     this.caller = session?.callerOf(caller) ?? caller
@@ -201,16 +208,16 @@ class LegacyRequest implements McpRequest {
 
   /** Only rounds and tasks are bound to it. */
   get client(): string {
-    return toClientId(this.#sent.headers.authorization)
+    return this.#sent.credential.id
   }
 
   get session(): Session | undefined {
     return this.#sent.session
   }
 
-  /** The caller of the key, in no session. */
+  /** The caller of the credential, in no session. */
   get owner(): Caller {
-    return this.#sent.caller
+    return this.#sent.credential.caller
   }
 
   get protocolVersion(): string | undefined {
@@ -219,7 +226,7 @@ class LegacyRequest implements McpRequest {
 
   /** Only a request in a session can be cancelled by a message: two clients with one key use the same ids. */
   get signal(): Cancelling {
-    const { session, caller } = this.#sent
+    const { session, owner: caller } = this
     if (!session) return this.stream.gone
     if (!this.#running) {
       const running = (this.#running = session.run(caller, this.id))
@@ -234,7 +241,7 @@ class LegacyRequest implements McpRequest {
   }
 
   #toLink(): ClientLink {
-    const { session, caller } = this.#sent
+    const { session, owner: caller } = this
     return clientLink({
       era: 'legacy',
       capabilities: session?.capabilities ?? {},
@@ -281,9 +288,9 @@ function toEarlierFault(error: unknown): unknown {
   return new RpcFault(error.rule, error.message, { data: error.data, headers: error.headers, status: 200 })
 }
 
-function cancel({ message: { params = {} }, session, caller }: LegacyMessage): void {
+function cancel({ message: { params = {} }, session, credential }: LegacyMessage): void {
   const { requestId } = params
-  if (typeof requestId === 'string' || typeof requestId === 'number') session?.cancel(caller, requestId)
+  if (typeof requestId === 'string' || typeof requestId === 'number') session?.cancel(credential.caller, requestId)
 }
 
 /** The answer may be either, so a client must take both (MCP 2025-11-25, transports, "sending messages"). */

@@ -3,7 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
-import { toClientId } from '../auth/keyring.ts'
+import type { Credential } from '../auth/credential.ts'
 import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
@@ -61,13 +61,14 @@ export class ModernPath {
   async handle(
     message: ModernMessage,
     headers: IncomingHttpHeaders,
-    caller: Caller,
+    credential: Credential,
     response: ServerResponse,
   ): Promise<void> {
     const { id, method, params } = message
-    if (method === 'subscriptions/listen') return this.#deps.streams.listen(this.#deps, params, id, caller, response)
+    if (method === 'subscriptions/listen')
+      return this.#deps.streams.listen(this.#deps, params, id, credential.caller, response)
     const stream = new AnswerStream(response, this.#deps)
-    const answering = this.#methods.answer(method, new ModernRequest(message, headers, caller, stream))
+    const answering = this.#methods.answer(method, new ModernRequest(message, headers, credential, stream))
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     try {
       const reply = await answering
@@ -111,22 +112,30 @@ export class ModernPath {
 class ModernRequest implements McpRequest {
   readonly id: RequestId
   readonly params: JsonObject
-  readonly caller: Caller
+  readonly credential: Credential
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
   #link: ClientLink | undefined
 
-  constructor({ id, params }: ModernMessage, headers: IncomingHttpHeaders, caller: Caller, stream: AnswerStream) {
+  constructor(
+    { id, params }: ModernMessage,
+    headers: IncomingHttpHeaders,
+    credential: Credential,
+    stream: AnswerStream,
+  ) {
     this.id = id
     this.params = params
     this.headers = headers
-    this.caller = caller
+    this.credential = credential
     this.stream = stream
   }
 
-  /** Only rounds and tasks are bound to it. */
+  get caller(): Caller {
+    return this.credential.caller
+  }
+
   get client(): string {
-    return toClientId(this.headers.authorization)
+    return this.credential.id
   }
 
   get protocolVersion(): string | undefined {

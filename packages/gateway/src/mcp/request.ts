@@ -8,7 +8,7 @@ import type { ClientLink } from '../relay/client-link.ts'
 export interface McpRequest {
   readonly id: RequestId
   readonly params: JsonObject
-  /** The SHA-256 of the client's key. */
+  /** The id of the client's credential. */
   readonly client: string
   /** In the session that the client names, if any. */
   readonly caller: Caller

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import { createGate, memoryAudit, type Tool } from '@toolgate/core'
 import { memoryState } from '@toolgate/core/stores'
 import { ToolLists } from '@toolgate/mcp'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import { createRounds } from '../relay/rounds.ts'
 import { ChangeStreams } from './change-streams.ts'
@@ -93,7 +93,7 @@ export async function serveMcp(
     listTtlMs: 1000,
     capabilities: { tools: { listChanged: true }, logging: {} },
     availability: { subscribe: () => () => {} },
-    keyring: createKeyring(
+    authenticator: authenticateKeys(
       Object.entries(KEYS).map(([name, key]) => ({
         keyHash: createHash('sha256').update(key).digest(),
         for: 'mcp',

@@ -7,7 +7,7 @@ import type { JsonRpcError } from '@toolgate/mcp'
 export interface TaskOwner {
   readonly tenant: string | undefined
   readonly user: string | undefined
-  /** The SHA-256 of the client's credential. */
+  /** The id of the client's credential. */
   readonly client: string
 }
 

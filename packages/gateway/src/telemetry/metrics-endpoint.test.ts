@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, it } from 'node:test'
-import { createKeyring } from '../auth/keyring.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import { createMetricsEndpoint } from './metrics-endpoint.ts'
 
@@ -60,7 +60,7 @@ describe('GET /metrics', () => {
 
 async function setup({ isPublic = false } = {}) {
   const hash = (key: string) => createHash('sha256').update(key).digest()
-  const keyring = createKeyring([
+  const authenticator = authenticateKeys([
     { keyHash: hash('agent-key'), for: 'mcp', caller: { user: 'bot' } },
     { keyHash: hash('person-key'), for: 'console', caller: { user: 'vera' } },
   ])
@@ -68,7 +68,7 @@ async function setup({ isPublic = false } = {}) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const origins = createOriginRules({ host: '127.0.0.1', port })
-  const endpoint = createMetricsEndpoint({ keyring, origins, isPublic, metrics: async () => 'up 1\n' })
+  const endpoint = createMetricsEndpoint({ authenticator, origins, isPublic, metrics: async () => 'up 1\n' })
   closers.push(() => {
     server.closeAllConnections()
     return new Promise((resolve) => server.close(resolve))

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
+import { type Authenticator, isRefused, toChallenge, toKeyId } from '../auth/credential.ts'
 
 export interface MetricsEndpointDeps {
-  readonly keyring: Keyring
+  readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly logins?: Pick<FailedLogins, 'failed'>
   /** Whether it needs no key. */
@@ -18,7 +18,7 @@ export type MetricsEndpoint = (request: IncomingMessage, response: ServerRespons
 /** Returns the endpoint that Prometheus scrapes. It needs a console key, unless the configuration makes it public. */
 export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoint {
   return async (request, response) => {
-    const refusal = refuse(request, deps)
+    const refusal = await refuse(request, deps)
     if (refusal) {
       const keyId = refusal.status === 401 ? toKeyId(request.headers.authorization) : undefined
       if (keyId !== undefined) await deps.logins?.failed(request.socket.remoteAddress, keyId)
@@ -34,21 +34,21 @@ interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-function refuse(
+async function refuse(
   { method, headers }: IncomingMessage,
-  { keyring, origins, isPublic }: MetricsEndpointDeps,
-): Refusal | undefined {
+  { authenticator, origins, isPublic }: MetricsEndpointDeps,
+): Promise<Refusal | undefined> {
   const foreign = checkOrigin(headers, origins)
   if (foreign) return toRefusal(403, foreign.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', foreign.message)
   if (method !== 'GET' && method !== 'HEAD')
     return toRefusal(405, 'method_not_allowed', `${method} is not served at /metrics; GET is.`, { allow: 'GET, HEAD' })
   if (isPublic) return undefined
-  const authentication = keyring.authenticate(headers.authorization)
-  if (!authentication.ok)
+  const credential = await authenticator.authenticate(headers, '/metrics')
+  if (isRefused(credential))
     return toRefusal(401, 'unauthenticated', 'The metrics need a console key: Authorization: Bearer <key>.', {
-      'www-authenticate': toChallenge(authentication.reason),
+      'www-authenticate': toChallenge(credential.refused),
     })
-  if (authentication.for !== 'console')
+  if (credential.for !== 'console')
     return toRefusal(403, 'key_not_for_console', "This is an agent's key, for /mcp. The metrics need a console key.")
   return undefined
 }

@@ -1,0 +1,129 @@
+import { hash } from 'node:crypto'
+import type { Caller } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
+
+/** What a request proved about its sender. */
+export interface Credential {
+  /** Names the credential in tasks and records, and does not reveal it. A refreshed token keeps it. */
+  readonly id: string
+  /** `mcp`: an agent. `console`: a person. `host`: a program that runs agents. */
+  readonly for: 'mcp' | 'console' | 'host'
+  /** Frozen, and the same object at each request, so that its views are found by identity. */
+  readonly caller: Caller
+  /** The apps that it opens. Absent: `/mcp` and every app. */
+  readonly apps?: readonly string[]
+  /** Wall-clock milliseconds. */
+  readonly expiresAtMs?: number
+  /** `key`, or the URL of the authorization server. */
+  readonly issuer: string
+  /** The OAuth client. */
+  readonly client?: string
+  /** The scopes of a token. */
+  readonly scopes?: readonly string[]
+}
+
+/** Why a request has no credential. */
+export interface Refusal {
+  readonly refused: RefusalReason
+  /** For the operator. The client does not learn it. */
+  readonly detail?: string
+}
+
+/** `unavailable`: the authorization server that could verify the token cannot be reached. */
+export type RefusalReason = 'missing' | 'malformed' | 'unknown' | 'unavailable'
+
+/** The headers that hold a credential. */
+export interface CredentialHeaders {
+  readonly authorization?: string | undefined
+}
+
+/** Finds the credential of a request. */
+export interface Authenticator {
+  /**
+   * Returns the credential of a request for a resource: the path of an endpoint, such as `/mcp` or `/mcp/<app>`.
+   *
+   * Synchronous for keys and for tokens that were verified before. Never throws or rejects.
+   */
+  authenticate(headers: CredentialHeaders, resource: string): MaybePromise<Credential | Refusal>
+  /** Returns today's credential of an id, for work that goes on without a request. `undefined` once it is no longer accepted. */
+  current(id: string): Credential | undefined
+}
+
+/** A bearer token of a request. */
+export interface Bearer {
+  readonly token: string
+  /** Its SHA-256 in base64. */
+  readonly digest: string
+}
+
+/** One kind of credentials: API keys, or the tokens of authorization servers. */
+export interface CredentialSource {
+  /** Returns `undefined` for a token that is not of this kind. Never throws or rejects. */
+  find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined>
+  current(id: string): Credential | undefined
+}
+
+const MAX_HEADER_LENGTH = 8 * 1024
+/** RFC 9110 §11.1: the scheme is case-insensitive. */
+const BEARER = /^bearer(?: |$)/i
+/** Wider than RFC 6750's b64token, so that every configured key without spaces can be sent. */
+const BEARER_TOKEN = /^bearer +([\x21-\x7e]+)$/i
+
+const MISSING: Refusal = Object.freeze({ refused: 'missing' })
+const MALFORMED: Refusal = Object.freeze({ refused: 'malformed' })
+const UNKNOWN: Refusal = Object.freeze({ refused: 'unknown' })
+
+/** Returns the one authenticator of several kinds of credentials. The first kind that knows a token decides. */
+export function createAuthenticator(sources: readonly CredentialSource[]): Authenticator {
+  const ask = (bearer: Bearer, resource: string, from: number): MaybePromise<Credential | Refusal> => {
+    for (const [i, source] of sources.entries()) {
+      if (i < from) continue
+      const found = source.find(bearer, resource)
+      if (found instanceof Promise) return found.then((answer) => answer ?? ask(bearer, resource, i + 1))
+      if (found) return found
+    }
+    return UNKNOWN
+  }
+  return {
+    authenticate({ authorization }, resource) {
+      const bearer = readBearer(authorization)
+      return 'refused' in bearer ? bearer : ask(bearer, resource, 0)
+    },
+    current(id) {
+      for (const source of sources) {
+        const credential = source.current(id)
+        if (credential) return credential
+      }
+      return undefined
+    },
+  }
+}
+
+export function isRefused(answer: Credential | Refusal): answer is Refusal {
+  return 'refused' in answer
+}
+
+function readBearer(header: string | undefined): Bearer | Refusal {
+  if (header === undefined || !BEARER.test(header)) return MISSING
+  if (header.length > MAX_HEADER_LENGTH) return MALFORMED
+  const token = BEARER_TOKEN.exec(header)?.[1]
+  return token === undefined ? MALFORMED : { token, digest: hash('sha256', token, 'base64') }
+}
+
+/**
+ * Returns the `WWW-Authenticate` header of a 401.
+ *
+ * RFC 6750 §3.1: without a bearer token there is no error code.
+ */
+export function toChallenge(refused: RefusalReason): string {
+  return refused === 'missing' ? 'Bearer realm="toolgate"' : 'Bearer realm="toolgate", error="invalid_token"'
+}
+
+/** Returns an id of the token in an `Authorization` header: the start of its SHA-256, which does not reveal it. */
+export function toKeyId(authorizationHeader: string | undefined): string | undefined {
+  if (authorizationHeader === undefined || !BEARER.test(authorizationHeader)) return undefined
+  const token = authorizationHeader.slice(0, MAX_HEADER_LENGTH).replace(/^bearer */i, '')
+  return hash('sha256', token, 'hex').slice(0, KEY_ID_LENGTH)
+}
+
+const KEY_ID_LENGTH = 8
