@@ -22,6 +22,7 @@ import {
   type ToolsBody,
   type WhyBody,
 } from '@toolgate/gateway'
+import { DEFAULT_URL, isLoopbackUrl, parseUrl } from './address.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { type Io, printable } from './io.ts'
@@ -40,9 +41,7 @@ export interface TargetOptions {
   readonly config?: string
 }
 
-const DEFAULT_URL = 'http://127.0.0.1:8787'
 const DEMO_KEY = 'demo-console'
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
  * Returns the gateway: `--url`, TOOLGATE_URL, the address in `--config`, or the default.
@@ -53,9 +52,9 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
  */
 export function findTarget(options: TargetOptions, env: Io['env']): Target {
   const config = options.config === undefined ? undefined : loadConfig(options.config, { env })
-  const url = checkUrl(options.url ?? (env['TOOLGATE_URL'] || (config ? listenUrlOf(config) : DEFAULT_URL)))
+  const url = parseUrl(options.url ?? (env['TOOLGATE_URL'] || (config ? listenUrlOf(config) : DEFAULT_URL))).origin
   const key = options.key ?? (env['TOOLGATE_KEY'] || consoleKeyOf(config))
-  const demo = LOOPBACK.test(new URL(url).hostname) ? DEMO_KEY : undefined
+  const demo = isLoopbackUrl(url) ? DEMO_KEY : undefined
   return {
     url,
     key: key ?? demo,
@@ -68,13 +67,6 @@ export function findTarget(options: TargetOptions, env: Io['env']): Target {
         ? 'Start one with "toolgate serve --config <file>" or "toolgate try", or give its address with --url.'
         : `Start it with "toolgate serve --config ${options.config}".`,
   }
-}
-
-function checkUrl(text: string): string {
-  const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new CliError('usage', `The address ${JSON.stringify(text)} is not a URL such as ${DEFAULT_URL}.`)
-  return url.origin
 }
 
 function listenUrlOf({ listen: { host, port } }: GatewayConfig): string {

@@ -8,6 +8,7 @@ import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
+import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
 import type { TryOptions } from './commands/try.ts'
 import type { ExitName } from './exit.ts'
@@ -50,6 +51,19 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--port <port>', 'where to listen; default: PORT, or what the configuration says')
         .option('--json', ERRORS_AS_JSON),
     async (options: ServeOptions, deps) => (await import('./commands/serve.ts')).serveCommand(options, deps),
+  ),
+  row(
+    'stdio',
+    'speak MCP on stdin and stdout, for clients that start a command',
+    (command) =>
+      command
+        .option('--url <url>', 'a running gateway; default: TOOLGATE_URL, or http://127.0.0.1:8787')
+        .option('--key <key>', "an agent's key; default: TOOLGATE_KEY")
+        .option('--config <file>', 'run a gateway of this configuration in this process instead')
+        .option('--as <user>', 'with --config: the caller; default: the only one')
+        .option('--app <app>', 'the tools of an app only')
+        .option('--json', ERRORS_AS_JSON),
+    async (options: StdioOptions, deps) => (await import('./commands/stdio.ts')).stdioCommand(options, deps),
   ),
   row(
     'check',

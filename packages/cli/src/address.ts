@@ -1,0 +1,25 @@
+import { CliError } from './exit.ts'
+
+/** Where `toolgate try` and a configuration without `listen` are served. */
+export const DEFAULT_URL = 'http://127.0.0.1:8787'
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+export function isLoopbackUrl(url: string): boolean {
+  return LOOPBACK.test(new URL(url).hostname)
+}
+
+/** @throws {CliError} `usage` */
+export function parseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url && /^https?:$/.test(url.protocol)) return url
+  throw new CliError('usage', `The address ${JSON.stringify(text)} is not a URL such as ${DEFAULT_URL}.`)
+}
+
+/** Returns the MCP endpoint of a gateway's address: `/mcp`, or that of an app. An address with a path is taken as it is. */
+export function mcpUrlOf(address: string, app?: string): URL {
+  const url = parseUrl(address)
+  if (url.pathname === '/') url.pathname = '/mcp'
+  if (app !== undefined) url.pathname = `${url.pathname.replace(/\/$/, '')}/${encodeURIComponent(app)}`
+  return url
+}

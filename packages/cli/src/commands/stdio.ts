@@ -1,0 +1,129 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { GatewayConfig, LogLine } from '@toolgate/gateway'
+import type { BridgeOutcome, ServeStdioOptions } from '@toolgate/gateway/stdio'
+import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, printable, printLine } from '../io.ts'
+import type { ServeDeps } from './serve.ts'
+
+export interface StdioOptions {
+  readonly url?: string
+  readonly key?: string
+  readonly config?: string
+  readonly as?: string
+  readonly app?: string
+}
+
+interface Endpoint extends Pick<ServeStdioOptions, 'url' | 'key' | 'hints'> {
+  close(): Promise<void>
+}
+
+/**
+ * `toolgate stdio`: MCP on stdin and stdout for one client, which starts this command and ends it.
+ *
+ * It connects to a running gateway. With `--config` it runs a gateway of its own, on a free port of this machine.
+ */
+export async function stdioCommand(
+  options: StdioOptions,
+  deps: ServeDeps,
+  input: Readable = process.stdin,
+): Promise<ExitName> {
+  const { io, signals } = deps
+  checkOptions(options)
+  const { stopped, release } = signals.once()
+  const stopping = new AbortController()
+  void stopped.then(() => stopping.abort())
+  const log = (text: string) => printLine(io.stderr, `toolgate: ${printable(text)}`)
+  try {
+    const endpoint =
+      options.config === undefined ? runningGateway(options, io.env) : await ownGateway(options, deps, log)
+    try {
+      const { serveStdio } = await import('@toolgate/gateway/stdio')
+      const { url, key, hints } = endpoint
+      const { signal } = stopping
+      const outcome = await serveStdio({ input, output: io.stdout, url, key, hints, log, signal })
+      return signal.aborted ? 'ok' : EXITS_OF[outcome]
+    } finally {
+      await endpoint.close()
+    }
+  } finally {
+    release()
+  }
+}
+
+const EXITS_OF = { served: 'ok', refused: 'key', unreachable: 'unreachable' } as const satisfies Record<
+  BridgeOutcome,
+  ExitName
+>
+
+function checkOptions({ url, key, config, as }: StdioOptions): void {
+  if (config !== undefined && (url !== undefined || key !== undefined))
+    throw new CliError('usage', 'Give --config for a gateway of its own, or --url and --key of a running one.')
+  if (config === undefined && as !== undefined)
+    throw new CliError('usage', '--as needs --config. A running gateway knows the caller by --key.')
+}
+
+function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): Endpoint {
+  const given = url ?? (env['TOOLGATE_URL'] || undefined)
+  return {
+    url: mcpUrlOf(given ?? DEFAULT_URL, app),
+    key: key ?? (env['TOOLGATE_KEY'] || undefined),
+    hints: {
+      start: 'Start it with "toolgate serve", or give another address with --url.',
+      key: "Give an agent's key with --key or TOOLGATE_KEY.",
+    },
+    close: async () => {},
+  }
+}
+
+/** The servers that start within this time are in the first list. The others are announced later. */
+const READY_MS = 15_000
+
+async function ownGateway(
+  { config: file = '', as, app }: StdioOptions,
+  { io, start }: ServeDeps,
+  log: (text: string) => void,
+): Promise<Endpoint> {
+  const [{ loadConfig }, { endsWithin }] = await Promise.all([
+    import('@toolgate/gateway'),
+    import('@toolgate/core/internal'),
+  ])
+  const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+  const key = `tg_${randomBytes(32).toString('base64url')}`
+  const caller = { ...findCaller(config, as, file), keyHash: hash('sha256', key, 'buffer'), for: 'mcp' as const }
+  const gateway = await start(
+    {
+      ...config,
+      // The port of the configuration belongs to the gateway that "toolgate serve" runs.
+      listen: { ...config.listen, host: '127.0.0.1', port: 0 },
+      callers: [...config.callers, caller],
+      secrets: [...(config.secrets ?? []), key],
+      drainMs: 0,
+    },
+    { log: (line) => printLog(line, log) },
+  )
+  await endsWithin(gateway.ready, READY_MS)
+  log(`a gateway of ${file} for ${caller.caller.user ?? 'this client'} runs at ${gateway.url}/`)
+  return { url: mcpUrlOf(gateway.url, app), key, hints: { start: '', key: '' }, close: () => gateway.close() }
+}
+
+type CallerConfig = GatewayConfig['callers'][number]
+
+/** @throws {CliError} `usage` */
+function findCaller({ callers }: GatewayConfig, as: string | undefined, file: string): CallerConfig {
+  const agents = callers.filter((one) => one.for === 'mcp')
+  const names = [...new Set(agents.map(({ caller }) => caller.user ?? ''))]
+  const found = as === undefined ? agents[0] : agents.find(({ caller }) => caller.user === as)
+  if (found && (as !== undefined || names.length === 1)) return found
+  if (names.length === 0)
+    throw new CliError('usage', `${file} has no caller for agents.`, { hint: 'Add one to "callers".' })
+  const problem = as === undefined ? 'Name the caller with --as <user>.' : `No caller is named ${JSON.stringify(as)}.`
+  throw new CliError('usage', problem, { hint: `${file} has: ${names.map(printable).join(', ')}.` })
+}
+
+function printLog({ level, message, server, detail }: LogLine, log: (text: string) => void): void {
+  if (level === 'debug' || level === 'info') return
+  const first = detail?.split('\n', 1)[0]
+  log(`${level}: ${server === undefined ? '' : `${server}: `}${message}${first ? ` (${first})` : ''}`)
+}

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import type { RequestId } from '@toolgate/mcp'
+import { type HttpEndpoint, modernHeaders, type Session } from '../upstream/http-call.ts'
+import type { HttpAnswer, HttpExchange } from '../upstream/http-exchange.ts'
+import { reopenDelayMs } from '../upstream/lines.ts'
+
+/** One request of the client. */
+export interface ClientRequest {
+  readonly id: RequestId
+  readonly method: string
+  readonly params: JsonObject
+  /** As the client wrote it. The gateway checks it again. */
+  readonly text: string
+}
+
+export interface CallOptions {
+  readonly endpoint: HttpEndpoint
+  /** Passes on a message of the gateway. */
+  readonly forward: (message: JsonObject, text: string) => void
+}
+
+const MAX_RESUMES = 100
+
+/** One request over HTTP, from its sending to its answer. The messages on its stream are forwarded as they come. */
+export class BridgeCall {
+  readonly request: ClientRequest
+  /** Another one if the first is lost. */
+  session: Session
+  readonly sentAtMs: number = performance.now()
+  isCancelled = false
+  /** Resolves when the request has its answer, or will have none. */
+  readonly ended: Promise<void>
+  readonly end: () => void
+  readonly #options: CallOptions
+  #exchange: HttpExchange | undefined
+  #isAnswered = false
+
+  constructor(request: ClientRequest, session: Session, options: CallOptions) {
+    this.request = request
+    this.session = session
+    this.#options = options
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.end = resolve
+  }
+
+  /**
+   * Sends the request. Returns the answer's head and body, or `undefined` if the answer came on an event stream and was
+   * forwarded.
+   *
+   * @throws {UpstreamError} `upstream_down`, `upstream_too_large`, `aborted`
+   */
+  async send(paramHeaders: readonly string[] = []): Promise<HttpAnswer | undefined> {
+    const { request, session } = this
+    const headers =
+      session.era === 'modern' ? modernHeaders(session, request.method, request.params, paramHeaders) : session.headers
+    return this.#resume(await this.#exchangeWith({ method: 'POST', headers, body: request.text }))
+  }
+
+  /** Ends the request without an answer. */
+  cancel(): void {
+    this.isCancelled = true
+    this.#exchange?.abort()
+  }
+
+  #exchangeWith(request: Parameters<HttpEndpoint['exchange']>[0]): Promise<HttpAnswer> {
+    this.#exchange = this.#options.endpoint.exchange(request, this.#onEvent)
+    return this.#exchange.answer
+  }
+
+  /** Resumes an event stream that broke before the answer, where the gateway holds it. */
+  async #resume(first: HttpAnswer): Promise<HttpAnswer | undefined> {
+    let answer = first
+    for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {
+      await sleep(reopenDelayMs(answer.retryMs))
+      if (this.isCancelled) return undefined
+      const headers = [...this.session.headers, 'last-event-id', answer.lastEventId ?? '']
+      answer = await this.#exchangeWith({ method: 'GET', headers })
+    }
+    return this.#isAnswered ? undefined : answer
+  }
+
+  #canResume({ status, contentType, lastEventId }: HttpAnswer): boolean {
+    const isBroken = status === 200 && contentType === 'text/event-stream' && !this.#isAnswered && !this.isCancelled
+    return isBroken && this.session.era === 'legacy' && lastEventId !== undefined
+  }
+
+  readonly #onEvent = (text: string): void => {
+    const message = readMessage(text)
+    if (!message || this.isCancelled) return
+    if (isAnswerTo(message, this.request.id)) this.#isAnswered = true
+    this.#options.forward(message, text)
+    if (this.#isAnswered) this.#exchange?.expectEnd()
+  }
+}
+
+/** Returns the JSON-RPC message in a text of the gateway, if it is one. */
+export function readMessage(text: string): JsonObject | undefined {
+  try {
+    const message: unknown = JSON.parse(text)
+    return isObject(message) && message['jsonrpc'] === '2.0' ? message : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function isAnswerTo(message: JsonObject, id: RequestId): boolean {
+  return message['id'] === id && !('method' in message)
+}

@@ -1,0 +1,2 @@
+export type { BridgeHints, BridgeOutcome } from './bridge.ts'
+export { serveStdio, type ServeStdioOptions } from './serve-stdio.ts'

@@ -1,0 +1,45 @@
+import type { Readable } from 'node:stream'
+import { endsWithin } from '@toolgate/core/internal'
+import { type BridgeHints, type BridgeOutcome, StdioBridge } from './bridge.ts'
+
+export interface ServeStdioOptions {
+  /** What the client writes: MCP, one message a line. */
+  readonly input: Readable
+  /** What the client reads. Only messages are written to it. */
+  readonly output: NodeJS.WritableStream
+  /** The gateway's endpoint, such as `http://127.0.0.1:8787/mcp` or `…/mcp/<app>`. */
+  readonly url: URL
+  readonly key?: string | undefined
+  readonly hints: BridgeHints
+  /** Takes one line for a person. */
+  readonly log: (text: string) => void
+  /** Ends it as the end of the input does. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How long requests may take whose client has closed its side. */
+const LAST_ANSWERS_MS = 1_000
+
+/**
+ * Serves one client on stdio, in either era of MCP, by a gateway that is spoken to over HTTP. Ends with its client.
+ * Returns the best that has happened.
+ *
+ * @throws {UpstreamError} `upstream_too_large` for a line of the client beyond 16 MiB
+ */
+export async function serveStdio(options: ServeStdioOptions): Promise<BridgeOutcome> {
+  const { input, output, url, key, hints, log, signal } = options
+  const write = (text: string) => void output.write(`${text}\n`)
+  const bridge = new StdioBridge({ url, key, write, log, hints })
+  const stop = () => input.destroy()
+  signal?.addEventListener('abort', stop)
+  try {
+    for await (const chunk of input as AsyncIterable<Buffer>) bridge.receive(chunk)
+    await endsWithin(bridge.idle(), LAST_ANSWERS_MS)
+  } catch (error) {
+    if (!signal?.aborted) throw error
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    await bridge.close()
+  }
+  return bridge.outcome
+}
