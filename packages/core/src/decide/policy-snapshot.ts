@@ -7,6 +7,7 @@ import { type CurrentPolicies, policyDocumentOf } from '../policy/document.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource, PolicyDocument } from '../ports/ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
+import type { CatalogPart } from '../tools/own-lists.ts'
 import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -73,8 +74,10 @@ export interface BuiltPolicySnapshot extends PolicySnapshot {
   readonly heldBack: readonly Effect[]
 }
 
-/** Returns a function that returns today's snapshot: the same one until something changes. */
-export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
+/** Returns today's snapshot: of what all callers share, or of a caller's own catalog. The same one until something changes. */
+export type Today<Snapshot = PolicySnapshot> = (caller?: Caller) => Snapshot
+
+export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> {
   const { changes, availability } = world
   let indexes: Indexes | undefined
   let latest: BuiltPolicySnapshot | undefined
@@ -87,16 +90,9 @@ export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
     if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
-    const ofTools = indexes
-    const heldBack = [
-      ...availabilityEffects(indexes.groups, world.groups, availability),
-      ...world.pins.effectsFor(indexes.snapshot),
-    ]
-    return withItems(buildOver(indexes, heldBack, world), world.catalog.items(), (items) =>
-      buildOver(itemIndexesOf(ofTools, items, current, world), world.pins.effectsFor(items), world),
-    )
+    return buildPart(indexes, world.catalog.items(), current, world)
   }
-  return () => {
+  const shared = (): BuiltPolicySnapshot => {
     const now = changes.now
     const availabilityNow = availability.revision
     if (latest === undefined || revision !== now || availabilityRevision !== availabilityNow) {
@@ -107,6 +103,45 @@ export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
     }
     return latest
   }
+  const own = new WeakMap<BuiltPolicySnapshot, WeakMap<CatalogPart, BuiltPolicySnapshot>>()
+  return (caller) => {
+    const whole = shared()
+    const part = caller && world.catalog.of(caller)
+    if (!part || (part.snapshot === whole.snapshot && part.items === whole.items)) return whole
+    let known = own.get(whole)
+    if (!known) own.set(whole, (known = new WeakMap()))
+    let found = known.get(part)
+    if (!found) {
+      const current = world.policies()
+      known.set(
+        part,
+        (found = buildPart(partIndexesOf(whole.indexes, part, current, world), part.items, current, world)),
+      )
+    }
+    return found
+  }
+}
+
+function buildPart(indexes: Indexes, items: Toolset, current: CurrentPolicies, world: World): BuiltPolicySnapshot {
+  const heldBack = [
+    ...availabilityEffects(indexes.groups, world.groups, world.availability),
+    ...world.pins.effectsFor(indexes.snapshot),
+  ]
+  return withItems(buildOver(indexes, heldBack, world), items, (others) =>
+    buildOver(itemIndexesOf(indexes, others, current, world), world.pins.effectsFor(others), world),
+  )
+}
+
+const partIndexes = new WeakMap<Indexes, WeakMap<Toolset, Indexes>>()
+
+/** Returns the indexes of the same policies over the tools of one caller. */
+function partIndexesOf(of: Indexes, { snapshot }: CatalogPart, { parsed }: CurrentPolicies, world: World): Indexes {
+  if (of.snapshot === snapshot) return of
+  let known = partIndexes.get(of)
+  if (!known) partIndexes.set(of, (known = new WeakMap()))
+  let found = known.get(snapshot)
+  if (!found) known.set(snapshot, (found = { ...of, ...indexSnapshot(world, snapshot, parsed) }))
+  return found
 }
 
 type BuiltOver = Omit<BuiltPolicySnapshot, 'items' | 'whole' | 'over'>
@@ -266,28 +301,32 @@ interface CallerEvaluation {
  * Nothing is left out, so it is never wider.
  */
 export function createAppPolicySnapshots(
-  today: () => BuiltPolicySnapshot,
+  today: Today<BuiltPolicySnapshot>,
   app: AppRules,
   world: World,
-): () => BuiltPolicySnapshot {
-  let around: BuiltPolicySnapshot | undefined
-  let latest: BuiltPolicySnapshot | undefined
-  let indexes: { readonly of: Indexes; readonly own: Indexes; readonly groups: GroupIndex } | undefined
-  return () => {
-    const now = today()
-    if (latest && now === around) return latest
-    if (indexes?.of !== now.indexes) indexes = indexApp(now.indexes, app)
-    const { own } = indexes
+): Today<BuiltPolicySnapshot> {
+  const known = new WeakMap<BuiltPolicySnapshot, BuiltPolicySnapshot>()
+  const indexed = new WeakMap<Indexes, ReturnType<typeof indexApp>>()
+  const build = (around: BuiltPolicySnapshot): BuiltPolicySnapshot => {
+    let indexes = indexed.get(around.indexes)
+    if (!indexes) indexed.set(around.indexes, (indexes = indexApp(around.indexes, app)))
     const heldBack: readonly Effect[] = [
-      ...now.heldBack,
+      ...around.heldBack,
       ...appAvailabilityEffects(indexes.groups, app, world.availability),
     ]
-    around = now
-    latest = withItems(buildOver(own, heldBack, world), now.items, (items) => {
-      const above = now.over(items)
+    return withItems(buildOver(indexes.own, heldBack, world), around.items, (items) => {
+      const above = around.over(items)
       return buildOver(appItemIndexesOf(above.indexes, app), above.heldBack, world)
     })
-    return latest
+  }
+  let latest: { readonly around: BuiltPolicySnapshot; readonly within: BuiltPolicySnapshot } | undefined
+  return (caller) => {
+    const around = today(caller)
+    if (latest?.around === around) return latest.within
+    let within = known.get(around)
+    if (!within) known.set(around, (within = build(around)))
+    latest = { around, within }
+    return within
   }
 }
 
@@ -301,7 +340,7 @@ function appItemIndexesOf(of: Indexes, app: AppRules): Indexes {
   return found
 }
 
-function indexApp(of: Indexes, app: AppRules): { of: Indexes; own: Indexes; groups: GroupIndex } {
+function indexApp(of: Indexes, app: AppRules): { readonly own: Indexes; readonly groups: GroupIndex } {
   const first = of.policies.length
   const added = app.policies.map((policy, i) => indexPolicy(policy, first + i, of.snapshot))
   const own: Indexes = {
@@ -313,5 +352,5 @@ function indexApp(of: Indexes, app: AppRules): { of: Indexes; own: Indexes; grou
       ...added.flatMap(fixedEffects),
     ],
   }
-  return { of, own, groups: indexAppGroups(of.snapshot, app) }
+  return { own, groups: indexAppGroups(of.snapshot, app) }
 }

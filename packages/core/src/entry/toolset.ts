@@ -2,6 +2,7 @@
 
 export { buildToolset } from '../decide/build-toolset.ts'
 export type { Catalog, Source } from '../tools/catalog.ts'
+export type { OwnSource, OwnSources } from '../tools/own-lists.ts'
 export {
   allowIds,
   and,

@@ -1,5 +1,10 @@
 import { type AppInfo, type ParsedApp, unknownApp } from '../groups/app.ts'
-import { createAppPolicySnapshots, type BuiltPolicySnapshot, type World } from '../decide/policy-snapshot.ts'
+import {
+  createAppPolicySnapshots,
+  type BuiltPolicySnapshot,
+  type Today,
+  type World,
+} from '../decide/policy-snapshot.ts'
 import { evaluate } from '../decide/evaluation.ts'
 import { appEffects } from '../decide/layers/app.ts'
 import type { ViewHost } from './view.ts'
@@ -19,11 +24,11 @@ export interface Apps {
 /** Returns the apps of a gate, and what the views of each ask. */
 export function createApps(
   parsed: ReadonlyMap<string, ParsedApp>,
-  today: () => BuiltPolicySnapshot,
+  today: Today<BuiltPolicySnapshot>,
   world: World,
 ): { readonly apps: Apps; hostOf(app: string, host: ViewHost): ViewHost } {
   const snapshots = new Map([...parsed].map(([name, app]) => [name, createAppPolicySnapshots(today, app, world)]))
-  const find = (name: string): { app: ParsedApp; latest: () => BuiltPolicySnapshot } => {
+  const find = (name: string): { app: ParsedApp; latest: Today<BuiltPolicySnapshot> } => {
     const app = parsed.get(name)
     const latest = snapshots.get(name)
     if (!app || !latest) throw unknownApp(name, parsed)

@@ -74,11 +74,11 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** Groups whose tools are loaded at their first use. */
   readonly loads: Loads
   /**
-   * The ids of a group's tools, visible or not.
+   * The ids of a group's tools, visible or not: of those that all callers share, or of a caller's.
    *
    * @throws {ConfigError} for an unknown group, naming the nearest one
    */
-  membersOf(group: string): readonly string[]
+  membersOf(group: string, caller?: Caller): readonly string[]
   /**
    * Settings that are allowed but probably a mistake: selectors of policies, groups, limits, caps, apps and halts that name no
    * tool,
@@ -185,11 +185,12 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     checkNames: (ids) => checkNames(ids, catalog, unlisted),
     unlisted,
   }
-  const membersOf = (group: string): readonly string[] => {
+  const membersOf = (group: string, caller?: Caller): readonly string[] => {
     const selectors = groups.selectors.get(group)
     if (!selectors) throw new ConfigError('group', noGroupIsNamed([group], groups.selectors.keys()))
     const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
-    return catalog.snapshot().tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
+    const { snapshot } = caller ? catalog.of(caller) : { snapshot: catalog.snapshot() }
+    return snapshot.tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
   const openView = createViews(host, visibilityDeadlineMs, hostOf)
   const gate: Gate = {
@@ -278,12 +279,12 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
 function createLocks(
   groups: Groups,
   unlocks: Unlocks,
-  membersOf: (group: string) => readonly string[],
+  membersOf: (group: string, caller: Caller) => readonly string[],
   onOpened: (opened: readonly string[]) => void,
 ): Locks {
   const openBy = (caller: Caller, by: Parameters<typeof groupsOpenedBy>[1]) => {
     const before = unlocks.openFor(caller)
-    const opened = groupsOpenedBy(groups, by, (group, tool) => membersOf(group).includes(tool)).filter(
+    const opened = groupsOpenedBy(groups, by, (group, tool) => membersOf(group, caller).includes(tool)).filter(
       (name) => !before.has(name),
     )
     unlocks.open(caller, opened)

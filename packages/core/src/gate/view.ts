@@ -12,7 +12,7 @@ import {
   type Explanation,
   toExplanation,
 } from '../decide/decide.ts'
-import type { PolicySnapshot } from '../decide/policy-snapshot.ts'
+import type { PolicySnapshot, Today } from '../decide/policy-snapshot.ts'
 import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from '../decide/requests.ts'
 import type { Unlisted } from '../decide/unlisted.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
@@ -92,7 +92,7 @@ export interface ViewHost {
   readonly ports: CallPorts
   /** The app whose rules hold here. */
   readonly app: string | undefined
-  today(): PolicySnapshot
+  readonly today: Today
   readonly groups: Groups
   readonly usesOf: UsesOf
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
@@ -134,7 +134,7 @@ export function portsOf(view: object): CallPorts | undefined {
 
 /** Returns the view of some bounds today. `evaluation` is the result of both, where that is known already. */
 export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Evaluation): View {
-  const today = host.today()
+  const today = host.today(bounds.caller)
   const current = today.evaluation(bounds.caller)
   const evaluated = resolveRequestTool(evaluation ?? evaluateToday(today, current, bounds))
   return Object.freeze(new CallerView(host, bounds, evaluated, today, current))
@@ -249,13 +249,13 @@ class CallerView implements View, CallView {
   }
 
   #visibleNow(): VisibleNow {
-    const today = this.#host.today()
+    const today = this.#host.today(this.caller)
     if (this.#visible?.today !== today) this.#visible = { today }
     return this.#visible
   }
 
   findableToday(): Visible {
-    return findableToday(this.#run, this.#host.today())
+    return findableToday(this.#run, this.#host.today(this.caller))
   }
 
   openable(): readonly string[] {
@@ -263,17 +263,17 @@ class CallerView implements View, CallView {
   }
 
   idsOfNextStep(): readonly string[] {
-    const today = this.#host.today()
+    const today = this.#host.today(this.caller)
     return idsOfNextStep(evaluateToday(today, today.evaluation(this.caller), this.#bounds))
   }
 
   idsToday(): readonly string[] {
-    const today = this.#host.today()
+    const today = this.#host.today(this.caller)
     return this.ids.filter((id) => isVisible(decide(this.#run, today, id).outcome))
   }
 
   decide(id: string | undefined): Decided {
-    const today = this.#host.today()
+    const today = this.#host.today(this.caller)
     return isItemId(id) ? this.#decideItem(today, id) : decide(this.#run, today, id)
   }
 
@@ -332,11 +332,11 @@ class CallerView implements View, CallView {
   }
 
   isStale(decided: Decided): boolean {
-    return this.#host.today() !== decided.today.whole
+    return this.#host.today(this.caller) !== decided.today.whole
   }
 
   #isToday(): boolean {
-    const today = this.#host.today()
+    const today = this.#host.today(this.caller)
     return today === this.#madeIn && today.evaluation(this.caller) === this.#madeOf
   }
 }

@@ -84,15 +84,19 @@ function createIdentities(): (caller: Caller) => Caller {
   }
 }
 
+type CachedViews = WeakMap<Caller, { readonly evaluation: Evaluation; readonly view: Promise<View> }>
+
 /** Keeps the view of each caller for as long as nothing changes. */
 function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
+  const bySnapshot = new WeakMap<PolicySnapshot, CachedViews>()
   let latest: PolicySnapshot | undefined
-  let views = new WeakMap<Caller, { readonly evaluation: Evaluation; readonly view: Promise<View> }>()
+  let views: CachedViews = new WeakMap()
   return (caller) => {
-    const today = host.today()
+    const today = host.today(caller)
     if (today !== latest) {
       latest = today
-      views = new WeakMap()
+      views = bySnapshot.get(today) ?? new WeakMap()
+      bySnapshot.set(today, views)
     }
     let cached = views.get(caller)
     // Within a snapshot only a session's locks can open, and only for that session.
@@ -122,7 +126,7 @@ async function openView(
   { visibility, activeTools }: ViewOptions,
   visibilityDeadlineMs: number,
 ): Promise<View> {
-  const begun = host.today()
+  const begun = host.today(caller)
   const { snapshot, policies } = begun
   const effects = begun.boundEffects(caller)
   const permitted: ViewBounds = {

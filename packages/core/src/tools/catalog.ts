@@ -1,5 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
-import { type RejectedTool, readSource, type SourceReading } from './read-source.ts'
+import type { Caller } from '../ports/caller.ts'
+import { type CatalogPart, type OwnList, OwnLists, type OwnSource, type OwnSources } from './own-lists.ts'
+import { NOTHING_READ, readAgain, type Reading, type RejectedTool } from './read-source.ts'
 import type { GroupSelectors } from './selector.ts'
 import { compareToolIds } from './tool-id.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
@@ -29,6 +30,8 @@ export interface Source {
   isListed?(): boolean
   /** The namespaces of all its tools; `''` means no namespace. Default: any. */
   readonly namespaces?: readonly string[]
+  /** The lists of single callers, beside `tools()`. They need `namespaces`, and have items of these only. */
+  readonly own?: OwnSources
 }
 
 /** Two sources offered the same id. The catalog has the tool of the first source. */
@@ -55,6 +58,8 @@ export interface CatalogChange {
   readonly added: readonly string[]
   readonly changed: readonly string[]
   readonly removed: readonly string[]
+  /** Whose list it was, if it was that of a single caller. Its ids are not among these. */
+  readonly own?: OwnSource['owner']
 }
 
 /** The live collection: sources in, snapshots out. */
@@ -77,7 +82,14 @@ export interface Catalog {
   readonly itemsRevision: number
   /** Returns an item of any kind. */
   get(id: string): Tool | undefined
-  /** Whether some snapshot, now or before, had this id. Of those that are gone, the latest 100,000 ids are known. */
+  /** Returns what a caller's catalog is: this one, and the items that are theirs alone. The same object until it changes. */
+  of(caller: Caller): CatalogPart
+  /** The lists of single callers now. */
+  readonly own: readonly OwnList[]
+  /**
+   * Whether some snapshot, now or before, had this id, or the list of a caller may have it. Of those that are gone, the
+   * latest 100,000 ids are known.
+   */
   hasSeen(id: string): boolean
   /** Calls the listener after every change, in order, until the returned function is called. */
   subscribe(listener: (change: CatalogChange) => void): () => void
@@ -114,7 +126,7 @@ export function createCatalog({
   onFault = () => {},
 }: CatalogOptions): Catalog {
   const fixed = createToolset(Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)))
-  const readings = new Map(sources.map((source) => [source, read(source, groups)]))
+  const readings = new Map(sources.map((source) => [source, readAgain(source, groups)]))
   /** A source that listed its tools once stays in this set, also when it lists none later. */
   const listed = new Set<Source>()
   const emitter = createEmitter<[change: CatalogChange]>(onFault)
@@ -122,12 +134,18 @@ export function createCatalog({
   let revision = 1
   let itemsRevision = 1
   let state = merge(fixed, readings)
+  /** The same object until a tool or an item changes. */
+  let part: CatalogPart = state
   const seen = new Set(state.snapshot.ids)
   // Of their own: ten thousand resources must not make the catalog forget a tool.
   const seenItems = new Set(state.items.ids)
+  const own = new OwnLists(sources, groups, (changed) => {
+    emit(Object.freeze({ revision, added: NO_IDS, changed: NO_IDS, removed: NO_IDS, own: changed.owner }))
+    onRead()
+  })
 
   const update = (source: Source) => {
-    readings.set(source, read(source, groups, readings.get(source)))
+    readings.set(source, readAgain(source, groups, readings.get(source)))
     renew()
     onRead()
   }
@@ -142,6 +160,7 @@ export function createCatalog({
       items: itemsChange ? now.items : before.items,
     }
     if (!change && !itemsChange) return
+    part = state
     if (change) revision += 1
     if (itemsChange) itemsRevision += 1
     changes.bump()
@@ -165,7 +184,7 @@ export function createCatalog({
       return state.failures
     },
     sources,
-    dynamic: sources.some((source) => source.subscribe !== undefined),
+    dynamic: sources.some((source) => source.subscribe !== undefined || source.own !== undefined),
     get unlisted() {
       for (const source of sources) if (isListed(source, readings.get(source))) listed.add(source)
       return sources.filter((source) => !listed.has(source))
@@ -176,20 +195,28 @@ export function createCatalog({
     snapshot: () => state.snapshot,
     items: () => state.items,
     get: (id) => state.snapshot.get(id) ?? state.items.get(id),
-    hasSeen: (id) => state.snapshot.has(id) || seen.has(id) || state.items.has(id) || seenItems.has(id),
+    of: (caller) => own.of(caller, part),
+    get own() {
+      return own.lists
+    },
+    hasSeen: (id) =>
+      state.snapshot.has(id) || seen.has(id) || state.items.has(id) || seenItems.has(id) || own.mayHave(id),
     subscribe: emitter.subscribe,
     close() {
       for (const unsubscribe of unsubscribes) unsubscribe?.()
+      own.close()
       emitter.clear()
     },
   }
 }
 
-function isListed(source: Source, reading: Reading = NOTHING): boolean {
+function isListed(source: Source, reading: Reading = NOTHING_READ): boolean {
   if (source.isListed) return source.isListed()
+  if (source.own) return false
   return source.subscribe === undefined || reading.tools.length + reading.rejected.length > 0
 }
 
+const NO_IDS: readonly string[] = Object.freeze([])
 const MAX_SEEN = 100_000
 
 /** Bounds the memory for a source that lists new names each time. */
@@ -199,27 +226,6 @@ function remember(seen: Set<string>, ids: readonly string[]): void {
     if (seen.size <= MAX_SEEN) return
     seen.delete(oldest)
   }
-}
-
-interface Reading extends SourceReading {
-  readonly failure: { readonly error: unknown } | undefined
-}
-
-const NOTHING: Reading = { tools: [], rejected: [], failure: undefined }
-
-function read(source: Source, groups: CatalogOptions['groups'], before: Reading = NOTHING): Reading {
-  try {
-    const { tools, rejected } = readSource(source, groups)
-    const known = new Map(before.tools.map((tool) => [tool.id, tool]))
-    return { tools: tools.map((tool) => same(known.get(tool.id), tool)), rejected, failure: undefined }
-  } catch (error) {
-    return { ...before, failure: { error } }
-  }
-}
-
-/** Returns the former tool if the new one is equal. */
-function same(before: Tool | undefined, now: Tool): Tool {
-  return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
 }
 
 function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type FaultCode, messageOf, ToolgateError } from '../util/errors.ts'
 import { checkJoined } from './groups.ts'
 import type { GroupSelectors } from './selector.ts'
@@ -46,6 +47,33 @@ export function readSource(
     }
   }
   return { tools: [...tools.values()], rejected }
+}
+
+/** What a source offered when it was last read. */
+export interface Reading extends SourceReading {
+  readonly failure: { readonly error: unknown } | undefined
+}
+
+export const NOTHING_READ: Reading = { tools: [], rejected: [], failure: undefined }
+
+/** Reads a source again, whole or not at all. A tool that did not change stays the same object. */
+export function readAgain(
+  source: { tools(): Iterable<unknown> },
+  groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined,
+  before: Reading = NOTHING_READ,
+): Reading {
+  try {
+    const { tools, rejected } = readSource(source, groups)
+    const known = new Map(before.tools.map((tool) => [tool.id, tool]))
+    return { tools: tools.map((tool) => same(known.get(tool.id), tool)), rejected, failure: undefined }
+  } catch (error) {
+    return { ...before, failure: { error } }
+  }
+}
+
+/** Returns the former tool if the new one is equal. */
+function same(before: Tool | undefined, now: Tool): Tool {
+  return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
 }
 
 const MAX_NAME_LENGTH = 128
