@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
@@ -9,6 +10,7 @@ import {
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
+  ConfigFileError,
   type ErrorBody,
   type GatewayConfig,
   type HaltBody,
@@ -26,6 +28,7 @@ import { DEFAULT_URL, isLoopbackUrl, parseUrl } from './address.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { type Io, printable } from './io.ts'
+import { readKeys } from './project/keys-file.ts'
 
 /** The gateway of a command, and the key. */
 interface Target {
@@ -41,19 +44,22 @@ export interface TargetOptions {
   readonly config?: string
 }
 
+const DEFAULT_CONFIG = 'toolgate.yaml'
 const DEMO_KEY = 'demo-console'
 
 /**
  * Returns the gateway: `--url`, TOOLGATE_URL, the address in `--config`, or the default.
- * The key is `--key`, TOOLGATE_KEY, or a plain console key in `--config`. Without any, the public demo key of
- * the quickstart is tried for a gateway on this machine.
+ * The key is `--key`, TOOLGATE_KEY, or a plain console key in `--config` or beside it. Where none of these is given, the
+ * `toolgate.yaml` of the current folder is the configuration. Without any key, the public demo key of the quickstart is
+ * tried for a gateway on this machine.
  *
  * @throws {CliError} `usage`
  */
-export function findTarget(options: TargetOptions, env: Io['env']): Target {
-  const config = options.config === undefined ? undefined : loadConfig(options.config, { env })
+export function findTarget(given: TargetOptions, env: Io['env']): Target {
+  const options = given.config === undefined && namesNothing(given, env) ? { ...given, ...besideUs() } : given
+  const config = options.config === undefined ? undefined : findConfig(options.config, given.config !== undefined, env)
   const url = parseUrl(options.url ?? (env['TOOLGATE_URL'] || (config ? listenUrlOf(config) : DEFAULT_URL))).origin
-  const key = options.key ?? (env['TOOLGATE_KEY'] || consoleKeyOf(config))
+  const key = options.key ?? (env['TOOLGATE_KEY'] || consoleKeyOf(config, options.config))
   const demo = isLoopbackUrl(url) ? DEMO_KEY : undefined
   return {
     url,
@@ -74,8 +80,29 @@ function listenUrlOf({ listen: { host, port } }: GatewayConfig): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-function consoleKeyOf(config: GatewayConfig | undefined): string | undefined {
-  return config?.callers.find((caller) => caller.for === 'console' && caller.demoKey !== undefined)?.demoKey
+/** A plain key of the configuration, or one of the keys beside it. */
+function consoleKeyOf(config: GatewayConfig | undefined, file: string | undefined): string | undefined {
+  const plain = config?.callers.find((caller) => caller.for === 'console' && caller.demoKey !== undefined)?.demoKey
+  return plain ?? (file === undefined ? undefined : readKeys(file).find((key) => key.for === 'console')?.key)
+}
+
+function namesNothing({ url, key }: TargetOptions, env: Io['env']): boolean {
+  return [url, key, env['TOOLGATE_URL'], env['TOOLGATE_KEY']].every((one) => one === undefined || one === '')
+}
+
+/** The configuration of the current folder is meant where nothing else is said. */
+function besideUs(): Pick<TargetOptions, 'config'> {
+  return existsSync(DEFAULT_CONFIG) ? { config: DEFAULT_CONFIG } : {}
+}
+
+/** A file that was not named need not be whole: its variables may be those of another terminal. */
+function findConfig(file: string, isNamed: boolean, env: Io['env']): GatewayConfig | undefined {
+  try {
+    return loadConfig(file, { env })
+  } catch (error) {
+    if (isNamed || !(error instanceof ConfigFileError)) throw error
+    return undefined
+  }
 }
 
 /** The caller of a view: a configured one by name, or any other as JSON. In an app if one is named. */

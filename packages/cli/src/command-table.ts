@@ -1,11 +1,13 @@
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES, ITEM_KINDS } from '@toolgate/core/words'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { TargetOptions } from './client.ts'
+import type { AddOptions } from './commands/add.ts'
 import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
 import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
 import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
+import type { InitOptions } from './commands/init.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { StdioOptions } from './commands/stdio.ts'
@@ -22,6 +24,8 @@ export interface CommandRow {
   readonly define: (command: Command) => unknown
   /** Absent if only its subcommands run. */
   readonly run?: (command: Command, deps: ServeDeps) => Promise<ExitName>
+  /** What to do about an unknown option. */
+  readonly optionHint?: string
   /** Whether it runs for the parent's words alone. */
   readonly isDefault?: boolean
 }
@@ -42,6 +46,37 @@ export const COMMANDS: readonly CommandRow[] = [
       command.option('--port <port>', 'where to listen; default: PORT, or 8787').option('--json', ERRORS_AS_JSON),
     async (options: TryOptions, deps) => (await import('./commands/try.ts')).tryCommand(options, deps),
   ),
+  row(
+    'init',
+    'write a configuration with two roles, and their keys',
+    (command) => command.argument('[folder]', 'where', '.').option('--json', 'for programs'),
+    async (options: InitOptions, { io }, folder) =>
+      (await import('./commands/init.ts')).initCommand(folder, options, io),
+  ),
+  {
+    name: 'add',
+    does: 'add a server to the configuration: a command after "--", or a URL',
+    optionHint: 'Put "--" before the command, such as: toolgate add files -- npx -y <package>',
+    define: (command) =>
+      command
+        .argument('<name>', 'the namespace of its tools, such as files')
+        .argument('[target...]', 'its URL, or "--" and its command')
+        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option(
+          '--env <name[=value]>',
+          'a variable of the command; a name alone is taken from the environment',
+          repeated,
+        )
+        .option('--header <name: value>', 'a header for the URL; ${VAR} is taken from the environment', repeated)
+        .option('--shared', 'one process for all users, as it keeps nothing of them')
+        .option('--replace', 'replace a server of that name')
+        .option('--no-start', 'do not start it to tag its tools')
+        .option('--json', 'for programs'),
+    run: async (command, deps) => {
+      const [name, target] = command.processedArgs as [string, readonly string[]]
+      return (await import('./commands/add.ts')).addCommand(name, target, command.optsWithGlobals<AddOptions>(), deps)
+    },
+  },
   row(
     'serve',
     'run the gateway of a configuration',
@@ -304,6 +339,10 @@ function auditFileOptions(command: Command): Command {
     .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
     .option('--checkpoints <file>', 'default: as the configuration says, or in the folder checkpoints beside the file')
     .option('--public-key <file>', 'the public key that is trusted, in PEM; default: <checkpoints>.pub')
+}
+
+function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
 }
 
 const UNITS_MS: ReadonlyMap<string, number> = new Map([

@@ -1,7 +1,7 @@
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { COMMANDS } from './command-table.ts'
 import type { ServeDeps } from './commands/serve.ts'
-import { EXITS, type ExitName } from './exit.ts'
+import { CliError, EXITS, type ExitName } from './exit.ts'
 import { reportError } from './report-error.ts'
 
 export interface ProgramDeps extends ServeDeps {
@@ -17,9 +17,15 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    exit = await reportError(error, deps.io, { json: wantsJson(args) })
+    exit = await reportError(withHint(error, args), deps.io, { json: wantsJson(args) })
   }
   return EXITS[exit].code
+}
+
+function withHint(error: unknown, args: readonly string[]): unknown {
+  if (!(error instanceof CommanderError) || error.code !== 'commander.unknownOption') return error
+  const hint = COMMANDS.find(({ name }) => name === args[0])?.optionHint
+  return hint === undefined ? error : new CliError('usage', error.message.replace(/^error: /, ''), { hint })
 }
 
 /** Checked before the arguments are parsed, as parse errors are reported in the same form. */

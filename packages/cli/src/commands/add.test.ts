@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { createGate, defineTool } from '@toolgate/core'
+import { ConfigFileError, loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
+import { fakeIo } from '../testing/fake-io.ts'
+import { addCommand, type AddOptions } from './add.ts'
+import type { StartGateway } from './serve.ts'
+
+const FILE = `# kept
+servers: {} # mine
+policy:
+  - allow: [ '*' ] # as I like it
+`
+
+function world(t: TestContext, text: string = FILE, row: Partial<ServerRow> = {}) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-add-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'toolgate.yaml')
+  writeFileSync(file, text)
+  const io = fakeIo({ TOKEN: 'secret-token' })
+  const started: string[] = []
+  const tool = (name: string, annotations = {}) => defineTool({ namespace: 'files', name, annotations })
+  const tools = [
+    tool('read', { readOnlyHint: true }),
+    tool('append', { destructiveHint: false }),
+    tool('wipe', { destructiveHint: true }),
+    tool('silent'),
+  ]
+  const start: StartGateway = async ({ servers }) => {
+    started.push(...servers.map(({ name }) => name))
+    const rows = [{ name: 'files', status: 'ready', ...row }] as ServerRow[]
+    const gateway: Partial<RunningGateway> = {
+      gate: createGate({ tools }),
+      ready: Promise.resolve(),
+      servers: () => rows,
+      close: async () => void started.push('closed'),
+    }
+    return gateway as RunningGateway
+  }
+  const add = (name: string, target: readonly string[], options: Partial<AddOptions> = {}) =>
+    addCommand(name, target, { config: file, start: false, ...options }, { io, start })
+  return { folder, file, io, started, add, text: () => readFileSync(file, 'utf8') }
+}
+
+describe('toolgate add', () => {
+  it('adds a command and a URL, and keeps every other byte', async (t) => {
+    const { add, text, file } = world(t)
+    assert.equal(await add('files', ['npx', '-y', 'some-server']), 'ok')
+    assert.equal(await add('docs', ['https://example.com/mcp'], { header: ['Authorization: Bearer ${TOKEN}'] }), 'ok')
+    assert.equal(
+      text(),
+      `# kept
+servers: # mine
+  files:
+    command: npx
+    args: [-y, some-server]
+
+  docs:
+    url: https://example.com/mcp
+    headers: { Authorization: "Bearer \${TOKEN}" }
+policy:
+  - allow: [ '*' ] # as I like it
+`,
+    )
+    assert.equal(loadConfig(file, { env: { TOKEN: 'x' } }).servers.length, 2)
+  })
+
+  it('starts the server once, and tags its tools by what it says of them', async (t) => {
+    const { add, file, started, text, io } = world(t)
+    await add('files', ['node', 'server.js'], { start: true })
+    assert.deepEqual(started, ['files', 'closed'])
+    const [server] = loadConfig(file, { env: {} }).servers
+    assert.deepEqual(
+      [...(server?.tools ?? [])].map(([name, { tags }]) => [name, tags]),
+      [
+        ['append', ['write']],
+        ['read', ['read']],
+        ['silent', ['ask']],
+        ['wipe', ['ask']],
+      ],
+    )
+    assert.match(text(), /# What the server says of its tools\. Review it/)
+    assert.match(io.out(), /2 tools tagged ask \(they may destroy something, or say nothing about it\): silent, wipe\n/)
+  })
+
+  it('changes nothing if the server does not start', async (t) => {
+    const { add, text, started, folder } = world(t, FILE, { status: 'down', reason: 'exited with code 1' })
+    await assert.rejects(add('files', ['node', 'x'], { start: true }), {
+      exit: 'no',
+      message: 'The server does not start: exited with code 1.',
+    })
+    assert.deepEqual([text(), started.at(-1), readdirSync(folder)], [FILE, 'closed', ['toolgate.yaml']])
+  })
+
+  it('writes paths that hold wherever the server runs, and references instead of secrets', async (t) => {
+    const { add, file, folder } = world(t)
+    mkdirSync(path.join(folder, 'work'))
+    const relative = path.relative('.', path.join(folder, 'work'))
+    await add('files', ['./bin/server', `./${relative}`, '--name=a.b', 'plain', '${TOKEN}'], {
+      env: ['TOKEN', 'MODE=fast'],
+    })
+    const yaml = readFileSync(file, 'utf8')
+    assert.ok(yaml.includes('"${configDir}/work"'), yaml)
+    const [server] = loadConfig(file, { env: { TOKEN: 'x' } }).servers
+    assert.deepEqual(server?.env, { TOKEN: 'x', MODE: 'fast' })
+    assert.deepEqual(server?.args, [path.join(folder, 'work'), '--name=a.b', 'plain', 'x'])
+    assert.equal(server?.command, path.resolve('bin/server'))
+    assert.ok(!yaml.includes('secret-token'))
+  })
+
+  it('takes a name once, unless the server is to be replaced', async (t) => {
+    const { add, text } = world(t)
+    await add('files', ['one'])
+    const before = text()
+    await assert.rejects(add('files', ['two']), /has a server "files" already/)
+    assert.equal(text(), before)
+    await add('files', ['two'], { replace: true, shared: true })
+    assert.match(text(), /command: two/)
+    assert.doesNotMatch(text(), /command: one/)
+  })
+
+  const cases: readonly [
+    what: string,
+    text: string,
+    target: string[],
+    options: Partial<AddOptions>,
+    message: RegExp,
+  ][] = [
+    ['no target', FILE, [], {}, /Name the server: its command after "--", or its URL/],
+    ['a URL with arguments', FILE, ['https://a.b/mcp', 'x'], {}, /A URL has no arguments: x/],
+    ['--env for a URL', FILE, ['https://a.b/mcp'], { env: ['A'] }, /--env is for a command/],
+    ['--header for a command', FILE, ['npx'], { header: ['A: b'] }, /--header is for a URL/],
+    ['a header without a value', FILE, ['https://a.b/mcp'], { header: ['A'] }, /"A" cannot be used/],
+    ['a file that is not YAML', 'servers: [', ['npx'], {}, /toolgate\.yaml: /],
+    ['servers that are a list', 'servers: [a]', ['npx'], {}, /"servers" must be a mapping/],
+  ]
+  for (const [what, text, target, options, message] of cases)
+    it(`refuses ${what}, and changes nothing`, async (t) => {
+      const { add, text: now } = world(t, text)
+      await assert.rejects(add('files', target, options), (error: Error) => {
+        assert.match(error.message, message)
+        return true
+      })
+      assert.equal(now(), text)
+    })
+
+  it('refuses what the configuration would refuse, with the place in the file', async (t) => {
+    const { add, text, file } = world(t)
+    await assert.rejects(add('BAD', ['npx']), (error: ConfigFileError) => {
+      assert.deepEqual([error.problems[0]?.file, error.problems[0]?.path], [file, 'servers.BAD'])
+      return true
+    })
+    assert.equal(text(), FILE)
+  })
+
+  it('says how to begin where there is no configuration', async (t) => {
+    const { add } = world(t)
+    await assert.rejects(add('files', ['npx'], { config: '/nowhere/toolgate.yaml' }), {
+      hint: 'Make one with "toolgate init", or name it with --config.',
+    })
+  })
+
+  it('adds to servers that are written on one line or not at all', async (t) => {
+    for (const text of [
+      'servers: { a: { command: x } }\npolicy: [{ allow: ["*"] }]\n',
+      'policy: [{ allow: ["*"] }]\n',
+    ]) {
+      const { add, file } = world(t, text)
+      await add('files', ['npx'])
+      assert.ok(loadConfig(file, { env: {} }).servers.some(({ name }) => name === 'files'))
+    }
+  })
+})

@@ -1,0 +1,193 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import type { Tool } from '@toolgate/core'
+import type { GatewayConfig } from '@toolgate/gateway'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { checkConfig, openConfig, saveConfig, serverNames, withServer } from '../project/config-file.ts'
+import { count } from '../render.ts'
+import type { ServeDeps } from './serve.ts'
+
+export interface AddOptions {
+  readonly config: string
+  readonly env?: readonly string[]
+  readonly header?: readonly string[]
+  readonly shared?: boolean
+  readonly replace?: boolean
+  /** `--no-start` */
+  readonly start: boolean
+  readonly json?: boolean
+}
+
+/**
+ * `toolgate add <name> -- <command>` or `<url>`: adds a server to the configuration.
+ *
+ * The server is started once, and its tools are tagged by what it says of them, for the operator to review. If it does
+ * not start, nothing is changed.
+ */
+export async function addCommand(
+  name: string,
+  target: readonly string[],
+  options: AddOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ExitName> {
+  const before = openConfig(options.config)
+  const { file } = before
+  if (serverNames(before).includes(name) && options.replace !== true)
+    throw new CliError('usage', `${printable(file)} has a server ${JSON.stringify(name)} already.`, {
+      hint: 'Choose another name, or replace it with --replace.',
+    })
+  const entry = toEntry(target, options, path.dirname(path.resolve(file)))
+  const added = withServer(before, name, entry)
+  const config = checkConfig(added, io.env)
+  const tools = options.start ? await listTools(name, config, start) : undefined
+  saveConfig(tools ? withServer(before, name, { ...entry, ...tagsOf(tools) }, { tools: REVIEW }) : added)
+  if (options.json) printJson(io.stdout, { name, config: file, tools: tools?.map(toRow) })
+  else printAdded({ name, file, tools, warnings: config.warnings ?? [] }, io)
+  return 'ok'
+}
+
+interface ServerEntry {
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly url?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly per?: 'shared'
+}
+
+function toEntry(
+  target: readonly string[],
+  { env = [], header = [], shared }: AddOptions,
+  configDir: string,
+): ServerEntry {
+  const [first, ...rest] = target
+  if (first === undefined)
+    throw new CliError('usage', 'Name the server: its command after "--", or its URL.', {
+      hint: 'Such as: toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ./docs\n         toolgate add docs https://example.com/mcp',
+    })
+  const per = shared ? ({ per: 'shared' } as const) : {}
+  if (/^https?:\/\//.test(first)) {
+    if (rest.length > 0) throw new CliError('usage', `A URL has no arguments: ${printable(rest.join(' '))}`)
+    if (env.length > 0) throw new CliError('usage', '--env is for a command. A URL has --header.')
+    return {
+      url: first,
+      ...withSome('headers', pairs(header, ':', '--header "Authorization: Bearer ${TOKEN}"')),
+      ...per,
+    }
+  }
+  if (header.length > 0) throw new CliError('usage', '--header is for a URL. A command has --env.')
+  return {
+    command: toPortable(first, configDir),
+    ...(rest.length > 0 && { args: rest.map((arg) => toPortable(arg, configDir)) }),
+    ...withSome('env', pairs(env, '=', '--env NAME, or --env NAME=value')),
+    ...per,
+  }
+}
+
+function withSome(key: 'env' | 'headers', values: Readonly<Record<string, string>>): object {
+  return Object.keys(values).length > 0 ? { [key]: values } : {}
+}
+
+/** Parses `NAME=value` and `Name: value`. A name alone is a reference to the environment. */
+function pairs(given: readonly string[], separator: string, example: string): Record<string, string> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const at = text.indexOf(separator)
+      const name = (at === -1 ? text : text.slice(0, at)).trim()
+      if (name === '' || (at === -1 && separator === ':'))
+        throw new CliError('usage', `${JSON.stringify(text)} cannot be used. Such as: ${example}.`)
+      return [name, at === -1 ? `\${${name}}` : text.slice(at + 1).trim()]
+    }),
+  )
+}
+
+/** A server does not run in the folder where the command was typed, so a path of it becomes one of the configuration's folder. */
+function toPortable(arg: string, configDir: string): string {
+  const isPath = /^\.{1,2}(?:[/\\]|$)/.test(arg) || (/[/\\.]/.test(arg) && !path.isAbsolute(arg) && existsSync(arg))
+  if (!isPath) return arg
+  const relative = path.relative(configDir, path.resolve(arg)).replaceAll(path.sep, '/')
+  return relative === '' ? '${configDir}' : `\${configDir}/${relative}`
+}
+
+/** Starts the server alone. Nothing is served to others, kept or recorded. */
+async function listTools(name: string, config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Tool[]> {
+  const server = config.servers.find((one) => one.name === name)
+  if (!server) return []
+  const { warnings: _, ...rest } = config
+  const gateway = await start({
+    ...rest,
+    listen: { host: '127.0.0.1', port: 0 },
+    // Its own word is what is to be written down.
+    servers: [{ ...server, trustHints: true }],
+    groups: [],
+    apps: [],
+    aliases: {},
+    limits: [],
+    policy: [{ allow: ['*'] }],
+    audit: { store: 'memory', mode: 'batched' },
+    state: { store: 'memory' },
+    drainMs: 0,
+  })
+  try {
+    await gateway.ready
+    const row = gateway.servers().find((one) => one.name === name)
+    if (row && row.status !== 'ready')
+      throw new CliError('no', `The server does not start: ${printable(row.reason ?? row.status)}.`, {
+        hint: 'Nothing was changed. Mend it, or add it as it is with --no-start.',
+      })
+    return gateway.gate.catalog.snapshot().tools.filter(({ namespace }) => namespace === name)
+  } finally {
+    await gateway.close()
+  }
+}
+
+type Tag = 'read' | 'write' | 'ask'
+
+/** Absent hints mean what MCP says: it writes, and may destroy. */
+function tagOf({ annotations: { readOnlyHint, destructiveHint } }: Tool): Tag {
+  if (readOnlyHint === true) return 'read'
+  return destructiveHint === false ? 'write' : 'ask'
+}
+
+const REVIEW = 'What the server says of its tools. Review it: your word counts, not its own.'
+
+function tagsOf(tools: readonly Tool[]): object {
+  if (tools.length === 0) return {}
+  return { tools: Object.fromEntries(tools.map((tool) => [tool.name, { tags: [tagOf(tool)] }])) }
+}
+
+function toRow(tool: Tool): { readonly id: string; readonly tag: Tag } {
+  return { id: tool.id, tag: tagOf(tool) }
+}
+
+const MEANS: Readonly<Record<Tag, string>> = {
+  read: 'they only read',
+  write: 'they write, and destroy nothing',
+  ask: 'they may destroy something, or say nothing about it',
+}
+
+interface Added {
+  readonly name: string
+  readonly file: string
+  readonly tools: readonly Tool[] | undefined
+  readonly warnings: NonNullable<GatewayConfig['warnings']>
+}
+
+function printAdded({ name, file, tools, warnings }: Added, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  printLine(io.stdout, `${paint('green', 'added')}  ${name} to ${printable(file)}`)
+  for (const tag of ['read', 'write', 'ask'] as const) {
+    const names = (tools ?? []).filter((tool) => tagOf(tool) === tag).map((tool) => printable(tool.name))
+    if (names.length > 0)
+      printLine(
+        io.stdout,
+        `  ${count(names.length, 'tool')} tagged ${paint('bold', tag)} (${MEANS[tag]}): ${names.join(', ')}`,
+      )
+  }
+  printLine(io.stdout, `  ${tools ? REVIEWS : 'It was not started, so its tools have no tags yet.'}`)
+  for (const { path: at, message } of warnings)
+    if (at.startsWith(`servers.${name}.`)) printLine(io.stderr, `${paint('yellow', 'warn')}  ${printable(message)}`)
+}
+
+const REVIEWS = 'The tags are what it says of itself. Review them in the file.'

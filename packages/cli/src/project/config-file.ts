@@ -1,0 +1,135 @@
+import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { ConfigFileError, type GatewayConfig, loadConfig } from '@toolgate/gateway'
+import { type Document, isCollection, isMap, isScalar, type Node, parseDocument, type YAMLMap } from 'yaml'
+import { CliError } from '../exit.ts'
+import { type Io, printable } from '../io.ts'
+
+/** A configuration that a command changes. */
+export interface ConfigFile {
+  readonly file: string
+  readonly text: string
+  readonly doc: Document
+}
+
+/** @throws {CliError} `usage` for a file that is not there, and for one that is not YAML */
+export function openConfig(file: string): ConfigFile {
+  try {
+    return parseConfig(file, readFileSync(file, 'utf8'))
+  } catch (cause) {
+    if (cause instanceof CliError) throw cause
+    const isAbsent = errnoOf(cause) === 'ENOENT'
+    const reason = isAbsent ? 'there is no such file' : (errnoOf(cause) ?? messageOf(cause))
+    throw new CliError('usage', `${printable(file)} cannot be read: ${reason}.`, {
+      ...(isAbsent && { hint: 'Make one with "toolgate init", or name it with --config.' }),
+      cause,
+    })
+  }
+}
+
+function parseConfig(file: string, text: string): ConfigFile {
+  const doc = parseDocument(text)
+  const [error] = doc.errors
+  if (error) throw new CliError('usage', `${printable(file)}: ${printable(error.message)}`)
+  const servers: unknown = doc.get('servers')
+  if (!isMap(doc.contents) || !(servers === undefined || servers === null || isMap(servers)))
+    throw new CliError('usage', `${printable(file)} is not a configuration: "servers" must be a mapping.`)
+  return { file, text, doc }
+}
+
+/** Names of the servers in the file. */
+export function serverNames({ doc }: ConfigFile): readonly string[] {
+  const servers: unknown = doc.get('servers')
+  return isMap(servers) ? servers.items.map(({ key }) => String(isScalar(key) ? key.value : key)) : []
+}
+
+/**
+ * Returns the configuration with a further server, or with another one of that name. Everything else stays as it is
+ * written, byte for byte, unless the servers are on one line.
+ */
+export function withServer(config: ConfigFile, name: string, entry: object, comments: EntryComments = {}): ConfigFile {
+  const { file, text } = config
+  const { doc } = parseConfig(file, text)
+  const isNew = !serverNames(config).includes(name)
+  doc.setIn(['servers', name], entryNode(doc, entry, comments))
+  const servers = doc.get('servers') as YAMLMap
+  if (servers.items.length === 1) servers.flow = false
+  const inserted = isNew ? insertServer(config, name, entryNode(doc, entry, comments)) : undefined
+  const isSame = inserted !== undefined && isDeepStrictEqual(parseDocument(inserted).toJS(), doc.toJS())
+  return parseConfig(file, isSame ? inserted : doc.toString(STYLE))
+}
+
+/** Comments before the keys of an entry. */
+export type EntryComments = Readonly<Record<string, string>>
+
+const STYLE = { lineWidth: 0 } as const
+
+/** The entry has a line for each key, and each value is on its line, but for `tools`. */
+function entryNode(doc: Document, entry: object, comments: EntryComments): YAMLMap {
+  const node = doc.createNode(entry) as YAMLMap
+  for (const pair of node.items) {
+    const key = pair.key as Node & { readonly value: string }
+    const comment = comments[key.value]
+    if (comment !== undefined) key.commentBefore = ` ${comment}`
+    if (key.value === 'tools') for (const tool of (pair.value as YAMLMap).items) setFlow(tool.value)
+    else setFlow(pair.value)
+  }
+  return node
+}
+
+function setFlow(value: unknown): void {
+  if (isCollection(value)) value.flow = true
+}
+
+/** Returns the text with the entry after the last server; `undefined` where there is no place for it. */
+function insertServer({ text, doc }: ConfigFile, name: string, entry: YAMLMap): string | undefined {
+  const servers: unknown = doc.get('servers', true)
+  if (!isMap(servers) || !servers.range) return undefined
+  const [start, end] = servers.range
+  if (servers.flow && servers.items.length > 0) return undefined
+  const first = servers.items[0]?.key as Node | undefined
+  const column = first?.range ? first.range[0] - (text.lastIndexOf('\n', first.range[0]) + 1) : 2
+  const block = parseDocument('{}').createNode({ [name]: entry }) as YAMLMap
+  const fresh = parseDocument('')
+  fresh.contents = block as never
+  const lines = fresh
+    .toString(STYLE)
+    .trimEnd()
+    .replaceAll(/\[ (.*?) \]/g, '[$1]')
+    .replace(/^(?=.)/gm, ' '.repeat(column))
+  if (servers.flow) {
+    const [rest = '', ...after] = text.slice(end).split('\n')
+    return [`${text.slice(0, start).trimEnd()}${rest}`, lines, ...after].join('\n')
+  }
+  const before = text.slice(0, end).trimEnd()
+  return `${before}\n\n${lines}\n${text.slice(before.length).replace(/^[^\S\n]*\n/, '')}`
+}
+
+/** Returns the configuration as it will be read. @throws {ConfigFileError} */
+export function checkConfig({ file, text }: ConfigFile, env: Io['env']): GatewayConfig {
+  const draft = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
+  try {
+    writeFileSync(draft, text, { mode: 0o600 })
+    return { ...loadConfig(draft, { env, packagesFrom: [import.meta.filename] }), file: path.resolve(file) }
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    throw new ConfigFileError(error.problems.map((problem) => ({ ...problem, file })))
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** Replaces the file at once, so that a reader never sees half of it. */
+export function saveConfig({ file, text }: ConfigFile): void {
+  const draft = `${file}.${process.pid}.tmp`
+  try {
+    writeFileSync(draft, text)
+    chmodSync(draft, statSync(file).mode & 0o777)
+    renameSync(draft, file)
+  } catch (cause) {
+    rmSync(draft, { force: true })
+    throw new CliError('no', `${printable(file)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
+  }
+}

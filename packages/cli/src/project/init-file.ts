@@ -1,0 +1,42 @@
+/** The hashes of the three keys, as in the configuration. */
+export interface KeyHashes {
+  readonly reader: string
+  readonly writer: string
+  readonly owner: string
+}
+
+/** Returns the text of a new configuration: no server yet, two roles, one person. */
+export function initFile({ reader, writer, owner }: KeyHashes): string {
+  return `# The configuration of a Toolgate gateway. "toolgate check" lists its problems, with their lines.
+
+# The MCP servers behind the gateway. The name of a server is the namespace of its tools: files:read_file.
+# Add yours:  toolgate add <name> -- <command> [arguments]
+#             toolgate add <name> <url>
+servers: {}
+
+# Who may connect. The keys are in .toolgate/keys.json; this file has their hashes only.
+callers:
+  - { user: reader, roles: [reader], keyHash: "${reader}" }
+  - { user: writer, roles: [writer], keyHash: "${writer}" }
+  # A person: opens the console and approves calls. No agent gets this key.
+  - { user: owner, for: console, roles: [approver, operator], keyHash: "${owner}" }
+
+# Policies only tighten: if one denies, the call is denied. "toolgate why <tool> --as reader" explains a decision.
+policy:
+  - name: roles
+    allow:
+      - tag:read # everybody
+      - { match: "*", when: "'writer' in caller.roles" }
+    ask:
+      # A person approves each call of a tool that is tagged neither read nor write.
+      - { match: "*", unless: "'read' in tool.tags || 'write' in tool.tags" }
+
+# selector:max/seconds, for each user and tool.
+limits: ["*:300/60"]
+
+# Every attempt leaves a record: "toolgate audit tail".
+audit: { store: sqlite, path: ./.toolgate/audit.db }
+
+listen: { host: 127.0.0.1, port: 8787 }
+`
+}
