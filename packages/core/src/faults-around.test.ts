@@ -200,7 +200,7 @@ describe('a state store that is slow', () => {
           return fail()
         },
       },
-      groups: new Map(),
+      groups: () => new Map(),
       clock: { wallMs: () => 0 },
       onHalted: () => {},
       onFault: (fault) => faults.push(fault),

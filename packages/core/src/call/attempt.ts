@@ -61,6 +61,11 @@ export interface CallRequest<Name extends string = string> {
    * refused without it, also if the policy no longer asks, and nobody is asked again.
    */
   readonly spends?: string | undefined
+  /**
+   * Returns the caller as they are now, of the same user and tenant; `undefined` where they may no longer call. Read when
+   * the call is decided, and again before it runs. Default: the view's caller.
+   */
+  readonly callerNow?: (() => Caller | undefined) | undefined
   /** The host's data for the tool beside its input, such as the framework's own execution options. */
   readonly context?: unknown
   /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
@@ -95,7 +100,8 @@ export interface CallView {
   readonly app: string | undefined
   /** The ids that are visible in the view and today, for refusals. */
   idsToday(): readonly string[]
-  decide(id: string | undefined): Decided
+  /** `caller` takes the place of the view's in today's part of the decision. */
+  decide(id: string | undefined, caller?: Caller): Decided
   /** Returns the decision of the clauses with `input`. */
   decideInput(decided: Decided, input: unknown): Decision
   explainDecided(decided: Decided): Decision
@@ -175,7 +181,9 @@ export interface Attempt {
   readonly callId: string
   readonly cancelling: Cancelling | undefined
   readonly decided: Decided
-  readonly uses: readonly LimitUseOf[]
+  /** The caller that it was decided for, where the host reads callers again. */
+  readonly asked: Caller | undefined
+  uses: readonly LimitUseOf[]
   readonly hooks: readonly Hooks[]
   /** Of one that only asks, from when it is known to have been an attempt. */
   trace: CallTrace | undefined
@@ -203,7 +211,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   const { signal } = request
   const callId = textOf(request.callId) ?? ports.newCallId()
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
-  const decided = view.decide(request.tool)
+  const asked = callerNow(view, request)
+  const decided = view.decide(request.tool, asked)
   const uses = view.usesOf(decided)
   // Nothing throws from here on: an attempt that has begun must end.
   ports.live.begin()
@@ -214,6 +223,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     callId,
     cancelling: signal && toCancelling(signal),
     decided,
+    asked,
     uses,
     hooks,
     onlyAsks,
@@ -230,6 +240,12 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   }
   if (ports.telemetry && !onlyAsks) startTrace(attempt)
   return attempt
+}
+
+/** Returns the caller as the host reads them now; `undefined` where it does not, or where they may no longer call. */
+export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {
+  const now = request.callerNow?.()
+  return now && now.user === caller.user && now.tenant === caller.tenant ? now : undefined
 }
 
 export function startTrace(attempt: Attempt): void {
@@ -265,6 +281,7 @@ const REQUEST = shapeOf<CallRequest>({
   run: true,
   continues: true,
   spends: true,
+  callerNow: true,
   context: true,
   malformed: true,
   abandoned: true,

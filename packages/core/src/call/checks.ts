@@ -4,6 +4,7 @@ import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { Approval, ApprovalBinding, ApproverRule, LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import { approvalKeys } from '../memory/approval-rules.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
+import type { LimitUseOf } from './limits.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, TimeoutError, chain } from '../util/async.ts'
 import { frozenCopy, type InputProblem } from '../util/json.ts'
@@ -18,6 +19,7 @@ import {
   write,
   hookPorts,
   toHooked,
+  callerNow,
 } from './attempt.ts'
 import { askBefore } from './hooks.ts'
 import {
@@ -28,6 +30,7 @@ import {
   approvalUsed,
   auditFailed,
   callerGone,
+  credentialEnded,
   gateClosed,
   invalidInput,
   noCapacity,
@@ -55,8 +58,8 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'open',
-    asks: 'is the gate open, and has the tool an `execute`?',
-    refusesWith: ['gate_closed', 'tool_not_executable'],
+    asks: 'is the gate open, is the caller’s credential still valid, and has the tool an `execute`?',
+    refusesWith: ['gate_closed', 'credential_ended', 'tool_not_executable'],
     run: checkOpen,
   },
   {
@@ -120,7 +123,14 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'decide again',
     asks: 'does the decision still hold after all that was waited for?',
-    refusesWith: ['approval_required', 'tool_changed', 'caller_gone', 'gate_closed'],
+    refusesWith: [
+      'approval_required',
+      'tool_changed',
+      'caller_gone',
+      'credential_ended',
+      'gate_closed',
+      'rate_limited',
+    ],
     run: checkStillAllowed,
   },
   {
@@ -132,7 +142,14 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'the last look',
     asks: 'does it hold after the record was waited for, too? Nothing happens between this and `execute`',
-    refusesWith: ['approval_required', 'tool_changed', 'caller_gone', 'gate_closed'],
+    refusesWith: [
+      'approval_required',
+      'tool_changed',
+      'caller_gone',
+      'credential_ended',
+      'gate_closed',
+      'rate_limited',
+    ],
     run: checkStillAllowed,
   },
 ]
@@ -156,8 +173,9 @@ function checkDecision({ view, decided }: Attempt): Stop | undefined {
   return mayGoOn(decided.outcome) ? undefined : { decision: view.explainDecided(decided) }
 }
 
-function checkOpen({ ports, request }: Attempt, tool: Tool): Stop | undefined {
+function checkOpen({ ports, request, asked }: Attempt, tool: Tool): Stop | undefined {
   if (ports.live.isClosed) return { decision: gateClosed() }
+  if (request.callerNow && !asked) return { decision: credentialEnded() }
   return (request.instead ?? tool.execute) ? undefined : { decision: notExecutable() }
 }
 
@@ -329,6 +347,7 @@ function takePlace(attempt: Attempt, tool: Tool): Stop | undefined {
 }
 
 function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  attempt.uses = usesNow(attempt)
   const { ports, uses } = attempt
   if (uses.length === 0 || continuedBy(attempt, tool)) return undefined
   const { counters } = ports
@@ -372,10 +391,35 @@ async function takenInTime<T>(
   }
 }
 
-/** Other calls, halts and changes of policy happen while a call waits for an answer. */
-function checkStillAllowed(attempt: Attempt, tool: Tool): Stop | undefined {
+/** Other calls, halts and changes of the rules happen while a call waits for an answer. */
+function checkStillAllowed(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const decision = decideNow(attempt, tool)
-  return decision && { decision }
+  if (decision) return { decision }
+  const uses = usesNow(attempt)
+  if (isSameUses(uses, attempt.uses) || continuedBy(attempt, tool)) return undefined
+  return takeOtherLimits(attempt, tool, uses)
+}
+
+/** Returns the uses of the limits as they are now: the same list while nothing changes. */
+function usesNow({ view, request, decided, uses }: Attempt): readonly LimitUseOf[] {
+  if (!view.isStale(decided)) return uses
+  const now = view.decide(request.tool, callerNow(view, request))
+  return now.tool === decided.tool ? view.usesOf(now) : uses
+}
+
+function isSameUses(a: readonly LimitUseOf[], b: readonly LimitUseOf[]): boolean {
+  if (a === b) return true
+  return a.length === b.length && a.every(({ key, max }, i) => key === b[i]?.key && max === b[i].max)
+}
+
+/** The limits were replaced after the call took from them: it takes from the new ones, and is looked at once more. */
+async function takeOtherLimits(attempt: Attempt, tool: Tool, uses: readonly LimitUseOf[]): Promise<Stop | undefined> {
+  const { ports, taken, uses: before } = attempt
+  attempt.taken = undefined
+  if (taken) await storeInTime(ports, ports.counters.giveBack(before, taken))
+  attempt.uses = uses
+  const stop = uses.length > 0 ? await takeLimits(attempt, tool) : undefined
+  return stop ?? checkStillAllowed(attempt, tool)
 }
 
 function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
@@ -411,8 +455,10 @@ function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decis
   const { view, request, ports, cancelling, decided, input, approvalId } = attempt
   if (ports.live.isClosed) return gateClosed()
   if (cancelling?.aborted) return callerGone()
-  if (!view.isStale(decided)) return undefined
-  const now = view.decide(request.tool)
+  const caller = callerNow(view, request)
+  if (request.callerNow && !caller) return credentialEnded()
+  if (!view.isStale(decided) && caller === attempt.asked) return undefined
+  const now = view.decide(request.tool, caller)
   if (!mayGoOn(now.outcome)) return view.explainDecided(now)
   if (now.tool !== tool) return toolChanged()
   const withInput = view.decideInput(now, input)

@@ -14,6 +14,12 @@ export function callerGone(why = 'the caller went away before the call'): Decisi
   return denial('door', 'caller_gone', why)
 }
 
+export function credentialEnded(): Decision {
+  return denial('door', 'credential_ended', "the caller's key, token or login ended before the call", {
+    message: 'your key, token or login is no longer valid',
+  })
+}
+
 export function gateClosed(): Decision {
   return denial('door', 'gate_closed', 'the gate was closed before the call', { message: 'the gate was closed' })
 }

@@ -140,6 +140,8 @@ export interface Slots {
    * too many wait, the wait is too long, or the caller goes away.
    */
   acquire(uses: readonly CapUse[], ports: SlotPorts): MaybePromise<HeldSlots | Decision>
+  /** Replaces the selectors of the caps, after the groups have changed: the same caps in the same order. */
+  regroup(caps: readonly ParsedCap[]): void
   /** How many keys are kept: those of calls that run or wait. */
   readonly size: number
 }
@@ -158,7 +160,7 @@ export function isHeld(answer: HeldSlots | Decision): answer is HeldSlots {
  */
 export function createSlots(caps: readonly ParsedCap[]): Slots {
   const lanes = new Map<string, Lane>()
-  const usesByCaller = new WeakMap<Caller, WeakMap<Tool, readonly CapUse[]>>()
+  let usesByCaller = new WeakMap<Caller, WeakMap<Tool, readonly CapUse[]>>()
   const laneOf = ({ key, cap }: CapUse): Lane => {
     let lane = lanes.get(key)
     if (!lane) lanes.set(key, (lane = new Lane(key, cap, lanes)))
@@ -182,6 +184,10 @@ export function createSlots(caps: readonly ParsedCap[]): Slots {
       if (crowded) return tooBusy(crowded)
       const waitMs = Math.min(...full.map(({ cap }) => cap.waitMs))
       return new Promise((resolve) => new Waiter(uses.map(laneOf), resolve).start(waitMs, ports))
+    },
+    regroup(next) {
+      caps = next
+      usesByCaller = new WeakMap()
     },
     get size() {
       return lanes.size

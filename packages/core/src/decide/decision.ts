@@ -116,6 +116,7 @@ export const REASONS = {
   approval_revoked: { outcome: 'deny', message: 'blocked' },
   tool_changed: { outcome: 'deny', message: 'blocked' },
   caller_gone: { outcome: 'deny', message: 'blocked' },
+  credential_ended: { outcome: 'deny', message: 'blocked' },
   gate_closed: { outcome: 'deny', message: 'blocked' },
   store_failed: { outcome: 'deny', message: 'blocked' },
   audit_failed: { outcome: 'deny', message: 'blocked' },

@@ -46,6 +46,7 @@ export interface World {
   /** Grows with every change of a part, in the same turn. */
   readonly changes: Pick<Revision, 'now'>
   readonly catalog: Catalog
+  /** Replaced together with the policies. */
   readonly groups: Groups
   /** The one part that may be the host's own: it is compared by its own revision. */
   readonly availability: AvailabilitySource
@@ -234,6 +235,8 @@ function createPolicySnapshot(
   const haltsOf = world.halts.effectsOver(snapshot)
   const switchedOffBy = world.preferences.effectsOver(snapshot)
   const share = createSharing()
+  // The groups of these policies: they may be replaced while this snapshot is still asked.
+  const { groups } = world
   const known = (caller: Caller): CallerEvaluation => {
     const open = world.unlocks.openFor(caller)
     let found = evaluations.get(caller)
@@ -242,7 +245,7 @@ function createPolicySnapshot(
         ...policies.flatMap((one) => callerEffects(one, caller)),
         ...scopeEffects(scopes, caller.scopes),
       ]
-      const locks = lockEffects(lockIndex, world.groups, open, caller.session)
+      const locks = lockEffects(lockIndex, groups, open, caller.session)
       const held = [...haltsOf(caller), ...switchedOffBy(caller)]
       const evaluation = () => withoutRequestHints(evaluate(snapshot, [...own, ...locks, ...held], everybody))
       found = share(open, [...own, ...held], locks, () => ({ open, own, evaluation: evaluation() }))

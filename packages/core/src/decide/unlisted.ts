@@ -22,12 +22,20 @@ const MAX_KNOWN = 1000
 
 /** Returns the resources that sources make on demand. What a source throws goes to `onFault`, and it has no resource. */
 export function createUnlisted(
-  catalog: Pick<Catalog, 'items' | 'itemsRevision' | 'revision'>,
-  sources: readonly Source[],
+  catalog: Pick<Catalog, 'items' | 'itemsRevision' | 'revision' | 'sources'>,
   onFault: (error: unknown) => void,
 ): Unlisted {
-  const able = sources.filter((source) => source.unlisted !== undefined)
-  const made = createBoundedCache<string, { readonly at: string; readonly tool: Tool }>(MAX_KNOWN)
+  let of: readonly Source[] | undefined
+  let able: readonly Source[] = []
+  const ableSources = (): readonly Source[] => {
+    if (of !== catalog.sources) {
+      of = catalog.sources
+      able = of.filter((source) => source.unlisted !== undefined)
+      made = createBoundedCache(MAX_KNOWN)
+    }
+    return able
+  }
+  let made = createBoundedCache<string, { readonly at: string; readonly tool: Tool }>(MAX_KNOWN)
   const sets = new WeakMap<Toolset, ReturnType<typeof createBoundedCache<string, Toolset>>>()
 
   const find = (id: string): Tool | undefined => {
@@ -36,7 +44,7 @@ export function createUnlisted(
     const known = made.get(id)
     const at = `${catalog.revision}.${catalog.itemsRevision}`
     if (known?.at === at) return known.tool
-    const found = ask(able, id, onFault)
+    const found = ask(ableSources(), id, onFault)
     if (!found) return undefined
     // The same object as long as it is the same resource: a call under way is not refused because a list has changed.
     const tool = known && isSame(known.tool, found) ? known.tool : found
@@ -45,7 +53,7 @@ export function createUnlisted(
   }
   return {
     setFor(id, items) {
-      const tool = able.length > 0 ? find(id) : undefined
+      const tool = ableSources().length > 0 ? find(id) : undefined
       if (!tool || isListedOtherwise(tool, items)) return undefined
       let known = sets.get(items)
       if (!known) sets.set(items, (known = createBoundedCache(MAX_KNOWN)))

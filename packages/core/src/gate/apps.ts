@@ -23,20 +23,29 @@ export interface Apps {
 
 /** Returns the apps of a gate, and what the views of each ask. */
 export function createApps(
-  parsed: ReadonlyMap<string, ParsedApp>,
+  appsNow: () => ReadonlyMap<string, ParsedApp>,
   today: Today<BuiltPolicySnapshot>,
   world: World,
 ): { readonly apps: Apps; hostOf(app: string, host: ViewHost): ViewHost } {
-  const snapshots = new Map([...parsed].map(([name, app]) => [name, createAppPolicySnapshots(today, app, world)]))
-  const find = (name: string): { app: ParsedApp; latest: Today<BuiltPolicySnapshot> } => {
-    const app = parsed.get(name)
-    const latest = snapshots.get(name)
-    if (!app || !latest) throw unknownApp(name, parsed)
-    return { app, latest }
+  const snapshots = new WeakMap<ParsedApp, Today<BuiltPolicySnapshot>>()
+  const latestOf = (app: ParsedApp): Today<BuiltPolicySnapshot> => {
+    let latest = snapshots.get(app)
+    if (!latest) snapshots.set(app, (latest = createAppPolicySnapshots(today, app, world)))
+    return latest
   }
+  const find = (name: string): { app: ParsedApp; latest: Today<BuiltPolicySnapshot> } => {
+    const app = appsNow().get(name)
+    if (!app) throw unknownApp(name, appsNow())
+    return { app, latest: latestOf(app) }
+  }
+  let listed: { readonly of: object; readonly list: readonly AppInfo[] } | undefined
   return {
     apps: {
-      list: Object.freeze([...parsed.values()].map(({ info }) => info)),
+      get list() {
+        const of = appsNow()
+        if (listed?.of !== of) listed = { of, list: Object.freeze([...of.values()].map(({ info }) => info)) }
+        return listed.list
+      },
       toolsOf(name) {
         const { app, latest } = find(name)
         const { snapshot } = latest()
@@ -48,6 +57,14 @@ export function createApps(
         return evaluate(snapshot, [...appEffects(snapshot, app), ...heldBack]).visible.ids
       },
     },
-    hostOf: (name, host) => ({ ...host, app: name, today: find(name).latest }),
+    hostOf(name, host) {
+      const gone = toGone(find(name).app)
+      // Views of an app that is removed meanwhile see nothing more.
+      return { ...host, app: name, today: (caller) => latestOf(appsNow().get(name) ?? gone)(caller) }
+    },
   }
+}
+
+function toGone(app: ParsedApp): ParsedApp {
+  return { ...app, imports: [], own: [], policies: [] }
 }

@@ -1,7 +1,7 @@
 import { parseHooks } from '../call/hooks.ts'
 import { type Apps, createApps } from './apps.ts'
 import type { Caller } from '../ports/caller.ts'
-import { createPolicySnapshots } from '../decide/policy-snapshot.ts'
+import { createPolicySnapshots, type World } from '../decide/policy-snapshot.ts'
 import type { Unlisted } from '../decide/unlisted.ts'
 import { isItemId } from '../tools/tool-id.ts'
 import { type Toolset, unknownTools } from '../tools/toolset.ts'
@@ -35,6 +35,7 @@ import {
   type NativeGateOptions,
   type RecordGateOptions,
   type ForkOptions,
+  type GateRules,
   FORK,
 } from './options.ts'
 import { createParts, type Shared, revisionsOf } from './parts.ts'
@@ -59,6 +60,16 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * @throws {ConfigError} and keeps the old one, if the new one cannot be used
    */
   setPolicy(policy: Policies<Name>): void
+  /**
+   * Replaces the tools, sources, groups, apps, aliases, limits and the policy, as one: no decision is by some of the old and
+   * some of the new. What is not given is gone. Sources that stay are not read again, and counts of limits survive.
+   *
+   * `alongside` runs in the same turn, after the check of the new rules and before they hold: for what else changes with
+   * them.
+   *
+   * @throws {ConfigError} and keeps the old ones, if the new ones cannot be used; on a fork; and for groups with `load`
+   */
+  setRules(rules: GateRules, alongside?: () => void): void
   /**
    * Returns a tighter gate over the same live catalog, groups, limits and stores. A later change that tightens this
    * gate tightens the fork, too. A change of the fork does not reach this gate.
@@ -170,29 +181,43 @@ interface Lineage {
 }
 
 function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
-  const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const { recorder, subscribe, loads, preferences, names, changes, unlisted } = shared
-  const world = { changes, catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.current }
+  const { rules, catalog, unlocks, halts, pins, availability, parse, approvals, visibilityDeadlineMs } = shared
+  const { recorder, subscribe, loads, preferences, changes, unlisted } = shared
+  const groupsNow = () => rules().groups
+  const world: World = {
+    changes,
+    catalog,
+    get groups() {
+      return groupsNow()
+    },
+    availability,
+    unlocks,
+    halts,
+    pins,
+    preferences,
+    policies: stack.current,
+  }
   const today = createPolicySnapshots(world)
-  const { apps, hostOf } = createApps(shared.apps, today, world)
+  const { apps, hostOf } = createApps(() => rules().apps, today, world)
   const host: ViewHost = {
     ports,
     app: undefined,
     today,
-    groups,
-    usesOf,
+    groups: groupsNow,
+    usesOf: (snapshot, index, caller) => rules().usesOf(snapshot, index, caller),
     parsePolicy: parse,
     checkNames: (ids) => checkNames(ids, catalog, unlisted),
     unlisted,
   }
   const membersOf = (group: string, caller?: Caller): readonly string[] => {
-    const selectors = groups.selectors.get(group)
-    if (!selectors) throw new ConfigError('group', noGroupIsNamed([group], groups.selectors.keys()))
+    const { selectors: all } = groupsNow()
+    const selectors = all.get(group)
+    if (!selectors) throw new ConfigError('group', noGroupIsNamed([group], all.keys()))
     const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
     const { snapshot } = caller ? catalog.of(caller) : { snapshot: catalog.snapshot() }
     return snapshot.tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
-  const openView = createViews(host, visibilityDeadlineMs, hostOf)
+  const openView = createViews(host, visibilityDeadlineMs, { hostOf, hasApp: (name) => rules().apps.has(name) })
   const gate: Gate = {
     catalog,
     get policyRevision() {
@@ -202,14 +227,20 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       const view = openView(caller, options)
       // A refused view uses nothing.
       if (loads.hasUnused())
-        void loads.useAfter(view, caller, { unlocks, app: shared.apps.get(options?.app ?? '')?.info })
+        void loads.useAfter(view, caller, { unlocks, app: rules().apps.get(options?.app ?? '')?.info })
       return view
     },
     setPolicy(policy) {
       if (policy === undefined)
         throw new ConfigError('setPolicy', 'needs a policy; [] is the one that allows everything')
-      stack.replace(parse(policy))
-      recorder.policyChanged(revisionsOf(stack, catalog, groups))
+      stack.replace(parse(policy), () => parse(policy))
+      recorder.policyChanged(revisionsOf(stack, catalog, groupsNow()))
+    },
+    setRules(next, alongside) {
+      if (isFork) throw new ConfigError('setRules', 'only a gate that is not itself a fork can have its rules replaced')
+      const announce = shared.replaceRules(next, stack, alongside)
+      recorder.policyChanged(revisionsOf(stack, catalog, groupsNow()))
+      announce()
     },
     fork(options) {
       checkShape('fork', options, FORK)
@@ -224,27 +255,40 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
         throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
       }
       const forkPorts = { ...ports, hooks: [...parseHooks(hooks), ...ports.hooks] }
-      return openGate(shared, forkPorts, createPolicyStack(parse(policy), changes, inherit ? stack : undefined), {
-        isFork: true,
-        tightens: inherit ? ports : undefined,
-      })
+      return openGate(
+        shared,
+        forkPorts,
+        createPolicyStack({
+          own: parse(policy),
+          changes,
+          parent: inherit ? stack : undefined,
+          groups: groupsNow,
+          again: () => parse(policy),
+        }),
+        {
+          isFork: true,
+          tightens: inherit ? ports : undefined,
+        },
+      )
     },
-    locks: createLocks(groups, unlocks, membersOf, (wanted) => loads.use(wanted)),
+    locks: createLocks(groupsNow, unlocks, membersOf, (wanted) => loads.use(wanted)),
     loads,
     membersOf,
     lint: () =>
-      lintAll(stack.current().parsed, groups.selectors, catalog.snapshot(), {
-        written: [...shared.written, ...halts.selectors()],
+      lintAll(stack.current().parsed, groupsNow().selectors, catalog.snapshot(), {
+        written: [...rules().written, ...halts.selectors()],
         unlisted: catalog.unlisted,
         others: { items: catalog.items(), sources: catalog.sources },
       }),
     approvals,
     async halt(request) {
-      if (!catalog.dynamic) checkTarget(request, groups, catalog)
+      if (!catalog.dynamic) checkTarget(request, groupsNow(), catalog)
       const { halt, stored } = halts.set(request)
       recorder.halted(halt)
       if (halt.target.tool !== undefined)
-        names.check([{ path: 'halt.tool', selector: parseSelector(halt.target.tool, groups.selectors, 'servers') }])
+        rules().names.check([
+          { path: 'halt.tool', selector: parseSelector(halt.target.tool, groupsNow().selectors, 'servers') },
+        ])
       await stored
       return halt
     },
@@ -277,14 +321,14 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
 }
 
 function createLocks(
-  groups: Groups,
+  groups: () => Groups,
   unlocks: Unlocks,
   membersOf: (group: string, caller: Caller) => readonly string[],
   onOpened: (opened: readonly string[]) => void,
 ): Locks {
   const openBy = (caller: Caller, by: Parameters<typeof groupsOpenedBy>[1]) => {
     const before = unlocks.openFor(caller)
-    const opened = groupsOpenedBy(groups, by, (group, tool) => membersOf(group, caller).includes(tool)).filter(
+    const opened = groupsOpenedBy(groups(), by, (group, tool) => membersOf(group, caller).includes(tool)).filter(
       (name) => !before.has(name),
     )
     unlocks.open(caller, opened)
@@ -293,7 +337,9 @@ function createLocks(
     return opened
   }
   return {
-    groups: groups.locked,
+    get groups() {
+      return groups().locked
+    },
     request: (caller, group) => openBy(caller, { request: group }),
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),

@@ -130,6 +130,19 @@ export interface ForkOptions<Name extends string = string> {
   readonly inherit?: boolean | undefined
 }
 
+/** The part of a gate's options that can be replaced while it runs. */
+export type GateRules = Pick<GateOptions, 'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits'>
+
+export const GATE_RULES = shapeOf<GateRules>({
+  tools: true,
+  sources: true,
+  groups: true,
+  apps: true,
+  aliases: true,
+  policy: true,
+  limits: true,
+})
+
 export const GATE = shapeOf<GateOptions>({
   tools: true,
   sources: true,

@@ -21,8 +21,8 @@ import { createUses, parseLimits, type UsesOf } from '../call/limits.ts'
 import { createValidator } from '../call/validate.ts'
 import { safely } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
-import { memoryApprovals } from '../memory/approvals.ts'
 import { alwaysAvailable } from '../memory/availability.ts'
+import { memoryApprovals } from '../memory/approvals.ts'
 import { steadyClock, systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { memoryState } from '../memory/state.ts'
@@ -34,7 +34,7 @@ import { parseDefinitionMode } from '../state/pins/pin-rules.ts'
 import { createPins, type Pins } from '../state/pins/pins.ts'
 import { redactor } from '../redact/redact.ts'
 import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
-import { createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
+import { checkFixedNames, createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
@@ -55,7 +55,9 @@ import {
   type NamedGateOptions,
   type NativeGateOptions,
   type RecordGateOptions,
+  type GateRules,
   GATE,
+  GATE_RULES,
 } from './options.ts'
 
 const DEFAULT_DEADLINE_MS = 60_000
@@ -78,28 +80,40 @@ export interface GateParts {
 export interface Shared {
   /** Grows with every change that a decision may depend on. */
   readonly changes: Revision
+  /** The current rules. Another object after each replacement. */
+  readonly rules: () => Rules
+  /**
+   * Replaces the rules, with the policies of the gate's stack. Returns a function that tells the listeners of the catalog.
+   *
+   * @throws {ConfigError} and changes nothing
+   */
+  replaceRules(next: GateRules, stack: PolicyStack, alongside?: () => void): () => void
   readonly catalog: Catalog
-  readonly groups: Groups
-  readonly definitions: ReadonlyMap<string, Group>
   readonly availability: AvailabilitySource
   readonly loads: GroupLoads
   readonly unlocks: Unlocks
   readonly halts: Halts
   readonly pins: Pins
-  readonly apps: ReadonlyMap<string, ParsedApp>
   readonly preferences: UserPreferences
   readonly recorder: GateRecorder
   readonly subscribe: Emitter<[GateNotice]>['subscribe']
-  readonly usesOf: UsesOf
-  readonly names: NameWatch
-  /** The selectors of limits, caps and apps. */
-  readonly written: readonly WrittenSelector[]
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
   /** Ends the probes and loads of groups. */
   readonly closeGroups: () => void
   readonly unlisted: Unlisted
+}
+
+/** The rules of a gate beside its policies: what is replaced as one. */
+export interface Rules {
+  readonly groups: Groups
+  readonly definitions: ReadonlyMap<string, Group>
+  readonly apps: ReadonlyMap<string, ParsedApp>
+  readonly usesOf: UsesOf
+  readonly names: NameWatch
+  /** The selectors of limits, caps and apps. */
+  readonly written: readonly WrittenSelector[]
 }
 
 /** Checks the options of a gate and makes its parts. `gateOf` is called after the gate exists. */
@@ -111,31 +125,25 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     clock: options.clock ? steadyClock(options.clock) : systemClock,
     onFault: safely(options.onFault),
   }
-  const tools = readTools(options, basis, gateOf)
-  const rules = readRules(options, basis, tools)
-  const state = openState(options, basis, tools, rules)
+  const tools = openTools(options, basis, gateOf)
+  const state = openState(options, basis, tools)
   const { halts, preferences, recorder, pins, events } = state
-  const ports = createPorts(options, basis, rules, state)
-  const { watched, loads, unlisted } = tools
-  const { apps, usesOf, written, parse } = rules
-  const { catalog, groups, definitions, availability, names } = tools
+  const ports = createPorts(options, basis, tools, state)
+  const { watched, loads, unlisted, policies, rules, parse, catalog, availability } = tools
   const shared: Shared = {
     changes: basis.changes,
+    rules,
+    replaceRules: (next, stack, alongside) =>
+      replaceRules(next, { options, gateOf, tools, ports, halts, stack, alongside }),
     catalog,
-    groups,
-    definitions,
     availability,
     loads,
     unlocks: createUnlocks(basis),
     halts,
     pins,
-    apps,
     preferences,
     recorder,
     subscribe: events.subscribe,
-    usesOf,
-    names,
-    written,
     parse,
     approvals: createApprovals(
       { approvals: ports.approvals, clock: basis.clock, onDecided: recorder.decided },
@@ -151,7 +159,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
       watched?.close()
     },
   }
-  return { shared, ports, policies: rules.policies, start: () => void watched?.start() }
+  return { shared, ports, policies, start: () => void watched?.start() }
 }
 
 interface Basis {
@@ -161,104 +169,154 @@ interface Basis {
 }
 
 type GateOf = Parameters<typeof withRequestTool>[2]
-type GateTools = ReturnType<typeof readTools>
-type GateRules = ReturnType<typeof readRules>
+type GateTools = ReturnType<typeof openTools>
 type GateState = ReturnType<typeof openState>
+type Definitions = ReturnType<typeof readDefinitions>
+type ParsedRules = ReturnType<typeof parseRules>
 
-/** The groups, the catalog, and the watches for unknown names and schemas. */
-function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
+/** Reads what some options say about tools, groups and apps. */
+function readDefinitions(options: AnyOptions | GateRules, gateOf: GateOf) {
   const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
   const aliases = parseAliases(options.aliases)
   const groups = parseGroups(definitions, aliases)
   const appsByName = listApps(options.apps)
   const tools = withRequestTool(collectTools(listTools(options.tools), appsByName), groups, gateOf)
   for (const tool of tools) checkJoined(tool, groups.selectors)
-  const watched =
-    options.availability === undefined && groups.probed
-      ? createAvailability(definitions, { clock, onFault })
-      : undefined
-  const availability = options.availability ?? watched ?? alwaysAvailable
-  const loads = new GroupLoads({ groups, availability, clock, onFault })
-  // A source may announce a change while it is subscribed to.
-  const reading = { ended: () => {} }
-  const sources = checkSources(options.sources)
-  const catalog = createCatalog({
-    changes,
-    tools,
-    sources: [...sources, ...loads.sources],
-    groups: groups.selectors,
-    onRead: () => reading.ended(),
-    onFault,
-  })
-  const unlisted = createUnlisted(catalog, sources, onFault)
-  const warn = options.onWarning ? safely(options.onWarning, onFault) : emitWarning
-  const names = createNameWatch(catalog, aliases, warn)
-  const lookAtSchemas = createSchemaWatch(catalog, warn)
-  names.checkAliases()
-  reading.ended = () => {
-    names.look()
-    lookAtSchemas()
-  }
-  return {
-    definitions,
-    aliases,
-    groups,
-    appsByName,
-    watched,
-    availability,
-    loads,
-    catalog,
-    unlisted,
-    names,
-    lookAtSchemas,
-  }
+  return { definitions, aliases, groups, appsByName, tools, sources: checkSources(options.sources) }
 }
 
-/** The policies, apps, limits and caps: everything that names tools. */
-function readRules(
-  options: AnyOptions,
-  { changes }: Basis,
-  { definitions, aliases, groups, appsByName, names, lookAtSchemas }: GateTools,
+/** Reads the policies, apps, limits and caps: everything that names tools. */
+function parseRules(
+  options: AnyOptions | GateRules,
+  concurrency: GateOptions['concurrency'],
+  { definitions, aliases, groups, appsByName }: Definitions,
 ) {
-  const read = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
-  const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
-    const parsed = read(policy)
-    names.check(selectorsOfPolicies(parsed))
-    return parsed
-  }
-  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: read })
-  const own = read(options.policy)
+  const parsePolicy = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
+  const apps = parseApps(appsByName, { groups, definitions, parsePolicy })
+  const own = parsePolicy(options.policy)
   const limits = parseLimits(options.limits, groups.selectors)
-  const caps = parseCaps(options.concurrency, groups.selectors)
+  const caps = parseCaps(concurrency, groups.selectors)
   const written = [
     ...selectorsOfList(limits, 'limits'),
     ...selectorsOfList(caps, 'concurrency'),
     ...[...apps.values()].flatMap(selectorsOfApp),
   ]
-  names.check([
+  const named = [
     ...selectorsOfPolicies(own),
     ...selectorsOfGroups(groups.selectors),
     ...selectorsOfAliases(aliases),
     ...written,
-  ])
+  ]
+  return { apps, own, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, written, named }
+}
+
+function toRules(
+  { groups, definitions }: Definitions,
+  { apps, usesOf, written }: ParsedRules,
+  names: NameWatch,
+): Rules {
+  return Object.freeze({ groups, definitions, apps, usesOf, written, names })
+}
+
+/** Opens the catalog and the groups, with the rules that name their tools, and watches for unknown names and schemas. */
+function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
+  const first = readDefinitions(options, gateOf)
+  const { groups, definitions } = first
+  const watched = options.availability ? undefined : createAvailability(definitions, { clock, onFault })
+  const availability = options.availability ?? watched ?? alwaysAvailable
+  const loads = new GroupLoads({ groups, availability, clock, onFault })
+  // A source may announce a change while it is subscribed to.
+  const reading = { ended: () => {} }
+  const catalog = createCatalog({
+    changes,
+    tools: first.tools,
+    sources: [...first.sources, ...loads.sources],
+    groups: groups.selectors,
+    onRead: () => reading.ended(),
+    onFault,
+  })
+  const unlisted = createUnlisted(catalog, onFault)
+  const warn = options.onWarning ? safely(options.onWarning, onFault) : emitWarning
+  const watchNames = ({ aliases }: Definitions) => createNameWatch(catalog, aliases, warn)
+  const lookAtSchemas = createSchemaWatch(catalog, warn)
+  const names = watchNames(first)
+  names.checkAliases()
+  const parsed = parseRules(options, options.concurrency, first)
+  names.check(parsed.named)
   lookAtSchemas()
-  const policies = createPolicyStack(own, changes)
-  return { apps, policies, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, written, parse }
+  let current = toRules(first, parsed, names)
+  const rules = () => current
+  reading.ended = () => {
+    rules().names.look()
+    lookAtSchemas()
+  }
+  const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
+    const policies = parsePolicies(policy, current.groups.selectors)
+    current.names.check(selectorsOfPolicies(policies))
+    return policies
+  }
+  return {
+    parsed,
+    watched,
+    availability,
+    loads,
+    catalog,
+    unlisted,
+    rules,
+    setRules(next: Rules) {
+      current = next
+    },
+    watchNames,
+    parse,
+    policies: createPolicyStack({ own: parsed.own, changes }),
+  }
+}
+
+interface Replacing {
+  readonly options: AnyOptions
+  readonly gateOf: GateOf
+  readonly tools: GateTools
+  readonly ports: CallPorts
+  readonly halts: Halts
+  readonly stack: PolicyStack
+  readonly alongside: (() => void) | undefined
+}
+
+/** Checks everything first, so that nothing after `alongside` can fail. */
+function replaceRules(next: GateRules, replacing: Replacing): () => void {
+  const { options, gateOf, tools, ports, halts, stack, alongside } = replacing
+  const { catalog, loads, watched, watchNames, setRules } = tools
+  checkShape('setRules', next, GATE_RULES)
+  const definitions = readDefinitions(next, gateOf)
+  const { groups, aliases } = definitions
+  if (loads.sources.length > 0 || groups.loaded.size > 0)
+    throw new ConfigError('setRules.groups', 'cannot be replaced where some have a "load"')
+  const parsed = parseRules(next, options.concurrency, definitions)
+  const staged = catalog.stage({ tools: definitions.tools, sources: definitions.sources, groups: groups.selectors })
+  if (!staged.dynamic) checkFixedNames(staged, aliases, parsed.named)
+  alongside?.()
+  watched?.replace(definitions.definitions)
+  const announce = staged.commit()
+  const names = watchNames(definitions)
+  setRules(toRules(definitions, parsed, names))
+  ports.slots?.regroup(parsed.caps)
+  Object.assign(ports.checks, checksFor(options, parsed))
+  halts.regroup()
+  stack.replace(parsed.own)
+  names.checkAliases()
+  names.check(parsed.named)
+  return announce
 }
 
 /** The halts, preferences and pins, and the recorder of the gate's events. */
-function openState(
-  options: AnyOptions,
-  { changes, clock, onFault }: Basis,
-  { groups, catalog }: GateTools,
-  { policies }: GateRules,
-) {
+function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { rules, catalog, policies }: GateTools) {
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
   const events = createEmitter<[GateNotice]>(onFault)
   const live = createLiveCalls()
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
-  const ofStore = { changes, state, groups: groups.selectors, onFault, deadlineMs: storeDeadlineMs }
+  const groups = () => rules().groups.selectors
+  const ofStore = { changes, state, groups, onFault, deadlineMs: storeDeadlineMs }
   const halts = createHalts({
     ...ofStore,
     clock,
@@ -272,7 +330,7 @@ function openState(
     ...ofStore,
     onChanged: () => events.emit({ event: 'preferences-changed' }),
   })
-  const revisions = () => revisionsOf(policies, catalog, groups)
+  const revisions = () => revisionsOf(policies, catalog, rules().groups)
   const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
   const pins = createPins({
     state,
@@ -290,15 +348,12 @@ function openState(
 function createPorts(
   options: AnyOptions,
   { clock, onFault }: Basis,
-  { caps, hasLimits }: GateRules,
+  { parsed }: GateTools,
   { audit, live, storeDeadlineMs, recorder }: GateState,
 ): CallPorts {
+  const { caps } = parsed
   return {
-    checks: checksOf({
-      limits: hasLimits,
-      slots: caps.length > 0,
-      admission: options.admission !== undefined,
-    }),
+    checks: { ...checksFor(options, parsed) },
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
@@ -319,6 +374,10 @@ function createPorts(
     onApproval: recorder.requested,
     onFault,
   }
+}
+
+function checksFor({ admission }: AnyOptions, { hasLimits, caps }: ParsedRules): CallPorts['checks'] {
+  return checksOf({ limits: hasLimits, slots: caps.length > 0, admission: admission !== undefined })
 }
 
 /** The revisions that a record of the gate has. */

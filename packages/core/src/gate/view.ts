@@ -1,4 +1,4 @@
-import type { Caller } from '../ports/caller.ts'
+import { type Caller, callerKey } from '../ports/caller.ts'
 import {
   type RunBounds,
   decide,
@@ -93,7 +93,8 @@ export interface ViewHost {
   /** The app whose rules hold here. */
   readonly app: string | undefined
   readonly today: Today
-  readonly groups: Groups
+  /** The current groups. */
+  groups(): Groups
   readonly usesOf: UsesOf
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
@@ -193,7 +194,7 @@ class CallerView implements View, CallView {
   }
 
   get notices(): readonly string[] {
-    return (this.#notices ??= noticesOf(this.#run.evaluation, this.#host.groups))
+    return (this.#notices ??= noticesOf(this.#run.evaluation, this.#host.groups()))
   }
 
   readonly items = (kind: ItemKind): readonly Tool[] => {
@@ -272,15 +273,17 @@ class CallerView implements View, CallView {
     return this.ids.filter((id) => isVisible(decide(this.#run, today, id).outcome))
   }
 
-  decide(id: string | undefined): Decided {
+  decide(id: string | undefined, caller?: Caller): Decided {
     const today = this.#host.today(this.caller)
-    return isItemId(id) ? this.#decideItem(today, id) : decide(this.#run, today, id)
+    if (isItemId(id)) return this.#decideItem(today, id, caller)
+    return decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
   }
 
-  #decideItem(today: PolicySnapshot, id: string): Decided {
+  #decideItem(today: PolicySnapshot, id: string, caller: Caller | undefined): Decided {
     const run = this.#runOf(this.#bounds.begun, id)
     const now = snapshotFor(this.#host, today, id)
-    return run && now ? decide(run, now, id) : notFound(this.#run, today)
+    if (!run || !now) return notFound(this.#run, today)
+    return decide(caller === undefined ? run : asCaller(run, caller), now, id)
   }
 
   #runOf(begun: PolicySnapshot, id: string): RunBounds | undefined {
@@ -319,8 +322,8 @@ class CallerView implements View, CallView {
     return { caller, evaluation, policies }
   }
 
-  usesOf({ tool, today, now }: Decided): readonly LimitUseOf[] {
-    return tool ? this.#host.usesOf(today.snapshot, now, this.caller) : NO_USES
+  usesOf({ bounds, tool, today, now }: Decided): readonly LimitUseOf[] {
+    return tool ? this.#host.usesOf(today.snapshot, now, bounds.caller) : NO_USES
   }
 
   decideInput(decided: Decided, input: unknown): Decision {
@@ -344,6 +347,14 @@ class CallerView implements View, CallView {
 const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true })
 const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
+
+/**
+ * Returns the bounds of a run for its caller as they are now. The run's own part of the decision stays as it was: nobody is
+ * decided by the old roles and the new policy.
+ */
+function asCaller(run: RunBounds, caller: Caller): RunBounds {
+  return run.caller === caller || callerKey(run.caller) === callerKey(caller) ? run : { ...run, caller }
+}
 
 function isVisible(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'

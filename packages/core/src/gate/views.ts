@@ -33,6 +33,13 @@ export interface VisibilityOffer {
   readonly caller: Caller
 }
 
+/** The apps, as views are opened in them. */
+export interface AppHosts {
+  hasApp(app: string): boolean
+  /** @throws {ToolgateError} `app_unknown` */
+  hostOf(app: string, host: ViewHost): ViewHost
+}
+
 const VIEW = shapeOf<ViewOptions>({ visibility: true, activeTools: true, app: true })
 const MAX_CALLERS = 10_000
 
@@ -43,14 +50,14 @@ const MAX_CALLERS = 10_000
 export function createViews(
   whole: ViewHost,
   visibilityDeadlineMs: number,
-  hostOf: (app: string, host: ViewHost) => ViewHost,
+  { hasApp, hostOf }: AppHosts,
 ): (caller: Caller, options?: ViewOptions) => Promise<View> {
   const identify = createIdentities()
   const sharedOf = (host: ViewHost) => ({ host, shared: createViewCache(host) })
   const everything = sharedOf(whole)
   const ofApps = new Map<string, typeof everything>()
   const within = (app: string) => {
-    let known = ofApps.get(app)
+    let known = hasApp(app) ? ofApps.get(app) : undefined
     if (!known) ofApps.set(app, (known = sharedOf(hostOf(app, whole))))
     return known
   }

@@ -33,6 +33,12 @@ export interface Availability extends AvailabilitySource {
   check(): Promise<void>
   /** Starts running probes in the background. Resolves when each has run once. */
   start(): Promise<void>
+  /**
+   * Replaces the groups. Probes that stay keep their results, and run as before.
+   *
+   * @throws {ConfigError} and changes nothing, for invalid groups
+   */
+  replace(groups: GroupsInput): void
   /** Stops all probes. The last results stay. */
   close(): void
 }
@@ -54,11 +60,12 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
   checkShape('createAvailability', options, OPTIONS)
   const { clock = systemClock, random = Math.random, onFault = () => {} } = options
   parseGroups(groups)
-  const byName = toGroupMap(groups)
+  let byName = toGroupMap(groups)
   const emitter = createEmitter<[changes: readonly GroupChange[]]>(onFault)
   const probes = new Probes(byName, { clock, random, onResult: (affected) => settle(affected) })
-  const states = createStates(byName, (group) => probes.of(group), clock)
-  const changes = createChanges({ clock, states: states.all, emit: emitter.emit })
+  const resultsOf = (group: string) => probes.of(group)
+  let states = createStates(byName, resultsOf, clock)
+  const changes = createChanges({ clock, states: () => states.all, emit: emitter.emit })
   let revision = 1
 
   function settle(affected: Iterable<string>): void {
@@ -77,6 +84,15 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     probesOf: (group) => (byName.has(group) ? probes.of(group).map((probe) => probe.state()) : undefined),
     subscribe: emitter.subscribe,
     check: () => probes.check(),
+    replace(next) {
+      parseGroups(next)
+      const before = states.all
+      byName = toGroupMap(next)
+      probes.replace(byName)
+      states = createStates(byName, resultsOf, clock, before)
+      revision++
+      changes.add([...states.all.keys()])
+    },
     start() {
       probes.start()
       return probes.check()

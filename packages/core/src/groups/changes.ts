@@ -10,7 +10,7 @@ export interface GroupChange {
 
 export interface ChangesDeps {
   readonly clock: Clock
-  readonly states: ReadonlyMap<string, GroupState>
+  readonly states: () => ReadonlyMap<string, GroupState>
   readonly emit: (changes: readonly GroupChange[]) => void
 }
 
@@ -31,7 +31,7 @@ const GAP_MS = 20
  */
 export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
   const emitted = new Map<string, { state: GroupState; atMs: number }>()
-  for (const [name, state] of states) emitted.set(name, { state, atMs: Number.NEGATIVE_INFINITY })
+  for (const [name, state] of states()) emitted.set(name, { state, atMs: Number.NEGATIVE_INFINITY })
   const waiting = new Set<string>()
   let lastMs = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
@@ -45,9 +45,10 @@ export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
       if (dueAtMs(name) > nowMs) return []
       waiting.delete(name)
       const before = emitted.get(name)?.state
-      const state = states.get(name)
-      if (!before || !state || before === state) return []
+      const state = states().get(name)
+      if (!state || before === state) return []
       emitted.set(name, { state, atMs: nowMs })
+      if (!before) return []
       return [Object.freeze({ group: name, before, state })]
     })
 
@@ -71,6 +72,8 @@ export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
     add(groups) {
       if (isClosed) return
       const nowMs = clock.monotonicMs()
+      for (const name of emitted.keys()) if (!states().has(name)) emitted.delete(name)
+      if (groups.length === 0) return
       for (const name of groups) waiting.add(name)
       const dueMs = Math.min(...groups.map(dueAtMs))
       if (dueMs <= nowMs) emitDue(nowMs)

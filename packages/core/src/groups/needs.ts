@@ -32,10 +32,14 @@ export interface Need {
   readonly since?: number
 }
 
-export interface NeedsDeps {
+interface NeedsRules {
   readonly definitions: ReadonlyMap<string, Group>
   readonly groups: Groups
   readonly apps: ReadonlyMap<string, ParsedApp>
+}
+
+export interface NeedsDeps {
+  readonly rules: () => NeedsRules
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly availability: AvailabilitySource
   /** The ids of the tools of an app. */
@@ -46,7 +50,7 @@ const KINDS: readonly NeedKind[] = [...PROBE_KINDS, 'group']
 
 /** Returns a function that lists the needs of an app, or of all groups. */
 export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] {
-  const { definitions, groups, apps, catalog, availability } = deps
+  const { rules, catalog, availability } = deps
   const scopes = new WeakMap<Toolset, Map<string, ReadonlySet<string>>>()
 
   /** Cached for each snapshot, as comparing every selector with every tool takes time. */
@@ -60,6 +64,7 @@ export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] 
   }
 
   return (name) => {
+    const { definitions, groups, apps } = rules()
     if (name === undefined) return listNeeds([...definitions.keys()], groups, definitions, availability)
     const app = apps.get(name)
     if (!app) throw unknownApp(name, apps)
@@ -73,7 +78,8 @@ export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] 
  * Returns the groups that decide whether an app's tools are available: those that it imports, those that its tools are
  * members of, and all that these depend on.
  */
-function groupsOfApp(app: ParsedApp, snapshot: Toolset, { definitions, groups, toolsOf }: NeedsDeps): Set<string> {
+function groupsOfApp(app: ParsedApp, snapshot: Toolset, { rules, toolsOf }: NeedsDeps): Set<string> {
+  const { definitions, groups } = rules()
   const imported = new Set(app.imports.filter(({ visibility }) => visibility !== 'hidden').map(({ group }) => group))
   const hidden = app.imports.filter(({ visibility }) => visibility === 'hidden')
   const offered = offeredSelectors(app)

@@ -26,28 +26,51 @@ const MAX_HEAVY_LATE_AT_ONCE = 3
 /** The probes of all groups. A probe that several groups name runs once for all of them. */
 export class Probes {
   readonly #shared = new Map<string | ProbeFunction, SharedProbe>()
-  readonly #byGroup = new Map<string, readonly SharedProbe[]>()
+  readonly #options: ProbesOptions
+  readonly #light = createTurns(MAX_AT_ONCE, MAX_LATE_AT_ONCE)
+  readonly #heavy = createTurns(MAX_HEAVY_AT_ONCE, MAX_HEAVY_LATE_AT_ONCE)
+  #byGroup: ReadonlyMap<string, readonly SharedProbe[]> = new Map()
+  #made = 0
   #phase: 'new' | 'started' | 'closed' = 'new'
 
   constructor(groups: ReadonlyMap<string, Group>, options: ProbesOptions) {
-    const light = createTurns(MAX_AT_ONCE, MAX_LATE_AT_ONCE)
-    const heavy = createTurns(MAX_HEAVY_AT_ONCE, MAX_HEAVY_LATE_AT_ONCE)
-    const share = (written: Probe | ProbeFunction): SharedProbe => {
-      const identity = typeof written === 'function' ? written : written.key
-      const known = this.#shared.get(identity)
-      if (known) return known
-      const { probe, what } = named(written, this.#shared.size)
-      const shared = new SharedProbe({ ...options, probe, what, turns: probe.isHeavy ? heavy : light })
-      this.#shared.set(identity, shared)
-      return shared
+    this.#options = options
+    this.#join(groups)
+  }
+
+  /** Replaces the groups. Probes that none of them names any longer are closed. */
+  replace(groups: ReadonlyMap<string, Group>): void {
+    for (const shared of this.#shared.values()) shared.leaveAll()
+    this.#join(groups)
+    for (const [identity, shared] of this.#shared) {
+      if (shared.isNamed) continue
+      shared.close()
+      this.#shared.delete(identity)
     }
+    if (this.#phase === 'started') for (const shared of this.#shared.values()) shared.start()
+  }
+
+  #join(groups: ReadonlyMap<string, Group>): void {
+    const byGroup = new Map<string, readonly SharedProbe[]>()
     for (const [name, { availableWhen = [], ttlMs = DEFAULT_TTL_MS }] of groups) {
       const own = availableWhen.map((written) => {
         const { timeoutMs = DEFAULT_TIMEOUT_MS } = typeof written === 'function' ? {} : written
-        return share(written).join(name, ttlMs, timeoutMs)
+        return this.#share(written).join(name, ttlMs, timeoutMs)
       })
-      this.#byGroup.set(name, own)
+      byGroup.set(name, own)
     }
+    this.#byGroup = byGroup
+  }
+
+  #share(written: Probe | ProbeFunction): SharedProbe {
+    const identity = typeof written === 'function' ? written : written.key
+    const known = this.#shared.get(identity)
+    if (known) return known
+    const { probe, what } = named(written, this.#made++)
+    const turns = probe.isHeavy ? this.#heavy : this.#light
+    const shared = new SharedProbe({ ...this.#options, probe, what, turns })
+    this.#shared.set(identity, shared)
+    return shared
   }
 
   /** Returns the probes of a group; those that groups share are the same objects. */
@@ -125,6 +148,18 @@ class SharedProbe {
     return this
   }
 
+  /** Whether some group names it. */
+  get isNamed(): boolean {
+    return this.#groups.size > 0
+  }
+
+  /** Removes it from all groups, which then name it again, or not. */
+  leaveAll(): void {
+    this.#groups.clear()
+    this.#ttlMs = Infinity
+    this.#timeoutMs = 0
+  }
+
   /** Returns the last result, as it is shown. */
   state(): ProbeState {
     const { probe, what } = this.#options
@@ -144,6 +179,7 @@ class SharedProbe {
   }
 
   start(): void {
+    if (this.#isStarted) return
     this.#isStarted = true
     this.#unsubscribe = this.#options.probe.subscribe?.(() => {
       if (this.#task.isUnderWay) this.#isChanged = true

@@ -28,7 +28,7 @@ interface Node {
 export const NOT_CHECKED = 'it has not been checked yet'
 
 /**
- * Returns the states of groups. A group is available while all its probes succeed and all groups it requires are available.
+ * Returns the states of groups. Those in `before` keep the time of their last change. A group is available while all its probes succeed and all groups it requires are available.
  *
  * @throws {ConfigError} for an unknown dependency, and for a cycle
  */
@@ -36,9 +36,10 @@ export function createStates(
   groups: ReadonlyMap<string, Group>,
   resultsOf: (group: string) => readonly { readonly result: ProbeResult | undefined }[],
   clock: Clock,
+  before: ReadonlyMap<string, GroupState> = new Map(),
 ): States {
   const nodes = link(groups)
-  const all = new Map<string, GroupState>()
+  const all = new Map<string, GroupState>([...before].filter(([name]) => groups.has(name)))
   const settleOne = ({ name, group, requires }: Node): boolean => {
     const state = stateOf(group, resultsOf(name), requires, all)
     const next = carryOn(all.get(name), state, clock)

@@ -3,7 +3,7 @@ import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import type { ParsedCondition } from './condition.ts'
-import type { ParsedClause, ParsedPolicy } from './parse.ts'
+import { type ParsedClause, type ParsedPolicy, parsePolicies } from './parse.ts'
 import type { Revision } from '../util/revision.ts'
 
 const documents = new WeakMap<readonly ParsedPolicy[], PolicyDocument>()
@@ -95,13 +95,24 @@ export interface CurrentPolicies {
 /** The policies of a gate: the current ones of its parent, and its own. All of them apply. */
 export interface PolicyStack {
   current(): CurrentPolicies
-  /** Replaces the gate's own policies immediately. */
-  replace(own: readonly ParsedPolicy[]): void
+  /** Replaces the gate's own policies immediately. `again` parses them for other groups. */
+  replace(own: readonly ParsedPolicy[], again?: () => readonly ParsedPolicy[]): void
 }
 
-/** Returns a stack of a gate's own policies, on top of its parent's. Replacing them bumps `changes`. */
-export function createPolicyStack(own: readonly ParsedPolicy[], changes: Revision, parent?: PolicyStack): PolicyStack {
+export interface PolicyStackOptions {
+  readonly own: readonly ParsedPolicy[]
+  /** Bumped with each replacement. */
+  readonly changes: Revision
+  readonly parent?: PolicyStack | undefined
+  /** Another object when the groups have changed, for which policies are parsed again. */
+  readonly groups?: () => object
+  readonly again?: (() => readonly ParsedPolicy[]) | undefined
+}
+
+/** Returns a stack of a gate's own policies, on top of its parent's. */
+export function createPolicyStack({ own, changes, parent, groups, again }: PolicyStackOptions): PolicyStack {
   let above = parent?.current()
+  let parsedFor = groups?.()
   const read = (revision: number): CurrentPolicies => ({
     revision,
     parsed: [...(above?.parsed ?? []), ...own],
@@ -112,15 +123,31 @@ export function createPolicyStack(own: readonly ParsedPolicy[], changes: Revisio
     above = parent?.current()
     current = read(current.revision + 1)
   }
+  const isStale = () => parent?.current() !== above || (again !== undefined && groups?.() !== parsedFor)
   return {
     current() {
-      if (parent?.current() !== above) renew()
+      if (isStale()) {
+        if (again && groups?.() !== parsedFor) own = parseAgain(own, again)
+        parsedFor = groups?.()
+        renew()
+      }
       return current
     },
-    replace(next) {
+    replace(next, nextAgain) {
       own = next
+      again = nextAgain
+      parsedFor = groups?.()
       renew()
       changes.bump()
     },
+  }
+}
+
+/** A policy that names a group that is gone denies everything: nobody knows what it would have said. */
+function parseAgain(own: readonly ParsedPolicy[], again: () => readonly ParsedPolicy[]): readonly ParsedPolicy[] {
+  try {
+    return again()
+  } catch {
+    return [...own, ...parsePolicies({ name: 'a policy whose groups are gone', allow: [] }, new Map())]
   }
 }

@@ -84,6 +84,18 @@ export function createNameWatch(
   }
 }
 
+/** Checks the names of rules against fixed tools. @throws {ConfigError} */
+export function checkFixedNames(
+  catalog: Pick<Catalog, 'snapshot' | 'items' | 'sources'>,
+  aliases: Aliases,
+  written: readonly WrittenSelector[],
+): void {
+  const snapshot = catalog.snapshot()
+  const [first] = findTaken(aliases, snapshot)
+  if (first) throw new ConfigError(first.path, first.text)
+  refuseMistakes(findUnknown(written, snapshot, othersOf(catalog)), snapshot)
+}
+
 function othersOf({ items, sources }: Pick<Catalog, 'items' | 'sources'>): OtherItems {
   return { items: items(), sources }
 }

@@ -72,12 +72,15 @@ export interface Halts {
   effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
+  /** Reads the selectors of the halts again, after the groups have changed. */
+  regroup(): void
   close(): void
 }
 
 export interface HaltsOptions {
   readonly state: StateStore
-  readonly groups: GroupSelectors
+  /** The current groups. */
+  readonly groups: () => GroupSelectors
   readonly clock: Pick<Clock, 'wallMs'>
   /** Bumped when the halts change. */
   readonly changes: Revision
@@ -127,7 +130,7 @@ class StoredHalts implements Halts {
   }
 
   set(request: HaltRequest): { readonly halt: Halt; readonly stored: Promise<void> } {
-    const halt = parseHalt(request, this.#options.clock.wallMs(), this.#options.groups)
+    const halt = parseHalt(request, this.#options.clock.wallMs(), this.#options.groups())
     const { id } = halt
     this.#unsaved.set(id, halt)
     this.#replace(new Map([...this.#halts, [id, halt]]))
@@ -168,6 +171,13 @@ class StoredHalts implements Halts {
     return undefined
   }
 
+  regroup(): void {
+    const again = [...this.#halts].map(([id, halt]) => [id, this.#readStored(PREFIX + id, toHalt(halt))] as const)
+    for (const [id, halt] of again) if (this.#unsaved.has(id)) this.#unsaved.set(id, halt)
+    this.#halts = new Map(again)
+    this.#options.changes.bump()
+  }
+
   close(): void {
     this.#mirror.close()
   }
@@ -190,7 +200,7 @@ class StoredHalts implements Halts {
   /** A halt that cannot be read here halts every tool for the callers it names: its tool is unknown. */
   #readStored(key: string, value: unknown): ParsedHalt {
     try {
-      return restoreHalt(value, this.#options.groups)
+      return restoreHalt(value, this.#options.groups())
     } catch (error) {
       this.#options.onFault(error)
       const { user, session, tenant } = ((value ?? {}) as Partial<Halt>).target ?? {}

@@ -32,7 +32,8 @@ export interface UserPreferences {
 
 export interface PreferencesOptions {
   readonly state: StateStore
-  readonly groups: GroupSelectors
+  /** The current groups. */
+  readonly groups: () => GroupSelectors
   /** Bumped when preferences change, here or elsewhere. */
   readonly changes: Revision
   /** Called after preferences changed, here or elsewhere. */
@@ -81,12 +82,12 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
   mirror.start()
 
   return {
-    get: (caller) => within(byKey.get(keyOf(caller) ?? '') ?? NOTHING, groups),
+    get: (caller) => within(byKey.get(keyOf(caller) ?? '') ?? NOTHING, groups()),
     async set(caller, preferences) {
       const key = keyOf(caller)
       if (key === undefined)
         throw new ToolgateError('caller_invalid', 'Preferences are those of a user, and this caller has none.')
-      const parsed = parsePreferences(preferences, groups)
+      const parsed = parsePreferences(preferences, groups())
       try {
         await mirror.write(key, () => (isEmpty(parsed) ? state.take(key) : state.set(key, parsed)))
       } catch (cause) {
@@ -101,7 +102,7 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
     effectsOver(snapshot) {
       const now = byKey
       if (now.size === 0) return () => NO_EFFECTS
-      const effectsOf = createPreferenceEffects(snapshot, groups)
+      const effectsOf = createPreferenceEffects(snapshot, groups())
       return (caller) => {
         const off = now.get(keyOf(caller) ?? '')
         return off ? effectsOf(off) : NO_EFFECTS

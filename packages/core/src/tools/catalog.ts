@@ -96,13 +96,32 @@ export interface Catalog {
   close(): void
 }
 
-export interface CatalogOptions {
-  /** Bumped with every change of a tool. */
-  readonly changes: Revision
+/** What a catalog is made of. */
+export interface CatalogParts {
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
   /** The groups that tools of sources may join. Default: any. */
   readonly groups?: Pick<GroupSelectors, 'has' | 'keys'>
+}
+
+/** A catalog whose fixed tools and sources can be replaced. */
+export interface LiveCatalog extends Catalog {
+  /**
+   * Reads other parts beside the present ones. Sources that stay are not read again. Nothing changes until `commit`, which
+   * must be called in the same turn.
+   */
+  stage(parts: CatalogParts): StagedCatalog
+}
+
+/** A catalog as it will be. */
+export interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
+  /** Replaces the parts, and returns a function that tells the listeners. */
+  commit(): () => void
+}
+
+export interface CatalogOptions extends CatalogParts {
+  /** Bumped with every change of a tool. */
+  readonly changes: Revision
   /** Called after each reading of a source, also when its tools stay the same. Default: ignores it. */
   readonly onRead?: () => void
   /** Receives what listeners throw. Default: ignores it. */
@@ -124,9 +143,9 @@ export function createCatalog({
   groups,
   onRead = () => {},
   onFault = () => {},
-}: CatalogOptions): Catalog {
-  const fixed = createToolset(Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)))
-  const readings = new Map(sources.map((source) => [source, readAgain(source, groups)]))
+}: CatalogOptions): LiveCatalog {
+  let fixed = toFixed(tools)
+  let readings: Map<Source, Reading> = new Map(sources.map((source) => [source, readAgain(source, groups)]))
   /** A source that listed its tools once stays in this set, also when it lists none later. */
   const listed = new Set<Source>()
   const emitter = createEmitter<[change: CatalogChange]>(onFault)
@@ -139,12 +158,14 @@ export function createCatalog({
   const seen = new Set(state.snapshot.ids)
   // Of their own: ten thousand resources must not make the catalog forget a tool.
   const seenItems = new Set(state.items.ids)
-  const own = new OwnLists(sources, groups, (changed) => {
+  const ownChanged = (changed: OwnSource) => {
     emit(Object.freeze({ revision, added: NO_IDS, changed: NO_IDS, removed: NO_IDS, own: changed.owner }))
     onRead()
-  })
+  }
+  let own = new OwnLists(sources, groups, ownChanged)
 
   const update = (source: Source) => {
+    if (!readings.has(source)) return
     readings.set(source, readAgain(source, groups, readings.get(source)))
     renew()
     onRead()
@@ -159,16 +180,60 @@ export function createCatalog({
       snapshot: change ? now.snapshot : before.snapshot,
       items: itemsChange ? now.items : before.items,
     }
-    if (!change && !itemsChange) return
+    announce(change, itemsChange)()
+  }
+  /** Counts a change, and returns a function that tells the listeners. */
+  const announce = (change: Difference | undefined, itemsChange: Difference | undefined): (() => void) => {
+    if (!change && !itemsChange) return () => {}
     part = state
     if (change) revision += 1
     if (itemsChange) itemsRevision += 1
     changes.bump()
     remember(seen, change?.added ?? [])
     remember(seenItems, itemsChange?.added ?? [])
-    emit(Object.freeze({ revision, ...join(change, itemsChange) }))
+    const told = Object.freeze({ revision, ...join(change, itemsChange) })
+    return () => emit(told)
   }
-  const unsubscribes = sources.map((source) => source.subscribe?.(oneAtATime(() => update(source))))
+  const subscribeTo = (source: Source) => source.subscribe?.(oneAtATime(() => update(source)))
+  const subscriptions = new Map(sources.map((source) => [source, subscribeTo(source)]))
+
+  const stage = (parts: CatalogParts): StagedCatalog => {
+    const { sources: nextSources = [], groups: nextGroups } = parts
+    const nextFixed = toFixed(parts.tools)
+    const sameGroups = isSameNames(groups, nextGroups)
+    const nextReadings = new Map(
+      nextSources.map((source) => {
+        const before = readings.get(source)
+        return [source, before && sameGroups ? before : readAgain(source, nextGroups, before)]
+      }),
+    )
+    const next = merge(nextFixed, nextReadings)
+    return {
+      sources: nextSources,
+      dynamic: isDynamic(nextSources),
+      snapshot: () => next.snapshot,
+      items: () => next.items,
+      commit() {
+        for (const [source, unsubscribe] of subscriptions) {
+          if (nextReadings.has(source)) continue
+          unsubscribe?.()
+          subscriptions.delete(source)
+        }
+        const before = state
+        own.close()
+        own = new OwnLists(nextSources, nextGroups, ownChanged, sameGroups ? own : undefined)
+        fixed = nextFixed
+        readings = nextReadings
+        sources = nextSources
+        groups = nextGroups
+        // Other objects, also where the tools are the same ones: what is kept for a snapshot may depend on the other rules.
+        state = next
+        part = next
+        for (const source of sources) if (!subscriptions.has(source)) subscriptions.set(source, subscribeTo(source))
+        return announce(compare(before.snapshot, next.snapshot), compare(before.items, next.items))
+      },
+    }
+  }
 
   return {
     get revision() {
@@ -183,8 +248,13 @@ export function createCatalog({
     get failures() {
       return state.failures
     },
-    sources,
-    dynamic: sources.some((source) => source.subscribe !== undefined || source.own !== undefined),
+    get sources() {
+      return sources
+    },
+    get dynamic() {
+      return isDynamic(sources)
+    },
+    stage,
     get unlisted() {
       for (const source of sources) if (isListed(source, readings.get(source))) listed.add(source)
       return sources.filter((source) => !listed.has(source))
@@ -203,11 +273,25 @@ export function createCatalog({
       state.snapshot.has(id) || seen.has(id) || state.items.has(id) || seenItems.has(id) || own.mayHave(id),
     subscribe: emitter.subscribe,
     close() {
-      for (const unsubscribe of unsubscribes) unsubscribe?.()
+      for (const unsubscribe of subscriptions.values()) unsubscribe?.()
       own.close()
       emitter.clear()
     },
   }
+}
+
+function toFixed(tools: Iterable<Tool> = []): Toolset {
+  return createToolset(Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)))
+}
+
+function isDynamic(sources: readonly Source[]): boolean {
+  return sources.some((source) => source.subscribe !== undefined || source.own !== undefined)
+}
+
+function isSameNames(a: CatalogParts['groups'], b: CatalogParts['groups']): boolean {
+  if (a === b || !a || !b) return a === b
+  const names = [...a.keys()]
+  return names.length === [...b.keys()].length && names.every((name) => b.has(name))
 }
 
 function isListed(source: Source, reading: Reading = NOTHING_READ): boolean {

@@ -60,16 +60,18 @@ export class OwnLists {
   readonly #servers: readonly OwnServer[]
   readonly #groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined
   /** Of a list that is gone, too: its items stay the same objects when it comes back. */
-  readonly #readings = new WeakMap<OwnSource, Reading>()
+  readonly #readings: WeakMap<OwnSource, Reading>
   readonly #joined = new WeakMap<CatalogPart, WeakMap<Reading, CatalogPart>>()
   readonly #unsubscribes: readonly (() => void)[]
 
-  /** `onChange` is called after a list was read again. */
+  /** `onChange` is called after a list was read again. What `before` has read is not read again. */
   constructor(
     sources: readonly WithOwn[],
     groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined,
     onChange: (list: OwnSource) => void,
+    before?: OwnLists,
   ) {
+    this.#readings = before ? before.#readings : new WeakMap()
     this.#groups = groups
     this.#servers = sources.flatMap(({ name, namespaces = [], own }) =>
       own ? [{ name, namespaces: new Set(namespaces), own }] : [],
