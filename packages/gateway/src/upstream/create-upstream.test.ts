@@ -17,6 +17,7 @@ import {
 } from '../../fixtures/servers.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { createBackoff } from './create-upstream.ts'
+import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
 const { signal } = new AbortController()
@@ -268,11 +269,32 @@ describe('createUpstream', () => {
       assert.equal(server.state.reason, 'answered something that is not MCP: "Welcome to the server!"')
     })
 
-    it('answers too much', async (t) => {
+    it('answers too much for which nobody has asked', async (t) => {
       const server = testUpstream(t, hostile('banner'), { backoff: never })
       await server.start()
-      await assert.rejects(server.call(call('huge')), { code: 'upstream_too_large' })
-      assert.match(server.state.reason ?? '', /^answered more than 16 MiB in one message$/)
+      await assert.rejects(server.call(call('huge-nobody')), { code: 'upstream_too_large' })
+      assert.equal(server.state.reason, 'answered more than 16 MiB in one message')
+    })
+
+    it('sends an answer without end', async (t) => {
+      const server = testUpstream(t, hostile('banner', { callTimeoutMs: 600_000 }), { backoff: never })
+      await server.start()
+      await assert.rejects(server.call(call('endless')), { code: 'upstream_too_large' })
+      assert.equal(server.state.reason, 'answered more than 16 MiB in one message')
+    })
+
+    it('stops in the middle of a large answer', async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const server = testUpstream(t, hostile('banner', { callTimeoutMs: 2 ** 31 - 1 }), { backoff: never })
+      await server.start()
+      const stuck = assert.rejects(server.call(call('stuck')), { code: 'upstream_too_large' })
+      const isDown = () => {
+        t.mock.timers.tick(LIMITS.skippedMs)
+        return server.state.status === 'down'
+      }
+      await until(isDown, 60_000)
+      await stuck
+      assert.equal(server.state.reason, 'answered more than 16 MiB in one message')
     })
 
     it('writes to stderr without end', async (t) => {
@@ -282,6 +304,27 @@ describe('createUpstream', () => {
       await until(() => server.state.status === 'down')
       assert.equal(server.state.reason, 'wrote more than 64 MiB in 10 s to stderr')
     })
+  })
+
+  for (const name of ['huge', 'huge-id-last', 'blob'])
+    it(`fails only the call whose answer is too large: ${name}`, async (t) => {
+      const server = testUpstream(t, hostile('banner'))
+      await server.start()
+      const other = assert.rejects(server.call(call('hang')), { code: 'upstream_down' })
+      const large = { code: 'upstream_too_large', message: 'server "server" answered more than 16 MiB in one message' }
+      await assert.rejects(server.call(call(name)), large)
+      assert.deepEqual((await server.call(call('echo', { message: 'on' }))).content, [{ type: 'text', text: 'on' }])
+      assert.deepEqual([server.state.status, server.state.restarts], ['ready', 0])
+      await server.close()
+      await other
+    })
+
+  it('ignores a notification that is too large', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    assert.deepEqual((await server.call(call('huge-notice'))).content, [])
+    assert.ok(server.lines.some(({ message }) => message === 'sent a message that is too large, which was ignored'))
+    assert.equal(server.state.restarts, 0)
   })
 
   it('does not let one bad server disturb another', async (t) => {

@@ -5,7 +5,7 @@ import type { JsonRpcError } from '@toolgate/mcp'
 import type { Dispatcher, Pool } from 'undici'
 import { clip, notMcp, parseMessages, rpcError } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
-import { createEventStream, type EventStream } from './lines.ts'
+import { createEventStream, type EventStream, messageTooLarge } from './lines.ts'
 import { UpstreamError } from './upstream.ts'
 
 const MAX_CONNECTIONS = 256
@@ -140,10 +140,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#bodyBytes += chunk.length
     this.#body.push(chunk)
     if (this.#head.status === 200) {
-      if (this.#bodyBytes > LIMITS.messageBytes) throw tooLarge()
+      if (this.#bodyBytes > LIMITS.messageBytes) throw messageTooLarge()
     } else if (this.#bodyBytes > ERROR_BODY_BYTES) {
       this.onResponseEnd()
-      this.#controller?.abort(tooLarge())
+      this.#controller?.abort(messageTooLarge())
     }
   }
 
@@ -159,11 +159,6 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#hasEnded = true
     clearTimeout(this.#lingering)
   }
-}
-
-function tooLarge(): UpstreamError {
-  const limit = LIMITS.messageBytes / 1024 / 1024
-  return new UpstreamError('upstream_too_large', `answered more than ${limit} MiB in one message`)
 }
 
 function firstOf(header: string | string[] | undefined): string | undefined {

@@ -2,6 +2,9 @@
 export const LIMITS = {
   /** One message: a line on stdio, a body or an event over HTTP. */
   messageBytes: 16 * 1024 * 1024,
+  /** A longer line on stdio is skipped, so that only its call fails. The connection ends if it does not end by then. */
+  skippedBytes: 256 * 1024 * 1024,
+  skippedMs: 60_000,
   /** The limits of one message. A list may hold more: there each item has its own limit. */
   message: { depth: 64, values: 200_000, keys: 50_000 },
   /** One item, which is compiled, hashed, compared, searched and listed again and again. */

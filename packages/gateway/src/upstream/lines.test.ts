@@ -31,6 +31,24 @@ describe('createLineSplitter', () => {
     assert.deepEqual(split([Buffer.from('a\r\nb\n'), Buffer.from('c\r'), Buffer.from('\n')]), ['a', 'b', 'c'])
   })
 
+  it('hands on a line that is too long, piece by piece, and keeps the lines around it', () => {
+    const lines: string[] = []
+    const pieces: string[] = []
+    const ends: number[] = []
+    const push = createLineSplitter(
+      1_000,
+      (line) => lines.push(line),
+      () => ({ push: (text) => pieces.push(text), end: (bytes) => ends.push(bytes) }),
+    )
+    push(Buffer.from('a\n'))
+    for (let i = 1; i <= 100; i++) {
+      push(Buffer.from('ä'.repeat(100)))
+      assert.equal(pieces.join('').length, i > 5 ? i * 100 : 0)
+    }
+    push(Buffer.from('\nb\n'))
+    assert.deepEqual([lines, ends], [['a', 'b'], [20_000]])
+  })
+
   it('refuses a line that is too long before it has ended', () => {
     assert.throws(() => split([Buffer.alloc(600), Buffer.alloc(600)]), { code: 'upstream_too_large' })
   })

@@ -1,22 +1,34 @@
 import { StringDecoder } from 'node:string_decoder'
+import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
 const NEWLINE = 0x0a
+
+/** Takes a line that is too long to keep, in pieces. */
+export interface LongLine {
+  /** Takes a piece. `bytes` is the length of the line up to its end. */
+  push(text: string, bytes: number): void
+  end(bytes: number): void
+}
 
 /**
  * Returns a function that takes bytes and calls `onLine` for each complete line, without its ending, and with its length
  * in bytes. Characters that are split between chunks arrive whole.
  *
- * @throws {UpstreamError} `upstream_too_large`, from the function, for a line of more than `maxBytes`
+ * A line of more than `maxBytes` goes to what `beginLong` returns, from its beginning.
+ *
+ * @throws {UpstreamError} `upstream_too_large`, from the function, for such a line without `beginLong`
  */
 export function createLineSplitter(
   maxBytes: number,
   onLine: (line: string, bytes: number) => void,
+  beginLong: () => LongLine = refuseLong,
 ): (chunk: Buffer) => void {
   // Decoded chunk by chunk: decoding a long line at once would block the event loop.
   const decoder = new StringDecoder('utf8')
   let line = ''
   let lineBytes = 0
+  let long: LongLine | undefined
   return (chunk) => {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
@@ -26,18 +38,36 @@ export function createLineSplitter(
       const bytes = lineBytes
       line = ''
       lineBytes = 0
-      onLine(ended.endsWith('\r') ? ended.slice(0, -1) : ended, bytes)
+      if (long) endLong(long, bytes)
+      else onLine(ended.endsWith('\r') ? ended.slice(0, -1) : ended, bytes)
     }
     if (start < chunk.length) keep(chunk.subarray(start))
   }
 
   function keep(bytes: Buffer): void {
     lineBytes += bytes.length
-    if (lineBytes > maxBytes) {
-      throw new UpstreamError('upstream_too_large', `answered more than ${maxBytes / 1024 / 1024} MiB in one message`)
-    }
     line += decoder.write(bytes)
+    if (lineBytes <= maxBytes) return
+    long ??= beginLong()
+    const piece = line
+    line = ''
+    long.push(piece, lineBytes)
   }
+
+  function endLong(ended: LongLine, bytes: number): void {
+    long = undefined
+    ended.end(bytes)
+  }
+}
+
+function refuseLong(): never {
+  throw messageTooLarge()
+}
+
+/** Returns the error for a message beyond `LIMITS.messageBytes`. */
+export function messageTooLarge(): UpstreamError {
+  const limit = LIMITS.messageBytes / 1024 / 1024
+  return new UpstreamError('upstream_too_large', `answered more than ${limit} MiB in one message`)
 }
 
 /** The delay before an event stream is first opened again, if the server names none. */

@@ -29,7 +29,8 @@ import {
 import { AskedClients } from './asked-clients.ts'
 import { clip, notMcp, parseMessages, type RpcMessage, rpcError } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
-import { createLineSplitter } from './lines.ts'
+import { createLineSplitter, type LongLine, messageTooLarge } from './lines.ts'
+import { MessageScan } from './message-scan.ts'
 import {
   discover,
   encode,
@@ -83,6 +84,8 @@ class StdioConnection {
   #ended: UpstreamError | undefined
   /** The first line that was not MCP. */
   #stray: string | undefined
+  /** While a line is skipped: the end of the time for it. */
+  #skipping: NodeJS.Timeout | undefined
   #strays = 0
   #listening: Listening | undefined
   #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
@@ -92,11 +95,12 @@ class StdioConnection {
     this.#child = child
     this.#options = options
     this.#era = options.era === 'modern' ? 'modern' : 'legacy'
-    this.#split = createLineSplitter(LIMITS.messageBytes, (line, bytes) => {
+    const onLine = (line: string, bytes: number) => {
       // A large line is parsed in its own turn of the event loop.
       if (isLarge(line)) setImmediate(() => this.#failing(() => this.#onLine(line, bytes)))
       else this.#onLine(line, bytes)
-    })
+    }
+    this.#split = createLineSplitter(LIMITS.messageBytes, onLine, () => this.#skipLine())
     child.stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
     void child.gone.then((reason) => this.#fail(new UpstreamError('upstream_down', reason)))
   }
@@ -226,8 +230,36 @@ class StdioConnection {
     if (this.#ended) return
     this.#failing(() => {
       this.#split(chunk)
-      if (this.#flood.add(chunk.length)) throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
+      if (this.#flood.add(chunk.length) && !this.#maySkip())
+        throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
     })
+  }
+
+  /** Whether the bytes may be those of an answer that is skipped. */
+  #maySkip(): boolean {
+    return this.#skipping !== undefined && this.#unanswered.size > 0
+  }
+
+  /** Reads over a line that is too long to keep: the call that it answers fails, and no other. */
+  #skipLine(): LongLine {
+    const scan = new MessageScan()
+    this.#skipping = setTimeout(() => this.#fail(messageTooLarge()), LIMITS.skippedMs).unref()
+    return {
+      push: (text, bytes) => {
+        if (!scan.push(text) || bytes > LIMITS.skippedBytes) throw messageTooLarge()
+      },
+      end: (bytes) => {
+        clearTimeout(this.#skipping)
+        this.#skipping = undefined
+        const scanned = scan.end()
+        if (scanned?.kind === 'answer' && this.#unanswered.delete(scanned.id)) {
+          this.#flood.takeBack(bytes)
+          this.#take(scanned.id)?.reject(messageTooLarge())
+        } else if (scanned?.kind === 'other') {
+          this.#options.hooks.log('warn', 'sent a message that is too large, which was ignored', `${bytes} bytes`)
+        } else throw messageTooLarge()
+      },
+    }
   }
 
   /** Runs a step whose errors end the connection. */
@@ -313,6 +345,7 @@ class StdioConnection {
   #fail(error: UpstreamError): void {
     if (this.#ended) return
     this.#ended = error
+    clearTimeout(this.#skipping)
     this.#listening?.stop()
     // A flood is not read to its end. The owner of the child stops it.
     this.#child.stdout?.destroy()
