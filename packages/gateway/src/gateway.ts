@@ -3,10 +3,10 @@ import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
-import { type Authenticator, createAuthenticator } from './auth/credential.ts'
+import { type OpenedAuthenticator, openAuthenticator } from './auth/open-authenticator.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
-import { isLoopback } from './config/groups.ts'
+import { isLoopback } from './config/loopback.ts'
 import { saysNothing } from './config/policy.ts'
 import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
@@ -65,13 +65,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   if (saysNothing(config.policy))
     throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
   const revisions = new Revisions(config)
-  const authenticator = createAuthenticator([currentKeys(revisions)])
   const listener = await listen(config.listen)
   const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
   const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle }
   try {
-    const entrance = toEntrance(config, authenticator, port)
+    const { host } = config.listen
+    const publicUrl = config.publicUrl ?? (isLoopback(host) ? toUrl(host, port) : undefined)
+    const { oauth } = config
+    const opened = await openAuthenticator(currentKeys(revisions), { oauth, publicUrl, clock })
+    const entrance = toEntrance(config, opened, { port, publicUrl })
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),
@@ -81,7 +84,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const served = createMcp(base, parts, watching, entrance)
     const apiDeps = toApiDeps(base, parts, watching, entrance)
     const { consoleDir = CONSOLE_DIR } = options
-    listener.attach(toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir }))
+    listener.attach(toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, entrance }))
     const { gate, fleet, probed, warnings } = parts
     const starting = fleet.upstreams.map((upstream) => upstream.start())
     return {
@@ -108,16 +111,16 @@ function toUrl(host: string, port: number): string {
 }
 
 function toEntrance(
-  { listen: { host, origins = [] }, publicUrl }: GatewayConfig,
-  authenticator: Authenticator,
-  port: number,
+  { listen: { host, origins = [] }, publicUrl: written }: GatewayConfig,
+  opened: OpenedAuthenticator,
+  { port, publicUrl }: Pick<Entrance, 'port' | 'publicUrl'>,
 ): Entrance {
-  const known = publicUrl === undefined ? origins : [...origins, publicUrl]
+  const known = written === undefined ? origins : [...origins, written]
   return {
-    authenticator,
+    ...opened,
     origins: createOriginRules({ host, port, origins: known }),
     port,
-    publicUrl: publicUrl ?? (isLoopback(host) ? toUrl(host, port) : undefined),
+    publicUrl,
   }
 }
 

@@ -7,7 +7,7 @@ import { haltReach } from './api/routes/halts.ts'
 import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins, type FailedLogins } from './auth/failed-logins.ts'
-import type { Authenticator } from './auth/credential.ts'
+import type { OpenedAuthenticator } from './auth/open-authenticator.ts'
 import type { OriginRules } from './auth/origin.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import type { GatewayConfig } from './config/config.ts'
@@ -38,8 +38,7 @@ import { type Offer, OFFERS } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
 /** The credentials and host names that the gateway accepts. */
-export interface Entrance {
-  readonly authenticator: Authenticator
+export interface Entrance extends OpenedAuthenticator {
   readonly origins: OriginRules
   readonly port: number
   /** The origin that people reach the gateway by, if it is known. */
@@ -262,13 +261,20 @@ function limitText({ selector, label, per }: ReturnType<typeof parseLimits>[numb
   return `${selector.text}:${label} per ${per.join(', ') || 'all callers together'}`
 }
 
+/** What the handlers of the port need beside the gate. */
+interface HttpParts {
+  readonly apiDeps: ApiDeps
+  readonly consoleDir: string
+  readonly entrance: Pick<Entrance, 'issuers' | 'resources'>
+}
+
 /** Returns the handlers of the port. */
 export function toHttpDeps(
   { config, redact, onFault, lifecycle }: GatewayBase,
   { gate, audit, counts, warnings }: GateParts,
   { groups, groupWatch, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
-  { apiDeps, consoleDir }: { readonly apiDeps: ApiDeps; readonly consoleDir: string },
+  { apiDeps, consoleDir, entrance }: HttpParts,
 ): HttpDeps {
   const { authenticator, origins } = apiDeps
   const api = once(async () => (await import('./api/api.ts')).createApi(apiDeps))
@@ -292,7 +298,8 @@ export function toHttpDeps(
   return {
     mcp: mcp.serve,
     mcpOf: (app) => mcp.ofApp(app),
-    health: createHealth({ servers, isStopping: () => lifecycle.isStopping }),
+    resources: entrance.resources,
+    health: createHealth({ servers, issuers: entrance.issuers, isStopping: () => lifecycle.isStopping }),
     authenticator,
     origins,
     metrics: createMetricsEndpoint({

@@ -6,7 +6,7 @@ import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
 import { invalidBody, parseQuery, readBody, type Route } from './request.ts'
 import type { SessionBody } from './wire.ts'
-import { type Authenticator, isRefused, type RefusalReason, toChallenge, toKeyId } from '../auth/credential.ts'
+import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 
 export interface AccessRules {
@@ -40,7 +40,7 @@ export async function findLogin(request: Request, rules: AccessRules): Promise<L
   if (authorization !== undefined)
     return { person: await findByKey(authorization, rules), loginAt: rules.sessions.nowMs() }
   const found = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
-  if (!found) throw unauthenticated('missing', 'This needs a console key, or a login with one.')
+  if (!found) throw unauthenticated(rules, 'missing', 'This needs a console key, or a login with one.')
   const changes = request.method !== 'GET' && request.method !== 'HEAD'
   if (changes && !request.headers.has('origin'))
     throw new ApiFault(
@@ -80,9 +80,9 @@ export async function admitToSocket(request: Request, rules: AccessRules): Promi
 }
 
 /** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
-async function findByKey(authorization: string, { authenticator }: AccessRules): Promise<Caller> {
-  const answer = await authenticator.authenticate({ authorization }, '/api')
-  if (isRefused(answer)) throw unauthenticated(answer.refused, 'The key is not known.', toKeyId(authorization))
+async function findByKey(authorization: string, rules: AccessRules): Promise<Caller> {
+  const answer = await rules.authenticator.authenticate({ authorization }, '/api')
+  if (isRefused(answer)) throw unauthenticated(rules, answer.refused, 'The key is not known.', toKeyId(authorization))
   if (answer.for !== 'console')
     throw new ApiFault(
       'key_not_for_console',
@@ -97,8 +97,14 @@ function readCookie(headers: Headers, name: string): string | undefined {
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
 }
 
-function unauthenticated(problem: RefusalReason, message: string, keyId?: string): ApiFault {
-  return new ApiFault('unauthenticated', message, { 'www-authenticate': toChallenge(problem) }, keyId)
+function unauthenticated(
+  { authenticator }: AccessRules,
+  problem: RefusalReason,
+  message: string,
+  keyId?: string,
+): ApiFault {
+  const headers = { 'www-authenticate': authenticator.challenge(problem, '/api') }
+  return new ApiFault('unauthenticated', message, headers, keyId)
 }
 
 function header(headers: Headers, name: string): string | undefined {

@@ -1,4 +1,4 @@
-import type { ReadyBody, ServerRow } from './wire.ts'
+import type { IssuerRow, ReadyBody, ServerRow } from './wire.ts'
 
 export interface HealthAnswer<Body> {
   readonly status: 200 | 503
@@ -12,8 +12,15 @@ export interface Health {
   readyz(options?: { readonly withServers?: boolean }): HealthAnswer<ReadyBody>
 }
 
+interface HealthDeps {
+  servers(): readonly ServerRow[]
+  /** Authorization servers. Default: none. */
+  issuers?(): readonly IssuerRow[]
+  isStopping?: () => boolean
+}
+
 /** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
-export function createHealth(deps: { servers(): readonly ServerRow[]; isStopping?: () => boolean }): Health {
+export function createHealth(deps: HealthDeps): Health {
   let ready = false
   return {
     healthz: () => ({ status: 200, body: { status: 'ok' } }),
@@ -22,8 +29,17 @@ export function createHealth(deps: { servers(): readonly ServerRow[]; isStopping
       ready ||= servers.every(isSettled)
       const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
       const status = deps.isStopping?.() ? 'stopping' : ready ? 'ready' : 'starting'
-      return { status: status === 'ready' ? 200 : 503, body: { status, ...rows } }
+      return { status: status === 'ready' ? 200 : 503, body: { status, ...rows, ...issuersOf(deps, withServers) } }
     },
+  }
+}
+
+/** A probe without a key learns which issuers are down, as their names are public. */
+function issuersOf({ issuers }: HealthDeps, withProblems: boolean): Pick<ReadyBody, 'issuers'> {
+  const rows = issuers?.() ?? []
+  if (rows.length === 0) return {}
+  return {
+    issuers: rows.map(({ problem, ...row }) => (withProblems && problem !== undefined ? { ...row, problem } : row)),
   }
 }
 

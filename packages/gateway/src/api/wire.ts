@@ -339,8 +339,20 @@ export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string }
 }
 
+/** An authorization server whose tokens the gateway accepts. */
+export interface IssuerRow {
+  readonly name: string
+  readonly issuer: string
+  /** `down`: its keys cannot be read, so tokens that were not seen before are refused. */
+  readonly status: 'unknown' | 'up' | 'down'
+  /** Why it is down. For console keys. */
+  readonly problem?: string
+}
+
 /** `GET /readyz`: 200 once every server has answered or failed its first start, else 503. `servers` is for console keys. */
 export interface ReadyBody {
   readonly status: 'ready' | 'starting' | 'stopping'
   readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
+  /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
+  readonly issuers?: readonly IssuerRow[]
 }

@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  createAuthenticator,
-  type Credential,
-  type CredentialSource,
-  isRefused,
-  toChallenge,
-  toKeyId,
-} from './credential.ts'
+import { createAuthenticator, type Credential, type CredentialSource, isRefused, toKeyId } from './credential.ts'
 
 const NOBODY = createAuthenticator([])
 
@@ -73,11 +66,11 @@ describe('createAuthenticator', () => {
   })
 })
 
-describe('toChallenge', () => {
+describe('challenge', () => {
   it('names an error only if a token was presented (RFC 6750 §3.1)', () => {
-    assert.equal(toChallenge('missing'), 'Bearer realm="toolgate"')
-    assert.equal(toChallenge('malformed'), 'Bearer realm="toolgate", error="invalid_token"')
-    assert.equal(toChallenge('unknown'), 'Bearer realm="toolgate", error="invalid_token"')
+    assert.equal(NOBODY.challenge('missing', '/mcp'), 'Bearer realm="toolgate"')
+    assert.equal(NOBODY.challenge('malformed', '/mcp'), 'Bearer realm="toolgate", error="invalid_token"')
+    assert.equal(NOBODY.challenge('unknown', '/mcp'), 'Bearer realm="toolgate", error="invalid_token"')
   })
 })
 

@@ -47,6 +47,8 @@ export interface Authenticator {
   authenticate(headers: CredentialHeaders, resource: string): MaybePromise<Credential | Refusal>
   /** Returns today's credential of an id, for work that goes on without a request. `undefined` once it is no longer accepted. */
   current(id: string): Credential | undefined
+  /** Returns the `WWW-Authenticate` header of a 401 for a resource. */
+  challenge(refused: RefusalReason, resource: string): string
 }
 
 /** A bearer token of a request. */
@@ -73,8 +75,15 @@ const MISSING: Refusal = Object.freeze({ refused: 'missing' })
 const MALFORMED: Refusal = Object.freeze({ refused: 'malformed' })
 const UNKNOWN: Refusal = Object.freeze({ refused: 'unknown' })
 
-/** Returns the one authenticator of several kinds of credentials. The first kind that knows a token decides. */
-export function createAuthenticator(sources: readonly CredentialSource[]): Authenticator {
+/**
+ * Returns the one authenticator of several kinds of credentials. The first kind that knows a token decides.
+ *
+ * `challenge` returns the header of the resources that OAuth tokens open.
+ */
+export function createAuthenticator(
+  sources: readonly CredentialSource[],
+  challenge: (refused: RefusalReason, resource: string) => string | undefined = () => undefined,
+): Authenticator {
   const ask = (bearer: Bearer, resource: string, from: number): MaybePromise<Credential | Refusal> => {
     for (const [i, source] of sources.entries()) {
       if (i < from) continue
@@ -96,6 +105,7 @@ export function createAuthenticator(sources: readonly CredentialSource[]): Authe
       }
       return undefined
     },
+    challenge: (refused, resource) => challenge(refused, resource) ?? toChallenge(refused),
   }
 }
 
@@ -111,11 +121,11 @@ function readBearer(header: string | undefined): Bearer | Refusal {
 }
 
 /**
- * Returns the `WWW-Authenticate` header of a 401.
+ * Returns the `WWW-Authenticate` header of a 401 for a resource that only keys open.
  *
  * RFC 6750 §3.1: without a bearer token there is no error code.
  */
-export function toChallenge(refused: RefusalReason): string {
+function toChallenge(refused: RefusalReason): string {
   return refused === 'missing' ? 'Bearer realm="toolgate"' : 'Bearer realm="toolgate", error="invalid_token"'
 }
 

@@ -5,6 +5,7 @@ import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { NameRules, ServerOverlay } from '@toolgate/mcp'
 import type { Offer } from '../upstream/upstream.ts'
 import type { ServerMay } from './may.ts'
+import type { OAuthConfig } from './oauth.ts'
 import type { ConfigWarning } from './problems.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
@@ -25,6 +26,8 @@ export interface GatewayConfig {
   /** Default: the bounds of `DEFAULT_INSTANCES`, and `.toolgate/instances` beside the file. */
   readonly instances?: InstancesConfig
   readonly callers: readonly CallerConfig[]
+  /** Absent: only keys are accepted. */
+  readonly oauth?: OAuthConfig
   readonly groups: readonly GroupConfig[]
   /** Other names of tools, for policies, groups and limits. */
   readonly aliases?: Readonly<Record<string, string>>

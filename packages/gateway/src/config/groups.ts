@@ -199,8 +199,3 @@ function parseAddress(text: string | number): Address | undefined {
   const port = Number(digits)
   return host !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined
 }
-
-/** Returns whether only this machine can reach a listener on that host. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
-}

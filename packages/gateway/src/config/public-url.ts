@@ -1,5 +1,5 @@
 import type { GatewayConfig } from './config.ts'
-import { isLoopback } from './groups.ts'
+import { isLoopback } from './loopback.ts'
 import type { ConfigPath } from './problems.ts'
 
 export interface PublicUrlWarning {

@@ -3,6 +3,7 @@ import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins
 import type { PrefixMode } from '@toolgate/mcp'
 import { z } from 'zod'
 import { maySchema } from './may.ts'
+import { oauthSchema } from './oauth.ts'
 import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
@@ -582,6 +583,7 @@ export const configSchema = z
       .exactOptional(),
     instances: instancesSchema.exactOptional(),
     callers: z.array(callerSchema).describe('Who may come, by API key.').exactOptional(),
+    oauth: oauthSchema.exactOptional(),
     groups: groupsSchema.exactOptional(),
     aliases: aliasesSchema.exactOptional(),
     apps: appsSchema.exactOptional(),

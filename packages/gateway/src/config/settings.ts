@@ -4,7 +4,7 @@ import { ConfigError } from '@toolgate/core'
 import { createRedactor } from '@toolgate/core/redact'
 import type { z } from 'zod'
 import type { AuditConfig, CheckpointConfig, GatewayConfig, StateConfig } from './config.ts'
-import { isLoopback } from './groups.ts'
+import { isLoopback } from './loopback.ts'
 import { checkEntry } from './policy.ts'
 import { checkShape, found, has, lengthOf, type Reading, readSection, reportIn } from './reading.ts'
 import {
@@ -88,7 +88,7 @@ function readListen({ source }: Reading): GatewayConfig['listen'] {
   const host = source.get(['listen', 'host'])?.value
   if (typeof host === 'string' && !isLoopback(host)) {
     const callers = lengthOf(source, ['callers'])
-    if (callers === 0)
+    if (callers === 0 && !has(source, ['oauth']))
       source.report(
         ['listen', 'host'],
         `${found(source, ['listen', 'host'])} and no callers, expected loopback (127.0.0.1), or callers with keys`,

@@ -5,6 +5,7 @@ import type { Health } from '../api/health.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
 import { toNetwork } from '../auth/failed-logins.ts'
+import type { ProtectedResources } from '../auth/oauth/protected-resource.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/protocol.ts'
 import { once } from '../lifecycle.ts'
@@ -15,6 +16,8 @@ export interface HttpDeps {
   /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
+  /** The endpoints as resources of OAuth, if tokens open them. */
+  readonly resources?: Pick<ProtectedResources, 'metadata'> | undefined
   readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly metrics: MetricsEndpoint
@@ -95,11 +98,14 @@ export async function listen({
 }
 
 const APPS = '/mcp/'
+/** RFC 9728 §3.1: before the path of the resource. */
+const RESOURCES = '/.well-known/oauth-protected-resource'
 
 function createRouter({
   mcp,
   mcpOf,
   health,
+  resources,
   authenticator,
   origins,
   metrics,
@@ -107,9 +113,11 @@ function createRouter({
   onFault,
 }: HttpDeps): (request: IncomingMessage, response: ServerResponse) => void {
   const answerPages = async (request: IncomingMessage, response: ServerResponse) => {
+    const metadata = resources && describeResource(request, resources)
     const foreign = checkOrigin({ host: request.headers.host }, origins)
     // Checked before anything is loaded, as the request comes from a foreign page.
     if (foreign) return answerForeign(response, foreign.message)
+    if (metadata) return sendJson(response, JSON.stringify(metadata), 200, { 'cache-control': 'max-age=300' })
     const answer = await pages()
     await answer(request, response)
   }
@@ -140,6 +148,16 @@ function createRouter({
       }
     }
   }
+}
+
+/** Returns the metadata of the resource that a request asks for, if it does. */
+function describeResource(
+  request: IncomingMessage,
+  resources: Pick<ProtectedResources, 'metadata'>,
+): object | undefined {
+  const path = pathOf(request)
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  return isRead && path.startsWith(RESOURCES) ? resources.metadata(path.slice(RESOURCES.length)) : undefined
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

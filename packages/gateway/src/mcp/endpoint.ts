@@ -5,14 +5,7 @@ import { isObject, type MaybePromise } from '@toolgate/core/internal'
 import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import {
-  type Authenticator,
-  type Credential,
-  isRefused,
-  type Refusal,
-  toChallenge,
-  toKeyId,
-} from '../auth/credential.ts'
+import { type Authenticator, type Credential, isRefused, type Refusal, toKeyId } from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
@@ -254,13 +247,16 @@ function admit(
   const foreign = checkOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
-  return answer instanceof Promise ? answer.then(checkAnswer) : checkAnswer(answer)
+  const check = (found: Credential | Refusal) => checkAnswer(found, authenticator, resource)
+  return answer instanceof Promise ? answer.then(check) : check(answer)
 }
 
-function checkAnswer(answer: Credential | Refusal): Credential {
+function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator, resource: string): Credential {
   if (isRefused(answer)) {
+    if (answer.refused === 'unavailable')
+      throw new RpcFault('issuer_unavailable', KEY_PROBLEMS.unavailable, { headers: { 'retry-after': '5' } })
     throw new RpcFault('key_refused', KEY_PROBLEMS[answer.refused], {
-      headers: { 'www-authenticate': toChallenge(answer.refused) },
+      headers: { 'www-authenticate': authenticator.challenge(answer.refused, resource) },
     })
   }
   if (answer.for !== 'mcp')
@@ -272,7 +268,7 @@ const KEY_PROBLEMS = {
   missing: 'A key is needed: Authorization: Bearer <key>.',
   malformed: 'The Authorization header holds no usable key.',
   unknown: 'The key is not known.',
-  unavailable: 'The token cannot be verified right now.',
+  unavailable: 'The authorization server of this token cannot be reached.',
 } as const
 
 /** Returns the session that a request listens on or ends, if it is such a request. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import { type Authenticator, isRefused, toChallenge, toKeyId } from '../auth/credential.ts'
+import { type Authenticator, isRefused, toKeyId } from '../auth/credential.ts'
 
 export interface MetricsEndpointDeps {
   readonly authenticator: Authenticator
@@ -46,7 +46,7 @@ async function refuse(
   const credential = await authenticator.authenticate(headers, '/metrics')
   if (isRefused(credential))
     return toRefusal(401, 'unauthenticated', 'The metrics need a console key: Authorization: Bearer <key>.', {
-      'www-authenticate': toChallenge(credential.refused),
+      'www-authenticate': authenticator.challenge(credential.refused, '/metrics'),
     })
   if (credential.for !== 'console')
     return toRefusal(403, 'key_not_for_console', "This is an agent's key, for /mcp. The metrics need a console key.")

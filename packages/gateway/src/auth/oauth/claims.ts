@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto'
+import { type Caller, defineCaller } from '@toolgate/core'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import type { IssuerConfig } from '../../config/oauth.ts'
+
+/** A token that is genuine, and that the gateway still does not accept. */
+export class TokenProblem extends Error {
+  override readonly name = 'TokenProblem'
+}
+
+/** Who a token is for. */
+export interface Identity {
+  /** The same for each token that the client gets for the user. */
+  readonly id: string
+  readonly caller: Caller
+  readonly client?: string
+  readonly scopes: readonly string[]
+}
+
+const MAX_TEXT = 256
+const MAX_LIST = 256
+const MAX_ACTORS = 8
+
+/**
+ * Returns the caller of the claims of a verified token.
+ *
+ * A token without a user is its client's own (client credentials): `<issuer>:client/<id>`, which no subject can equal.
+ *
+ * @throws {TokenProblem} for claims that are missing, too long or of the wrong shape
+ */
+export function toIdentity(
+  claims: JsonObject,
+  config: IssuerConfig,
+  nameOf: (issuer: string) => string | undefined,
+): Identity {
+  const client = textOf(claims, 'client_id') ?? textOf(claims, 'azp')
+  const user = userOf(claims, config, client)
+  const scopes = scopesOf(claims, config)
+  const roles = config.claims.roles === undefined ? [] : listAt(claims, config.claims.roles)
+  const tenant = tenantOf(claims, config)
+  const actors = actorsOf(claims['act'], config, nameOf)
+  const caller = defineCaller({
+    user,
+    roles,
+    scopes,
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(client === undefined ? {} : { client }),
+    ...(actors.length === 0 ? {} : { actor: actors[0], actChain: actors }),
+  })
+  const id = hash('sha256', JSON.stringify([config.issuer, tenant ?? null, user, client ?? null, actors]), 'hex')
+  return { id, caller, scopes, ...(client === undefined ? {} : { client }) }
+}
+
+function userOf(
+  claims: JsonObject,
+  { name, claims: { user }, users }: IssuerConfig,
+  client: string | undefined,
+): string {
+  const subject = textAt(claims, user)
+  const isClient = subject === undefined || (client !== undefined && subject === client)
+  if (!isClient) return users.get(subject) ?? `${name}/${subject}`
+  if (client === undefined) throw new TokenProblem(`the token has neither the claim "${user}" nor "client_id"`)
+  return users.get(client) ?? clientName(name, client)
+}
+
+/** A name of an issuer has no colon, so this is no subject's. */
+function clientName(issuer: string, client: string): string {
+  return `${issuer}:client/${client}`
+}
+
+function tenantOf(claims: JsonObject, { claims: { tenant: name }, tenant }: IssuerConfig): string | undefined {
+  if (name === undefined) return tenant
+  const value = textAt(claims, name)
+  if (value === undefined) throw new TokenProblem(`the token lacks the claim "${name}" of the tenant`)
+  return value
+}
+
+/** RFC 9068 §2.2.3: `scope` is a text with spaces between. Some issuers write a list, or `scp`. */
+function scopesOf(claims: JsonObject, { claims: { scopes } }: IssuerConfig): readonly string[] {
+  if (scopes !== undefined) return listAt(claims, scopes)
+  return listAt(claims, claims['scope'] === undefined ? 'scp' : 'scope')
+}
+
+/**
+ * Returns the actors, the current one first (RFC 8693 §4.1).
+ *
+ * @throws {TokenProblem} for a chain that cannot be kept whole
+ */
+function actorsOf(
+  act: unknown,
+  config: IssuerConfig,
+  nameOf: (issuer: string) => string | undefined,
+): readonly string[] {
+  const actors: string[] = []
+  for (let link = act; link !== undefined; link = link['act']) {
+    if (!isObject(link)) throw new TokenProblem('the claim "act" is not an object')
+    if (actors.length === MAX_ACTORS) throw new TokenProblem(`the claim "act" has more than ${MAX_ACTORS} actors`)
+    actors.push(actorOf(link, config, nameOf))
+  }
+  return actors
+}
+
+function actorOf(
+  link: JsonObject,
+  { name, issuer: own }: IssuerConfig,
+  nameOf: (issuer: string) => string | undefined,
+): string {
+  const issuer = textOf(link, 'iss') ?? own
+  const known = issuer === own ? name : (nameOf(issuer) ?? issuer)
+  const subject = textOf(link, 'sub')
+  if (subject !== undefined) return `${known}/${subject}`
+  const client = textOf(link, 'client_id')
+  if (client === undefined) throw new TokenProblem('an actor in the claim "act" has neither "sub" nor "client_id"')
+  return clientName(known, client)
+}
+
+/** Returns the value of a claim by its name, or else by a path such as `realm_access.roles`. */
+export function claimAt(claims: JsonObject, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path]
+  let value: unknown = claims
+  for (const part of path.split('.')) {
+    if (!isObject(value) || !Object.hasOwn(value, part)) return undefined
+    value = value[part]
+  }
+  return value
+}
+
+function textOf(claims: JsonObject, name: string): string | undefined {
+  return checkText(Object.hasOwn(claims, name) ? claims[name] : undefined, name)
+}
+
+function textAt(claims: JsonObject, path: string): string | undefined {
+  return checkText(claimAt(claims, path), path)
+}
+
+function checkText(value: unknown, name: string): string | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT)
+    throw new TokenProblem(`the claim "${name}" is not a text of 1 to ${MAX_TEXT} characters`)
+  return value
+}
+
+/** A text with spaces between, or a list of texts. */
+function listAt(claims: JsonObject, path: string): readonly string[] {
+  const value = claimAt(claims, path)
+  if (value === undefined) return []
+  const items: unknown = typeof value === 'string' ? value.split(' ').filter((item) => item !== '') : value
+  if (!Array.isArray(items) || items.length > MAX_LIST)
+    throw new TokenProblem(`the claim "${path}" is not a list of at most ${MAX_LIST} texts`)
+  return [...new Set(items.map((item) => checkText(item, path) as string))]
+}

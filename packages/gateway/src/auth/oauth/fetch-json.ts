@@ -1,0 +1,60 @@
+/** Why an authorization server gave no usable answer. */
+export class IssuerError extends Error {
+  override readonly name = 'IssuerError'
+}
+
+export interface JsonAnswer {
+  readonly status: number
+  /** Absent unless the answer is JSON. */
+  readonly body?: unknown
+}
+
+const TIMEOUT_MS = 5_000
+const MAX_BYTES = 512 * 1024
+
+/**
+ * Returns the JSON answer of an authorization server. It follows no redirects and reads at most 512 KiB in 5 s.
+ *
+ * @throws {IssuerError}
+ */
+export async function fetchJson(
+  url: string,
+  init: Pick<RequestInit, 'method' | 'headers' | 'body'> = {},
+): Promise<JsonAnswer> {
+  try {
+    const response = await fetch(url, {
+      ...init,
+      headers: { accept: 'application/json', ...(init.headers as Record<string, string> | undefined) },
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const text = await readText(response)
+    return { status: response.status, ...toBody(text) }
+  } catch (error) {
+    if (error instanceof IssuerError) throw error
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    throw new IssuerError(isLate ? `${url} did not answer within ${TIMEOUT_MS} ms` : `${url} cannot be reached`, {
+      cause: error,
+    })
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_BYTES) throw new IssuerError(`${response.url} answered more than ${MAX_BYTES} bytes`)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function toBody(text: string): { readonly body?: unknown } {
+  try {
+    return { body: JSON.parse(text) }
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,167 @@
+import type { JSONWebKeySet, JWK, JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet } from 'jose'
+import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
+import { type IssuerConfig, isSecureUrl } from '../../config/oauth.ts'
+import { fetchJson, IssuerError } from './fetch-json.ts'
+
+/** The public keys of an issuer. Another object after each change of them. */
+export interface IssuerKeys {
+  readonly find: JWTVerifyGetKey
+}
+
+export type IssuerStatus = 'unknown' | 'up' | 'down'
+
+/** The metadata that the gateway uses (RFC 8414 §2). */
+interface Metadata {
+  readonly jwksUri: string
+  readonly introspectionEndpoint?: string
+}
+
+/** Keys are read again after this long, so that those an issuer has withdrawn end. */
+const FRESH_MS = 10 * 60_000
+const METADATA_FRESH_MS = 60 * 60_000
+/** Between two attempts: tokens with unknown keys must not make the gateway ask at will. */
+const COOLDOWN_MS = 5_000
+const MAX_KEYS = 100
+
+/** Reads the metadata and the keys of one authorization server, and reads them again when they are old. */
+export class Issuer {
+  readonly config: IssuerConfig
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  #metadata: (Metadata & { readonly readMs: number }) | undefined
+  #keys: (IssuerKeys & { readonly text: string }) | undefined
+  #keysReadMs = Number.NEGATIVE_INFINITY
+  #triedMs = Number.NEGATIVE_INFINITY
+  #problem: string | undefined
+  #reading: Promise<void> | undefined
+
+  constructor(config: IssuerConfig, clock: Pick<Clock, 'monotonicMs'>) {
+    this.config = config
+    this.#clock = clock
+  }
+
+  get status(): IssuerStatus {
+    return this.#problem === undefined ? (this.#keys ? 'up' : 'unknown') : 'down'
+  }
+
+  /** Why it is down. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  /** The last known keys, also while the issuer is down. */
+  get keys(): IssuerKeys | undefined {
+    return this.#keys
+  }
+
+  get introspectionEndpoint(): string | undefined {
+    return this.config.introspection?.endpoint ?? this.#metadata?.introspectionEndpoint
+  }
+
+  /** Whether the keys may decide about a token that was not seen before. */
+  get isFresh(): boolean {
+    return this.#keys !== undefined && this.#clock.monotonicMs() - this.#keysReadMs < FRESH_MS
+  }
+
+  /** Reads the keys again, at most once in five seconds. Resolves when they are read, or cannot be. Never rejects. */
+  async refresh(): Promise<void> {
+    if (this.#reading) return this.#reading
+    if (this.#clock.monotonicMs() - this.#triedMs < COOLDOWN_MS) return
+    this.#triedMs = this.#clock.monotonicMs()
+    this.#reading = this.#read().finally(() => (this.#reading = undefined))
+    return this.#reading
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const { jwksUri } = await this.#discover()
+      const { status, body } = await fetchJson(jwksUri)
+      if (status !== 200) throw new IssuerError(`${jwksUri} answered ${status}`)
+      const keys = toKeySet(body, jwksUri)
+      const text = JSON.stringify(keys)
+      // The same keys stay the same object, so that verified tokens are not verified again.
+      if (this.#keys?.text !== text) this.#keys = { text, find: createLocalJWKSet(keys) }
+      this.#keysReadMs = this.#clock.monotonicMs()
+      this.#problem = undefined
+    } catch (error) {
+      this.#problem = messageOf(error)
+      // Moved keys are found by the metadata.
+      this.#metadata = undefined
+    }
+  }
+
+  async #discover(): Promise<Metadata> {
+    const { jwksUri, introspection } = this.config
+    const needsEndpoint = introspection !== undefined && introspection.endpoint === undefined
+    if (jwksUri !== undefined && !needsEndpoint) return { jwksUri }
+    const now = this.#clock.monotonicMs()
+    if (this.#metadata && now - this.#metadata.readMs < METADATA_FRESH_MS) return this.#metadata
+    const read = toMetadata(await readMetadata(this.config.issuer), this.config)
+    this.#metadata = { ...read, readMs: now }
+    return read
+  }
+}
+
+/** Returns the metadata at the first of the well-known places that has any. @throws {IssuerError} */
+async function readMetadata(issuer: string): Promise<JsonObject> {
+  const places = metadataUrls(issuer)
+  for (const url of places) {
+    const { status, body } = await fetchJson(url)
+    if (status === 404) continue
+    if (status !== 200 || !isObject(body)) throw new IssuerError(`${url} answered ${status} without metadata`)
+    return body
+  }
+  throw new IssuerError(`${places[0]} and the other well-known places answered 404`)
+}
+
+/** Returns where the metadata of an issuer may be: RFC 8414 §3.1 first, then OpenID Connect Discovery §4. */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+  return [...new Set(places)]
+}
+
+/** RFC 8414 §3.3: metadata that names another issuer must not be used. */
+function toMetadata(body: JsonObject, { issuer, jwksUri: configured }: IssuerConfig): Metadata {
+  if (body['issuer'] !== issuer)
+    throw new IssuerError(`the metadata names the issuer ${shown(body['issuer'])}, expected ${JSON.stringify(issuer)}`)
+  const jwksUri = configured ?? secureUrl(body, 'jwks_uri')
+  if (jwksUri === undefined) throw new IssuerError('the metadata has no "jwks_uri"')
+  const introspectionEndpoint = secureUrl(body, 'introspection_endpoint')
+  return { jwksUri, ...(introspectionEndpoint === undefined ? {} : { introspectionEndpoint }) }
+}
+
+function secureUrl(body: JsonObject, field: string): string | undefined {
+  const value = body[field]
+  if (value === undefined) return undefined
+  if (typeof value !== 'string' || !isSecureUrl(value, true))
+    throw new IssuerError(`the metadata has the ${JSON.stringify(field)} ${shown(value)}, expected an https URL`)
+  return value
+}
+
+/** Returns the public signature keys. A secret key among them would let everybody who reads them sign. */
+function toKeySet(body: unknown, from: string): JSONWebKeySet {
+  const keys: unknown = isObject(body) ? body['keys'] : undefined
+  if (!Array.isArray(keys)) throw new IssuerError(`${from} answered without "keys"`)
+  if (keys.length > MAX_KEYS) throw new IssuerError(`${from} answered more than ${MAX_KEYS} keys`)
+  return { keys: keys.filter(isSignatureKey) }
+}
+
+const PUBLIC_TYPES: ReadonlySet<unknown> = new Set(['RSA', 'EC', 'OKP'])
+
+function isSignatureKey(key: unknown): key is JWK {
+  if (!isObject(key) || !PUBLIC_TYPES.has(key['kty']) || 'd' in key) return false
+  return key['use'] === undefined || key['use'] === 'sig'
+}
+
+const MAX_SHOWN = 200
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? 'nothing').slice(0, MAX_SHOWN)
+}

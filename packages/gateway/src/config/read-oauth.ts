@@ -1,0 +1,50 @@
+import type { GatewayConfig } from './config.ts'
+import { isLoopback } from './loopback.ts'
+import {
+  ALGORITHMS,
+  DEFAULT_SKEW_MS,
+  type IssuerConfig,
+  type IssuerInput,
+  MAX_INTROSPECTION_MS,
+  oauthSchema,
+} from './oauth.ts'
+import { checkShape, found, has, type Reading } from './reading.ts'
+
+/** Reads `oauth`, and checks that issuers and their names are distinct. */
+export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
+  if (!has(source, ['oauth'])) return {}
+  const input = checkShape(source, ['oauth'], oauthSchema)
+  if (!input) return {}
+  const host = source.get(['listen', 'host'])?.value
+  if (typeof host === 'string' && !isLoopback(host) && !has(source, ['publicUrl']))
+    source.report(
+      ['listen', 'host'],
+      `${found(source, ['listen', 'host'])} with "oauth", expected "publicUrl" beside it: tokens are for a URL that clients know`,
+    )
+  const issuers = input.issuers.map(toIssuer)
+  for (const [i, { issuer, name, tenant, claims }] of issuers.entries()) {
+    const at = ['oauth', 'issuers', i]
+    if (issuers.findIndex((one) => one.issuer === issuer) < i)
+      source.report([...at, 'issuer'], `found ${JSON.stringify(issuer)} a second time, expected each issuer once`)
+    else if (issuers.findIndex((one) => one.name === name) < i)
+      source.report(at, `has the name ${JSON.stringify(name)} of an earlier issuer, expected a "name" of its own`)
+    if (tenant !== undefined && claims.tenant !== undefined)
+      source.report([...at, 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
+  }
+  return { oauth: { issuers, scopes: input.scopes ?? [], stepUp: input.stepUp ?? [] } }
+}
+
+function toIssuer({ introspection, users = {}, claims = {}, ...input }: IssuerInput): IssuerConfig {
+  return {
+    ...input,
+    name: input.name ?? new URL(input.issuer).hostname.replace(/^\[|\]$/g, '').replaceAll(':', '.'),
+    audiences: input.audiences ?? [],
+    algorithms: input.algorithms ?? ALGORITHMS,
+    clockSkewMs: input.clockSkewMs ?? DEFAULT_SKEW_MS,
+    claims: { user: 'sub', ...claims },
+    users: new Map(Object.entries(users)),
+    ...(introspection && {
+      introspection: { tokens: 'opaque', cacheMs: MAX_INTROSPECTION_MS, ...introspection },
+    }),
+  }
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import {
+  Client,
+  type OAuthClientProvider,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
+import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
+import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { MODERN, toMessage } from './support/rpc.ts'
+import { httpServer } from './support/servers.ts'
+
+/** OAuth 2.1 on a real gateway, with a real authorization server and real MCP clients. */
+
+let upstream: RecordingServer
+let login: AuthorizationServer
+let gateway: TestGateway
+
+before(async () => {
+  upstream = await startRecordingServer(['open', 'submit'].map((name) => ({ name, description: `Does ${name}.` })))
+  login = await startAuthorizationServer({ scopes: ['tools', 'tools:write'] })
+  gateway = await startTestGateway({
+    servers: [httpServer('up', upstream.url)],
+    oauth: {
+      issuers: [
+        {
+          issuer: login.issuer,
+          name: 'corp',
+          audiences: [],
+          algorithms: ['RS256'],
+          clockSkewMs: 30_000,
+          claims: { user: 'sub' },
+          users: new Map(),
+        },
+      ],
+      scopes: ['tools'],
+      stepUp: [],
+    },
+  })
+})
+
+after(async () => {
+  await gateway?.close()
+  await login?.close()
+  await upstream?.close()
+})
+
+/** What a client keeps of its authorization. */
+class Memory implements OAuthClientProvider {
+  readonly redirectUrl = 'http://127.0.0.1:9/callback'
+  readonly #kept = new Map<string, unknown>()
+  visited: URL | undefined
+
+  readonly clientMetadata = {
+    client_name: 'test',
+    redirect_uris: [this.redirectUrl],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  }
+
+  clientInformation() {
+    return this.#kept.get('client') as never
+  }
+
+  saveClientInformation(client: unknown) {
+    this.#kept.set('client', client)
+  }
+
+  tokens() {
+    return this.#kept.get('tokens') as never
+  }
+
+  saveTokens(tokens: unknown) {
+    this.#kept.set('tokens', tokens)
+  }
+
+  saveCodeVerifier(verifier: string) {
+    this.#kept.set('verifier', verifier)
+  }
+
+  codeVerifier() {
+    return this.#kept.get('verifier') as string
+  }
+
+  redirectToAuthorization(url: URL) {
+    this.visited = url
+  }
+}
+
+/** Connects as a client that knows nothing but the URL. */
+async function connect(memory: Memory, path = '/mcp'): Promise<Client> {
+  const open = async () => {
+    const client = new Client({ name: 'test', version: '1' })
+    const transport = new StreamableHTTPClientTransport(new URL(gateway.url + path), { authProvider: memory })
+    return { client, transport }
+  }
+  const first = await open()
+  await assert.rejects(first.client.connect(first.transport), UnauthorizedError)
+  const back = await login.open(memory.visited as URL)
+  await first.transport.finishAuth(back.searchParams)
+  const second = await open()
+  await second.client.connect(second.transport)
+  return second.client
+}
+
+describe('a client that knows only the URL', () => {
+  it('finds the authorization server from a bare 401, gets a token and calls a tool', async () => {
+    const memory = new Memory()
+    const client = await connect(memory)
+    const { content } = await client.callTool({ name: 'up__open', arguments: {} })
+    assert.ok(content)
+    await client.close()
+    const [record] = ((await gateway.api('/api/audit?limit=1')).body as { records: { user_id?: string }[] }).records
+    assert.equal(record?.user_id, 'corp/vera')
+  })
+})
+
+describe('the 401 of an endpoint', () => {
+  it('names the metadata of that endpoint, and an error only if a token was sent', async () => {
+    const metadata = (path: string) => `resource_metadata="${gateway.url}/.well-known/oauth-protected-resource${path}"`
+    for (const path of ['/mcp', '/mcp/unknown-app'])
+      for (const [token, error] of [
+        [undefined, ''],
+        ['wrong', 'error="invalid_token", '],
+      ] as const) {
+        const { headers, body } = toMessage(MODERN, 'tools/list')
+        const answer = await send(gateway.url + path, {
+          headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+          body: JSON.stringify(body),
+        })
+        assert.equal(answer.status, 401)
+        assert.equal(answer.headers['www-authenticate'], `Bearer ${error}${metadata(path)}, scope="tools"`)
+      }
+  })
+
+  it('leads to metadata with the exact resource', async () => {
+    for (const path of ['/mcp', '/mcp/unknown-app']) {
+      const answer = await send(`${gateway.url}/.well-known/oauth-protected-resource${path}`, { method: 'GET' })
+      assert.equal(answer.status, 200)
+      assert.deepEqual(answer.json(), {
+        resource: gateway.url + path,
+        authorization_servers: [login.issuer],
+        bearer_methods_supported: ['header'],
+        scopes_supported: ['tools'],
+      })
+    }
+    for (const path of ['', '/', '/api', '/mcp/', '/mcp/a/b', '/mcp/A'])
+      assert.equal(
+        (await send(`${gateway.url}/.well-known/oauth-protected-resource${path}`, { method: 'GET' })).status,
+        404,
+        path,
+      )
+  })
+})

@@ -1,0 +1,160 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, type JWK } from 'jose'
+import { type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+
+export interface AuthorizationServerOptions {
+  /** The scopes of the resources. */
+  readonly scopes?: readonly string[]
+  readonly format?: 'jwt' | 'opaque'
+  readonly clients?: Configuration['clients']
+  /** Claims of each account, in its tokens. */
+  readonly claims?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+/** A real authorization server of a test's own: `oidc-provider`, with people who log in and consent at once. */
+export interface AuthorizationServer {
+  readonly issuer: string
+  /** Who logs in next. */
+  account: string
+  /** The scopes that people consent to. */
+  consents: readonly string[]
+  /** Signs with new keys from here on. The earlier ones are withdrawn. */
+  rotate(): Promise<void>
+  /** Opens a link as a browser with its own cookies does, and returns where it is sent outside of this server. */
+  open(url: string | URL): Promise<URL>
+  /** Gets a token for a client that acts for itself. */
+  clientToken(client: string, secret: string, fields: Readonly<Record<string, string>>): Promise<string>
+  close(): Promise<void>
+}
+
+export async function startAuthorizationServer(options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> {
+  const { scopes = ['tools'], format = 'jwt' } = options
+  let handle: (request: IncomingMessage, response: ServerResponse) => unknown = () => {}
+  const http = createServer((request, response) => void handle(request, response))
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  const people = { account: 'vera', consents: scopes }
+
+  const configure = async (): Promise<Configuration> => ({
+    jwks: { keys: [await newKey()] },
+    clients: [...(options.clients ?? [])],
+    scopes: ['openid', 'offline_access', ...scopes],
+    claims: { openid: ['sub', 'groups'] },
+    conformIdTokenClaims: false,
+    pkce: { required: () => true },
+    cookies: { keys: ['test'] },
+    findAccount: (_context, id) => ({
+      accountId: id,
+      claims: () => ({ sub: id, ...options.claims?.[id] }),
+    }),
+    extraTokenClaims: (_context, token) => ('accountId' in token ? { ...options.claims?.[token.accountId] } : {}),
+    interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+    ttl: { AccessToken: 600, IdToken: 600, Session: 600, Grant: 600, Interaction: 600 },
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
+      revocation: { enabled: true, allowedPolicy: () => true },
+      rpInitiatedLogout: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: (_context, _client, oneOf) => oneOf?.[0] ?? [],
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_context, resource) => ({
+          scope: scopes.join(' '),
+          audience: resource,
+          accessTokenFormat: format,
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+  })
+
+  const begin = async () => {
+    const provider = new Provider(issuer, await configure())
+    provider.on('server_error', (_context: KoaContextWithOIDC, error: Error) => console.error(error))
+    const answer = provider.callback()
+    handle = (request, response) =>
+      request.url?.startsWith('/interaction/')
+        ? interact(provider, request, response, people).catch((error: unknown) =>
+            response.writeHead(500).end(String(error)),
+          )
+        : answer(request, response)
+  }
+  await begin()
+
+  return Object.assign(people, {
+    issuer,
+    rotate: begin,
+    open: (url: string | URL) => browse(new URL(url), issuer),
+    async clientToken(client: string, secret: string, fields: Readonly<Record<string, string>>) {
+      const answer = await fetch(`${issuer}/token`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from(`${client}:${secret}`).toString('base64')}` },
+        body: new URLSearchParams({ grant_type: 'client_credentials', ...fields }),
+      })
+      const body = (await answer.json()) as { access_token?: string }
+      if (body.access_token === undefined) throw new Error(JSON.stringify(body))
+      return body.access_token
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        http.close(() => resolve())
+        http.closeAllConnections()
+      }),
+  })
+}
+
+async function newKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+  return { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: crypto.randomUUID() }
+}
+
+/** Logs in the account and consents, without a page. */
+async function interact(
+  provider: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { account, consents }: { readonly account: string; readonly consents: readonly string[] },
+): Promise<void> {
+  const { prompt, params, session, grantId } = await provider.interactionDetails(request, response)
+  if (prompt.name === 'login') {
+    await provider.interactionFinished(request, response, { login: { accountId: account } })
+    return
+  }
+  const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId)
+  const grant =
+    existing ?? new provider.Grant({ accountId: session?.accountId ?? account, clientId: textOf(params['client_id']) })
+  grant.addOIDCScope(textOf(params['scope']) || 'openid')
+  const asked = textOf(params['scope']).split(' ')
+  for (const resource of [params['resource'] ?? []].flat())
+    grant.addResourceScope(textOf(resource), asked.filter((scope) => consents.includes(scope)).join(' '))
+  await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } })
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+const MAX_HOPS = 20
+
+/** Follows the redirects of one server, with its cookies, until one leads elsewhere. */
+async function browse(start: URL, origin: string): Promise<URL> {
+  const cookies = new Map<string, string>()
+  let url = start
+  for (let hop = 0; hop < MAX_HOPS; hop++) {
+    if (url.origin !== origin) return url
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answer = await fetch(url, { redirect: 'manual', headers: { cookie } })
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      cookies.set(name, value)
+    }
+    const location = answer.headers.get('location')
+    if (location === null) throw new Error(`${url.href} answered ${answer.status}: ${await answer.text()}`)
+    url = new URL(location, url)
+  }
+  throw new Error('too many redirects')
+}
