@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '../gate/gate.ts'
-import type { Admission } from '../ports/ports.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createGate, type Gate } from '../gate/gate.ts'
+import type { Admission, Place } from '../ports/ports.ts'
 
 /** An admission with some places, and a gate whose tools `browser:*` need one. */
 function world(places: number, given: { limits?: string; fails?: boolean } = {}) {
@@ -111,4 +112,54 @@ describe('admission', () => {
     assert.ok(refused.status === 'refused')
     assert.equal(refused.decision.reasons[0]?.code, 'store_failed')
   })
+
+  it('may be waited for, and the call is decided again after it', async () => {
+    const { gate, coming, held, ran } = waiting()
+    const first = (await gate.view({ user: 'vera' })).call({ tool: 'browser:open' })
+    await turn()
+    coming.resolve({ release: () => void held.count-- })
+    assert.equal((await first).status, 'done')
+    const second = waiting()
+    const call = (await second.gate.view({ user: 'vera' })).call({ tool: 'browser:open' })
+    second.gate.setPolicy({ deny: ['*'] })
+    second.held.count = 1
+    second.coming.resolve({ release: () => void second.held.count-- })
+    assert.equal((await call).status, 'refused')
+    assert.deepEqual([held.count, second.held.count, ran.count, second.ran.count], [-1, 0, 1, 0])
+  })
+
+  it('ends to be waited for when the caller leaves, a halt comes or the gate closes; a late place is released', async () => {
+    let leave = new AbortController()
+    const ends: readonly [string, (gate: Gate) => unknown][] = [
+      ['caller_gone', () => leave.abort()],
+      ['halted', (gate) => gate.halt({ all: true, reason: 'stop' })],
+      ['gate_closed', (gate) => void gate.close()],
+    ]
+    for (const [code, end] of ends) {
+      leave = new AbortController()
+      const { gate, coming, held, ran } = waiting()
+      const call = (await gate.view({ user: 'vera' })).call({ tool: 'browser:open', signal: leave.signal })
+      await turn()
+      await end(gate)
+      const outcome = await call
+      assert.ok(outcome.status === 'refused')
+      assert.equal(outcome.decision.reasons[0]?.code, code)
+      held.count = 1
+      coming.resolve({ release: () => void held.count-- })
+      await turn()
+      assert.deepEqual([held.count, ran.count], [0, 0])
+    }
+  })
 })
+
+/** A gate whose one place comes when the test gives it. */
+function waiting() {
+  const coming = Promise.withResolvers<Place>()
+  const held = { count: 0 }
+  const ran = { count: 0 }
+  const gate = createGate({
+    tools: { 'browser:open': { execute: () => ran.count++ } },
+    admission: { admit: () => coming.promise },
+  })
+  return { gate, coming, held, ran }
+}

@@ -1,7 +1,16 @@
 import type { Decided } from '../decide/decide.ts'
 import { type Decision, type OutcomeWord, type Reason, strictest } from '../decide/decision.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
-import type { Approval, ApprovalBinding, ApproverRule, LimitAnswer, MaybePromise } from '../ports/ports.ts'
+import type {
+  Approval,
+  ApprovalBinding,
+  ApproverRule,
+  LimitAnswer,
+  MaybePromise,
+  NoPlace,
+  Place,
+} from '../ports/ports.ts'
+import type { Cancelling } from '../util/cancelling.ts'
 import { approvalKeys } from '../memory/approval-rules.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { LimitUseOf } from './limits.ts'
@@ -338,12 +347,41 @@ function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
   })
 }
 
-function takePlace(attempt: Attempt, tool: Tool): Stop | undefined {
+function takePlace(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const answer = attempt.ports.admission?.admit(tool, attempt.view.caller)
+  if (!(answer instanceof Promise)) return tookPlace(attempt, answer)
+  const waited = waitWhile(attempt, tool, (cancelling) => placeWhileWanted(answer, cancelling))
+  return chain(waited, (taken) =>
+    taken === 'gone' ? stoppedBy(attempt, tool, callerGone()) : tookPlace(attempt, taken),
+  )
+}
+
+function tookPlace(attempt: Attempt, answer: Place | NoPlace | undefined): Stop | undefined {
   if (answer === undefined) return undefined
   if (!('release' in answer)) return { decision: noCapacity(answer) }
   attempt.place = answer
   return undefined
+}
+
+/** Returns `gone` where the wait ends first. A place that comes after that is released. */
+async function placeWhileWanted(
+  coming: Promise<Place | NoPlace | undefined>,
+  cancelling: Cancelling,
+): Promise<Place | NoPlace | 'gone' | undefined> {
+  const { promise: left, resolve } = Promise.withResolvers<'gone'>()
+  const unwatch = cancelling.onAbort(() => resolve('gone'))
+  if (cancelling.aborted) resolve('gone')
+  try {
+    const first = await Promise.race([coming, left])
+    if (first === 'gone')
+      coming.then(
+        (late) => late && 'release' in late && late.release(),
+        () => undefined,
+      )
+    return first
+  } finally {
+    unwatch()
+  }
 }
 
 function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
