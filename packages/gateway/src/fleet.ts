@@ -6,6 +6,7 @@ import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ServerInstances, ServerRow } from './api/wire.ts'
 import { serverGroupName } from './catalog/groups.ts'
+import { UserSources } from './catalog/own-sources.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import type { WatchedServer } from './live/server-identity.ts'
@@ -19,7 +20,8 @@ import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream
 import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
 import { PerUserUpstream } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
-import type { Upstream } from './upstream/upstream.ts'
+import type { Upstream, UpstreamCall } from './upstream/upstream.ts'
+import type { UserList, UserLists } from './upstream/user-lists.ts'
 
 export interface FleetDeps {
   readonly clock: Clock
@@ -60,8 +62,17 @@ export class Fleet {
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined
       const upstream = perUser ?? createUpstream(sent, shared)
       const asks = new ServerAsks({ ...deps.asks, server: config })
-      return { config, upstream, perUser, source: new UpstreamSource(config, upstream, asks) }
+      return { config, upstream, perUser, source: toSource(config, upstream, asks, perUser?.lists) }
     })
+  }
+
+  /**
+   * Waits for the lists that a caller has alone, until they are known or have had their time. `undefined`: there is
+   * nothing to wait for. `isList`: the request is for a list.
+   */
+  prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
+    const waits = this.#servers.flatMap(({ perUser }) => perUser?.prepare(caller, isList) ?? [])
+    return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
   /** Lets calls into the instances of their callers. `undefined` where all users share all servers. */
@@ -92,10 +103,10 @@ export class Fleet {
 
   /** Each server with its instructions. */
   get instructing(): readonly InstructingServer[] {
-    return this.#servers.map(({ config: { name, instructions: configured }, upstream }) => ({
+    return this.#servers.map(({ config: { name, instructions: configured }, upstream, perUser }) => ({
       name,
       configured,
-      own: () => upstream.state.instructions,
+      own: (caller) => (perUser?.lists ? perUser.listOf(caller)?.state : upstream.state)?.instructions,
     }))
   }
 
@@ -139,6 +150,33 @@ export class Fleet {
   }
 }
 
+/** Returns the source of a server; where each user has their own list, with a source for each. */
+function toSource(
+  config: ServerConfig,
+  upstream: Upstream,
+  asks: ServerAsks,
+  lists: UserLists | undefined,
+): UpstreamSource {
+  const { name } = upstream
+  const call = (asked: UpstreamCall) => upstream.call(asked)
+  const openList = (list: UserList) =>
+    new UpstreamSource(
+      config,
+      {
+        name,
+        call,
+        get state() {
+          return list.state
+        },
+        get items() {
+          return list.items
+        },
+      },
+      asks,
+    )
+  return new UpstreamSource(config, upstream, asks, lists && new UserSources(lists, openList))
+}
+
 function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {
   return {
     name,
@@ -149,6 +187,7 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
     rejected: [...state.rejected, ...source.rejected],
+    ...(perUser?.lists ? { listing: 'user' as const } : {}),
     ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),
   }
 }

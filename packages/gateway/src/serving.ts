@@ -1,3 +1,4 @@
+import type { Gate } from '@toolgate/core'
 import { endsWithin, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
@@ -12,6 +13,7 @@ import type { OriginRules } from './auth/origin.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import type { GatewayConfig } from './config/config.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
+import type { Fleet } from './fleet.ts'
 import type { HttpDeps } from './http/server.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -116,7 +118,7 @@ export function createMcp(
     store,
     state,
     clock,
-    gate,
+    gate: withLists(gate, fleet),
     callerOf,
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     onFault,
@@ -137,8 +139,7 @@ export function createMcp(
   })
   const servers = new Instructions({
     servers: () => fleet.instructing,
-    snapshot: () => gate.catalog.snapshot(),
-    items: () => gate.catalog.items(),
+    catalogOf: (caller) => gate.catalog.of(caller),
     check: config.definitions ?? 'warn',
     warn: (message, server) => log({ level: 'warn', message, server }),
   })
@@ -158,6 +159,7 @@ export function createMcp(
       complete: (server, params, call) => fleet.complete(server, params, call),
       watchResource: (server, uri, call, listener) => fleet.watchResource(server, uri, call, listener),
     },
+    prepare: (caller, isList) => fleet.prepare(caller, isList),
     availability,
     streams,
     sessions: new Sessions({ clock }),
@@ -177,6 +179,17 @@ export function createMcp(
   })
   lifecycle.onClose(() => mcp.close())
   return { mcp, streams, tasks }
+}
+
+/** Returns the views of a gate, each after the lists that its caller has alone: a call may go on after a restart. */
+function withLists(gate: Gate, fleet: Pick<Fleet, 'prepare'>): Pick<Gate, 'view' | 'subscribe'> {
+  return {
+    subscribe: (listener) => gate.subscribe(listener),
+    async view(caller, options) {
+      await fleet.prepare(caller, false)
+      return gate.view(caller, options)
+    },
+  }
 }
 
 /** Returns what some server offers. */

@@ -22,6 +22,7 @@ function open(options: OpenOptions = {}) {
   const source: Pick<UpstreamSource, keyof UpstreamSource> = {
     name: 'files',
     namespaces: ['files'],
+    own: undefined,
     isListed: () => state.isListed,
     rejected: [],
     dropped: ['resources', 'prompts'],

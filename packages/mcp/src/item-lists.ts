@@ -58,7 +58,9 @@ export class ItemLists {
     const names = this.#names(view)
     const items = view
       .items(kind)
-      .filter((item) => this.#owners.isOwned(item) && (kind !== 'prompt' || names.toName(item.id) !== undefined))
+      .filter(
+        (item) => this.#owners.isOwned(item, view.caller) && (kind !== 'prompt' || names.toName(item.id) !== undefined),
+      )
     return { items, key: sha256Hex(items.map((item) => `${nameOf(item, names)} ${definitionHash(item)}`).join('\n')) }
   }
 }

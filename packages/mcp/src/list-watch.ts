@@ -6,7 +6,8 @@ import type { ToolLists } from './tool-lists.ts'
 
 export interface ListWatchOptions {
   readonly gate: Pick<Gate, 'catalog' | 'subscribe'>
-  readonly openView: (caller: Caller) => MaybePromise<View>
+  /** `isFirst`: the list of the client is not known yet. */
+  readonly openView: (caller: Caller, isFirst: boolean) => MaybePromise<View>
   readonly lists: Pick<ToolLists, 'of'>
   /** The lists beside the tools. Absent where there are none. */
   readonly items?: Pick<ItemLists, 'keyOf'> | undefined
@@ -138,7 +139,7 @@ export class ListWatch {
     const { openView, minIntervalMs = 1000 } = this.#options
     // The interval compares again for a client that was notified a moment ago.
     if (performance.now() - one.changedAtMs < minIntervalMs) return
-    const key = this.#keyOf(await openView(one.watcher.caller), one.watcher.list)
+    const key = this.#keyOf(await openView(one.watcher.caller, one.key === undefined), one.watcher.list)
     const before = one.key
     if (key === before || !this.#watched.has(one)) return
     one.key = key

@@ -1,4 +1,4 @@
-import type { Tool } from '@toolgate/core'
+import type { Caller, Tool } from '@toolgate/core'
 import { isNormalUri, parseUriTemplate, type Toolset } from '@toolgate/core/toolset'
 
 /** A listed URI that several servers could own. */
@@ -6,6 +6,12 @@ export interface ContestedUri {
   readonly uri: string
   /** Sorted. */
   readonly servers: readonly string[]
+}
+
+/** The resources and templates that all callers share, and those of one caller with them. */
+export interface OwnedCatalog {
+  items(): Toolset
+  of?(caller: Caller): { readonly items: Toolset }
 }
 
 /** Returns the servers that offer resources. */
@@ -30,22 +36,22 @@ interface Index {
  * Finds the server of a URI, which clients read without naming a server.
  *
  * The servers that list the URI, or a template that may match it, could own it. If there are none, every server with
- * resources could. A URI belongs to a server only if no other could own it: whether it is hidden does not depend on the
- * caller.
+ * resources could. A URI belongs to a server only if no other could own it: whether it is hidden does not depend on what
+ * the caller may see. Items of single callers count for their callers only; without a caller, what all callers share.
  */
 export class ResourceOwners {
-  readonly #items: () => Toolset
+  readonly #items: (caller: Caller | undefined) => Toolset
   readonly #servers: ResourceServers
   readonly #indexes = new WeakMap<Toolset, Index>()
 
-  constructor(catalog: { items(): Toolset }, servers: ResourceServers) {
-    this.#items = () => catalog.items()
+  constructor(catalog: OwnedCatalog, servers: ResourceServers) {
+    this.#items = (caller) => (caller && catalog.of ? catalog.of(caller).items : catalog.items())
     this.#servers = servers
   }
 
   /** Returns the id of the resource with this URI, which need not be listed. */
-  idOf(uri: string): string | undefined {
-    const { listed, templates } = this.#index()
+  idOf(uri: string, caller?: Caller): string | undefined {
+    const { listed, templates } = this.#index(caller)
     const isListed = listed.has(uri)
     if (!isListed && !isNormalUri(uri)) return undefined
     const claims = claimsOn(uri, listed, templates)
@@ -54,22 +60,22 @@ export class ResourceOwners {
   }
 
   /** Returns the id of the template with this text; `undefined` where several servers list it. */
-  idOfTemplate(text: string): string | undefined {
-    const owners = new Set(this.#index().templates.flatMap((one) => (one.text === text ? one.server : [])))
+  idOfTemplate(text: string, caller?: Caller): string | undefined {
+    const owners = new Set(this.#index(caller).templates.flatMap((one) => (one.text === text ? one.server : [])))
     const [server, other] = owners
     return server === undefined || other !== undefined ? undefined : `resource:${server}:${text}`
   }
 
   /** Whether a text may be the URI of a resource: of a listed one, one of a template, or one that nobody lists. */
-  mayBeUri(text: string): boolean {
-    const { listed, templates } = this.#index()
+  mayBeUri(text: string, caller?: Caller): boolean {
+    const { listed, templates } = this.#index(caller)
     if (claimsOn(text, listed, templates).size > 0) return true
     return HIERARCHICAL.test(text) && this.#servers().length > 0
   }
 
   /** Whether a listed resource belongs to its server alone. Only such a resource is listed. */
-  isOwned({ kind, uri = '' }: Tool): boolean {
-    return kind !== 'resource' || !this.#index().contested.has(uri)
+  isOwned({ kind, uri = '' }: Tool, caller?: Caller): boolean {
+    return kind !== 'resource' || !this.#index(caller).contested.has(uri)
   }
 
   /** The listed URIs that several servers could own, sorted. */
@@ -77,8 +83,8 @@ export class ResourceOwners {
     return [...this.#index().contested.values()]
   }
 
-  #index(): Index {
-    const items = this.#items()
+  #index(caller?: Caller): Index {
+    const items = this.#items(caller)
     let index = this.#indexes.get(items)
     if (!index) this.#indexes.set(items, (index = toIndex(items)))
     return index

@@ -73,12 +73,12 @@ export class ToolLists {
    * refused call.
    */
   names(view?: View): WireNames {
-    return this.#namesOf('tool').of(view)
+    return this.#namesOf('tool', view).of(view)
   }
 
   /** Returns the wire names of all prompts in a view, by the same rules. */
   promptNames(view?: View): WireNames {
-    return this.#namesOf('prompt').of(view)
+    return this.#namesOf('prompt', view).of(view)
   }
 
   /** The names that several tools or several prompts want, against the rules of their servers. */
@@ -86,9 +86,13 @@ export class ToolLists {
     return [...this.#namesOf('tool').clashes, ...this.#namesOf('prompt').clashes]
   }
 
-  #namesOf(wanted: NamedKind): ListedNames {
+  /** The names in what all callers share, or in the catalog of a view's caller. */
+  #namesOf(wanted: NamedKind, view?: View): ListedNames {
     const { catalog } = this.#gate
-    const all = wanted === 'tool' ? catalog.snapshot() : catalog.items()
+    const { snapshot, items } = view
+      ? catalog.of(view.caller)
+      : { snapshot: catalog.snapshot(), items: catalog.items() }
+    const all = wanted === 'tool' ? snapshot : items
     let names = this.#names.get(all)
     if (!names) {
       const named = all.tools.filter(({ kind }) => kind === wanted)
@@ -99,7 +103,7 @@ export class ToolLists {
 
   #make(view: View): ToolList {
     const { session } = view.caller
-    const listed = session === undefined ? this.#withoutLocked(view.tools) : view.tools
+    const listed = session === undefined ? this.#withoutLocked(view) : view.tools
     const locked = lockedGroupsFor(this.#gate, view)
     const isSearchOffered = this.#offersSearch(locked.length, listed)
     const tools = listed.flatMap((tool): readonly Tool[] => {
@@ -120,12 +124,12 @@ export class ToolLists {
     return { tools, key: sha256Hex(tools.map((tool) => `${definitionHash(tool)}\n${tool.description}`).join('\n')) }
   }
 
-  #withoutLocked(tools: readonly Tool[]): readonly Tool[] {
+  #withoutLocked({ tools, caller }: View): readonly Tool[] {
     const gate = this.#gate
-    const snapshot = gate.catalog.snapshot()
+    const { snapshot } = gate.catalog.of(caller)
     let ids = this.#locked.get(snapshot)
     if (!ids) {
-      ids = new Set([...gate.locks.groups.keys()].flatMap((name) => gate.membersOf(name)))
+      ids = new Set([...gate.locks.groups.keys()].flatMap((name) => gate.membersOf(name, caller)))
       this.#locked.set(snapshot, ids)
     }
     return tools.filter(({ id }) => !ids.has(id))

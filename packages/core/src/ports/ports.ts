@@ -492,10 +492,7 @@ export interface Admission {
    * Takes a place for a call, which is released when the call ends, or returns why there is none now. `undefined`: the
    * tool needs no place. A promise is waited for while the caller does, and the call is decided again after it.
    */
-  admit(
-    tool: { readonly namespace: string | undefined },
-    caller: Caller,
-  ): MaybePromise<Place | NoPlace | undefined>
+  admit(tool: { readonly namespace: string | undefined }, caller: Caller): MaybePromise<Place | NoPlace | undefined>
 }
 
 /** The right of one call to use the resource. */

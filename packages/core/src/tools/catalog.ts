@@ -31,7 +31,7 @@ export interface Source {
   /** The namespaces of all its tools; `''` means no namespace. Default: any. */
   readonly namespaces?: readonly string[]
   /** The lists of single callers, beside `tools()`. They need `namespaces`, and have items of these only. */
-  readonly own?: OwnSources
+  readonly own?: OwnSources | undefined
 }
 
 /** Two sources offered the same id. The catalog has the tool of the first source. */

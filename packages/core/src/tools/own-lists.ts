@@ -42,7 +42,7 @@ export interface CatalogPart {
 interface WithOwn {
   readonly name: string
   readonly namespaces?: readonly string[]
-  readonly own?: OwnSources
+  readonly own?: OwnSources | undefined
 }
 
 interface OwnServer {

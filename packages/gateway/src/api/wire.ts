@@ -42,7 +42,10 @@ export interface ServerRow {
   readonly reason?: string
   readonly since: number
   readonly restarts: number
+  /** Of what all users share. */
   readonly toolCount: number
+  /** `user`: each user's list comes from their own instance, and only they see it. */
+  readonly listing?: 'user'
   readonly era?: 'legacy' | 'modern'
   /** Listed items that are invalid, and lists that cannot be read, by their method. */
   readonly rejected: readonly {

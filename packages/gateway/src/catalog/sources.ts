@@ -1,6 +1,6 @@
 import type { CallContext, Tool } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/core/internal'
-import type { Source } from '@toolgate/core/toolset'
+import type { OwnSources, Source } from '@toolgate/core/toolset'
 import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
 import { toClientLink } from '../relay/client-link.ts'
@@ -18,11 +18,15 @@ import {
 
 type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'resources' | 'prompts'>
 
+/** A server that lists, as its source uses it. */
+type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
+
 /** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
   readonly name: string
   readonly namespaces: readonly string[]
-  readonly #upstream: Upstream
+  readonly own: OwnSources | undefined
+  readonly #upstream: ListedUpstream
   readonly #offers: readonly Offer[]
   readonly #tools: ServerTools
   readonly #items: ServerItems
@@ -33,9 +37,11 @@ export class UpstreamSource implements Source {
 
   constructor(
     { name, tools, trustHints, offers, resources, prompts }: SourceConfig,
-    upstream: Upstream,
+    upstream: ListedUpstream,
     asks: Pick<ServerAsks, 'ofCall'>,
+    own?: OwnSources,
   ) {
+    this.own = own
     this.name = name
     this.namespaces = [name]
     this.#upstream = upstream
@@ -94,9 +100,9 @@ export class UpstreamSource implements Source {
     return (this.#upstream.state.has ?? []).filter((offer) => !this.#offers.includes(offer))
   }
 
-  /** Whether the server has listed its items once. */
+  /** Whether the server has listed its items once. With lists of single users, others may always come. */
   isListed(): boolean {
-    return (this.#wasReady ||= this.#upstream.state.status === 'ready')
+    return this.own === undefined && (this.#wasReady ||= this.#upstream.state.status === 'ready')
   }
 
   tools(): Iterable<Tool> {
@@ -120,13 +126,14 @@ export class UpstreamSource implements Source {
   }
 
   subscribe(listener: () => void): () => void {
-    return this.#upstream.subscribe(() => {
+    const unsubscribe = this.#upstream.subscribe?.(() => {
       const isFirst = !this.#wasReady && this.isListed()
       const { items } = this.#upstream
       const read = this.#read
       const isOther = this.#ranTasks !== this.#runsTasks() || !read || LISTS.some((list) => read[list] !== items[list])
       if (isFirst || isOther) listener()
     })
+    return unsubscribe ?? (() => {})
   }
 }
 

@@ -109,6 +109,8 @@ export interface ServerConfig {
    * its callers.
    */
   readonly per: 'user' | 'shared'
+  /** `user`: each user sees the list of their own instance. Default: one list for all. */
+  readonly listing?: 'user'
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean

@@ -27,6 +27,11 @@ export function checkPer(reading: Reading, name: string, input: ServerInput): vo
 /** An instance of nobody has no user to fill in. */
 function checkShared(source: Source, at: ConfigPath, input: ServerInput): void {
   const { args = [], env = {}, headers = {}, cwd = '' } = input
+  if (input.listing === 'user')
+    source.report(
+      [...at, 'listing'],
+      'found "user" with "per: shared", expected "per: user", as one instance has one list for all users',
+    )
   const texts = [...args, ...Object.values(env), ...Object.values(headers), cwd]
   if (texts.some(mentionsOwner))
     source.report(

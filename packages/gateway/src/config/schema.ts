@@ -175,6 +175,12 @@ export const serverSchema = z.strictObject({
       'user: an instance for each user, with its own HOME and working folder. shared: one serves all, as the server keeps nothing of its callers. Default: user. A remote server without sessions has one connection.',
     )
     .exactOptional(),
+  listing: z
+    .enum(['shared', 'user'])
+    .describe(
+      'shared: all users see one list, of an instance that answers no calls. user: each sees the list of their own instance, as the server lists only for a signed-in user. Default: shared.',
+    )
+    .exactOptional(),
   loopback: z
     .boolean()
     .describe("Binds a child's listening sockets to loopback, for servers that have no host option.")

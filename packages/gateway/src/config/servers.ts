@@ -54,6 +54,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     headers: input.headers ?? {},
     era: input.era ?? 'auto',
     per,
+    ...(input.listing === 'user' ? { listing: 'user' as const } : {}),
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
     offers: input.offers ?? ['tools'],

@@ -44,7 +44,9 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
   const name = isObject(ref) ? ref[isPrompt ? 'name' : 'uri'] : undefined
   if (!isObject(ref) || typeof name !== 'string' || !(isPrompt || ref['type'] === 'ref/resource'))
     throw new RpcFault('params_invalid', 'params.ref must be a ref/prompt with a name or a ref/resource with a uri.')
-  const id = isPrompt ? names.promptNames(view).toId(name) : (owners.idOfTemplate(name) ?? owners.idOf(name))
+  const id = isPrompt
+    ? names.promptNames(view).toId(name)
+    : (owners.idOfTemplate(name, caller) ?? owners.idOf(name, caller))
   const item = id === undefined ? undefined : view.get(id)
   const outcome = await view.call({
     tool: id,
@@ -96,11 +98,11 @@ interface ValueFilter {
 /** A value of a template makes a URI with the other arguments. A value of a prompt may be a URI itself. */
 function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, asked: Asked): ValueFilter {
   const isVisible = (uri: string): boolean => {
-    const id = owners.idOf(uri)
+    const id = owners.idOf(uri, view.caller)
     return id !== undefined && view.has(id)
   }
   if (item.kind === 'prompt') {
-    const mayName = (value: string) => owners.mayBeUri(value)
+    const mayName = (value: string) => owners.mayBeUri(value, view.caller)
     return { isShown: (value) => !mayName(value) || isVisible(value), mayName }
   }
   const isShown = (value: string) => {

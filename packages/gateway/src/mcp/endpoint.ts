@@ -78,7 +78,10 @@ export class McpEndpoints {
 
   #open(deps: EndpointDeps, ofApp?: string): McpEndpoint {
     const { gate, lists, availability, onFault } = deps
-    const openView = (caller: Caller) => gate.view(caller)
+    const openView = async (caller: Caller, isFirst: boolean) => {
+      if (isFirst) await deps.prepare?.(caller, false)
+      return gate.view(caller)
+    }
     const watch = new ListWatch({ gate, openView, lists, items: deps.items?.lists, availability, onFault })
     this.#watches.push(watch)
     const { texts } = deps

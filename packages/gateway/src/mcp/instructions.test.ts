@@ -27,8 +27,7 @@ function open(servers: readonly InstructingServer[], check: InstructionsDeps['ch
   const warnings: string[] = []
   const instructions = new Instructions({
     servers: () => servers,
-    snapshot: () => gate.catalog.snapshot(),
-    items: () => gate.catalog.items(),
+    catalogOf: (caller) => gate.catalog.of(caller),
     check,
     warn: (message, name) => warnings.push(`${name}: ${message}`),
   })

@@ -1,4 +1,4 @@
-import { defineTool, type Tool, type View } from '@toolgate/core'
+import { type Caller, defineTool, type Tool, type View } from '@toolgate/core'
 import { cut } from '@toolgate/core/internal'
 import { checkDefinition, type DefinitionMode, FINDINGS } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
@@ -8,15 +8,14 @@ export interface InstructingServer {
   readonly name: string
   /** The operator's text in place of the server's own; `false` for none. */
   readonly configured: string | false | undefined
-  /** The server's own, as of its latest handshake. */
-  readonly own: () => string | undefined
+  /** The server's own, as of its latest handshake: of the instance that the caller's list comes from. */
+  readonly own: (caller: Caller) => string | undefined
 }
 
 export interface InstructionsDeps {
   readonly servers: () => readonly InstructingServer[]
-  readonly snapshot: () => Toolset
-  /** Today's resources, templates and prompts. */
-  readonly items: () => Toolset
+  /** Returns today's tools, resources, templates and prompts of a caller. */
+  readonly catalogOf: (caller: Caller) => { readonly snapshot: Toolset; readonly items: Toolset }
   /** What hidden characters in a server's own text do. */
   readonly check: DefinitionMode
   readonly warn: (message: string, server: string) => void
@@ -49,7 +48,7 @@ export class Instructions {
     const parts: string[] = first.filter((text) => text !== undefined)
     let left = MAX_ALL_CHARS
     for (const server of this.#deps.servers()) {
-      const text = this.#textOf(server)
+      const text = this.#textOf(server, view.caller)
       if (text === undefined || !this.#seenIn(view).has(server.name)) continue
       const part = `Instructions of the server "${server.name}":\n${indent(cut(text, MAX_CHARS))}`
       left -= part.length
@@ -59,9 +58,9 @@ export class Instructions {
     return parts.length === 0 ? undefined : parts.join('\n\n')
   }
 
-  #textOf({ name, configured, own }: InstructingServer): string | undefined {
+  #textOf({ name, configured, own }: InstructingServer, caller: Caller): string | undefined {
     if (configured !== undefined) return configured === false ? undefined : configured
-    const text = own()?.trim()
+    const text = own(caller)?.trim()
     if (!text) return undefined
     let checked = this.#checked.get(name)
     if (checked?.own !== text) this.#checked.set(name, (checked = { own: text, isSent: this.#isFit(name, text) }))
@@ -82,7 +81,7 @@ export class Instructions {
 
   /** The servers of which the caller sees an item of any kind. */
   #seenIn(view: View): ReadonlySet<string> {
-    const [snapshot, items] = [this.#deps.snapshot(), this.#deps.items()]
+    const { snapshot, items } = this.#deps.catalogOf(view.caller)
     let seen = this.#seen.get(view)
     if (seen?.snapshot !== snapshot || seen.items !== items) {
       const names = new Set<string>()

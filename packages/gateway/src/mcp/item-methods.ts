@@ -78,7 +78,7 @@ async function readResource(deps: ItemMethodDeps, request: McpRequest): Promise<
   const view = await deps.gate.view(request.caller)
   if (typeof uri !== 'string') return refuseParams(view, '(no URI)', 'params.uri must be a string.')
   const reply = await callItem(deps, request, view, {
-    id: deps.owners.idOf(uri),
+    id: deps.owners.idOf(uri, request.caller),
     name: uri,
     input: { uri },
     notFound: resourceNotFound(uri, request.link.era),

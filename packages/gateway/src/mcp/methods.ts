@@ -1,4 +1,4 @@
-import type { CallInputRequired, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
+import type { CallInputRequired, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import {
@@ -39,6 +39,8 @@ export interface MethodDeps {
   readonly capabilities: ServerCapabilities
   readonly gate: Pick<Gate, 'view'>
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
+  /** Waits for the lists that a caller has alone. `undefined`: there is nothing to wait for. Default: never. */
+  readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
@@ -77,7 +79,10 @@ export class McpMethods {
     if (!serve) return undefined
     // The table has only methods whose names may be traced.
     const toServed = () => this.#toServed(method as TracedMethod, request)
-    return serveTraced(this.#deps.tracing, toServed, () => serve(request))
+    const listed = isOfTask(method) ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
+    return serveTraced(this.#deps.tracing, toServed, () =>
+      listed ? listed.then(() => serve(request)) : serve(request),
+    )
   }
 
   #toServed(method: TracedMethod, { id, params, protocolVersion }: McpRequest): ServedRequest {
@@ -173,6 +178,11 @@ export class McpMethods {
       },
     })
   }
+}
+
+/** Tasks are asked for again and again, and belong to calls that had their list. */
+function isOfTask(method: string): boolean {
+  return method.startsWith('tasks/')
 }
 
 const NO_TASKS: LinkTasks = { isWanted: false }

@@ -65,7 +65,7 @@ export class ResourceSubscriptions {
     const leave = this.#enter(owner, entry)
     try {
       const view = await gate.view(caller)
-      const id = owners.idOf(uri)
+      const id = owners.idOf(uri, caller)
       const server = id === undefined ? undefined : view.get(id)?.namespace
       const notify = this.#together(() => this.#tell(caller, { uri, id: id ?? '' }, updated))
       let unwatch: (() => void) | undefined
@@ -115,7 +115,7 @@ export class ResourceSubscriptions {
   async #tell(caller: Caller, { uri, id }: { uri: string; id: string }, updated: () => void): Promise<void> {
     const { gate, owners } = this.#deps
     const view = await gate.view(caller)
-    if (owners.idOf(uri) === id && view.has(id) && view.explain(id).outcome === 'allow') updated()
+    if (owners.idOf(uri, caller) === id && view.has(id) && view.explain(id).outcome === 'allow') updated()
   }
 
   #together(tell: () => Promise<void>): { wake(): void; stop(): void } {

@@ -82,8 +82,7 @@ export async function serveMcp(
       own: undefined,
       servers: new Instructions({
         servers: () => [],
-        snapshot: () => gate.catalog.snapshot(),
-        items: () => gate.catalog.items(),
+        catalogOf: (caller) => gate.catalog.of(caller),
         check: 'off',
         warn: () => {},
       }),

@@ -63,6 +63,16 @@ export class Instances {
     return this.#hold(key, instance)
   }
 
+  /** Whether the owner has an instance of a server, which may still start. */
+  has(server: string, owner: Owner): boolean {
+    return this.#open.has(`${server} ${owner.key}`)
+  }
+
+  /** The most instances of all users. */
+  get max(): number {
+    return this.#limits.max
+  }
+
   rowsOf(server: string): readonly InstanceRow[] {
     return [...this.#open.values()].flatMap((instance) => (instance.server === server ? [instance.row] : []))
   }

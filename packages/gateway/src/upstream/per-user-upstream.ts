@@ -1,5 +1,13 @@
 import type { Caller } from '@toolgate/core'
-import { type NoPlace, type Place, toCancelling } from '@toolgate/core/internal'
+import {
+  createEmitter,
+  endsWithin,
+  type MaybePromise,
+  type NoPlace,
+  type Place,
+  toCancelling,
+} from '@toolgate/core/internal'
+import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { abortedError } from './connection.ts'
@@ -8,7 +16,16 @@ import { makeFolders, mentionsOwner, toInstanceConfig } from './instance-config.
 import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
 import { LISTING, type Owner, ownerOf } from './owner.ts'
 import { Pauses } from './pauses.ts'
-import { type Upstream, type UpstreamCall, UpstreamError, type UpstreamItems, type UpstreamState } from './upstream.ts'
+import {
+  NO_ITEMS,
+  type Upstream,
+  type UpstreamCall,
+  UpstreamError,
+  type UpstreamItems,
+  type UpstreamState,
+  type UpstreamStatus,
+} from './upstream.ts'
+import { type UserList, UserLists } from './user-lists.ts'
 
 export interface PerUserDeps extends UpstreamDeps {
   /** Shared by all servers. */
@@ -17,17 +34,27 @@ export interface PerUserDeps extends UpstreamDeps {
   readonly folder: string
 }
 
+/** How long a request waits for the first list of its caller. Tools that come later are announced. */
+const LIST_WAIT_MS = 10_000
+
 /**
  * One MCP server with an instance for each user.
  *
- * Its list comes from an instance of its own, which answers no calls. A call runs in the instance of its caller, which
- * starts at the first call. A remote server that keeps no sessions has one connection: there is nothing to separate.
+ * Its list comes from an instance of its own, which answers no calls; with `listing: user` each user's list comes from
+ * their own instance instead. A call runs in the instance of its caller, which starts at the first call. A remote server
+ * that keeps no sessions has one connection: there is nothing to separate.
  */
 export class PerUserUpstream implements Upstream {
   readonly name: string
   readonly #config: ServerConfig
   readonly #deps: PerUserDeps
-  readonly #listing: Upstream
+  /** The lists of its users, where each has their own. */
+  readonly lists: UserLists | undefined
+  /** Absent where each user has their own list. */
+  readonly #listing: Upstream | undefined
+  readonly #clock: Clock
+  readonly #changes: ReturnType<typeof createEmitter>
+  #own: UpstreamState
   /** Whether each user needs an instance, whatever the server says. */
   readonly #isAlwaysOwn: boolean
   readonly #pauses = new Pauses()
@@ -38,15 +65,23 @@ export class PerUserUpstream implements Upstream {
     this.#config = config
     this.#deps = deps
     this.#isAlwaysOwn = config.command !== undefined || Object.values(config.headers).some(mentionsOwner)
-    this.#listing = this.#open(LISTING, deps)
+    const onFault = (error: unknown) =>
+      deps.log({ level: 'error', server: config.name, message: 'a listener failed', detail: String(error) })
+    this.#clock = deps.clock ?? systemClock
+    this.#changes = createEmitter(onFault)
+    this.lists = config.listing === 'user' ? new UserLists(deps.instances.max, onFault) : undefined
+    this.#listing = this.lists ? undefined : this.#open(LISTING, deps)
+    this.#own = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
   }
 
+  /** Of the instance that lists. Where each user has their own, the server is ready as soon as it may start some. */
   get state(): UpstreamState {
-    return this.#listing.state
+    return this.#listing?.state ?? { ...this.#own, tasks: this.lists?.all.some(({ state }) => state.tasks) === true }
   }
 
+  /** What all users share. */
   get items(): UpstreamItems {
-    return this.#listing.items
+    return this.#listing?.items ?? NO_ITEMS
   }
 
   get instances(): readonly InstanceRow[] {
@@ -55,29 +90,66 @@ export class PerUserUpstream implements Upstream {
 
   /** Whether calls run in instances of their callers. */
   get needsInstances(): boolean {
-    return this.#isAlwaysOwn || this.#listing.state.hasSession === true
+    return this.#shared === undefined
+  }
+
+  /** The connection that all users share, if they may. */
+  get #shared(): Upstream | undefined {
+    return this.#isAlwaysOwn || this.#listing?.state.hasSession === true ? undefined : this.#listing
   }
 
   subscribe(listener: () => void): () => void {
-    return this.#listing.subscribe(listener)
+    return (this.#listing ?? this.#changes).subscribe(listener)
   }
 
   start(): Promise<void> {
-    return this.#listing.start()
+    if (this.#listing) return this.#listing.start()
+    this.#setOwn('ready')
+    return Promise.resolve()
   }
 
-  /** Takes the place of one call in its caller's instance. `undefined`: the server needs none. */
-  admit(caller: Caller): Place | NoPlace | undefined {
-    return this.needsInstances ? this.#take(caller) : undefined
+  /**
+   * Waits for the caller's own list, where they have one that is not known yet, and starts their instance for it. With
+   * `isList` it is also read again if their instance has ended. `undefined`: there is nothing to wait for.
+   */
+  prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
+    const owner = this.lists && ownerOf(caller)
+    if (!owner || this.#isClosed) return undefined
+    const isKnown = this.listOf(caller) !== undefined
+    if (isKnown && !(isList && !this.#deps.instances.has(this.name, owner))) return undefined
+    const held = this.#take(caller)
+    if ('text' in held) {
+      this.#deps.log({ level: 'warn', server: this.name, user: owner.name, message: `cannot list: ${held.text}` })
+      return undefined
+    }
+    return endsWithin(held.started.finally(held.release), LIST_WAIT_MS)
+  }
+
+  /** Returns the caller's own list, if it is known. */
+  listOf(caller: Caller): UserList | undefined {
+    const owner = ownerOf(caller)
+    return owner && this.lists?.of(owner)
+  }
+
+  /**
+   * Takes the place of one call in its caller's instance. `undefined`: the server needs none. Where the instance also has
+   * the caller's list, the place comes when it has started, as the list may have changed.
+   */
+  admit(caller: Caller): MaybePromise<Place | NoPlace | undefined> {
+    if (!this.needsInstances) return undefined
+    const place = this.#take(caller)
+    if (!this.lists || 'text' in place || place.upstream.state.status === 'ready') return place
+    return place.started.then(() => place)
   }
 
   async call(asked: UpstreamCall): Promise<McpResult> {
-    return this.needsInstances ? this.#within(asked) : this.#listing.call(asked)
+    return this.#shared?.call(asked) ?? this.#within(asked)
   }
 
   /** A subscription keeps the place of its caller: the server announces changes to the instance that asked. */
   async watch(uri: string, caller: Caller, listener: () => void): Promise<() => void> {
-    if (!this.needsInstances) return this.#listing.watch(uri, caller, listener)
+    const shared = this.#shared
+    if (shared) return shared.watch(uri, caller, listener)
     const held = this.#take(caller)
     if ('text' in held) throw this.#busy(held)
     try {
@@ -96,7 +168,8 @@ export class PerUserUpstream implements Upstream {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#pauses.close()
-    await Promise.all([this.#listing.close(), this.#deps.instances.closeAll(this.name)])
+    if (!this.#listing) this.#setOwn('stopped')
+    await Promise.all([this.#listing?.close(), this.#deps.instances.closeAll(this.name)])
   }
 
   /** Runs one request in its caller's instance. What goes on after its result keeps the instance in use. */
@@ -133,7 +206,14 @@ export class PerUserUpstream implements Upstream {
 
   #create(owner: Owner): Upstream {
     const { log } = this.#deps
-    return this.#open(owner, { ...this.#deps, log: (line) => log({ ...line, user: owner.name }) })
+    const upstream = this.#open(owner, { ...this.#deps, log: (line) => log({ ...line, user: owner.name }) })
+    this.lists?.follow(owner, upstream)
+    return upstream
+  }
+
+  #setOwn(status: UpstreamStatus): void {
+    this.#own = { ...this.#own, status, since: this.#clock.wallMs() }
+    this.#changes.emit()
   }
 
   #open(owner: Pick<Owner, 'user' | 'tenant' | 'folder'>, deps: UpstreamDeps): Upstream {

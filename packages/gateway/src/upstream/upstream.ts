@@ -47,6 +47,8 @@ export interface UpstreamItems {
   readonly prompts: readonly McpPrompt[]
 }
 
+export const NO_ITEMS: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
+
 /** An item that a server lists and that cannot be offered. A list that cannot be read is named by its method. */
 export interface RejectedItem {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt'

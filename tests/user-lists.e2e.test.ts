@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { callerConfig, CALLERS, KEYS, type Who } from './support/keys.ts'
+import { ERAS, type Era, MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
+import { nodeServer, type ServerConfig } from './support/servers.ts'
+
+const SIGNED_IN = join(import.meta.dirname, '../packages/gateway/fixtures/signed-in-stdio.ts')
+const OFFERS = ['tools', 'resources', 'prompts'] as const
+
+/** A server whose users each have their own list. */
+function mailServer(): ServerConfig {
+  const { cwd: _shared, ...server } = nodeServer('mail', [SIGNED_IN, '${user}'], {
+    per: 'user',
+    listing: 'user',
+    offers: OFFERS,
+  })
+  return server
+}
+
+const ALLOW = { allow: ['*', 'resource:*:*', 'prompt:*:*'] }
+const folder = tempFolder()
+let gateway: TestGateway
+
+const start = (instances: object = {}) =>
+  startTestGateway({
+    servers: [
+      mailServer(),
+      nodeServer('echo', [join(import.meta.dirname, '../packages/gateway/fixtures/meta-stdio.js')]),
+    ],
+    callers: [...CALLERS, callerConfig('demo-fails', { user: 'fails' })],
+    policy: [ALLOW],
+    instances: { path: folder.path, ...instances },
+  })
+
+before(async () => {
+  gateway = await start()
+})
+
+after(async () => {
+  await gateway?.close()
+  folder.remove()
+})
+
+const namesOf = async (who: Who, era: Era, method: string, field: string, at: TestGateway = gateway) => {
+  const { result } = toAnswer(await at.ask(who, era, method))
+  return ((result?.[field] ?? []) as { readonly name: string }[])
+    .map(({ name }) => name)
+    .filter((name) => !name.startsWith('echo__'))
+}
+const toAnswer = (answer: { json(): unknown }) => answer.json() as RpcAnswer
+const toolsOf = (who: Who, era: Era, at?: TestGateway) => namesOf(who, era, 'tools/list', 'tools', at)
+
+describe('a server that lists for each user apart', () => {
+  it('shows each user the list of their own instance, which the first request starts, in any era', async () => {
+    for (const era of ERAS)
+      for (const who of ['viewer', 'operator'] as const) {
+        assert.deepEqual(await toolsOf(who, era), ['mail__grant', `mail__only_${who}`, 'mail__revoke', 'mail__whoami'])
+        assert.deepEqual(await namesOf(who, era, 'prompts/list', 'prompts'), ['mail__hello', `mail__hello_${who}`])
+        assert.deepEqual(await namesOf(who, era, 'resources/list', 'resources'), [who])
+      }
+  })
+
+  it('checks an input by the schema of the caller’s own tool, and runs it in their instance', async () => {
+    for (const era of ERAS)
+      for (const [who, other] of [
+        ['viewer', 'operator'],
+        ['operator', 'viewer'],
+      ] as const) {
+        assert.equal(textOf(await gateway.call(who, era, 'mail__whoami', { [`of_${who}`]: 'x' })), `whoami of ${who}`)
+        const refused = await gateway.call(who, era, 'mail__whoami', { [`of_${other}`]: 'x' })
+        assert.equal(refused.result?.isError, true)
+        assert.match(textOf(refused), new RegExp(`of_${other}`))
+      }
+  })
+
+  it('answers for what only another user has as if nobody had it, byte for byte', async (t) => {
+    const own = tempFolder()
+    const alone = await start({ path: own.path })
+    t.after(async () => {
+      await alone.close()
+      own.remove()
+    })
+    await toolsOf('operator', MODERN)
+    for (const era of ERAS)
+      for (const [method, params] of [
+        ['tools/call', { name: 'mail__only_operator', arguments: {} }],
+        ['prompts/get', { name: 'mail__hello_operator' }],
+        [
+          'completion/complete',
+          { ref: { type: 'ref/prompt', name: 'mail__hello_operator' }, argument: { name: 'a', value: '' } },
+        ],
+      ] as const) {
+        const [known, unknown] = [
+          await gateway.ask('viewer', era, method, params),
+          await alone.ask('viewer', era, method, params),
+        ]
+        assert.equal(known.text, unknown.text, `${method} in ${era}`)
+        assert.deepEqual({ ...known.headers, date: '' }, { ...unknown.headers, date: '' })
+      }
+    assert.equal(alone.gate.catalog.own.length, 1)
+  })
+
+  it('announces a change to the user whom it concerns, and to nobody else', async () => {
+    const heard: Record<string, number> = { viewer: 0, operator: 0, admin: 0 }
+    const clients = await Promise.all(
+      (['viewer', 'operator', 'admin'] as const).map(async (who) => {
+        const client = new Client(
+          { name: who, version: '1' },
+          { listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void heard[who]!++ } } },
+        )
+        await client.connect(
+          new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), {
+            requestInit: { headers: { authorization: `Bearer ${KEYS[who]}` } },
+          }),
+        )
+        await client.listTools()
+        return client
+      }),
+    )
+    try {
+      await gateway.call('viewer', MODERN, 'mail__grant', { tool: 'extra' })
+      await until(() => heard['viewer']! > 0)
+      assert.ok((await toolsOf('viewer', MODERN)).includes('mail__extra'))
+      assert.equal(textOf(await gateway.call('viewer', MODERN, 'mail__extra')), 'extra of viewer')
+      await gateway.call('operator', MODERN, 'mail__grant', { tool: 'late' })
+      await until(() => heard['operator']! > 0)
+      // A change of the admin's list would have been announced with the operator's.
+      assert.equal(heard['admin'], 0)
+      assert.ok(!(await toolsOf('operator', MODERN)).includes('mail__extra'))
+    } finally {
+      await Promise.all(clients.map((client) => client.close()))
+    }
+  })
+
+  it('keeps a list when its instance ends, and reads it again before the next call', async (t) => {
+    const own = tempFolder()
+    const small = await start({ path: own.path, max: 1 })
+    t.after(async () => {
+      await small.close()
+      own.remove()
+    })
+    await toolsOf('viewer', MODERN, small)
+    await small.call('viewer', MODERN, 'mail__grant', { tool: 'extra' })
+    await until(async () => (await toolsOf('viewer', MODERN, small)).includes('mail__extra'))
+    // The only place goes to another user.
+    await until(async () => (await toolsOf('operator', MODERN, small)).length > 0)
+    assert.equal(small.servers()[0]?.instances?.users?.[0]?.user, 'operator')
+    assert.equal(textOf(await small.call('viewer', MODERN, 'mail__extra')), 'extra of viewer')
+  })
+
+  it('finds the tools of a user whose list is not known yet when they are called', async (t) => {
+    const own = tempFolder()
+    const fresh = await start({ path: own.path })
+    t.after(async () => {
+      await fresh.close()
+      own.remove()
+    })
+    assert.equal(textOf(await fresh.call('admin', MODERN, 'mail__only_admin')), 'only_admin of admin')
+  })
+
+  it('lists the rest for a user whose instance does not start', async () => {
+    const { result } = toAnswer(await gateway.ask('fails' as Who, MODERN, 'tools/list'))
+    assert.deepEqual(
+      result?.tools?.map(({ name }) => name.split('__')[0]),
+      result?.tools?.map(() => 'echo'),
+    )
+  })
+
+  it('sends each user the instructions of their own instance', async () => {
+    for (const who of ['viewer', 'operator'] as const) {
+      await toolsOf(who, MODERN)
+      const { result } = toAnswer(await gateway.ask(who, MODERN, 'server/discover'))
+      assert.match(String(result?.['instructions']), new RegExp(`You are signed in as ${who}\\.`))
+    }
+  })
+
+  it('has no tools for a caller without a user', async () => {
+    assert.deepEqual(gateway.gate.catalog.of({ roles: ['admin'] }).snapshot, gateway.gate.catalog.snapshot())
+  })
+})
