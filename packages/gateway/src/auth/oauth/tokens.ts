@@ -1,12 +1,14 @@
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from 'jose'
+import type { JWTPayload } from 'jose'
 import type { Caller } from '@toolgate/core'
-import { callerKey, messageOf } from '@toolgate/core/internal'
-import type { MaybePromise } from '@toolgate/core/internal'
+import { callerKey, type JsonObject, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import type { OAuthConfig } from '../../config/oauth.ts'
 import type { Bearer, Credential, CredentialSource, Refusal } from '../credential.ts'
 import { toIdentity, TokenProblem } from './claims.ts'
+import { IssuerError } from './fetch-json.ts'
+import { Introspection } from './introspection.ts'
 import { Issuer, type IssuerKeys } from './issuer.ts'
+import { checkClaims, claimedIssuer, isJwt, verifyJwt } from './jwt.ts'
 
 export interface TokensDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
@@ -19,31 +21,59 @@ interface Verdict {
   readonly credential: Credential
   /** The paths of the endpoints that it opens; `undefined`: every one. */
   readonly paths: ReadonlySet<string> | undefined
-  readonly issuer: Issuer
-  /** The keys that verified it. */
-  readonly keys: IssuerKeys
+  readonly source: Source
+  /** The keys that verified it. Absent for tokens that are no JWT. */
+  readonly keys: IssuerKeys | undefined
   readonly expiresAtMs: number
+  /** When the answer of an introspection ends, on the monotonic clock. */
+  readonly activeUntilMs: number
+  /** The token, if an introspection is asked about it again. */
+  readonly bearer?: Bearer
+}
+
+/** An authorization server, and how its tokens are checked. */
+interface Source {
+  readonly issuer: Issuer
+  readonly introspection: Introspection | undefined
 }
 
 const MAX_VERDICTS = 10_000
-const JWT = /^[\w-]{1,4096}\.[\w-]{1,8192}\.[\w-]{0,2048}$/
+const MAX_REFUSED = 1_000
+/** How long a known token goes on before an introspection that failed is tried again. */
+const RETRY_MS = 5_000
 
-/** Verifies access tokens, and remembers those that it has verified. */
+/**
+ * Verifies access tokens, and remembers those that it has verified.
+ *
+ * A verdict ends with the token, with the key that verified it, and with the answer of the introspection. While an issuer
+ * cannot be reached, known tokens go on until they expire, and new ones are refused.
+ */
 export class Tokens implements CredentialSource {
-  readonly issuers: readonly Issuer[]
   readonly #deps: TokensDeps
-  readonly #byUrl: ReadonlyMap<string, Issuer>
+  readonly #sources: ReadonlyMap<string, Source>
   /** By the digest of the token, oldest first. */
   readonly #verdicts = new Map<string, Verdict>()
-  /** The latest credential of each id, oldest first. */
-  readonly #current = new Map<string, Verdict>()
+  readonly #checking = new Map<string, Promise<Verdict | Refusal | undefined>>()
+  /** Tokens that an introspection does not know, until when. */
+  readonly #inactive = new Map<string, number>()
+  /** The digest of the latest token of each id, oldest first. */
+  readonly #latest = new Map<string, string>()
   /** Equal callers are one object, so that a refreshed token finds the same views. */
   readonly #callers = new Map<string, Caller>()
 
   constructor({ issuers }: OAuthConfig, deps: TokensDeps) {
     this.#deps = deps
-    this.issuers = issuers.map((config) => new Issuer(config, deps.clock))
-    this.#byUrl = new Map(this.issuers.map((issuer) => [issuer.config.issuer, issuer]))
+    this.#sources = new Map(
+      issuers.map((config) => {
+        const issuer = new Issuer(config, deps.clock)
+        const introspection = config.introspection && new Introspection(issuer, config.introspection)
+        return [config.issuer, { issuer, introspection }]
+      }),
+    )
+  }
+
+  get issuers(): readonly Issuer[] {
+    return [...this.#sources.values()].map(({ issuer }) => issuer)
   }
 
   /** Reads the keys of all issuers. */
@@ -54,68 +84,126 @@ export class Tokens implements CredentialSource {
   find({ token, digest }: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined> {
     const verdict = this.#verdicts.get(digest)
     if (verdict && this.#holds(verdict)) return admit(verdict, resource)
-    return JWT.test(token) ? this.#verify(token, digest, resource) : undefined
+    return this.#check(token, digest).then((checked) =>
+      checked && 'paths' in checked ? admit(checked, resource) : checked,
+    )
   }
 
+  /** An introspection that is due begins here, and its answer counts from the next time. */
   current(id: string): Credential | undefined {
-    const verdict = this.#current.get(id)
-    return verdict && this.#holds(verdict) ? verdict.credential : undefined
+    const verdict = this.#verdicts.get(this.#latest.get(id) ?? '')
+    if (!verdict || !this.#isValid(verdict)) return undefined
+    const { bearer, credential } = verdict
+    if (bearer && !this.#holds(verdict)) void this.#check(bearer.token, bearer.digest)
+    return credential
   }
 
-  #holds({ issuer, keys, expiresAtMs }: Verdict): boolean {
-    if (!issuer.isFresh) void issuer.refresh()
-    return keys === issuer.keys && this.#deps.clock.wallMs() < expiresAtMs
+  #holds(verdict: Verdict): boolean {
+    return this.#isValid(verdict) && this.#deps.clock.monotonicMs() < verdict.activeUntilMs
   }
 
-  async #verify(token: string, digest: string, resource: string): Promise<Credential | Refusal | undefined> {
+  #isValid({ source: { issuer }, keys, expiresAtMs }: Verdict): boolean {
+    if (keys && !issuer.isFresh) void issuer.refresh()
+    return (!keys || keys === issuer.keys) && this.#deps.clock.wallMs() < expiresAtMs
+  }
+
+  /** Verifies a token once for all requests that bring it now. */
+  #check(token: string, digest: string): Promise<Verdict | Refusal | undefined> {
+    const running = this.#checking.get(digest)
+    if (running) return running
+    const checking = this.#verify(token, digest)
+      .then((verdict) => {
+        if (verdict && 'paths' in verdict) this.#remember(digest, verdict)
+        else this.#verdicts.delete(digest)
+        return verdict
+      })
+      .finally(() => this.#checking.delete(digest))
+    this.#checking.set(digest, checking)
+    return checking
+  }
+
+  async #verify(token: string, digest: string): Promise<Verdict | Refusal | undefined> {
     try {
-      const issuer = this.#issuerOf(token)
-      if (!issuer) return undefined
-      if (!issuer.isFresh) await issuer.refresh()
-      if (!issuer.isFresh) return { refused: 'unavailable', detail: issuer.problem ?? 'its keys are not known' }
-      const verdict = await this.#verdictOf(token, issuer)
-      remember(this.#verdicts, digest, verdict)
-      remember(this.#current, verdict.credential.id, verdict)
-      return admit(verdict, resource)
+      return isJwt(token) ? await this.#verifyJwt(token, digest) : await this.#verifyOpaque(token, digest)
     } catch (error) {
-      return { refused: 'unknown', detail: detailOf(error) }
+      const refused = error instanceof IssuerError ? 'unavailable' : 'unknown'
+      return { refused, detail: messageOf(error) }
     }
   }
 
-  /** The issuer is only claimed here. It is checked with the signature. */
-  #issuerOf(token: string): Issuer | undefined {
-    const { iss } = decodeJwt(token)
-    return iss === undefined ? undefined : this.#byUrl.get(iss)
-  }
-
-  async #verdictOf(token: string, issuer: Issuer): Promise<Verdict> {
-    const header = decodeProtectedHeader(token)
-    checkType(header.typ)
-    try {
-      return await this.#verifyWith(issuer.keys as IssuerKeys, token, issuer)
-    } catch (error) {
-      const before = issuer.keys
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+  async #verifyJwt(token: string, digest: string): Promise<Verdict | undefined> {
+    const source = this.#sources.get(claimedIssuer(token) ?? '')
+    if (!source) return undefined
+    const { issuer, introspection } = source
+    const known = this.#verdicts.get(digest)
+    const isKnown = known !== undefined && this.#isValid(known)
+    if (!issuer.isFresh && !isKnown) {
       await issuer.refresh()
-      if (!issuer.keys || issuer.keys === before) throw error
-      return this.#verifyWith(issuer.keys, token, issuer)
+      if (!issuer.isFresh) throw new IssuerError(issuer.problem ?? 'the keys of the issuer are not known')
     }
+    const verified = await verifyJwt(token, issuer, this.#deps.clock.wallMs())
+    const verdict = this.#toVerdict(source, verified.claims, verified.keys)
+    if (introspection?.config.tokens !== 'always') return verdict
+    return this.#introspected(introspection, token, digest, isKnown, () => verdict)
   }
 
-  async #verifyWith(keys: IssuerKeys, token: string, issuer: Issuer): Promise<Verdict> {
-    const { config } = issuer
-    const { clock, publicUrl } = this.#deps
-    const options: JWTVerifyOptions = {
-      issuer: config.issuer,
-      algorithms: [...config.algorithms],
-      clockTolerance: config.clockSkewMs / 1000,
-      currentDate: new Date(clock.wallMs()),
-      requiredClaims: ['exp', 'aud'],
+  async #verifyOpaque(token: string, digest: string): Promise<Verdict | undefined> {
+    const known = this.#verdicts.get(digest)
+    const sources = known ? [known.source] : [...this.#sources.values()]
+    for (const source of sources) {
+      const { introspection } = source
+      if (!introspection) continue
+      const isKnown = known !== undefined && this.#isValid(known)
+      const toVerdict = (claims: JsonObject) => this.#toVerdict(source, this.#checkOpaque(claims, source), undefined)
+      return this.#introspected(introspection, token, digest, isKnown, (claims) => (claims ? toVerdict(claims) : known))
     }
-    const { payload, protectedHeader } = await jwtVerify(token, keys.find, options)
-    checkClaims(payload, protectedHeader.typ, clock.wallMs() + config.clockSkewMs)
-    const { caller, ...identity } = toIdentity(payload, config, (iss) => this.#byUrl.get(iss)?.config.name)
-    const expiresAtMs = (payload.exp as number) * 1000 + config.clockSkewMs
+    return undefined
+  }
+
+  /** Asks whether the token is active. A known token goes on while the answer fails. */
+  async #introspected(
+    introspection: Introspection,
+    token: string,
+    digest: string,
+    isKnown: boolean,
+    toVerdict: (claims: JsonObject | undefined) => Verdict | undefined,
+  ): Promise<Verdict | undefined> {
+    const nowMs = this.#deps.clock.monotonicMs()
+    if ((this.#inactive.get(digest) ?? nowMs) > nowMs) throw new TokenProblem('the token is not active')
+    const { cacheMs } = introspection.config
+    try {
+      const claims = await introspection.ask(token)
+      if (claims) {
+        const verdict = toVerdict(claims)
+        return verdict && { ...verdict, activeUntilMs: nowMs + cacheMs, bearer: { token, digest } }
+      }
+    } catch (error) {
+      const verdict = isKnown && error instanceof IssuerError ? toVerdict(undefined) : undefined
+      if (!verdict) throw error
+      return { ...verdict, activeUntilMs: nowMs + Math.min(RETRY_MS, cacheMs), bearer: { token, digest } }
+    }
+    remember(this.#inactive, digest, nowMs + cacheMs, MAX_REFUSED)
+    throw new TokenProblem('the token is not active')
+  }
+
+  /** RFC 7662 §2.2: what is absent is not known. Without an end, a token is known for one answer only. */
+  #checkOpaque(claims: JsonObject, { issuer: { config }, introspection }: Source): JWTPayload {
+    const wallMs = this.#deps.clock.wallMs()
+    const { exp = (wallMs + (introspection?.config.cacheMs ?? 0)) / 1000, nbf = 0, iss = config.issuer } = claims
+    if (iss !== config.issuer) throw new TokenProblem('the token is of another issuer')
+    if (typeof exp !== 'number' || typeof nbf !== 'number' || nbf * 1000 > wallMs + config.clockSkewMs)
+      throw new TokenProblem('the token is not valid now')
+    if (exp * 1000 + config.clockSkewMs <= wallMs) throw new TokenProblem('the token has expired')
+    const checked = { ...claims, exp } as JWTPayload
+    checkClaims(checked, wallMs + config.clockSkewMs)
+    return checked
+  }
+
+  #toVerdict(source: Source, claims: JWTPayload, keys: IssuerKeys | undefined): Verdict {
+    const { config } = source.issuer
+    const nameOf = (issuer: string) => this.#sources.get(issuer)?.issuer.config.name
+    const { caller, ...identity } = toIdentity(claims, config, nameOf)
+    const expiresAtMs = (claims.exp as number) * 1000 + config.clockSkewMs
     const credential: Credential = Object.freeze({
       ...identity,
       for: 'mcp',
@@ -123,7 +211,13 @@ export class Tokens implements CredentialSource {
       issuer: config.issuer,
       expiresAtMs,
     })
-    return { credential, paths: toPaths(payload.aud, config.audiences, publicUrl), issuer, keys, expiresAtMs }
+    const paths = toPaths(claims.aud, config.audiences, this.#deps.publicUrl)
+    return { credential, paths, source, keys, expiresAtMs, activeUntilMs: Number.POSITIVE_INFINITY }
+  }
+
+  #remember(digest: string, verdict: Verdict): void {
+    remember(this.#verdicts, digest, verdict)
+    remember(this.#latest, verdict.credential.id, digest)
   }
 
   #intern(caller: Caller): Caller {
@@ -134,10 +228,10 @@ export class Tokens implements CredentialSource {
   }
 }
 
-function remember<Value>(kept: Map<string, Value>, key: string, value: Value): void {
+function remember<Value>(kept: Map<string, Value>, key: string, value: Value, max: number = MAX_VERDICTS): void {
   kept.delete(key)
   kept.set(key, value)
-  if (kept.size > MAX_VERDICTS) kept.delete(kept.keys().next().value as string)
+  if (kept.size > max) kept.delete(kept.keys().next().value as string)
 }
 
 function admit({ credential, paths }: Verdict, resource: string): Credential | Refusal {
@@ -156,37 +250,4 @@ function toPaths(
   if (audiences.some((one) => listed.includes(one))) return undefined
   const own = audiences.filter((one) => one.startsWith(`${publicUrl}/`))
   return new Set(own.map((one) => one.slice(publicUrl.length)))
-}
-
-/** RFC 9068 §2.1. Many issuers write `JWT`, or nothing. */
-const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
-const ANY_TOKEN = /^(?:application\/)?(?:at\+)?jwt$/i
-
-function checkType(typ: string | undefined): void {
-  if (typ !== undefined && !ANY_TOKEN.test(typ))
-    throw new TokenProblem('the token is of a type that is no access token')
-}
-
-/** Claims that only ID tokens have (OpenID Connect Core §2, §3.1.3.6, §3.3.2.11). */
-const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
-
-/** @throws {TokenProblem} */
-function checkClaims(claims: JWTPayload, typ: string | undefined, latestMs: number): void {
-  if (claims.iat !== undefined && claims.iat * 1000 > latestMs) throw new TokenProblem('the token is from the future')
-  // Until the gateway checks the proof, the token would be one that anybody can use.
-  if (claims['cnf'] !== undefined) throw new TokenProblem('the token is bound to a key, which the gateway cannot check')
-  if (claims['events'] !== undefined) throw new TokenProblem('the token is a security event')
-  if (typ !== undefined && ACCESS_TOKEN.test(typ)) return
-  const isForClient = [claims.aud ?? []].flat().some((one) => one === claims['client_id'] || one === claims['azp'])
-  const kind = claims['token_use'] ?? claims['typ']
-  if (
-    isForClient ||
-    OF_ID_TOKENS.some((name) => claims[name] !== undefined) ||
-    /^(?:id|refresh|offline)$/i.test(String(kind))
-  )
-    throw new TokenProblem('the token is no access token')
-}
-
-function detailOf(error: unknown): string {
-  return error instanceof TokenProblem || error instanceof errors.JOSEError ? error.message : messageOf(error)
 }
