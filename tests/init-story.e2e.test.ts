@@ -16,7 +16,8 @@ import { tempFolder } from './support/gateway.ts'
 const BIN = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')
 const FILES = join(createRequire(import.meta.url).resolve('fast-check/package.json'), '../..')
 const folder = tempFolder()
-const { TOOLGATE_URL: _url, TOOLGATE_KEY: _key, PORT: _port, ...env } = process.env
+const { TOOLGATE_URL: _url, TOOLGATE_KEY: _key, PORT: _port, ...inherited } = process.env
+const env = { ...inherited, HOME: folder.path }
 let modern: ModernServer
 let serving: ChildProcess | undefined
 
@@ -113,6 +114,27 @@ describe('from an empty folder to two servers and two roles', () => {
     await writer.callTool(write)
     assert.equal(readFileSync(join(folder.path, 'docs/new.txt'), 'utf8'), 'New.')
     await writer.close()
+  })
+
+  it('a client starts what connect wrote, and is served by the gateway that runs', async () => {
+    assert.equal((await toolgate('connect', 'cursor', '--as', 'reader')).code, 0)
+    const { mcpServers } = JSON.parse(readFileSync(join(folder.path, '.cursor/mcp.json'), 'utf8')) as {
+      mcpServers: { toolgate: { command: string; args: string[] } }
+    }
+    const { command, args } = mcpServers.toolgate
+    const client = new Client({ name: 'test', version: '1' })
+    const transport = new StdioClientTransport({
+      command,
+      args: ['--conditions=toolgate-source', ...args],
+      stderr: 'pipe',
+    })
+    let log = ''
+    transport.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()))
+    await client.connect(transport)
+    const names = new Set((await client.listTools()).tools.map(({ name }) => name))
+    assert.ok(names.has('files__read_text_file') && !names.has('files__write_file'))
+    await client.close()
+    assert.equal(log, '', 'no gateway of its own was started')
   })
 })
 

@@ -23,3 +23,9 @@ export function mcpUrlOf(address: string, app?: string): URL {
   if (app !== undefined) url.pathname = `${url.pathname.replace(/\/$/, '')}/${encodeURIComponent(app)}`
   return url
 }
+
+/** Returns the address at which a configuration is served, as seen from this machine. */
+export function listenUrlOf({ host, port }: { readonly host: string; readonly port: number }): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}

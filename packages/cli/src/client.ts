@@ -24,7 +24,7 @@ import {
   type ToolsBody,
   type WhyBody,
 } from '@toolgate/gateway'
-import { DEFAULT_URL, isLoopbackUrl, parseUrl } from './address.ts'
+import { DEFAULT_URL, isLoopbackUrl, listenUrlOf, parseUrl } from './address.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { type Io, printable } from './io.ts'
@@ -58,7 +58,9 @@ const DEMO_KEY = 'demo-console'
 export function findTarget(given: TargetOptions, env: Io['env']): Target {
   const options = given.config === undefined && namesNothing(given, env) ? { ...given, ...besideUs() } : given
   const config = options.config === undefined ? undefined : findConfig(options.config, given.config !== undefined, env)
-  const url = parseUrl(options.url ?? (env['TOOLGATE_URL'] || (config ? listenUrlOf(config) : DEFAULT_URL))).origin
+  const url = parseUrl(
+    options.url ?? (env['TOOLGATE_URL'] || (config ? listenUrlOf(config.listen) : DEFAULT_URL)),
+  ).origin
   const key = options.key ?? (env['TOOLGATE_KEY'] || consoleKeyOf(config, options.config))
   const demo = isLoopbackUrl(url) ? DEMO_KEY : undefined
   return {
@@ -73,11 +75,6 @@ export function findTarget(given: TargetOptions, env: Io['env']): Target {
         ? 'Start one with "toolgate serve --config <file>" or "toolgate try", or give its address with --url.'
         : `Start it with "toolgate serve --config ${options.config}".`,
   }
-}
-
-function listenUrlOf({ listen: { host, port } }: GatewayConfig): string {
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
 /** A plain key of the configuration, or one of the keys beside it. */

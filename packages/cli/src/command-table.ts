@@ -7,6 +7,8 @@ import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from '.
 import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
+import type { ConnectOptions } from './commands/connect.ts'
+import type { ImportOptions } from './commands/import.ts'
 import type { InitOptions } from './commands/init.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
@@ -77,6 +79,30 @@ export const COMMANDS: readonly CommandRow[] = [
       return (await import('./commands/add.ts')).addCommand(name, target, command.optsWithGlobals<AddOptions>(), deps)
     },
   },
+  row(
+    'import',
+    "show how a client's servers would move to the configuration; with --apply, move them",
+    (command) =>
+      clientOptions(command)
+        .option('--apply', 'write both files; what was there is kept')
+        .option('--keep', "leave the client's file as it is")
+        .option('--no-start', 'do not start the servers to tag their tools'),
+    async (options: ImportOptions, deps, client) =>
+      (await import('./commands/import.ts')).importCommand(client, options, deps),
+  ),
+  row(
+    'connect',
+    "write the gateway into a client's file",
+    (command) =>
+      clientOptions(command)
+        .option('--app <app>', 'the tools of an app only')
+        .option('--http', 'connect over HTTP, with the key in the file, instead of starting "toolgate stdio"')
+        .option('--url <url>', 'over HTTP: the gateway; default: where the configuration listens')
+        .option('--key <key>', "over HTTP: the agent's key; default: the one that init made")
+        .option('--dry-run', 'only show it'),
+    async (options: ConnectOptions, { io }, client) =>
+      (await import('./commands/connect.ts')).connectCommand(client, options, io),
+  ),
   row(
     'serve',
     'run the gateway of a configuration',
@@ -291,6 +317,19 @@ function gatewayOptions(command: Command): Command {
     .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
     .option('--config <file>', "a configuration that has the gateway's address and its console key")
     .option('--json', 'for programs: the bodies of the HTTP API')
+}
+
+/** The options of a command that changes the file of a client. */
+function clientOptions(command: Command): Command {
+  return command
+    .argument('<client>', 'claude-desktop, claude-code, cursor, vscode, windsurf, zed, or the path of a file')
+    .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+    .option('--as <user>', 'the caller that the client is; default: the only one')
+    .option('--name <name>', 'what the client calls the gateway', 'toolgate')
+    .option('--project', 'the file of this folder, not that of the user')
+    .option('--file <file>', 'another file of this client')
+    .option('--undo', 'restore the files as they were before the last import or connect')
+    .option('--json', 'for programs')
 }
 
 /** The options that name a caller. */

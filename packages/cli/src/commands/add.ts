@@ -5,6 +5,7 @@ import type { GatewayConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { checkConfig, openConfig, saveConfig, serverNames, withServer } from '../project/config-file.ts'
+import { probeServers, REVIEW, type Tag, tagOf, TAGS, tagsOf } from '../project/probe-servers.ts'
 import { count } from '../render.ts'
 import type { ServeDeps } from './serve.ts'
 
@@ -110,51 +111,12 @@ function toPortable(arg: string, configDir: string): string {
   return relative === '' ? '${configDir}' : `\${configDir}/${relative}`
 }
 
-/** Starts the server alone. Nothing is served to others, kept or recorded. */
 async function listTools(name: string, config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Tool[]> {
-  const server = config.servers.find((one) => one.name === name)
-  if (!server) return []
-  const { warnings: _, ...rest } = config
-  const gateway = await start({
-    ...rest,
-    listen: { host: '127.0.0.1', port: 0 },
-    // Its own word is what is to be written down.
-    servers: [{ ...server, trustHints: true }],
-    groups: [],
-    apps: [],
-    aliases: {},
-    limits: [],
-    policy: [{ allow: ['*'] }],
-    audit: { store: 'memory', mode: 'batched' },
-    state: { store: 'memory' },
-    drainMs: 0,
+  const probed = (await probeServers([name], config, start)).get(name)
+  if (probed && 'tools' in probed) return probed.tools
+  throw new CliError('no', `The server does not start: ${probed?.problem ?? 'it is unknown'}.`, {
+    hint: 'Nothing was changed. Mend it, or add it as it is with --no-start.',
   })
-  try {
-    await gateway.ready
-    const row = gateway.servers().find((one) => one.name === name)
-    if (row && row.status !== 'ready')
-      throw new CliError('no', `The server does not start: ${printable(row.reason ?? row.status)}.`, {
-        hint: 'Nothing was changed. Mend it, or add it as it is with --no-start.',
-      })
-    return gateway.gate.catalog.snapshot().tools.filter(({ namespace }) => namespace === name)
-  } finally {
-    await gateway.close()
-  }
-}
-
-type Tag = 'read' | 'write' | 'ask'
-
-/** Absent hints mean what MCP says: it writes, and may destroy. */
-function tagOf({ annotations: { readOnlyHint, destructiveHint } }: Tool): Tag {
-  if (readOnlyHint === true) return 'read'
-  return destructiveHint === false ? 'write' : 'ask'
-}
-
-const REVIEW = 'What the server says of its tools. Review it: your word counts, not its own.'
-
-function tagsOf(tools: readonly Tool[]): object {
-  if (tools.length === 0) return {}
-  return { tools: Object.fromEntries(tools.map((tool) => [tool.name, { tags: [tagOf(tool)] }])) }
 }
 
 function toRow(tool: Tool): { readonly id: string; readonly tag: Tag } {
@@ -177,7 +139,7 @@ interface Added {
 function printAdded({ name, file, tools, warnings }: Added, io: Io): void {
   const paint = painter(io.stdout, io.env)
   printLine(io.stdout, `${paint('green', 'added')}  ${name} to ${printable(file)}`)
-  for (const tag of ['read', 'write', 'ask'] as const) {
+  for (const tag of TAGS) {
     const names = (tools ?? []).filter((tool) => tagOf(tool) === tag).map((tool) => printable(tool.name))
     if (names.length > 0)
       printLine(

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { GatewayConfig, LogLine } from '@toolgate/gateway'
 import type { BridgeOutcome, ServeStdioOptions } from '@toolgate/gateway/stdio'
-import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
+import { DEFAULT_URL, listenUrlOf, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, printable, printLine } from '../io.ts'
 import type { ServeDeps } from './serve.ts'
@@ -22,7 +22,8 @@ interface Endpoint extends Pick<ServeStdioOptions, 'url' | 'key' | 'hints'> {
 /**
  * `toolgate stdio`: MCP on stdin and stdout for one client, which starts this command and ends it.
  *
- * It connects to a running gateway. With `--config` it runs a gateway of its own, on a free port of this machine.
+ * It connects to a running gateway. With `--config` that is the one which serves this configuration; where none runs, the
+ * command runs a gateway of its own, on a free port of this machine.
  */
 export async function stdioCommand(
   options: StdioOptions,
@@ -90,8 +91,11 @@ async function ownGateway(
     import('@toolgate/core/internal'),
   ])
   const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+  const agent = findCaller(config, as, file)
+  const running = await findRunning(config, agent, file, app)
+  if (running) return running
   const key = `tg_${randomBytes(32).toString('base64url')}`
-  const caller = { ...findCaller(config, as, file), keyHash: hash('sha256', key, 'buffer'), for: 'mcp' as const }
+  const caller = { ...agent, keyHash: hash('sha256', key, 'buffer'), for: 'mcp' as const }
   const gateway = await start(
     {
       ...config,
@@ -106,6 +110,34 @@ async function ownGateway(
   await endsWithin(gateway.ready, READY_MS)
   log(`a gateway of ${file} for ${caller.caller.user ?? 'this client'} runs at ${gateway.url}/`)
   return { url: mcpUrlOf(gateway.url, app), key, hints: { start: '', key: '' }, close: () => gateway.close() }
+}
+
+const PING_MS = 1_000
+
+/** Returns the gateway of the same configuration, if one runs and the caller's key is known here. */
+async function findRunning(
+  { listen }: GatewayConfig,
+  { demoKey, caller: { user } }: CallerConfig,
+  file: string,
+  app: string | undefined,
+): Promise<Endpoint | undefined> {
+  const { readKeys } = await import('../project/keys-file.ts')
+  const key = demoKey ?? readKeys(file).find((one) => one.user === user && one.for === 'mcp')?.key
+  if (key === undefined) return undefined
+  const url = mcpUrlOf(listenUrlOf(listen), app)
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+  try {
+    const { status } = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(PING_MS) })
+    const hints = { start: `Start it with "toolgate serve --config ${file}".`, key: '' }
+    return status === 200 ? { url, key, hints, close: async () => {} } : undefined
+  } catch {
+    return undefined
+  }
 }
 
 type CallerConfig = GatewayConfig['callers'][number]

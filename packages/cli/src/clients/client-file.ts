@@ -1,0 +1,110 @@
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import { parse, type ParseError, printParseErrorCode } from 'jsonc-parser'
+import { CliError } from '../exit.ts'
+import { type Io, printable } from '../io.ts'
+import { setMember } from './edit-json.ts'
+import { type ClientRow, CLIENTS, type Host, PLAIN } from './table.ts'
+import { readFile } from './text-file.ts'
+
+/** The file of a client, with its servers. */
+export interface ClientFile {
+  readonly client: ClientRow
+  readonly file: string
+  /** Absent: there is no file. */
+  readonly text: string | undefined
+  readonly section: string
+  readonly servers: ReadonlyMap<string, unknown>
+}
+
+export interface FindOptions {
+  /** The file of the current folder. */
+  readonly project?: boolean
+  /** Another file. */
+  readonly file?: string
+}
+
+export function hostOf(env: Io['env']): Host {
+  return { platform: process.platform, home: env['HOME'] || env['USERPROFILE'] || homedir(), cwd: process.cwd(), env }
+}
+
+/**
+ * Returns the client of a name, and its file. A path names any other file.
+ *
+ * @throws {CliError} `usage` for an unknown client, with the nearest one
+ */
+export function findClientFile(name: string, options: FindOptions, host: Host): { client: ClientRow; file: string } {
+  const client = CLIENTS.find(({ id }) => id === name)
+  if (!client) {
+    if (/[/\\]|\.json$/.test(name)) return { client: PLAIN, file: path.resolve(host.cwd, name) }
+    const ids = CLIENTS.map(({ id }) => id)
+    const near = nearestOf(name, ids)
+    throw new CliError('usage', `No client is named ${JSON.stringify(name)}.${near ? ` Did you mean ${near}?` : ''}`, {
+      hint: `The clients are: ${ids.join(', ')}. A path names any other file.`,
+    })
+  }
+  if (options.file !== undefined) return { client, file: path.resolve(host.cwd, options.file) }
+  return { client, file: options.project ? projectFile(client, host) : defaultFile(client, host) }
+}
+
+function projectFile({ project, title }: ClientRow, { cwd }: Host): string {
+  if (project === undefined) throw new CliError('usage', `${title} has no file in a project.`)
+  return path.join(cwd, project)
+}
+
+/** The preferred file, unless only the other one is there. */
+function defaultFile({ user, project, prefers }: ClientRow, host: Host): string {
+  const files = [user?.(host), project === undefined ? undefined : path.join(host.cwd, project)]
+  if (prefers === 'project') files.reverse()
+  const known = files.filter((file) => file !== undefined)
+  return known.find((file) => readFile(file) !== undefined) ?? known[0] ?? ''
+}
+
+const BOM = '\u{feff}'
+
+/** @throws {CliError} `usage` for a file that is not JSON, with line and column, or whose servers are not an object */
+export function readClientFile(client: ClientRow, file: string): ClientFile {
+  const text = readFile(file)
+  const errors: ParseError[] = []
+  const body = (text ?? '').replace(BOM, '')
+  const value: unknown = body.trim() === '' ? {} : parse(body, errors, { allowTrailingComma: true })
+  const [error] = errors
+  if (error)
+    throw new CliError(
+      'usage',
+      `${printable(file)}:${positionOf(body, error.offset)}: it is not JSON (${printParseErrorCode(error.error)}). It was not changed.`,
+      { code: 'client_file_invalid' },
+    )
+  if (!isObject(value))
+    throw new CliError('usage', `${printable(file)} is not a JSON object. It was not changed.`, {
+      code: 'client_file_invalid',
+    })
+  const section = sectionOf(client, value)
+  const servers = value[section] ?? {}
+  if (!isObject(servers))
+    throw new CliError('usage', `${printable(file)}: "${section}" is not an object. It was not changed.`, {
+      code: 'client_file_invalid',
+    })
+  return { client, file, text, section, servers: new Map(Object.entries(servers)) }
+}
+
+/** A plain file may have the key of any client. */
+function sectionOf(client: ClientRow, value: JsonObject): string {
+  if (client !== PLAIN) return client.section
+  return ['mcpServers', 'servers', 'context_servers'].find((key) => isObject(value[key])) ?? client.section
+}
+
+function positionOf(text: string, offset: number): string {
+  const lines = text.slice(0, offset).split('\n')
+  return `${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+}
+
+/** Returns the text with servers set, or removed where a value is `undefined`. Comments and layout stay. */
+export function withEntries({ text, section }: ClientFile, entries: ReadonlyMap<string, object | undefined>): string {
+  const hasBom = text?.startsWith(BOM) === true
+  const body = (text ?? '').replace(BOM, '')
+  let changed = body.trim() === '' ? '{}\n' : body
+  for (const [name, value] of entries) changed = setMember(changed, section, name, value)
+  return hasBom ? `${BOM}${changed}` : changed
+}

@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { mcpUrlOf } from '../address.ts'
+import { CliError } from '../exit.ts'
+import { findAgent, listenUrl } from '../project/callers.ts'
+import { openConfig } from '../project/config-file.ts'
+import type { ClientRow } from './table.ts'
+
+export interface EntryOptions {
+  readonly config: string
+  readonly as?: string
+  readonly app?: string
+  /** Over HTTP, with the key in the client's file. */
+  readonly http?: boolean
+  readonly url?: string
+  readonly key?: string
+}
+
+/** The entry that makes a client use the gateway. */
+export interface GatewayEntry {
+  readonly value: object
+  /** What the client does with it. */
+  readonly does: string
+  readonly hasKey: boolean
+}
+
+/** @throws {CliError} `usage` */
+export function gatewayEntry(client: ClientRow, options: EntryOptions): GatewayEntry {
+  return options.http || options.url !== undefined ? overHttp(client, options) : byCommand(client, options)
+}
+
+function byCommand({ title, stdio }: ClientRow, { config, as, app }: EntryOptions): GatewayEntry {
+  const { user } = findAgent(openConfig(config), as)
+  const [command = '', ...own] = ownCommand()
+  const args = [...own, 'stdio', '--config', path.resolve(config), '--as', user, ...(app ? ['--app', app] : [])]
+  return {
+    value: stdio?.(command, args) ?? { command, args },
+    does: `${title} starts "toolgate stdio" for ${user}`,
+    hasKey: false,
+  }
+}
+
+function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: EntryOptions): GatewayEntry {
+  if (!http) throw new CliError('usage', `${title} starts commands only. Leave --http and --url out.`)
+  const file = url !== undefined && key !== undefined ? undefined : openConfig(config)
+  const agent = file && key === undefined ? findAgent(file, as) : undefined
+  const given = key ?? agent?.key
+  if (given === undefined)
+    throw new CliError(
+      'usage',
+      `The key of ${agent?.user ?? 'the caller'} is known by its hash only. Give it with --key.`,
+    )
+  const endpoint = mcpUrlOf(url ?? (file ? listenUrl(file) : ''), app).href
+  return {
+    value: http(endpoint, { Authorization: `Bearer ${given}` }),
+    does: `${title} connects to ${endpoint}${agent ? ` as ${agent.user}` : ''}`,
+    hasKey: true,
+  }
+}
+
+/** Returns how this command is started: desktop clients have a PATH of their own. */
+function ownCommand(): readonly string[] {
+  const bin = findBin(import.meta.dirname)
+  // What npx has fetched may be gone tomorrow.
+  const isKept = bin !== undefined && !bin.split(path.sep).includes('_npx')
+  return isKept ? [process.execPath, bin] : ['npx', '-y', 'toolgate']
+}
+
+function findBin(folder: string): string | undefined {
+  const bin = path.join(folder, 'bin/toolgate.js')
+  if (existsSync(bin)) return bin
+  const parent = path.dirname(folder)
+  return parent === folder ? undefined : findBin(parent)
+}

@@ -1,0 +1,117 @@
+import path from 'node:path'
+
+/** The parts of a machine on which the paths of clients depend. */
+export interface Host {
+  readonly platform: NodeJS.Platform
+  readonly home: string
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** How an MCP client keeps its servers. */
+export interface ClientRow {
+  readonly id: string
+  readonly title: string
+  /** The file of the user, if there is one on this platform. */
+  readonly user?: (host: Host) => string
+  /** The file of a project, in its folder. */
+  readonly project?: string
+  /** Which of the two is meant where nothing is said. */
+  readonly prefers: 'user' | 'project'
+  /** The key of the servers in the file. */
+  readonly section: 'mcpServers' | 'servers' | 'context_servers'
+  /** How it writes a server that it reaches over HTTP. Absent: it starts commands only. */
+  readonly http?: (url: string, headers: Readonly<Record<string, string>>) => object
+  /** How it writes a server that it starts. */
+  readonly stdio?: (command: string, args: readonly string[]) => object
+  readonly restart: string
+}
+
+type Http = NonNullable<ClientRow['http']>
+const typed: Http = (url, headers) => ({ type: 'http', url, headers })
+const untyped: Http = (url, headers) => ({ url, headers })
+
+/** The clients, as their documentation describes them in November 2026. */
+export const CLIENTS: readonly ClientRow[] = [
+  {
+    id: 'claude-desktop',
+    title: 'Claude Desktop',
+    user: (host) => appData(host, 'Claude/claude_desktop_config.json'),
+    prefers: 'user',
+    section: 'mcpServers',
+    restart: 'Quit Claude Desktop and start it again.',
+  },
+  {
+    id: 'claude-code',
+    title: 'Claude Code',
+    user: ({ home }) => path.join(home, '.claude.json'),
+    project: '.mcp.json',
+    prefers: 'project',
+    section: 'mcpServers',
+    http: typed,
+    restart: 'Start Claude Code again; /mcp shows its servers.',
+  },
+  {
+    id: 'cursor',
+    title: 'Cursor',
+    user: ({ home }) => path.join(home, '.cursor/mcp.json'),
+    project: '.cursor/mcp.json',
+    prefers: 'user',
+    section: 'mcpServers',
+    http: untyped,
+    restart: 'Start Cursor again, or switch the server on in its settings.',
+  },
+  {
+    id: 'vscode',
+    title: 'VS Code',
+    user: (host) => appData(host, 'Code/User/mcp.json'),
+    project: '.vscode/mcp.json',
+    prefers: 'user',
+    section: 'servers',
+    http: typed,
+    stdio: (command, args) => ({ type: 'stdio', command, args }),
+    restart: 'Run "MCP: List Servers" in VS Code, and start it there.',
+  },
+  {
+    id: 'windsurf',
+    title: 'Windsurf',
+    user: ({ home }) => path.join(home, '.codeium/windsurf/mcp_config.json'),
+    prefers: 'user',
+    section: 'mcpServers',
+    http: (url, headers) => ({ serverUrl: url, headers }),
+    restart: 'Press "Refresh" among the MCP servers of Windsurf.',
+  },
+  {
+    id: 'zed',
+    title: 'Zed',
+    user: zedSettings,
+    project: '.zed/settings.json',
+    prefers: 'user',
+    section: 'context_servers',
+    http: untyped,
+    stdio: (command, args) => ({ source: 'custom', command, args }),
+    restart: 'Zed reads its settings at once.',
+  },
+]
+
+/** Any other file with servers in it. */
+export const PLAIN: ClientRow = {
+  id: 'file',
+  title: 'The file',
+  prefers: 'user',
+  section: 'mcpServers',
+  http: typed,
+  restart: 'Start its client again.',
+}
+
+function appData({ platform, home, env }: Host, file: string): string {
+  if (platform === 'darwin') return path.join(home, 'Library/Application Support', file)
+  if (platform === 'win32') return path.join(env['APPDATA'] ?? path.join(home, 'AppData/Roaming'), file)
+  return path.join(env['XDG_CONFIG_HOME'] || path.join(home, '.config'), file)
+}
+
+/** Zed keeps its settings in ~/.config on macOS too. */
+function zedSettings(host: Host): string {
+  if (host.platform === 'win32') return appData(host, 'Zed/settings.json')
+  return path.join(host.env['XDG_CONFIG_HOME'] || path.join(host.home, '.config'), 'zed/settings.json')
+}

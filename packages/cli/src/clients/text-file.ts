@@ -1,0 +1,69 @@
+import { hash } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { CliError } from '../exit.ts'
+import { printable } from '../io.ts'
+
+/** Returns the text of a file; `undefined` if there is none. @throws {CliError} `usage` for one that cannot be read */
+export function readFile(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    if (errnoOf(cause) === 'ENOENT') return undefined
+    throw new CliError('usage', `${printable(file)} cannot be read (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
+  }
+}
+
+/** A change of one file: its text before and after. Absent: there is no file. */
+export interface FileChange {
+  readonly file: string
+  readonly before: string | undefined
+  readonly after: string | undefined
+}
+
+/**
+ * Writes all changes, or none: first every file is compared with what was read, then each is replaced at once. A link
+ * stays a link, and a file keeps its mode.
+ *
+ * @throws {CliError} `no` for a file that somebody changed meanwhile, and for one that cannot be written
+ */
+export function writeChanges(changes: readonly FileChange[]): void {
+  for (const { file, before } of changes)
+    if (readFile(file) !== before)
+      throw new CliError('no', `${printable(file)} was changed meanwhile. Nothing was written.`, {
+        hint: 'Run the command again.',
+        code: 'changed_meanwhile',
+      })
+  const done: FileChange[] = []
+  try {
+    for (const change of changes) {
+      writeOne(change)
+      done.push(change)
+    }
+  } catch (cause) {
+    for (const { file, before, after } of done) writeOne({ file, before: after, after: before })
+    const file = changes[done.length]?.file ?? ''
+    throw new CliError('no', `${printable(file)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
+  }
+}
+
+function writeOne({ file, before, after }: FileChange): void {
+  if (after === undefined) return rmSync(file, { force: true })
+  mkdirSync(path.dirname(file), { recursive: true })
+  const target = before === undefined ? file : realpathSync(file)
+  const draft = `${target}.${process.pid}.tmp`
+  try {
+    // It may hold a key.
+    writeFileSync(draft, after, { mode: 0o600 })
+    if (before !== undefined) chmodSync(draft, statSync(target).mode & 0o777)
+    renameSync(draft, target)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
+}
+
+export function hashOfText(text: string | undefined): string {
+  return text === undefined ? 'absent' : hash('sha256', text, 'hex')
+}

@@ -1,0 +1,95 @@
+import { isObject } from '@toolgate/core/internal'
+import { CliError } from '../exit.ts'
+import { printable } from '../io.ts'
+import { parseObject } from '../json.ts'
+import { type FileChange, hashOfText, readFile, writeChanges } from './text-file.ts'
+
+/** One change that can be taken back. */
+interface Step {
+  /** The command that made it. */
+  readonly by: string
+  readonly at: string
+  readonly files: readonly SavedFile[]
+}
+
+interface SavedFile {
+  readonly file: string
+  /** Absent: there was no file. */
+  readonly before?: string
+  /** The hash of the text that was written. */
+  readonly after: string
+}
+
+const MAX_STEPS = 20
+
+/** Where the backups of a client's file are: beside it, readable by its owner only. */
+export function backupPath(file: string): string {
+  return `${file}.toolgate-undo.json`
+}
+
+/** Writes changes, and keeps what was there. `file` is the client's. */
+export function applyChanges(file: string, by: string, changes: readonly FileChange[]): void {
+  const step: Step = {
+    by,
+    at: new Date().toISOString(),
+    files: changes.map((one) => ({
+      file: one.file,
+      ...(one.before === undefined ? {} : { before: one.before }),
+      after: hashOfText(one.after),
+    })),
+  }
+  const steps = [...readSteps(file), step].slice(-MAX_STEPS)
+  // The backup comes first: a change without one could not be taken back.
+  const saved = saveSteps(file, steps)
+  try {
+    writeChanges(changes)
+  } catch (error) {
+    writeChanges([{ file: saved.file, before: saved.after, after: saved.before }])
+    throw error
+  }
+}
+
+/**
+ * Takes the last change back. Returns the files that it restored.
+ *
+ * @throws {CliError} `no` if there is none, or if somebody changed one of its files since: then all are untouched
+ */
+export function undoLast(file: string): readonly string[] {
+  const steps = readSteps(file)
+  const last = steps.at(-1)
+  if (!last) throw new CliError('no', `There is nothing to undo for ${printable(file)}.`)
+  const changes = last.files.map(({ file: one, before, after }) => {
+    const now = readFile(one)
+    if (hashOfText(now) !== after)
+      throw new CliError('no', `${printable(one)} was changed since. Nothing was undone.`, {
+        hint: `What was there before "${last.by}" is in ${printable(backupPath(file))}.`,
+        code: 'changed_meanwhile',
+      })
+    return { file: one, before: now, after: before }
+  })
+  writeChanges(changes)
+  saveSteps(file, steps.slice(0, -1))
+  return changes.map((one) => one.file)
+}
+
+function saveSteps(file: string, steps: readonly Step[]): FileChange {
+  const backup = backupPath(file)
+  const after = steps.length === 0 ? undefined : `${JSON.stringify({ steps }, undefined, 2)}\n`
+  const change = { file: backup, before: readFile(backup), after }
+  writeChanges([change])
+  return change
+}
+
+function readSteps(file: string): readonly Step[] {
+  const text = readFile(backupPath(file))
+  const steps = text === undefined ? [] : parseObject(text)?.['steps']
+  if (Array.isArray(steps) && steps.every(isStep)) return steps
+  throw new CliError('no', `${printable(backupPath(file))} is not a backup of this command.`)
+}
+
+function isStep(value: unknown): value is Step {
+  if (!isObject(value) || !Array.isArray(value['files'])) return false
+  return value['files'].every(
+    (one) => isObject(one) && typeof one['file'] === 'string' && typeof one['after'] === 'string',
+  )
+}

@@ -1,0 +1,49 @@
+import { backupPath, applyChanges, undoLast } from '../clients/undo.ts'
+import { findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
+import { type EntryOptions, gatewayEntry } from '../clients/gateway-entry.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+
+export interface ConnectOptions extends EntryOptions {
+  readonly name: string
+  readonly project?: boolean
+  readonly file?: string
+  readonly dryRun?: boolean
+  readonly undo?: boolean
+  readonly json?: boolean
+}
+
+/** `toolgate connect <client>`: writes the gateway into the client's file. The file as it was is kept. */
+export async function connectCommand(name: string, options: ConnectOptions, io: Io): Promise<ExitName> {
+  const { client, file } = findClientFile(name, options, hostOf(io.env))
+  if (options.undo) return undoCommand(file, options, io)
+  const entry = gatewayEntry(client, options)
+  const opened = readClientFile(client, file)
+  const after = withEntries(opened, new Map([[options.name, entry.value]]))
+  if (!options.dryRun) applyChanges(file, `toolgate connect ${name}`, [{ file, before: opened.text, after }])
+  if (options.json) {
+    printJson(io.stdout, { client: client.id, file, name: options.name, entry: entry.value, written: !options.dryRun })
+    return 'ok'
+  }
+  const paint = painter(io.stdout, io.env)
+  const did = options.dryRun ? paint('yellow', 'would write') : paint('green', 'wrote')
+  printLine(io.stdout, `${did}  "${printable(options.name)}" in ${printable(file)}: ${printable(entry.does)}.`)
+  if (entry.hasKey) printLine(io.stdout, '  The key is in that file in plain text: whoever reads it is this caller.')
+  if (options.dryRun) return 'ok'
+  printLine(io.stdout, `  ${client.restart}`)
+  printLine(
+    io.stdout,
+    `  To take it back: toolgate connect ${printable(name)} --undo. The backup is ${printable(backupPath(file))}.`,
+  )
+  return 'ok'
+}
+
+/** Restores what the last `import` or `connect` changed. */
+export function undoCommand(file: string, { json }: { readonly json?: boolean }, io: Io): ExitName {
+  const restored = undoLast(file)
+  if (json) printJson(io.stdout, { restored })
+  else
+    for (const one of restored)
+      printLine(io.stdout, `${painter(io.stdout, io.env)('green', 'restored')}  ${printable(one)}`)
+  return 'ok'
+}

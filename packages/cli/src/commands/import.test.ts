@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { createGate, defineTool } from '@toolgate/core'
+import { loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
+import { clientFolder, CONFIG_TEXT } from '../testing/client-folder.ts'
+import { fakeIo } from '../testing/fake-io.ts'
+import { importCommand, type ImportOptions } from './import.ts'
+
+const FILE = '.cursor/mcp.json'
+const SECRET = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'
+const TEXT = `{
+  // mine
+  "mcpServers": {
+    "GitHub": { "command": "npx", "args": ["-y", "github"], "env": { "GITHUB_TOKEN": "${SECRET}" } },
+    "notes": { "command": "node", "args": ["/notes.js"] },
+    "old": { "type": "sse", "url": "https://example.com/sse" }
+  }
+}
+`
+
+function world(t: TestContext) {
+  const folder = clientFolder(t)
+  folder.write(FILE, TEXT)
+  const io = fakeIo({ HOME: folder.home })
+  const started: string[] = []
+  const start = async ({ servers }: Parameters<typeof import('@toolgate/gateway').startGateway>[0]) => {
+    started.push(...servers.map(({ name }) => name))
+    const tools = [defineTool({ namespace: 'notes', name: 'look', annotations: { readOnlyHint: true } })]
+    const gateway: Partial<RunningGateway> = {
+      gate: createGate({ tools }),
+      ready: Promise.resolve(),
+      servers: () => started.map((name) => ({ name, status: 'ready' })) as unknown as ServerRow[],
+      close: async () => {},
+    }
+    return gateway as RunningGateway
+  }
+  const run = (options: Partial<ImportOptions> = {}, client = 'cursor') => {
+    const given = { config: folder.config, name: 'toolgate', as: 'reader', start: true, ...options }
+    return importCommand(client, given, { io, start })
+  }
+  return { ...folder, io, started, run }
+}
+
+describe('toolgate import', () => {
+  it('shows what would change, and changes nothing', async (t) => {
+    const { run, read, io, started, home } = world(t)
+    assert.equal(await run(), 'ok')
+    assert.deepEqual([read(FILE), read('toolgate.yaml'), started], [TEXT, CONFIG_TEXT, []])
+    assert.ok(!existsSync(path.join(home, `${FILE}.toolgate-undo.json`)))
+    assert.match(io.out(), / {2}moves {2}GitHub → servers\.github: npx -y github\n/)
+    assert.match(io.out(), /env\.GITHUB_TOKEN is a secret: the configuration has \$\{GITHUB_TOKEN\} instead\n/)
+    assert.match(io.out(), / {2}stays {2}old: it speaks HTTP\+SSE, which the gateway does not\n/)
+    assert.match(io.out(), /would get 2 servers\.\nCursor would get "toolgate" in their place/)
+    assert.match(io.out(), /Nothing was changed\. To write it: toolgate import cursor --as reader --apply\n$/)
+    assert.ok(!io.out().includes(SECRET))
+  })
+
+  it('moves them with --apply, tags what it can start, and undoes it to the byte', async (t) => {
+    const { run, read, io, started, config } = world(t)
+    await run({ apply: true })
+    const { servers } = loadConfig(config, { env: { GITHUB_TOKEN: 'x' } })
+    assert.deepEqual(
+      servers.map(({ name, tools }) => [name, [...tools.keys()]]),
+      [
+        ['github', []],
+        ['notes', ['look']],
+      ],
+    )
+    assert.deepEqual(started, ['notes'], 'what lacks a secret is not started')
+    assert.ok(read('toolgate.yaml').startsWith('# mine\n'))
+    const { mcpServers } = JSON.parse(read(FILE).replace('// mine', '')) as { mcpServers: object }
+    assert.deepEqual(Object.keys(mcpServers), ['old', 'toolgate'])
+    assert.ok(![read(FILE), read('toolgate.yaml'), io.out()].some((text) => text.includes(SECRET)))
+    assert.match(io.out(), /Set where the gateway runs: GITHUB_TOKEN\n/)
+    await run({ undo: true })
+    assert.deepEqual([read(FILE), read('toolgate.yaml')], [TEXT, CONFIG_TEXT])
+  })
+
+  it('undoes nothing if either file was changed since', async (t) => {
+    const { run, read, write } = world(t)
+    await run({ apply: true, start: false })
+    const client = read(FILE)
+    const changed = write('toolgate.yaml', `${read('toolgate.yaml')}# a note\n`)
+    await assert.rejects(run({ undo: true }), { message: `${changed} was changed since. Nothing was undone.` })
+    assert.equal(read(FILE), client)
+  })
+
+  it('leaves the client as it is with --keep', async (t) => {
+    const { run, read, io } = world(t)
+    await run({ apply: true, keep: true, start: false })
+    assert.equal(read(FILE), TEXT)
+    assert.match(read('toolgate.yaml'), /github:/)
+    assert.doesNotMatch(io.out(), /in their place/)
+  })
+
+  it('adds nothing twice', async (t) => {
+    const { run, read, write, io } = world(t)
+    await run({ apply: true, start: false })
+    const once = read('toolgate.yaml')
+    write(FILE, TEXT)
+    await run({ apply: true, start: false })
+    assert.equal(read('toolgate.yaml'), once)
+    assert.match(io.out(), / {2}there {2}GitHub → servers\.github/)
+  })
+
+  it('leaves both files alone if one cannot be used', async (t) => {
+    const { run, read, write } = world(t)
+    write(FILE, '{ "mcpServers": ')
+    await assert.rejects(run({ apply: true }), /:1:17: it is not JSON .* It was not changed\./)
+    assert.equal(read('toolgate.yaml'), CONFIG_TEXT)
+    write(FILE, TEXT)
+    write('toolgate.yaml', 'servers: {}\npolcy: []\n')
+    await assert.rejects(run({ apply: true, keep: true }), /polcy/)
+    assert.equal(read(FILE), TEXT)
+  })
+
+  it('says that there is nothing, and tells programs the plan', async (t) => {
+    const { run, io, write, home } = world(t)
+    await run({}, 'windsurf')
+    assert.match(io.out(), /There is no such file\.\nThere is nothing to import\.\n$/)
+    const plain = fakeIo({ HOME: home })
+    write('a.json', '{ "mcpServers": { "x": { "command": "y" } } }')
+    await importCommand(
+      path.join(home, 'a.json'),
+      { config: path.join(home, 'toolgate.yaml'), name: 'toolgate', as: 'reader', start: false, json: true },
+      { io: plain, start: () => assert.fail('nothing is started') },
+    )
+    const { servers, written } = JSON.parse(plain.out()) as { servers: { name: string }[]; written: boolean }
+    assert.deepEqual([servers.map(({ name }) => name), written], [['x'], false])
+  })
+})

@@ -1,0 +1,177 @@
+import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { isObject } from '@toolgate/core/internal'
+import { type ClientFile, findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
+import { gatewayEntry, type GatewayEntry } from '../clients/gateway-entry.ts'
+import { importEntry, type ImportedServer, toServerName } from '../clients/import-entry.ts'
+import type { FileChange } from '../clients/text-file.ts'
+import { applyChanges, backupPath } from '../clients/undo.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { checkConfig, type ConfigFile, openConfig, serverNames, withServer } from '../project/config-file.ts'
+import { probeServers, REVIEW, tagsOf } from '../project/probe-servers.ts'
+import { count } from '../render.ts'
+import { undoCommand } from './connect.ts'
+import type { ServeDeps } from './serve.ts'
+
+export interface ImportOptions {
+  readonly config: string
+  readonly as?: string
+  readonly name: string
+  readonly project?: boolean
+  readonly file?: string
+  readonly apply?: boolean
+  readonly undo?: boolean
+  /** The client's file stays as it is. */
+  readonly keep?: boolean
+  /** `--no-start` */
+  readonly start: boolean
+  readonly json?: boolean
+}
+
+/** One server of the client, and what becomes of it. */
+interface Planned extends ImportedServer {
+  readonly from: string
+  readonly name: string
+  /** The configuration has the same one. */
+  readonly isThere: boolean
+}
+
+interface Plan {
+  readonly opened: ClientFile
+  readonly config: ConfigFile
+  readonly servers: readonly Planned[]
+  readonly left: readonly { readonly from: string; readonly reason: string }[]
+  /** What the client gets in place of its servers. Absent with `--keep`. */
+  readonly entry: GatewayEntry | undefined
+}
+
+/**
+ * `toolgate import <client>`: moves the servers of a client to the configuration, and gives the client the gateway in
+ * their place. Prints what would change, unless `--apply` is given.
+ */
+export async function importCommand(
+  client: string,
+  options: ImportOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ExitName> {
+  const found = findClientFile(client, options, hostOf(io.env))
+  if (options.undo) return undoCommand(found.file, options, io)
+  const plan = planOf(readClientFile(found.client, found.file), openConfig(options.config), options)
+  const after = await configAfter(plan, options, { io, start })
+  const isWritten = options.apply === true && plan.servers.length > 0
+  if (isWritten) {
+    const { config, opened, entry } = plan
+    const changes: FileChange[] = [{ file: path.resolve(config.file), before: config.text, after: after.text }]
+    const entries = new Map<string, object | undefined>(plan.servers.map(({ from }) => [from, undefined]))
+    if (entry) {
+      entries.set(options.name, entry.value)
+      changes.push({ file: opened.file, before: opened.text, after: withEntries(opened, entries) })
+    }
+    applyChanges(opened.file, `toolgate import ${client}`, changes)
+  }
+  if (options.json) printJson(io.stdout, toJson(plan, isWritten))
+  else printPlan(plan, { client, isWritten, options }, io)
+  return 'ok'
+}
+
+function planOf(opened: ClientFile, config: ConfigFile, options: ImportOptions): Plan {
+  const taken = new Set(serverNames(config))
+  const servers: Planned[] = []
+  const left: { from: string; reason: string }[] = []
+  for (const [from, given] of opened.servers) {
+    const result = from === options.name ? { left: 'it is this gateway' } : importEntry(from, given)
+    if ('left' in result) {
+      left.push({ from, reason: result.left })
+      continue
+    }
+    const same = [...taken].find((name) => isSame(config, name, result))
+    const name = same ?? toServerName(from, opened.client.id, taken)
+    taken.add(name)
+    servers.push({ ...result, from, name, isThere: same !== undefined })
+  }
+  const takes = servers.length > 0 && !options.keep
+  return { opened, config, servers, left, entry: takes ? gatewayEntry(opened.client, options) : undefined }
+}
+
+function isSame({ doc }: ConfigFile, name: string, { entry }: ImportedServer): boolean {
+  const { servers } = doc.toJS() as { readonly servers?: unknown }
+  const known = isObject(servers) ? servers[name] : undefined
+  return isObject(known) && Object.entries(entry).every(([key, value]) => isDeepStrictEqual(known[key], value))
+}
+
+/** Returns the configuration with the servers. Those that can be started now get tags, if the plan is to be written. */
+async function configAfter(
+  { config, servers }: Plan,
+  options: ImportOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ConfigFile> {
+  const fresh = servers.filter(({ isThere }) => !isThere)
+  if (fresh.length === 0) return config
+  const added = fresh.reduce((file, { name, entry }) => withServer(file, name, entry), config)
+  // What is not set yet does not make the configuration a wrong one.
+  const unset = Object.fromEntries(fresh.flatMap(variablesOf).map((name) => [name, UNSET]))
+  const env = { ...unset, ...io.env }
+  const checked = checkConfig(added, env)
+  if (!options.apply || !options.start) return added
+  const startable = fresh.filter((one) => variablesOf(one).every((name) => io.env[name])).map(({ name }) => name)
+  if (startable.length === 0) return added
+  const probed = await probeServers(startable, checked, start)
+  return fresh.reduce((file, { name, entry }) => {
+    const one = probed.get(name)
+    return withServer(file, name, { ...entry, ...(one && 'tools' in one ? tagsOf(one.tools) : {}) }, { tools: REVIEW })
+  }, config)
+}
+
+/** Passes where a text is wanted, and where a URL is. */
+const UNSET = 'http://unset.invalid'
+
+function variablesOf({ secrets, variables }: ImportedServer): readonly string[] {
+  return [...secrets.map(({ variable }) => variable), ...variables]
+}
+
+function toJson({ opened, config, servers, left }: Plan, isWritten: boolean): object {
+  return { client: opened.client.id, file: opened.file, config: config.file, written: isWritten, servers, left }
+}
+
+interface Printed {
+  readonly client: string
+  readonly isWritten: boolean
+  readonly options: ImportOptions
+}
+
+function printPlan(plan: Plan, { client, isWritten, options }: Printed, io: Io): void {
+  const { opened, config, servers, left, entry } = plan
+  const paint = painter(io.stdout, io.env)
+  const say = (line: string) => printLine(io.stdout, line)
+  say(paint('bold', `${opened.client.title}: ${printable(opened.file)}`))
+  if (opened.text === undefined) say('  There is no such file.')
+  for (const server of servers) printServer(server, say, paint)
+  for (const { from, reason } of left) say(`  ${paint('yellow', 'stays')}  ${printable(from)}: ${printable(reason)}`)
+  if (servers.length === 0) return say('There is nothing to import.')
+  const verb = isWritten ? 'got' : 'would get'
+  say(`${printable(config.file)} ${verb} ${count(servers.filter(({ isThere }) => !isThere).length, 'server')}.`)
+  if (entry)
+    say(`${opened.client.title} ${verb} "${printable(options.name)}" in their place: ${printable(entry.does)}.`)
+  const names = [...new Set(servers.flatMap(variablesOf))]
+  if (names.length > 0) say(`Set where the gateway runs: ${names.map(printable).join(', ')}`)
+  if (!isWritten) {
+    const as = options.as === undefined ? '' : ` --as ${printable(options.as)}`
+    return say(`\nNothing was changed. To write it: toolgate import ${printable(client)}${as} --apply`)
+  }
+  say(`The files as they were, with the values of secrets: ${printable(backupPath(opened.file))}`)
+  say(`To take it back: toolgate import ${printable(client)} --undo`)
+  if (entry) say(opened.client.restart)
+}
+
+function printServer(
+  { from, name, entry, secrets, isThere }: Planned,
+  say: (line: string) => void,
+  paint: ReturnType<typeof painter>,
+): void {
+  const { url, command, args = [] } = entry as { url?: string; command?: string; args?: readonly string[] }
+  const what = printable(url ?? [command, ...args].join(' '))
+  say(`  ${paint('green', isThere ? 'there' : 'moves')}  ${printable(from)} → servers.${name}: ${what}`)
+  for (const { variable, from: place } of secrets)
+    say(`         ${place} is a secret: the configuration has \${${variable}} instead`)
+}
