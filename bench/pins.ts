@@ -29,6 +29,7 @@ function open(count: number): World {
   const catalog = {
     snapshot: () => snapshot,
     items: () => createToolset([]),
+    own: [],
     get: (id: string) => snapshot.get(id),
     subscribe(listener: (change: never) => void) {
       announce = () => listener(undefined as never)

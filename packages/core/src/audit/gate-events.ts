@@ -10,7 +10,7 @@ export type GateNotice =
   | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
   | { readonly event: 'preferences-changed' }
   | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
-  | { readonly event: 'tool-added' | 'tool-changed' | 'tool-flagged' | 'tool-accepted'; readonly pin: PinEvent }
+  | { readonly event: `tool-${PinEvent['kind']}`; readonly pin: PinEvent }
 
 export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
 
@@ -68,7 +68,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
       record(PIN_RECORDS[pin.kind], {
         tool: pin.tool,
         kind: recordedKind(pin.tool),
-        reason: pin.kind === 'added' ? 'tool_new' : undefined,
+        reason: PIN_REASONS[pin.kind],
         user_id: pin.kind === 'accepted' ? pin.by : undefined,
         detail: pin.text,
       })
@@ -77,9 +77,12 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
   }
 }
 
+const PIN_REASONS: { readonly [Kind in PinEvent['kind']]?: string } = { added: 'tool_new', differs: 'tool_differs' }
+
 const PIN_RECORDS = {
   added: 'tool_changed',
   changed: 'tool_changed',
+  differs: 'tool_changed',
   flagged: 'tool_flagged',
   accepted: 'tool_accepted',
 } as const satisfies Record<PinEvent['kind'], GateEvent>

@@ -1,4 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
+import { markListedForOne } from './own-tool.ts'
 import { NOTHING_READ, readAgain, type Reading } from './read-source.ts'
 import type { GroupSelectors } from './selector.ts'
 import { isItemId } from './tool-id.ts'
@@ -125,6 +126,7 @@ export class OwnLists {
     const tools = read.tools.filter(({ namespace = '' }) => namespaces.has(namespace))
     const isSame = tools.length === before.tools.length && tools.every((tool, i) => tool === before.tools[i])
     const reading = isSame ? before : { ...read, tools }
+    for (const tool of tools) markListedForOne(tool)
     this.#readings.set(list, reading)
     return reading
   }

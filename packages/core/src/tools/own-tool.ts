@@ -29,6 +29,17 @@ export function isUnlisted(tool: Tool): boolean {
   return unlisted.has(tool)
 }
 
+const ofOne = new WeakSet<Tool>()
+
+/** Marks a tool that is on the list of a single caller. Others may have another definition of it. */
+export function markListedForOne(tool: Tool): void {
+  ofOne.add(tool)
+}
+
+export function isListedForOne(tool: Tool): boolean {
+  return ofOne.has(tool)
+}
+
 /** Marks the `request_tools` that a gate adds itself. */
 export function markRequestTool(tool: Tool): Tool {
   requesting.add(tool)

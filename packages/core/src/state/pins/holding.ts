@@ -1,6 +1,6 @@
 import type { Held } from '../../decide/layers/held.ts'
 import { originalHash } from '../../tools/definition-hash.ts'
-import { isUnlisted } from '../../tools/own-tool.ts'
+import { isListedForOne, isUnlisted } from '../../tools/own-tool.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { checkDefinition, type DefinitionFinding, FINDINGS } from './definition-check.ts'
@@ -8,8 +8,12 @@ import { findNearNames } from './near-names.ts'
 import type { PinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
-/** `new`: not pinned yet. `changed`: not the pinned definition. `suspended`: either of them, and taken away. */
-export type PinStatus = 'pinned' | 'changed' | 'suspended' | 'new'
+export const PIN_STATUSES = ['pinned', 'changed', 'differs', 'suspended', 'new'] as const
+/**
+ * `new`: not pinned yet. `changed`: not the pinned definition. `differs`: on the lists of single users, and not among the
+ * accepted definitions. `suspended`: any of them, and taken away.
+ */
+export type PinStatus = (typeof PIN_STATUSES)[number]
 
 /** The tools that are held back now, by the pins and the checks. */
 export interface Holding {
@@ -21,6 +25,7 @@ export interface Holding {
 const SUGGESTION = 'A person has to accept its definition first.'
 const CHANGED = 'its definition has changed'
 const NEW = 'it is new'
+const DIFFERS = 'nobody has accepted its definition'
 const UNKNOWN = 'its definition cannot be compared with the accepted one now'
 
 export function createHolding({
@@ -37,19 +42,19 @@ export function createHolding({
   readonly checks: DefinitionChecks
 }): Holding {
   const statusOf = (tool: Tool): PinStatus => {
+    if (book.pinOf(tool)) return 'pinned'
     const pin = book.get(tool.id)
-    if (pin?.hash === originalHash(tool)) return 'pinned'
     const isHeld = mode === 'suspend' || (pin === undefined && newTools === 'suspend')
     if (isHeld) return 'suspended'
-    return pin && mode === 'warn' ? 'changed' : 'new'
+    if (!pin || mode !== 'warn') return 'new'
+    return isListedForOne(tool) ? 'differs' : 'changed'
   }
   const unpinned = ({ id }: Tool): Held =>
     book.isNew(id)
       ? { text: `${NEW}: nobody has accepted it`, message: NEW, suggestion: SUGGESTION, since: book.firstOf(id)?.since }
       : { text: book.problemOf(id), message: UNKNOWN }
   const isAccepted = (tool: Tool): boolean => {
-    const pin = book.get(tool.id)
-    return pin?.by !== undefined && pin.hash === originalHash(tool)
+    return book.pinOf(tool)?.by !== undefined
   }
   return {
     statusOf,
@@ -57,10 +62,11 @@ export function createHolding({
       // Nobody listed it, so there is no definition to accept. Its templates are held back for themselves.
       if (isUnlisted(tool) || statusOf(tool) !== 'suspended') return undefined
       const pin = book.get(tool.id)
+      const [what, is] = isListedForOne(tool) ? [DIFFERS, 'accepted'] : [CHANGED, 'pinned']
       return pin
         ? {
-            text: `${CHANGED}: it is ${short(originalHash(tool))} and ${short(pin.hash)} is pinned`,
-            message: CHANGED,
+            text: `${what}: it is ${short(originalHash(tool))} and ${short(pin.hash)} is ${is}`,
+            message: what,
             suggestion: SUGGESTION,
             since: pin.since,
           }

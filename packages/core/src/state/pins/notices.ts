@@ -1,5 +1,7 @@
 import type { Clock, StateStore } from '../../ports/ports.ts'
 import { originalHash, originalDefinitionOf } from '../../tools/definition-hash.ts'
+import type { OwnSource } from '../../tools/own-lists.ts'
+import { isListedForOne } from '../../tools/own-tool.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { runWithDeadline } from '../../util/async.ts'
@@ -11,9 +13,18 @@ import type { DefinitionChecks, Holding } from './holding.ts'
 import type { Pin, PinBook } from './pin-book.ts'
 import type { DefinitionMode, PinMode } from './pin-rules.ts'
 
-export type PinEvent =
+/** An event about the definition of a tool. `differs`: of a tool on the lists of single users, not accepted by anybody. */
+export type PinEvent = PinNews & {
+  /** Whose lists have it; absent where all callers share it. */
+  readonly users?: readonly PinUser[]
+}
+
+/** A user whose own list has a definition. */
+export type PinUser = OwnSource['owner']
+
+type PinNews =
   | {
-      readonly kind: 'changed'
+      readonly kind: 'changed' | 'differs'
       readonly tool: string
       readonly hash: string
       readonly pinnedHash: string
@@ -50,6 +61,8 @@ export interface NoticesOptions {
   readonly book: PinBook
   readonly checks: DefinitionChecks
   readonly holding: Holding
+  /** Returns whose lists have a definition. `undefined`: all callers share it. */
+  readonly usersOf: (tool: Tool) => readonly PinUser[] | undefined
   readonly emit: (event: PinEvent) => void
   readonly state: StateStore
   readonly clock: Clock
@@ -58,9 +71,11 @@ export interface NoticesOptions {
 
 const MAX_TEXT = 2000
 
-/** A tool's difference from its pin. `diff` is absent until the pinned definition has been read. */
+/** A definition's difference from its pin. `diff` is absent until the pinned definition has been read. */
 interface Difference {
-  readonly key: string
+  readonly tool: Tool
+  /** The hash of the pin. */
+  readonly from: string
   diff?: DefinitionDiff
 }
 
@@ -68,6 +83,7 @@ interface Difference {
 export class Notices {
   readonly #options: NoticesOptions
   readonly #once: OnceEver
+  /** By tool and hash: the lists of two users may have two definitions of one tool. */
   readonly #differences = new Map<string, Difference>()
   readonly #flagged = new WeakMap<Tool, string>()
   readonly #added = new Set<string>()
@@ -78,11 +94,11 @@ export class Notices {
     this.#once = new OnceEver(options)
   }
 
-  /** Compares the tools and the other items with their pins, and emits the news. */
-  look(tools: Toolset, items: Toolset): void {
-    for (const id of this.#differences.keys()) if (!tools.has(id) && !items.has(id)) this.#differences.delete(id)
-    this.#lookAt(tools)
-    this.#lookAt(items)
+  /** Compares the items of some sets with their pins, and emits the news. */
+  look(all: readonly Toolset[]): void {
+    for (const [key, { tool }] of this.#differences)
+      if (!all.some((set) => set.get(tool.id) === tool)) this.#differences.delete(key)
+    for (const set of all) this.#lookAt(set)
   }
 
   #lookAt(snapshot: Toolset): void {
@@ -96,7 +112,7 @@ export class Notices {
 
   /** Returns the difference from the pinned definition to this one. */
   diffOf(tool: Tool): DefinitionDiff | undefined {
-    return this.#differences.get(tool.id)?.diff
+    return this.#differences.get(keyOf(tool))?.diff
   }
 
   isBusy(): boolean {
@@ -114,33 +130,42 @@ export class Notices {
   }
 
   #lookAtChange(tool: Tool, pin: Pin | undefined): void {
-    const hash = originalHash(tool)
-    if (!pin || pin.hash === hash) {
-      this.#differences.delete(tool.id)
+    if (!pin || pin.hash === originalHash(tool) || this.#options.book.pinOf(tool)) {
+      this.#differences.delete(keyOf(tool))
       return
     }
-    const key = `${pin.hash} ${hash}`
-    if (this.#differences.get(tool.id)?.key === key) return
-    const difference: Difference = { key }
-    this.#differences.set(tool.id, difference)
+    const before = this.#differences.get(keyOf(tool))
+    if (before?.from === pin.hash) return
+    const difference: Difference = { tool, from: pin.hash }
+    this.#differences.set(keyOf(tool), difference)
     this.#start(this.#emitChange(tool, pin, difference))
   }
 
   async #emitChange(tool: Tool, pin: Pin, difference: Difference): Promise<void> {
-    const { mode, book, emit } = this.#options
+    const { mode, book } = this.#options
+    const hash = originalHash(tool)
     const diff = diffDefinitions(await book.definition(pin.hash), originalDefinitionOf(tool))
     difference.diff = diff
-    await this.#once.emit(tool.id, `changed ${difference.key}`, () =>
-      emit({
-        kind: 'changed',
+    const kind = isListedForOne(tool) ? 'differs' : 'changed'
+    await this.#once.emit(tool.id, `${kind} ${pin.hash} ${hash}`, () =>
+      this.#emit(tool, {
+        kind,
         tool: tool.id,
-        hash: originalHash(tool),
+        hash,
         pinnedHash: pin.hash,
         diff,
-        text: cut(diff.text, MAX_TEXT),
+        text: diff.text,
         suspended: mode === 'suspend',
       }),
     )
+  }
+
+  /** Emits an event with whom it concerns. */
+  #emit(tool: Tool, event: PinEvent): void {
+    const { emit, usersOf } = this.#options
+    const users = usersOf(tool)
+    const text = users ? `only for ${namesOf(users)}: ${event.text}` : event.text
+    emit({ ...event, text: cut(text, MAX_TEXT), ...(users && { users }) })
   }
 
   #lookAtNew(tool: Tool): void {
@@ -151,13 +176,13 @@ export class Notices {
       kind: 'added',
       tool: id,
       hash: originalHash(tool),
-      text: cut(`"${id}" is new: ${description}`, MAX_TEXT),
+      text: `"${id}" is new: ${description}`,
     }
-    this.#start(this.#once.emit(id, 'added', () => this.#options.emit(event)))
+    this.#start(this.#once.emit(id, 'added', () => this.#emit(tool, event)))
   }
 
   #lookAtFindings(tool: Tool, snapshot: Toolset): void {
-    const { checks, holding, emit } = this.#options
+    const { checks, holding } = this.#options
     const findings = checks.findings(tool, snapshot)
     if (findings.length === 0) return
     const text = findings.map((finding) => finding.text).join('\n')
@@ -168,11 +193,25 @@ export class Notices {
       tool: tool.id,
       hash: originalHash(tool),
       findings,
-      text: cut(text, MAX_TEXT),
+      text,
       quarantined: holding.quarantined(tool, snapshot) !== undefined,
     }
-    this.#start(this.#once.emit(tool.id, `flagged ${sha256Hex(text)}`, () => emit(event)))
+    this.#start(this.#once.emit(tool.id, `flagged ${sha256Hex(text)}`, () => this.#emit(tool, event)))
   }
+}
+
+function keyOf(tool: Tool): string {
+  return `${tool.id} ${originalHash(tool)}`
+}
+
+const MAX_NAMED = 3
+
+/** Returns `"vera", "otto" and 4 more`. */
+function namesOf(users: readonly PinUser[]): string {
+  const named = users
+    .slice(0, MAX_NAMED)
+    .map(({ user, tenant }) => JSON.stringify(tenant === undefined ? user : `${tenant}/${user}`))
+  return users.length > MAX_NAMED ? `${named.join(', ')} and ${users.length - MAX_NAMED} more` : named.join(', ')
 }
 
 /** A process remembers so many notices of one tool: a tool that changes for ever must not fill the store. */

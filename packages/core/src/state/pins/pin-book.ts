@@ -45,7 +45,7 @@ export class PinBook {
   readonly #mirror: Mirror
   readonly #firstSeen = new Map<string, PinnedDefinition>()
   readonly #newcomers = createNewcomers()
-  #known: ReadPins = { pins: new Map(), unreadable: new Set(), isBroken: false }
+  #known: ReadPins = { pins: new Map(), more: new Map(), unreadable: new Set(), isBroken: false }
 
   constructor(options: PinBookOptions) {
     this.#options = options
@@ -69,6 +69,13 @@ export class PinBook {
 
   get(tool: string): Pin | undefined {
     return this.#known.pins.get(tool)
+  }
+
+  /** Returns the pin of exactly this definition: a tool may have several. */
+  pinOf(tool: Tool): Pin | undefined {
+    const hash = originalHash(tool)
+    const pin = this.get(tool.id)
+    return pin?.hash === hash ? pin : this.#known.more.get(tool.id)?.find((one) => one.hash === hash)
   }
 
   /** Returns the pin, or where it cannot be known what the tool was when this process first saw it. */
@@ -102,18 +109,38 @@ export class PinBook {
     else if ((isNews || !this.#mirror.isRead) && !this.#mirror.isFailing) this.#mirror.refresh()
   }
 
+  /** Makes a definition the accepted one of a tool. @throws {ToolgateError} `state_unavailable` */
   async replace(tool: Tool, by: string): Promise<void> {
-    const pin = { hash: originalHash(tool), since: this.#options.clock.wallMs(), by }
+    const { id } = tool
+    const pin = this.#toPin(tool, by)
+    await this.#write(id, () => this.#store.replace(id, pin, originalDefinitionOf(tool), this.#known.pins.get(id)))
+    this.#known.pins.set(id, pin)
+    this.#firstSeen.delete(id)
+    this.#options.onChange()
+  }
+
+  /** Accepts a definition beside the others of a tool. @throws {ToolgateError} `state_unavailable` */
+  async add(tool: Tool, by: string): Promise<void> {
+    const { id } = tool
+    const pin = this.#toPin(tool, by)
+    const first = this.get(id)
+    if (!first || first.hash === pin.hash) return this.replace(tool, by)
+    await this.#write(id, () => this.#store.add(id, pin, originalDefinitionOf(tool)))
+    const others = (this.#known.more.get(id) ?? []).filter(({ hash }) => hash !== pin.hash)
+    this.#known.more.set(id, [...others, pin])
+    this.#options.onChange()
+  }
+
+  #toPin(tool: Tool, by: string): Pin {
+    return { hash: originalHash(tool), since: this.#options.clock.wallMs(), by }
+  }
+
+  async #write(id: string, write: () => Promise<void>): Promise<void> {
     try {
-      await this.#mirror.write(tool.id, () =>
-        this.#store.replace(tool.id, pin, originalDefinitionOf(tool), this.#known.pins.get(tool.id)),
-      )
+      await this.#mirror.write(id, write)
     } catch (error) {
       throw unavailable(error)
     }
-    this.#known.pins.set(tool.id, pin)
-    this.#firstSeen.delete(tool.id)
-    this.#options.onChange()
   }
 
   async definition(hash: string): Promise<unknown> {
@@ -233,7 +260,14 @@ function areSame(before: ReadPins, now: ReadPins): boolean {
     const old = before.pins.get(tool)
     if (old?.hash !== hash || old.since !== since || old.by !== by) return false
   }
-  return true
+  return textOfMore(before) === textOfMore(now)
+}
+
+function textOfMore({ more }: ReadPins): string {
+  return [...more.values()]
+    .flatMap((pins) => pins.map(({ hash, since, by }) => `${hash} ${since} ${by}`))
+    .toSorted()
+    .join('\n')
 }
 
 function unavailable(cause: unknown): ToolgateError {

@@ -20,6 +20,8 @@ export interface PinnedDefinition {
 
 export interface ReadPins {
   readonly pins: Map<string, Pin>
+  /** Further accepted definitions, of tools that differ from user to user. */
+  readonly more: Map<string, readonly Pin[]>
   /** Tools whose pin is there and says nothing that could be read. */
   readonly unreadable: ReadonlySet<string>
   /** Whether something is there that cannot be read, and nobody knows of which tools: then none is new. */
@@ -31,7 +33,8 @@ export interface ReadPins {
  *
  * What is seen at once is written at once, as a durable write costs milliseconds: `pin:seen:<batch>` has the hashes,
  * `pin-definitions:<batch>` what they are the hashes of. An accepted pin has `pin:tool:<id>` and
- * `pin-definition:<hash>`, and comes before what was seen. The definition is written first: a pin always has one.
+ * `pin-definition:<hash>`, and comes before what was seen. The definition is written first: a pin always has one. A
+ * further accepted definition has `pin:more:<hash>`, an entry of its own, so that two processes can add to one set.
  */
 export interface PinStore {
   /** Reads the entries with the prefix `PINS`. */
@@ -43,6 +46,8 @@ export interface PinStore {
   ): void
   /** Replaces the pin, whatever it was. */
   replace(tool: string, pin: Pin, definition: Definition, old: Pin | undefined): Promise<void>
+  /** Adds a pin to those of a tool. */
+  add(tool: string, pin: Pin, definition: Definition): Promise<void>
   /** Returns `undefined` if it is no longer kept or cannot be read. */
   definition(hash: string): Promise<unknown>
 }
@@ -57,6 +62,7 @@ const BATCH_KEPT_MS = 1000
 export const PINS = 'pin:'
 const TOOL = `${PINS}tool:`
 const SEEN = `${PINS}seen:`
+const MORE = `${PINS}more:`
 const DEFINITION = 'pin-definition:'
 const DEFINITIONS = 'pin-definitions:'
 
@@ -104,6 +110,10 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
       if (old?.by !== undefined && old.hash !== pin.hash) {
         await later(() => state.take(DEFINITION + old.hash)).catch(() => undefined)
       }
+    },
+    async add(tool, pin, definition) {
+      await later(() => state.set(DEFINITION + pin.hash, toKept(definition)))
+      await later(() => state.set(MORE + pin.hash, { tool, ...pin }))
     },
     definition: async (hash) => (await getDefinition(hash).catch(() => undefined)) ?? undefined,
   }
@@ -161,6 +171,7 @@ function readPins(entries: readonly { readonly key: string; readonly value: unkn
   const pins = new Map<string, Pin>()
   const unreadable = new Set<string>()
   const batches = new Map<string, string>()
+  const more = new Map<string, readonly Pin[]>()
   let isBroken = false
   for (const { key, value } of entries) {
     if (!key.startsWith(SEEN)) continue
@@ -175,13 +186,20 @@ function readPins(entries: readonly { readonly key: string; readonly value: unkn
   }
   for (const { key, value } of entries) {
     if (key.startsWith(SEEN)) continue
+    if (key.startsWith(MORE)) {
+      // One that cannot be read accepts nothing.
+      const added = parsePin(value)
+      const of = isObject(value) ? value['tool'] : undefined
+      if (added && typeof of === 'string') more.set(of, [...(more.get(of) ?? []), added])
+      continue
+    }
     const tool = key.slice(TOOL.length)
     const pin = key.startsWith(TOOL) ? parsePin(value) : undefined
     if (pin) pins.set(tool, pin)
     else unreadable.add(tool)
   }
   for (const tool of unreadable) pins.delete(tool)
-  return { pins, unreadable, isBroken, batches }
+  return { pins, more, unreadable, isBroken, batches }
 }
 
 function parseSeen(value: unknown): readonly (readonly [string, Pin])[] | undefined {

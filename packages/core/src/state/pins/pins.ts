@@ -5,7 +5,9 @@ import type { Clock, StateStore } from '../../ports/ports.ts'
 import type { Catalog } from '../../tools/catalog.ts'
 import { originalHash } from '../../tools/definition-hash.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { Toolset } from '../../tools/toolset.ts'
+import { createToolset, type Toolset } from '../../tools/toolset.ts'
+import { isListedForOne } from '../../tools/own-tool.ts'
+import { compareToolIds } from '../../tools/tool-id.ts'
 import { safely } from '../../util/async.ts'
 import { createEmitter } from '../../util/emitter.ts'
 import { checkShape, shapeOf } from '../../util/shape.ts'
@@ -13,7 +15,7 @@ import { cut } from '../../util/text.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import type { DefinitionDiff } from './diff.ts'
 import { createDefinitionChecks, createHolding, type Holding, type PinStatus } from './holding.ts'
-import { Notices, type PinEvent } from './notices.ts'
+import { Notices, type PinEvent, type PinUser } from './notices.ts'
 import { PinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
@@ -35,10 +37,12 @@ export interface PinnedTool {
   readonly diff: DefinitionDiff | undefined
   readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
+  /** Whose lists have this definition; absent where all callers share it. */
+  readonly users?: readonly PinUser[]
 }
 
 export interface PinsOptions {
-  readonly catalog: Pick<Catalog, 'snapshot' | 'items' | 'get' | 'subscribe'>
+  readonly catalog: Pick<Catalog, 'snapshot' | 'items' | 'own' | 'get' | 'subscribe'>
   readonly state: StateStore
   /** Default `warn`. */
   readonly mode?: PinMode
@@ -73,11 +77,12 @@ export interface Pins {
   effectsFor(snapshot: Toolset): readonly Effect[]
   /**
    * The tools of the catalog, in the order of their ids; then the resources, templates and prompts about which there is
-   * something to tell, as there may be ten thousand.
+   * something to tell, as there may be ten thousand; then the same of the lists of single callers, each definition once.
    */
   list(): readonly PinnedTool[]
   /**
-   * Makes a tool's present definition the pinned one. A person has looked at it, so it leaves quarantine too.
+   * Makes a tool's present definition the pinned one, or adds it to the pinned ones of a tool that differs from user to
+   * user. A person has looked at it, so it leaves quarantine too.
    *
    * @throws {ToolgateError} `pin_unknown` for a tool the catalog does not have, or whose definition is another than
    * the one that was looked at; `state_unavailable`
@@ -139,22 +144,25 @@ export function createPins(options: PinsOptions): Pins {
         revision++
         changes.emit()
       }
-      notices.look(catalog.snapshot(), catalog.items())
+      notices.look(setsOf(catalog))
     },
     onFault,
   })
   const holding = createHolding({ mode, newTools, check, book, checks })
-  const notices = new Notices({ mode, holdsNew, check, book, checks, holding, emit, state, clock, deadlineMs })
+  const usersOf = (tool: Tool) => (isListedForOne(tool) ? usersIn(catalog, tool) : undefined)
+  const notices = new Notices({ mode, holdsNew, check, book, checks, holding, usersOf, emit, state, clock, deadlineMs })
   const see = () => {
-    book.see([...catalog.snapshot(), ...catalog.items()])
-    notices.look(catalog.snapshot(), catalog.items())
+    const sets = setsOf(catalog)
+    book.see(sets.flatMap(({ tools }) => tools))
+    notices.look(sets)
   }
   const unsubscribe = catalog.subscribe(see)
   see()
 
   const describe = (tool: Tool): PinnedTool => {
-    const snapshot = tool.kind === 'tool' ? catalog.snapshot() : catalog.items()
-    const pin = book.get(tool.id)
+    const users = usersOf(tool)
+    const snapshot = users ? setOf([tool]) : tool.kind === 'tool' ? catalog.snapshot() : catalog.items()
+    const pin = book.pinOf(tool) ?? book.get(tool.id)
     return {
       tool: tool.id,
       status: holding.statusOf(tool),
@@ -166,6 +174,7 @@ export function createPins(options: PinsOptions): Pins {
       diff: notices.diffOf(tool),
       findings: check === 'off' ? [] : checks.findings(tool, snapshot),
       quarantined: holding.quarantined(tool, snapshot) !== undefined,
+      ...(users && { users }),
     }
   }
 
@@ -174,15 +183,25 @@ export function createPins(options: PinsOptions): Pins {
       return revision
     },
     effectsFor: createPinEffects(holding, () => revision),
-    list: () => [...catalog.snapshot().tools.map(describe), ...[...catalog.items()].map(describe).filter(isTelling)],
+    list: () => [
+      ...catalog.snapshot().tools.map(describe),
+      ...[...catalog.items()].map(describe).filter(isTelling),
+      ...ownOf(catalog).flatMap((tool) => {
+        const row = describe(tool)
+        return tool.kind === 'tool' || isTelling(row) ? [row] : []
+      }),
+    ],
     async accept(id, accepted) {
       checkShape('accept', accepted, ACCEPT)
       const { hash, by } = accepted
-      const tool = checkLookedAt(id, catalog.get(id), hash)
-      const pin = book.get(id)
-      if (pin?.hash !== hash || pin.by === undefined) {
-        await book.replace(tool, by)
-        emit({ kind: 'accepted', tool: id, hash, by, text: `${by} accepted the definition of "${id}"` })
+      const shared = catalog.get(id)
+      const own = shared ? [] : ownOf(catalog).filter((tool) => tool.id === id)
+      const tool = checkLookedAt(id, shared ? [shared] : own, hash)
+      if (book.pinOf(tool)?.by === undefined) {
+        await (shared ? book.replace(tool, by) : book.add(tool, by))
+        const users = usersOf(tool)
+        const text = `${by} accepted ${users ? 'a' : 'the'} definition of "${id}"`
+        emit({ kind: 'accepted', tool: id, hash, by, text, ...(users && { users }) })
       }
       return describe(tool)
     },
@@ -199,7 +218,43 @@ export function createPins(options: PinsOptions): Pins {
 }
 
 function isTelling({ status, findings, isNew }: PinnedTool): boolean {
-  return isNew || findings.length > 0 || status === 'changed' || status === 'suspended'
+  return isNew || findings.length > 0 || TELLING.has(status)
+}
+
+const TELLING: ReadonlySet<PinStatus> = new Set(['changed', 'differs', 'suspended'])
+
+type SeenCatalog = PinsOptions['catalog']
+
+const sets = new WeakMap<readonly Tool[], Toolset>()
+
+function setOf(tools: readonly Tool[]): Toolset {
+  let set = sets.get(tools)
+  if (!set) sets.set(tools, (set = createToolset(tools)))
+  return set
+}
+
+/** Returns all that is listed: what all callers share, and each list of single callers. */
+function setsOf(catalog: SeenCatalog): readonly Toolset[] {
+  return [catalog.snapshot(), catalog.items(), ...catalog.own.map(({ tools }) => setOf(tools))]
+}
+
+/** Returns each definition on the lists of single callers once, in the order of their ids. */
+function ownOf(catalog: SeenCatalog): readonly Tool[] {
+  const found = new Map<string, Tool>()
+  for (const { tools } of catalog.own)
+    for (const tool of tools) if (!catalog.get(tool.id)) found.set(`${tool.id} ${originalHash(tool)}`, tool)
+  return [...found.values()].toSorted(
+    (a, b) => compareToolIds(a.id, b.id) || (originalHash(a) < originalHash(b) ? -1 : 1),
+  )
+}
+
+function usersIn(catalog: SeenCatalog, tool: Tool): readonly PinUser[] {
+  const hash = originalHash(tool)
+  const has = (tools: readonly Tool[]) => {
+    const same = setOf(tools).get(tool.id)
+    return same !== undefined && originalHash(same) === hash
+  }
+  return catalog.own.flatMap(({ owner, tools }) => (has(tools) ? [owner] : []))
 }
 
 /** Keeps the effects of each snapshot until the revision grows. */
@@ -219,8 +274,9 @@ function createPinEffects(holding: Holding, revisionNow: () => number): Pins['ef
   }
 }
 
-function checkLookedAt(id: string, tool: Tool | undefined, hash: string): Tool {
-  if (!tool) throw new ToolgateError('pin_unknown', `There is no tool "${cut(id, MAX_ECHO)}" now.`)
-  if (originalHash(tool) === hash) return tool
+function checkLookedAt(id: string, tools: readonly Tool[], hash: string): Tool {
+  if (tools.length === 0) throw new ToolgateError('pin_unknown', `There is no tool "${cut(id, MAX_ECHO)}" now.`)
+  const tool = tools.find((one) => originalHash(one) === hash)
+  if (tool) return tool
   throw new ToolgateError('pin_unknown', `The definition of "${id}" is not the one that was looked at: it has changed.`)
 }
