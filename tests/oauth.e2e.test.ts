@@ -8,9 +8,9 @@ import {
 } from '@modelcontextprotocol/client'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { send } from './support/http.ts'
+import { type Answer, send } from './support/http.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
-import { MODERN, toMessage } from './support/rpc.ts'
+import { MODERN, type Params, type RpcAnswer, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
 /** OAuth 2.1 on a real gateway, with a real authorization server and real MCP clients. */
@@ -20,10 +20,23 @@ let login: AuthorizationServer
 let gateway: TestGateway
 
 before(async () => {
-  upstream = await startRecordingServer(['open', 'submit'].map((name) => ({ name, description: `Does ${name}.` })))
-  login = await startAuthorizationServer({ scopes: ['tools', 'tools:write'] })
+  upstream = await startRecordingServer(
+    ['open', 'submit', 'remove'].map((name) => ({ name, description: `Does ${name}.` })),
+  )
+  login = await startAuthorizationServer({
+    scopes: ['tools', 'tools:write', 'tools:admin'],
+    clients: [BOT],
+  })
   gateway = await startTestGateway({
-    servers: [httpServer('up', upstream.url)],
+    servers: [
+      {
+        ...httpServer('up', upstream.url),
+        tools: new Map([
+          ['submit', { requiredScopes: ['tools:write', 'tools:admin'] }],
+          ['remove', { requiredScopes: ['tools:write', 'tools:root'] }],
+        ]),
+      },
+    ],
     oauth: {
       issuers: [
         {
@@ -37,7 +50,7 @@ before(async () => {
         },
       ],
       scopes: ['tools'],
-      stepUp: [],
+      stepUp: ['tools:write', 'tools:admin'],
     },
   })
 })
@@ -47,6 +60,33 @@ after(async () => {
   await login?.close()
   await upstream?.close()
 })
+
+const BOT = {
+  client_id: 'bot',
+  client_secret: 'secret-of-the-bot',
+  grant_types: ['client_credentials'],
+  redirect_uris: [],
+  response_types: [],
+}
+
+/** Returns a token of the client itself. */
+function botToken(scope: string, path = '/mcp'): Promise<string> {
+  return login.clientToken(BOT.client_id, BOT.client_secret, { scope, resource: gateway.url + path })
+}
+
+/** Sends a request with a token. */
+function ask(token: string, method: string, params: Params = {}, path = '/mcp'): Promise<Answer> {
+  const { headers, body } = toMessage(MODERN, method, params)
+  return send(gateway.url + path, {
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  })
+}
+
+async function namesOf(token: string): Promise<readonly string[]> {
+  const { result } = (await ask(token, 'tools/list')).json() as RpcAnswer
+  return (result?.tools ?? []).map(({ name }) => name)
+}
 
 /** What a client keeps of its authorization. */
 class Memory implements OAuthClientProvider {
@@ -145,7 +185,7 @@ describe('the 401 of an endpoint', () => {
         resource: gateway.url + path,
         authorization_servers: [login.issuer],
         bearer_methods_supported: ['header'],
-        scopes_supported: ['tools'],
+        scopes_supported: ['tools', 'tools:write', 'tools:admin'],
       })
     }
     for (const path of ['', '/', '/api', '/mcp/', '/mcp/a/b', '/mcp/A'])
@@ -154,5 +194,44 @@ describe('the 401 of an endpoint', () => {
         404,
         path,
       )
+  })
+})
+
+describe('step-up', () => {
+  it('lists a tool without its scopes, and a call names all that are missing at once', async () => {
+    const token = await botToken('tools tools:write')
+    assert.deepEqual(await namesOf(token), ['up__open', 'up__submit'])
+    const answer = await ask(token, 'tools/call', { name: 'up__submit', arguments: {} })
+    assert.equal(answer.status, 403)
+    assert.equal(
+      answer.headers['www-authenticate'],
+      `Bearer error="insufficient_scope", scope="tools:admin", resource_metadata="${gateway.url}/.well-known/oauth-protected-resource/mcp"`,
+    )
+    const bare = await ask(await botToken('tools'), 'tools/call', { name: 'up__submit', arguments: {} })
+    assert.match(String(bare.headers['www-authenticate']), /scope="tools:admin tools:write"/)
+    assert.deepEqual(upstream.calls('submit'), [])
+    const full = await ask(await botToken('tools:write tools:admin'), 'tools/call', {
+      name: 'up__submit',
+      arguments: {},
+    })
+    assert.equal(full.status, 200)
+    assert.equal(upstream.calls('submit').length, 1)
+  })
+
+  it('says nothing of a tool that would stay hidden', async () => {
+    const token = await botToken('tools')
+    const [hidden, unknown] = await Promise.all(
+      ['up__remove', 'up__nothing'].map((name) => ask(token, 'tools/call', { name, arguments: {} })),
+    )
+    assert.equal(hidden?.status, 200)
+    assert.equal(hidden?.text.replace('up__remove', 'up__nothing'), unknown?.text)
+  })
+
+  it('leads a real client through the further scopes', async () => {
+    const memory = new Memory()
+    const client = await connect(memory)
+    await assert.rejects(client.callTool({ name: 'up__submit', arguments: {} }), UnauthorizedError)
+    assert.match(String(memory.visited?.searchParams.get('scope')), /tools:write/)
+    await client.close()
   })
 })

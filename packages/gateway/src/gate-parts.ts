@@ -193,7 +193,7 @@ async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBa
 
 /** Returns the options that the file and the gate write in the same way. */
 function toGateOptions(
-  { calls, definitions, pins }: Settings,
+  { calls, definitions, oauth, pins }: Settings,
   { aliases, limits, policy, servers }: Rules,
 ): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
@@ -204,6 +204,7 @@ function toGateOptions(
     concurrency,
     deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
     ...(aliases === undefined ? {} : { aliases }),
+    ...(oauth === undefined ? {} : { stepUp: oauth.stepUp }),
     ...(pins === undefined ? {} : { pins }),
     ...(definitions === undefined ? {} : { definitions }),
     ...(maxOutputChars === undefined ? {} : { maxOutputChars }),

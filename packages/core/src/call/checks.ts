@@ -45,6 +45,7 @@ import {
   noCapacity,
   notExecutable,
   rateLimited,
+  scopeNeeded,
   toolChanged,
 } from './refusals.ts'
 import { shownInput } from './approvals.ts'
@@ -88,6 +89,12 @@ export const CHECKS: readonly Check[] = [
     asks: 'do the hooks of the call, of the forks, and of the gate agree? An input that one of them replaces is validated and decided again',
     refusesWith: ['hook_denied', 'hook_error'],
     run: askHooks,
+  },
+  {
+    name: 'step up',
+    asks: 'does the caller hold every required scope? A tool is listed without those of the gate’s `stepUp`',
+    refusesWith: ['scope_needed'],
+    run: checkScopes,
   },
   {
     name: 'peek at the limits',
@@ -231,10 +238,22 @@ function askHooks(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> 
   })
 }
 
+function checkScopes({ view, decided }: Attempt): Stop | undefined {
+  const lacking = lackingScopes(view, decided)
+  return lacking && { decision: scopeNeeded(lacking) }
+}
+
+/** Returns why the caller would have to get scopes first, if nothing else is against the call. */
+function lackingScopes(view: CallView, decided: Decided): Reason | undefined {
+  if (decided.outcome !== 'ask') return undefined
+  return view.explainDecided(decided).reasons.find(({ code }) => code === 'scope_step_up')
+}
+
 /** Returns whether a person would have to approve this call, as far as that is known before the hooks. */
 export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
   const decided = view.decide(id)
-  if (decided.tool === undefined || decided.outcome !== 'allow') return decided.outcome === 'ask'
+  if (decided.tool === undefined || lackingScopes(view, decided)) return false
+  if (decided.outcome !== 'allow') return decided.outcome === 'ask'
   try {
     const copy = frozenCopy(input ?? {})
     const parsed = 'problem' in copy ? copy : parseInput(decided.tool, copy.value, ports)

@@ -10,6 +10,12 @@ export function notExecutable(): Decision {
   return denial('door', 'tool_not_executable', 'it is described here and executed elsewhere')
 }
 
+/** Returns the refusal of a listed tool whose scopes the caller could get. */
+export function scopeNeeded({ text, scopes = [] }: Reason): Decision {
+  const message = `it needs the scope${scopes.length === 1 ? '' : 's'} ${scopes.join(', ')}`
+  return denial('scopes', 'scope_needed', text, { message, scopes })
+}
+
 export function callerGone(why = 'the caller went away before the call'): Decision {
   return denial('door', 'caller_gone', why)
 }

@@ -90,6 +90,8 @@ export const REASONS = {
   policy_error: { outcome: 'deny', message: 'hidden' },
   policy_ask: { outcome: 'ask', message: 'waiting' },
   scope_missing: { outcome: 'deny', message: 'hidden' },
+  scope_step_up: { outcome: 'ask', message: 'unavailable' },
+  scope_needed: { outcome: 'wait', message: 'unavailable' },
   app_hidden: { outcome: 'deny', message: 'hidden' },
   visibility_hidden: { outcome: 'deny', message: 'hidden' },
   visibility_error: { outcome: 'deny', message: 'hidden' },
@@ -139,6 +141,8 @@ export interface Reason {
   readonly clause?: string | undefined
   readonly group?: string | undefined
   readonly suggestion?: string | undefined
+  /** The scopes that the caller lacks. */
+  readonly scopes?: readonly string[] | undefined
   /** Of an `ask`: what it demands of the approver. */
   readonly approver?: ApproverRule | undefined
   /** RFC 6901 pointer into the input. */

@@ -54,6 +54,8 @@ export interface World {
   readonly halts: CallerEffects
   readonly pins: PinSource
   readonly preferences: CallerEffects
+  /** The scopes without which a tool is still listed. */
+  readonly stepUp?: readonly string[] | undefined
   policies(): CurrentPolicies
 }
 
@@ -222,7 +224,7 @@ function indexSnapshot(
   }
 }
 
-type Holders = Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>
+type Holders = Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences' | 'stepUp'>
 
 function createPolicySnapshot(
   { snapshot, policies, policy, scopes, locks: lockIndex, fixed, policyRevision, catalogRevision }: Indexes,
@@ -243,7 +245,7 @@ function createPolicySnapshot(
     if (found?.open !== open) {
       const own = found?.own ?? [
         ...policies.flatMap((one) => callerEffects(one, caller)),
-        ...scopeEffects(scopes, caller.scopes),
+        ...scopeEffects(scopes, caller.scopes, world.stepUp),
       ]
       const locks = lockEffects(lockIndex, groups, open, caller.session)
       const held = [...haltsOf(caller), ...switchedOffBy(caller)]

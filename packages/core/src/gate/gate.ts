@@ -181,7 +181,7 @@ interface Lineage {
 }
 
 function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
-  const { rules, catalog, unlocks, halts, pins, availability, parse, approvals, visibilityDeadlineMs } = shared
+  const { rules, catalog, unlocks, halts, pins, availability, parse, approvals, visibilityDeadlineMs, stepUp } = shared
   const { recorder, subscribe, loads, preferences, changes, unlisted } = shared
   const groupsNow = () => rules().groups
   const world: World = {
@@ -195,6 +195,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     halts,
     pins,
     preferences,
+    stepUp,
     policies: stack.current,
   }
   const today = createPolicySnapshots(world)

@@ -41,6 +41,11 @@ export interface GateOptions {
   /** All of them are combined. An empty list allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
+  /**
+   * Scopes that callers can get while they work. A tool that lacks nothing else is listed, and a call of it is refused with
+   * `scope_needed`. Default: none.
+   */
+  readonly stepUp?: readonly string[]
   /** Called before and after each call. A fork's hooks come before these. */
   readonly hooks?: HooksInput
   /** How many calls may run at once: `browser:*:2`, or objects. */
@@ -150,6 +155,7 @@ export const GATE = shapeOf<GateOptions>({
   apps: true,
   policy: true,
   limits: true,
+  stepUp: true,
   hooks: true,
   concurrency: true,
   admission: true,

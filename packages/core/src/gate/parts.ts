@@ -100,6 +100,8 @@ export interface Shared {
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
+  /** The scopes without which a tool is still listed. */
+  readonly stepUp: readonly string[]
   /** Ends the probes and loads of groups. */
   readonly closeGroups: () => void
   readonly unlisted: Unlisted
@@ -153,6 +155,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
       'visibilityDeadlineMs',
       options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
     ),
+    stepUp: checkStepUp(options.stepUp),
     unlisted,
     closeGroups() {
       loads.close()
@@ -160,6 +163,12 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     },
   }
   return { shared, ports, policies, start: () => void watched?.start() }
+}
+
+function checkStepUp(scopes: unknown = []): readonly string[] {
+  if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string'))
+    throw new ConfigError('stepUp', 'must be a list of scopes')
+  return [...scopes]
 }
 
 interface Basis {

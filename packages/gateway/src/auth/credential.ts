@@ -49,6 +49,15 @@ export interface Authenticator {
   current(id: string): Credential | undefined
   /** Returns the `WWW-Authenticate` header of a 401 for a resource. */
   challenge(refused: RefusalReason, resource: string): string
+  /** Returns that of a 403 for a credential that lacks scopes. */
+  insufficientScope(scopes: readonly string[], resource: string): string
+}
+
+/** The `WWW-Authenticate` headers of resources that OAuth tokens open. */
+interface Challenges {
+  /** Returns `undefined` for a path that no token opens. */
+  challenge(refused: RefusalReason, resource: string): string | undefined
+  insufficientScope(scopes: readonly string[], resource: string): string
 }
 
 /** A bearer token of a request. */
@@ -78,12 +87,9 @@ const UNKNOWN: Refusal = Object.freeze({ refused: 'unknown' })
 /**
  * Returns the one authenticator of several kinds of credentials. The first kind that knows a token decides.
  *
- * `challenge` returns the header of the resources that OAuth tokens open.
+ * `resources` has the headers of the resources that OAuth tokens open.
  */
-export function createAuthenticator(
-  sources: readonly CredentialSource[],
-  challenge: (refused: RefusalReason, resource: string) => string | undefined = () => undefined,
-): Authenticator {
+export function createAuthenticator(sources: readonly CredentialSource[], resources?: Challenges): Authenticator {
   const ask = (bearer: Bearer, resource: string, from: number): MaybePromise<Credential | Refusal> => {
     for (const [i, source] of sources.entries()) {
       if (i < from) continue
@@ -105,7 +111,10 @@ export function createAuthenticator(
       }
       return undefined
     },
-    challenge: (refused, resource) => challenge(refused, resource) ?? toChallenge(refused),
+    challenge: (refused, resource) => resources?.challenge(refused, resource) ?? toChallenge(refused),
+    insufficientScope: (scopes, resource) =>
+      resources?.insufficientScope(scopes, resource) ??
+      `Bearer realm="toolgate", error="insufficient_scope", scope="${scopes.join(' ')}"`,
   }
 }
 

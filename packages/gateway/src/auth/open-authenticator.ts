@@ -40,7 +40,7 @@ export async function openAuthenticator(
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {
-    authenticator: createAuthenticator([keys, tokens], (refused, resource) => resources.challenge(refused, resource)),
+    authenticator: createAuthenticator([keys, tokens], resources),
     resources,
     issuers: () =>
       tokens.issuers.map(({ config: { name, issuer }, status, problem }) => ({

@@ -89,7 +89,9 @@ export class McpEndpoints {
     const subscriptions = deps.items?.offers.includes('resources')
       ? new ResourceSubscriptions({ gate, ...deps.items, onFault })
       : undefined
-    const endpoint = new Endpoint({ ...deps, instructions, subscriptions }, watch, () => this.wake())
+    const { authenticator, resource = '/mcp' } = deps
+    const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
+    const endpoint = new Endpoint({ ...deps, instructions, subscriptions, scopeChallenge }, watch, () => this.wake())
     return (request, response) => endpoint.answer(request, response)
   }
 }

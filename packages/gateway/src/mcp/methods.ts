@@ -1,4 +1,4 @@
-import type { CallInputRequired, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
+import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import {
@@ -38,6 +38,8 @@ export interface ServerCapabilities {
 export interface MethodDeps {
   readonly capabilities: ServerCapabilities
   readonly gate: Pick<Gate, 'view'>
+  /** Returns the header that tells a client which scopes a call needs. Without it, the call's result says so. */
+  readonly scopeChallenge?: (scopes: readonly string[]) => string
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
   /** Waits for the lists that a caller has alone. `undefined`: there is nothing to wait for. Default: never. */
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
@@ -171,6 +173,7 @@ export class McpMethods {
       toReply: async (outcome) => {
         if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)
           return this.#begin(request, { view, tool: tool.id, input, name }, outcome)
+        this.#checkScopes(outcome)
         const answer = toAnswer(outcome)
         if ('error' in answer) return answer
         if (isLargeResult(answer.result)) await nextTurn()
@@ -178,6 +181,25 @@ export class McpMethods {
       },
     })
   }
+
+  /**
+   * A token with more scopes could make this call: the client learns which ones (RFC 6750 §3.1).
+   *
+   * @throws {RpcFault} `scope_insufficient`
+   */
+  #checkScopes(outcome: CallOutcome): void {
+    const scopes = lackingScopes(outcome)
+    const header = scopes && this.#deps.scopeChallenge?.(scopes)
+    if (header === undefined || outcome.status !== 'refused') return
+    throw new RpcFault('scope_insufficient', outcome.text, { headers: { 'www-authenticate': header } })
+  }
+}
+
+/** Returns the scopes that a call would have needed, where nothing else is against it. */
+function lackingScopes(outcome: CallOutcome): readonly string[] | undefined {
+  if (outcome.status !== 'refused') return undefined
+  const [deciding] = outcome.decision.reasons
+  return deciding?.code === 'scope_needed' ? deciding.scopes : undefined
 }
 
 /** Tasks are asked for again and again, and belong to calls that had their list. */

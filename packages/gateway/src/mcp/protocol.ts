@@ -26,6 +26,7 @@ export const RPC_ERRORS = {
   origin_refused: { code: -32000, status: 403 },
   key_refused: { code: -32000, status: 401 },
   key_not_for_mcp: { code: -32000, status: 403 },
+  scope_insufficient: { code: -32000, status: 403 },
   issuer_unavailable: { code: -32000, status: 503 },
   /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
   session_unknown: { code: -32001, status: 404 },

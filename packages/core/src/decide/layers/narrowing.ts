@@ -17,18 +17,22 @@ export function indexScopes(snapshot: Toolset): ScopeIndex {
   }))
 }
 
-/** Denies the tools that require a scope which the caller does not hold. */
-export function scopeEffects(index: ScopeIndex, held: readonly string[] = []): Effect[] {
-  return index.flatMap(({ scopes, bits }) => {
+/**
+ * Denies the tools that require a scope which the caller does not hold. A tool that lacks nothing but scopes which callers
+ * may still get stays visible, and its call is refused by the check `step up`.
+ */
+export function scopeEffects(
+  index: ScopeIndex,
+  held: readonly string[] = [],
+  stepUp: readonly string[] = [],
+): Effect[] {
+  return index.flatMap(({ scopes, bits }): Effect[] => {
     const missing = scopes.filter((scope) => !held.includes(scope))
     if (missing.length === 0) return []
-    return [
-      {
-        outcome: 'deny',
-        bits,
-        reason: () => reason('scopes', 'scope_missing', `the caller lacks the scope ${missing.join(', ')}`),
-      },
-    ]
+    const why = `the caller lacks the scope ${missing.join(', ')}`
+    return missing.every((scope) => stepUp.includes(scope))
+      ? [{ outcome: 'ask', bits, reason: () => reason('scopes', 'scope_step_up', why, { scopes: missing }) }]
+      : [{ outcome: 'deny', bits, reason: () => reason('scopes', 'scope_missing', why) }]
   })
 }
 
