@@ -116,6 +116,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
       'input',
       async () => (await viewOf()).requestApproval(loose({ tool: 'search', inpt: {} })),
     ],
+    ['preview', 'inpt', 'input', async () => (await viewOf()).preview(loose({ tool: 'search', inpt: {} }))],
     ['fork', 'polcy', 'policy', () => gateOf({}).fork(loose({ polcy: { deny: ['*'] } }))],
     ['setPolicy', 'denny', 'deny', () => gateOf({}).setPolicy(loose({ denny: ['*'] }))],
     ['halt', 'usr', 'user', () => gateOf({}).halt(loose({ usr: 'vera', reason: 'r' }))],
@@ -319,6 +320,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 /** Functions without an options object: what they take is a value, a list or a function. */
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'InputRequired',
+  'LinkedList',
   'titleOf',
   'isItemId',
   'isNormalUri',

@@ -132,7 +132,7 @@ function recordStop(attempt: Attempt, { decision, approval }: Stop): Promise<Cal
 }
 
 /** Returns the text for the model. It lists no names where the host's `nameOf` fails. */
-function textFor(attempt: Attempt, decision: Decision): string {
+export function textFor(attempt: Attempt, decision: Decision): string {
   const names = namesOf(attempt)
   try {
     return messageFor(decision, names)

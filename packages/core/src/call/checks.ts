@@ -264,10 +264,13 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
   }
 }
 
+/** Whether policy lets the call run only with a person's word. */
+export function asksForPerson({ decided, withInput, request }: Attempt): boolean {
+  return request.spends !== undefined || decided.outcome === 'ask' || withInput?.outcome === 'ask'
+}
+
 function needsApproval(attempt: Attempt, tool: Tool): boolean {
-  const { decided, withInput, request } = attempt
-  const asks = request.spends !== undefined || decided.outcome === 'ask' || withInput?.outcome === 'ask'
-  if (!asks) return false
+  if (!asksForPerson(attempt)) return false
   const before = continuedBy(attempt, tool)
   // An earlier round's approval is as good as the rule that it was given under.
   return before?.approvalId === undefined || !coversApprover(before.approver, wantedBy(attempt))
@@ -283,7 +286,8 @@ function peekLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined
   return takes && needsApproval(attempt, tool) ? peek(attempt) : undefined
 }
 
-async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
+/** Asks the limits, and takes nothing. */
+export async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
   const peeked = await storeInTime(ports, ports.counters.peek(uses))
   return isYes(peeked.allowed) ? undefined : { decision: rateLimited(uses, peeked) }
 }

@@ -32,3 +32,4 @@ export { isNormalUri, parseUriTemplate, type UriTemplate } from '../tools/uri.ts
 
 // Tools that ask for more input
 export { type Continuation, InputRequired } from '../call/outcome.ts'
+export type { CallPreview } from '../call/preview.ts'

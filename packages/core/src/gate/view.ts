@@ -20,6 +20,7 @@ import { type Decision, type OutcomeWord, reason } from '../decide/decision.ts'
 import type { CallRequest, CallPorts, CallView } from '../call/attempt.ts'
 import { call, requestApproval } from '../call/call.ts'
 import type { LimitUseOf, UsesOf } from '../call/limits.ts'
+import { type CallPreview, preview } from '../call/preview.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
 import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from '../decide/layers/policy.ts'
 import { stepEffects } from '../decide/layers/narrowing.ts'
@@ -72,6 +73,11 @@ export interface View<Name extends string = string> {
    * again.
    */
   requestApproval(request: CallRequest<Name>): Promise<CallRefused | CallWaiting | undefined>
+  /**
+   * Returns what a call would get if it were made now: by its decision, its input and its limits. It runs nothing, takes
+   * nothing, asks neither hooks nor people, and leaves no record. The call itself is decided again.
+   */
+  preview(request: CallRequest<Name>): Promise<CallPreview>
   /**
    * Ranks by a query what this view sees and may still see today: tools, or the items of `kinds`. What is hidden leaves no
    * trace in the answer.
@@ -230,6 +236,8 @@ class CallerView implements View, CallView {
 
   readonly requestApproval = (request: CallRequest): Promise<CallRefused | CallWaiting | undefined> =>
     requestApproval(this, request, this.#host.ports)
+
+  readonly preview = (request: CallRequest): Promise<CallPreview> => preview(this, request, this.#host.ports)
 
   readonly explain = (id: string): Explanation => {
     const decided = this.decide(id)

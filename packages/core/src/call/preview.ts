@@ -1,0 +1,54 @@
+import type { Decision } from '../decide/decision.ts'
+import { type Attempt, type CallPorts, type CallRequest, type CallView, openAttempt } from './attempt.ts'
+import { textFor } from './call.ts'
+import { asksForPerson, CHECKS, peek } from './checks.ts'
+import { storeFailed } from './refusals.ts'
+
+/** What a call would get if it were made now. */
+export type CallPreview = PreviewPass | PreviewRefused
+
+/** `allow`: it would run. `ask`: a person would be asked first, or has approved it already. */
+export interface PreviewPass {
+  readonly status: 'allow' | 'ask'
+}
+
+export interface PreviewRefused {
+  readonly status: 'refused'
+  readonly decision: Decision
+  /** The text that the call would get. */
+  readonly text: string
+}
+
+/** The first checks of a call, which take nothing and ask nobody. */
+const PREVIEWED = CHECKS.slice(
+  0,
+  CHECKS.findIndex(({ name }) => name === 'beforeToolCall'),
+)
+
+/**
+ * Returns what a call would get if it were made now: by its decision, its input and its limits. It runs nothing, takes
+ * nothing, asks neither hooks nor people, and leaves no record. The call itself is decided again.
+ */
+export async function preview(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallPreview> {
+  const attempt = openAttempt(view, request, ports, true)
+  const { tool } = attempt.decided
+  try {
+    if (tool === undefined) return refused(attempt, view.explainDecided(attempt.decided))
+    for (const { run } of PREVIEWED) {
+      const stop = await run(attempt, tool)
+      if (stop) return refused(attempt, stop.decision)
+    }
+    const limited = attempt.uses.length > 0 ? await peek(attempt) : undefined
+    if (limited) return refused(attempt, limited.decision)
+    return { status: asksForPerson(attempt) ? 'ask' : 'allow' }
+  } catch (error) {
+    ports.onFault(error)
+    return refused(attempt, storeFailed(error))
+  } finally {
+    ports.live.end()
+  }
+}
+
+function refused(attempt: Attempt, decision: Decision): PreviewRefused {
+  return { status: 'refused', decision, text: textFor(attempt, decision) }
+}
