@@ -24,7 +24,7 @@ const ALLOW = { allow: ['*', 'resource:*:*', 'prompt:*:*'] }
 const folder = tempFolder()
 let gateway: TestGateway
 
-const start = (instances: object = {}) =>
+const start = (instances: object = {}, more: object = {}) =>
   startTestGateway({
     servers: [
       mailServer(),
@@ -33,6 +33,7 @@ const start = (instances: object = {}) =>
     callers: [...CALLERS, callerConfig('demo-fails', { user: 'fails' })],
     policy: [ALLOW],
     instances: { path: folder.path, ...instances },
+    ...more,
   })
 
 before(async () => {
@@ -180,4 +181,80 @@ describe('a server that lists for each user apart', () => {
   it('has no tools for a caller without a user', async () => {
     assert.deepEqual(gateway.gate.catalog.of({ roles: ['admin'] }).snapshot, gateway.gate.catalog.snapshot())
   })
+
+  it('shows people whose list it is, and another user’s only to approvers of their tenant', async (t) => {
+    const people = [
+      callerConfig('demo-reader', { user: 'reader' }, 'console'),
+      callerConfig('demo-self', { user: 'viewer' }, 'console'),
+      callerConfig('demo-tina', { user: 'tina', tenant: 'acme', roles: ['approver'] }, 'console'),
+    ]
+    const own = tempFolder()
+    const shown = await start({ path: own.path }, { callers: [...CALLERS, ...people], pins: 'suspend' })
+    t.after(async () => {
+      await shown.close()
+      own.remove()
+    })
+    const get = async (path: string, key = 'demo-console') => (await shown.api(path, { key })).body as Body
+    const mailOf = ({ tools = [] }: Body) => tools.map(({ id }) => id).filter((id) => id.startsWith('mail:'))
+    const unknown = await get('/api/tools?as=viewer')
+    assert.deepEqual([mailOf(unknown), unknown.lists], [[], [{ server: 'mail', user: 'viewer', state: 'unknown' }]])
+    // Looking starts no instance.
+    assert.deepEqual(shown.servers()[0]?.instances?.users, [])
+    const { error } = await get('/api/why?as=viewer&tool=mail:whoami')
+    assert.match(error?.message ?? '', /the server "mail" has not listed for "viewer" yet/)
+    for (const who of ['viewer', 'operator'] as const) await toolsOf(who, MODERN, shown)
+    for (const key of ['demo-console', 'demo-self']) {
+      const known = await get('/api/tools?as=viewer', key)
+      assert.deepEqual(mailOf(known), ['mail:grant', 'mail:only_viewer', 'mail:revoke', 'mail:whoami'])
+      assert.deepEqual(known.lists, [{ server: 'mail', user: 'viewer', state: 'known' }])
+      const { list, outcome } = await get('/api/why?as=viewer&tool=mail:only_viewer', key)
+      assert.deepEqual([list?.user, outcome], ['viewer', 'allow'])
+    }
+    const withheld = await get('/api/tools?as=viewer', 'demo-reader')
+    assert.deepEqual([mailOf(withheld), withheld.lists], [[], [{ server: 'mail', state: 'withheld' }]])
+    for (const id of [
+      'mail:only_viewer',
+      'mail:only_nobody',
+      'resource:mail:notes:///viewer',
+      'prompt:mail:hello_viewer',
+    ])
+      for (const path of ['why', 'tool'])
+        assert.equal(
+          (await get(`/api/${path}?as=viewer&tool=${encodeURIComponent(id)}`, 'demo-reader')).error?.code,
+          'tool_unknown',
+        )
+    const pins = async (key: string) =>
+      ((await get('/api/pins', key)).pins ?? []).flatMap(({ tool, status, users }) =>
+        tool === 'mail:whoami' ? [`${status} ${users?.map(({ user }) => user).join()}`] : [],
+      )
+    assert.deepEqual((await pins('demo-console')).toSorted(), ['pinned viewer', 'suspended operator'])
+    for (const key of ['demo-reader', 'demo-tina']) assert.deepEqual(await pins(key), [])
+    assert.ok(!(await toolsOf('operator', MODERN, shown)).includes('mail__whoami'))
+    const { hash } = ((await get('/api/pins')).pins ?? []).find(({ status }) => status === 'suspended') ?? {}
+    const accepted = await shown.api('/api/pins/accept', { method: 'POST', body: { tool: 'mail:whoami', hash } })
+    assert.equal(accepted.status, 200)
+    for (const who of ['viewer', 'operator'] as const)
+      assert.ok((await toolsOf(who, MODERN, shown)).includes('mail__whoami'))
+    const { records = [] } = await get('/api/audit?event=tool_changed')
+    assert.deepEqual(
+      records.map(({ tool, reason }) => [tool, reason]),
+      [['mail:whoami', 'tool_differs']],
+    )
+    assert.match(records[0]?.detail ?? '', /^only for "operator": /)
+  })
 })
+
+interface Body {
+  readonly tools?: readonly { readonly id: string }[]
+  readonly lists?: unknown
+  readonly list?: { readonly user?: string }
+  readonly outcome?: string
+  readonly pins?: readonly {
+    readonly tool: string
+    readonly status: string
+    readonly hash: string
+    readonly users?: readonly { readonly user: string }[]
+  }[]
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly records?: readonly { readonly tool: string; readonly reason: string; readonly detail: string }[]
+}

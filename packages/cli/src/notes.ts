@@ -1,4 +1,4 @@
-import type { GroupRow, ServerRow } from '@toolgate/gateway'
+import type { GroupRow, ListRow, ServerRow } from '@toolgate/gateway'
 import { printable } from './io.ts'
 
 /** Returns notes about servers that are down, and about rejected items. */
@@ -11,6 +11,23 @@ export function serverNotes(servers: readonly ServerRow[]): string[] {
         `server ${name}: ${kind} ${printable(item)} is not offered: ${printable(why)}`,
     ),
   ])
+}
+
+/** Returns whose lists were looked at, of the servers with a list for each user. */
+export function listNotes(lists: readonly ListRow[] = []): string[] {
+  return lists.map(({ server, user = '', tenant, state }) => {
+    const who = printable(tenant === undefined ? user : `${tenant}/${user}`)
+    switch (state) {
+      case 'known':
+        return `server ${server}: the list of ${who}`
+      case 'unknown':
+        return `server ${server} has not listed for ${who} yet; their first request starts it.`
+      case 'no_user':
+        return `server ${server} lists for each user, and this caller has none.`
+      case 'withheld':
+        return `server ${server} lists for each user; only approvers and the user see the list.`
+    }
+  })
 }
 
 /** Returns notes about unavailable groups: the reason, and what to do. */

@@ -1,3 +1,5 @@
+import type { ListRow } from './wire.ts'
+
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
@@ -65,4 +67,23 @@ const INSTANCE_STATES = ['running', 'idle', 'starting', 'down'] as const
 export function instancesText(counts: Readonly<Record<(typeof INSTANCE_STATES)[number], number>>): string {
   const parts = INSTANCE_STATES.flatMap((state) => (counts[state] > 0 ? [`${counts[state]} ${state}`] : []))
   return `an instance for each user: ${parts.join(', ') || 'none yet'}`
+}
+
+/** Returns whose lists are shown, of the servers with a list for each user. */
+export function listsText(lists: readonly ListRow[]): string {
+  return lists.map(listText).join(' ')
+}
+
+function listText({ server, user = '', tenant, state }: ListRow): string {
+  const who = tenant === undefined ? user : `${tenant} / ${user}`
+  switch (state) {
+    case 'known':
+      return `Of ${server}, this is the list of ${who}.`
+    case 'unknown':
+      return `${server} has not listed for ${who} yet: their first request starts it.`
+    case 'no_user':
+      return `${server} lists for each user, and this caller has none.`
+    case 'withheld':
+      return `${server} lists for each user: only approvers and the user see the list.`
+  }
 }

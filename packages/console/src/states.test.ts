@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { stateOfGroup, stateOfTool, notesOf, wordsOfNote } from './states.ts'
+import { stateOfGroup, stateOfTool, notesOf, pinOf, wordsOfNote } from './states.ts'
 import type { GroupRow, Reason, PinRow } from './wire.ts'
 
 describe('stateOfGroup', () => {
@@ -49,6 +49,16 @@ describe('notesOf', () => {
   it('reports nothing that a person has accepted, until it changes again', () => {
     assert.deepEqual(notesOf({ ...PIN, by: 'olga', findings: [FINDING] }), [])
     assert.deepEqual(notesOf({ ...PIN, by: 'olga', status: 'suspended', findings: [FINDING] }), ['flagged'])
+  })
+})
+
+describe('pinOf', () => {
+  it('returns the pin of the definition that is shown, where users have lists of their own', () => {
+    const pins = [PIN, { ...PIN, hash: 'of-otto', users: [{ user: 'otto' }] }]
+    assert.equal(pinOf(pins, { id: 'files:read' }), pins[0])
+    assert.equal(pinOf(pins, { id: 'files:read', hash: 'of-otto' }), pins[1])
+    assert.equal(pinOf(pins, { id: 'files:read', hash: 'of-zoe' }), undefined)
+    assert.deepEqual(notesOf({ ...PIN, status: 'differs' }), ['differs'])
   })
 })
 

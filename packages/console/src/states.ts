@@ -55,17 +55,23 @@ export const STATE_LOOKS: Readonly<Record<State, Look>> = {
 }
 
 /** A badge about a tool's definition, beside its name. */
-export type PinNote = 'changed' | 'flagged'
+export type PinNote = 'changed' | 'differs' | 'flagged'
 
 /**
- * Returns the notes of a definition: `changed` since it was pinned, or `flagged` for hidden content. Findings that a person
+ * Returns the notes of a definition: `changed` since it was pinned, `differs` from those that a person has accepted, as
+ * only some users have it, or `flagged` for hidden content. Findings that a person
  * has accepted are left out. The decision's reasons show whether the tool is suspended or quarantined.
  */
 export function notesOf({ status, findings, by }: PinRow): readonly PinNote[] {
   return [
-    ...(status === 'changed' ? ['changed' as const] : []),
+    ...(status === 'changed' || status === 'differs' ? [status] : []),
     ...(findings.length > 0 && (by === undefined || status !== 'pinned') ? ['flagged' as const] : []),
   ]
+}
+
+/** Returns the pin of a tool: where users have lists of their own, of the definition that is shown. */
+export function pinOf(pins: readonly PinRow[], { id, hash }: Pick<ToolRow, 'id' | 'hash'>): PinRow | undefined {
+  return pins.find((pin) => pin.tool === id && (hash === undefined || pin.hash === hash))
 }
 
 /** Returns the details of a note, with invisible characters made visible. */

@@ -16,6 +16,7 @@ export type {
   HaltReach,
   HaltRow,
   HaltsBody,
+  ListRow,
   NeedRow,
   NeedsBody,
   PinRow,

@@ -4,7 +4,7 @@ import type { CallContext } from '@toolgate/core'
 import type { Admission, JsonObject } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
-import type { ServerInstances, ServerRow } from './api/wire.ts'
+import type { ListRow, ServerInstances, ServerRow } from './api/wire.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
 import { UpstreamSource } from './catalog/sources.ts'
@@ -18,6 +18,7 @@ import { cancelTask } from './tasks/upstream-tasks.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
+import { ownerOf } from './upstream/owner.ts'
 import { PerUserUpstream } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
 import type { Upstream, UpstreamCall } from './upstream/upstream.ts'
@@ -63,6 +64,18 @@ export class Fleet {
       const upstream = perUser ?? createUpstream(sent, shared)
       const asks = new ServerAsks({ ...deps.asks, server: config })
       return { config, upstream, perUser, source: toSource(config, upstream, asks, perUser?.lists) }
+    })
+  }
+
+  /** Returns whose lists a caller sees, of the servers with a list for each user. */
+  listsOf(caller: Caller): readonly ListRow[] {
+    const owner = ownerOf(caller)
+    return this.#servers.flatMap(({ config: { name }, perUser }): readonly ListRow[] => {
+      if (!perUser?.lists) return []
+      if (!owner) return [{ server: name, state: 'no_user' }]
+      const { name: user, ofTenant: tenant } = owner
+      const state = perUser.listOf(caller) ? 'known' : 'unknown'
+      return [{ server: name, user, ...(tenant === undefined ? {} : { tenant }), state }]
     })
   }
 

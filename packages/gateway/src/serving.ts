@@ -1,4 +1,4 @@
-import type { Gate } from '@toolgate/core'
+import type { Gate, View } from '@toolgate/core'
 import { endsWithin, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
@@ -214,7 +214,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 
 export function toApiDeps(
   { config, revisions, clock, redact, onFault }: GatewayBase,
-  { gate, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
+  { gate, fleet, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
   { groups, servers, logins }: Watching,
   { authenticator, origins, port }: Entrance,
 ): ApiDeps {
@@ -230,11 +230,15 @@ export function toApiDeps(
     logins,
     callers: () => revisions.current.callers,
     view: (caller, app) => gate.view(caller, { app }),
-    tools: () => gate.catalog.snapshot().tools,
-    items: () => gate.catalog.items().tools,
+    tools: (caller) => (caller ? gate.catalog.of(caller).snapshot : gate.catalog.snapshot()).tools,
+    items: (caller) => (caller ? gate.catalog.of(caller).items : gate.catalog.items()).tools,
+    listsOf: (caller) => fleet.listsOf(caller),
     limitsOf: (tool) =>
       limits().flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
-    wireName: (id) => (kindOfId(id) === 'prompt' ? lists.promptNames() : lists.names()).toName(id),
+    wireName: (id, view) => {
+      const namesOf = (of?: View) => (kindOfId(id) === 'prompt' ? lists.promptNames(of) : lists.names(of))
+      return namesOf().toName(id) ?? (view && namesOf(view).toName(id))
+    },
     groups,
     servers,
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),

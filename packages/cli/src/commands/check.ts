@@ -112,8 +112,10 @@ function summaryOf({
   audit,
   warnings = [],
 }: GatewayConfig): string {
+  const ofUsers = servers.filter(({ listing }) => listing === 'user').length
   const parts = [
     count(servers.length, 'server'),
+    ...(ofUsers === 0 ? [] : [`${ofUsers} with a list for each user`]),
     count(callers.length, 'caller'),
     count(groups.length, 'group'),
     ...(apps.length === 0 ? [] : [count(apps.length, 'app')]),

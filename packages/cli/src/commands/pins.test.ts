@@ -102,4 +102,29 @@ Nothing is accepted yet. To accept this definition: toolgate pins accept files:r
     assert.equal((await run('pins', 'accept', 'files:gone')).code, 2)
     assert.deepEqual(posted, [])
   })
+
+  it('shows for whom a definition is, and accepts one of several by its hash', async () => {
+    const of = (digit: string, users: PinRow['users'], status: PinRow['status'] = 'differs'): PinRow => ({
+      tool: 'mail:send',
+      status,
+      hash: digit.repeat(64),
+      findings: [],
+      quarantined: false,
+      ...(users && { users }),
+    })
+    const many = ['a', 'b', 'c', 'd', 'e'].map((user) => ({ user, tenant: 'acme' }))
+    shown = [PINS[1] as PinRow, of('1', [{ user: 'vera' }], 'pinned'), of('2', [{ user: 'otto' }]), of('3', many)]
+    assert.match(
+      (await run('pins')).out,
+      /^TOOL        STATE                   HASH          FOR                                WHY\nfiles:read  suspended, quarantined  0123456789ab  all                                5 changes, invisible\nmail:send   differs                 222222222222  otto\nmail:send   differs                 333333333333  acme\/a, acme\/b, acme\/c and 2 more\n/,
+    )
+    const { out } = await run('pins', 'accept', 'mail:send')
+    assert.match(out, /^mail:send  differs  for otto\n/)
+    assert.match(out, /\nmail:send  differs  for acme\/a, acme\/b, acme\/c and 2 more\n/)
+    assert.doesNotMatch(out, /vera/)
+    posted.length = 0
+    await run('pins', 'accept', 'mail:send', '--hash', '3'.repeat(12))
+    assert.deepEqual((posted as [string, string, unknown][])[0]?.[2], { tool: 'mail:send', hash: '3'.repeat(64) })
+    assert.equal((await run('pins', 'accept', 'mail:send', '--hash', '4'.repeat(12))).code, 2)
+  })
 })

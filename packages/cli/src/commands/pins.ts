@@ -29,8 +29,16 @@ export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitNam
   const shown = options.all ? body.pins : body.pins.filter(needsReview)
   const unchanged = body.pins.length - shown.length
   if (shown.length > 0) {
-    const rows = shown.map((pin) => [printable(pin.tool), stateOf(pin), short(pin.hash), whyOf(pin)])
-    printLine(io.stdout, renderTable(['TOOL', 'STATE', 'HASH', 'WHY'], rows, io.stdout))
+    const isOfUsers = shown.some(({ users }) => users)
+    const rows = shown.map((pin) => [
+      printable(pin.tool),
+      stateOf(pin),
+      short(pin.hash),
+      ...(isOfUsers ? [whoOf(pin)] : []),
+      whyOf(pin),
+    ])
+    const head = ['TOOL', 'STATE', 'HASH', ...(isOfUsers ? ['FOR'] : []), 'WHY']
+    printLine(io.stdout, renderTable(head, rows, io.stdout))
     printLine(io.stdout, '\n"toolgate pins accept <tool>" shows the changes.')
   }
   if (unchanged > 0) printLine(io.stdout, `${count(unchanged, 'tool')} unchanged.`)
@@ -46,14 +54,18 @@ export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitNam
 export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
   const { pins } = await api.pins()
-  const pin = pins.find((one) => one.tool === tool)
-  if (!pin) throw new CliError('usage', unknownPin(tool, pins))
-  if (options.hash === undefined) {
-    printPin(pin, io)
+  // A tool on the lists of single users may have several definitions.
+  const definitions = pins.filter((one) => one.tool === tool)
+  if (definitions.length === 0) throw new CliError('usage', unknownPin(tool, pins))
+  const { hash } = options
+  if (hash === undefined) {
+    const open = definitions.filter(needsReview)
+    for (const pin of open.length > 0 ? open : definitions) printPin(pin, io)
     return 'no'
   }
-  if (options.hash.length < SHOWN_DIGITS || !pin.hash.startsWith(options.hash)) {
-    throw new CliError('usage', `The definition of "${printable(tool)}" is not ${printable(options.hash)} now.`, {
+  const pin = hash.length < SHOWN_DIGITS ? undefined : definitions.find((one) => one.hash.startsWith(hash))
+  if (!pin) {
+    throw new CliError('usage', `The definition of "${printable(tool)}" is not ${printable(hash)} now.`, {
       hint: `"toolgate pins accept ${printable(tool)}" shows it.`,
     })
   }
@@ -74,7 +86,8 @@ function unknownPin(tool: string, pins: readonly PinRow[]): string {
 
 function printPin(pin: PinRow, io: Io): void {
   const paint = painter(io.stdout, io.env)
-  printLine(io.stdout, `${paint('bold', printable(pin.tool))}  ${stateOf(pin)}`)
+  const who = pin.users ? `  for ${whoOf(pin)}` : ''
+  printLine(io.stdout, `${paint('bold', printable(pin.tool))}  ${stateOf(pin)}${who}`)
   for (const line of [...diffLines(pin, paint), ...pin.findings.map(({ text }) => `! ${printable(text)}`)]) {
     printLine(io.stdout, `  ${line}`)
   }
@@ -99,6 +112,17 @@ function needsReview({ status, findings, by }: PinRow): boolean {
 
 function stateOf({ status, quarantined }: PinRow): string {
   return quarantined ? `${status}, quarantined` : status
+}
+
+const MAX_WHO = 3
+
+/** Returns whose lists have a definition. */
+function whoOf({ users }: PinRow): string {
+  if (!users) return 'all'
+  const names = users
+    .slice(0, MAX_WHO)
+    .map(({ user, tenant }) => printable(tenant === undefined ? user : `${tenant}/${user}`))
+  return users.length > MAX_WHO ? `${names.join(', ')} and ${users.length - MAX_WHO} more` : names.join(', ')
 }
 
 function whyOf({ isNew, diff, findings }: PinRow): string {

@@ -143,3 +143,52 @@ const RESOURCES = {
   servers: [],
   groups: [],
 }
+
+describe('whose lists are shown', () => {
+  const lists = [
+    { server: 'mail', user: 'vera', state: 'known' },
+    { server: 'chat', user: 'vera', tenant: 'acme', state: 'unknown' },
+    { server: 'desk', state: 'no_user' },
+    { server: 'bank', state: 'withheld' },
+  ] as const
+  const run = serveScripted(({ url = '' }) =>
+    url.startsWith('/api/why')
+      ? {
+          body: {
+            tool: 'mail:send',
+            kind: 'tool',
+            as: 'vera',
+            outcome: 'allow',
+            visible: true,
+            reasons: [],
+            list: lists[0],
+          },
+        }
+      : {
+          body: {
+            as: 'vera',
+            policyRevision: 1,
+            catalogRevision: 1,
+            kind: 'tool',
+            tools: [],
+            servers: [],
+            groups: [],
+            lists,
+          },
+        },
+  )
+
+  it('is said by "tools --as" and by "why"', async () => {
+    assert.equal(
+      (await run('tools', '--as', 'vera')).out,
+      `vera sees 0 of 0 tools
+
+server mail: the list of vera
+server chat has not listed for acme/vera yet; their first request starts it.
+server desk lists for each user, and this caller has none.
+server bank lists for each user; only approvers and the user see the list.
+`,
+    )
+    assert.match((await run('why', 'mail:send', '--as', 'vera')).out, /\n  server mail: the list of vera\n/)
+  })
+})

@@ -5,7 +5,7 @@ import { createApi, findTarget, type TargetOptions, type Whose } from '../client
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { groupNotes, serverNotes } from '../notes.ts'
+import { groupNotes, listNotes, serverNotes } from '../notes.ts'
 import { count, outcomeWord } from '../render.ts'
 import { renderTable } from '../table.ts'
 
@@ -56,7 +56,7 @@ function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
     printLine(io.stdout, `\n${renderTable([body.kind.toUpperCase(), 'ANSWER', 'TAGS', 'WHY'], rows, io.stdout)}`)
   }
   const hidden = body.tools.length - visible.length
-  const notes = [...serverNotes(body.servers), ...groupNotes(body.groups)]
+  const notes = [...listNotes(body.lists), ...serverNotes(body.servers), ...groupNotes(body.groups)]
   if (hidden > 0 && !all) notes.push(`${count(hidden, body.kind)} hidden; --all shows why.`)
   if (notes.length > 0) printLine(io.stdout, `\n${notes.map((note) => paint('dim', note)).join('\n')}`)
 }
@@ -88,6 +88,7 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
     io.stdout,
     `${outcomeWord(paint, body.outcome)}  ${printable(who)} ${sees} ${paint('bold', printable(body.tool))}${where}`,
   )
+  for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
   if (body.reasons.length === 0) printLine(io.stdout, '  No layer objects.')
   for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
   for (const { pointer, message } of body.schemaWarnings ?? [])

@@ -10,7 +10,7 @@ import { Exact, JsonBlock } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
-import { stateOfTool } from '../states.ts'
+import { pinOf, stateOfTool } from '../states.ts'
 import type { AuditBody, ToolBody, ToolRow, ToolsBody, ToolExport } from '../wire.ts'
 import { useCallers } from './tools.tsx'
 
@@ -87,7 +87,7 @@ interface FactsProps {
 
 function Facts({ tool, body, whose }: FactsProps): ReactElement {
   const state = stateOfTool(tool)
-  const pin = usePins().find((one) => one.tool === tool.id)
+  const pin = pinOf(usePins(), tool)
   return (
     <div className="sheet">
       <Part title="Decision">

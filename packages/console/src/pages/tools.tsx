@@ -1,5 +1,5 @@
 import { type ReactElement, useDeferredValue, useEffect, useId, useMemo, useRef } from 'react'
-import { count, toSentence } from '../format.ts'
+import { count, listsText, toSentence } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
@@ -109,6 +109,11 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
           Policy {body.policyRevision} · catalog {body.catalogRevision}
         </span>
       </p>
+      {body.lists && (
+        <p className="dim">
+          <Exact text={listsText(body.lists)} />
+        </p>
+      )}
       {body.tools.length === 0 && (
         <Empty title={`No server has listed a ${body.kind} yet`}>
           <p>The servers and their states are below.</p>

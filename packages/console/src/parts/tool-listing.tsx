@@ -5,7 +5,7 @@ import { moveByKeys } from '../row-keys.ts'
 import { type ListItem, toItems, toName, type ToolSection } from '../tool-list.ts'
 import { usePins, PinNotes, ServerBadge, StateBadge, OutcomeBadge } from './badges.tsx'
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
-import { stateOfGroup, stateOfTool } from '../states.ts'
+import { pinOf, stateOfGroup, stateOfTool } from '../states.ts'
 import type { GroupRow, ItemKind, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
@@ -26,7 +26,7 @@ export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactE
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const items = useMemo(() => toItems(sections, closed), [sections, closed])
   const known = usePins()
-  const pins = useMemo(() => new Map(known.map((pin) => [pin.tool, pin])), [known])
+  const pins = useMemo(() => Map.groupBy(known, (pin) => pin.tool), [known])
   const list = useRef<HTMLUListElement>(null)
   const top = useTop(list)
   const rows = useWindowVirtualizer({
@@ -73,7 +73,7 @@ export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactE
                 tool={item.tool}
                 group={item.group}
                 isLast={item.isLast}
-                pin={pins.get(item.tool.id)}
+                pin={pinOf(pins.get(item.tool.id) ?? [], item.tool)}
                 whose={whose}
               />
             )}

@@ -82,3 +82,4 @@ export { outputText } from '../call/output.ts'
 export { isToolError } from '../call/output.ts'
 
 // Traces
+export { originalHash } from '../tools/definition-hash.ts'

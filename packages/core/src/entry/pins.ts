@@ -2,7 +2,7 @@
 
 export { checkDefinition, DEFINITION_LIMITS, type DefinitionFinding, FINDINGS } from '../state/pins/definition-check.ts'
 export type { DefinitionDiff } from '../state/pins/diff.ts'
-export type { PinStatus } from '../state/pins/holding.ts'
+export { PIN_STATUSES, type PinStatus } from '../state/pins/holding.ts'
 export {
   DEFINITION_MODES,
   type DefinitionMode,

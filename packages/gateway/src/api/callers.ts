@@ -111,6 +111,12 @@ export function maySee(person: Caller, { tenant }: { readonly tenant?: string | 
   return person.tenant === undefined || person.tenant === tenant
 }
 
+/** Whether a person may see what is on the own lists of a user: an approver, or the user. */
+export function maySeeListsOf(person: Caller, caller: Caller): boolean {
+  const isSelf = person.user !== undefined && person.user === caller.user && person.tenant === caller.tenant
+  return isSelf || (isApprover(person) && maySee(person, caller))
+}
+
 export function isApprover({ user, roles = [] }: Caller): boolean {
   return user !== undefined && roles.includes('approver')
 }

@@ -8,7 +8,7 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
-import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, NeedRow, ServerRow, WarningRow } from './wire.ts'
+import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
 
 /** The halts of the gate, and what their targets match now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
@@ -26,14 +26,16 @@ export interface ApiDeps {
   callers(): readonly CallerConfig[]
   /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
   view(caller: Caller, app?: string): MaybePromise<View>
-  /** Returns every tool of the catalog in its order, hidden ones included. */
-  tools(): readonly Tool[]
+  /** Returns every tool of the catalog in its order, hidden ones included: what all callers share, or a caller's. */
+  tools(caller?: Caller): readonly Tool[]
   /** Returns every resource, template and prompt of the catalog, hidden ones included. Default: none. */
-  items?(): readonly Tool[]
+  items?(caller?: Caller): readonly Tool[]
+  /** Returns whose lists a caller sees, of the servers with a list for each user. Default: none. */
+  listsOf?(caller: Caller): readonly ListRow[]
   /** Returns the configured limits that count this tool's calls, as they are written. */
   limitsOf?(tool: Tool): readonly string[]
-  /** Returns the name of a tool or a prompt on the wire, if it can have one. */
-  wireName(id: string): string | undefined
+  /** Returns the name of a tool or a prompt on the wire, if it can have one; with a view, also of its caller's own. */
+  wireName(id: string, view?: View): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]
   /** Returns the current warnings. Default: none. */

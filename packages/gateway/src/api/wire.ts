@@ -18,6 +18,19 @@ export interface ToolsBody {
   readonly tools: readonly ToolRow[]
   readonly servers: readonly ServerRow[]
   readonly groups: readonly GroupRow[]
+  /** Whose lists are shown, of the servers with a list for each user. Absent if there are none. */
+  readonly lists?: readonly ListRow[]
+}
+
+/**
+ * Whose list of a server is shown. `known`: it is part of the answer. `unknown`: no instance of this user has listed yet.
+ * `no_user`: the caller has none. `withheld`: only approvers and the user see it.
+ */
+export interface ListRow {
+  readonly server: string
+  readonly user?: string
+  readonly tenant?: string
+  readonly state: 'known' | 'unknown' | 'no_user' | 'withheld'
 }
 
 /** A tool, or an item of another kind. */
@@ -28,6 +41,8 @@ export interface ToolRow {
   readonly wireName: string
   readonly title?: string
   readonly description: string
+  /** Of its definition, for a server with a list for each user: the `hash` of its pin. */
+  readonly hash?: string
   readonly tags: readonly string[]
   readonly outcome: OutcomeWord
   /** Whether the caller sees it. */
@@ -186,6 +201,8 @@ export interface WhyBody {
   readonly reasons: readonly Reason[]
   /** Keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
+  /** Whose list of the server it was looked up in. Absent where all users share one. */
+  readonly list?: ListRow
 }
 
 /**
@@ -259,6 +276,8 @@ export interface PinRow {
   readonly diff?: DefinitionDiff
   readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
+  /** Whose own lists have this definition. Absent where all callers share it. Only approvers get such rows. */
+  readonly users?: readonly { readonly user: string; readonly tenant?: string | undefined }[]
 }
 
 /** `POST /api/pins/accept` */

@@ -1,22 +1,29 @@
 import { type Caller, ToolgateError } from '@toolgate/core'
-import type { PinnedTool } from '@toolgate/core/pins'
+import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
 import { redactor, type Redactor } from '@toolgate/core/redact'
+import { isApprover, maySee } from '../callers.ts'
 import { invalidBody, readBody, oneOf, parseQuery, type Route } from '../request.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import type { PinRow, PinsBody } from '../wire.ts'
 
-const STATUSES = ['pinned', 'changed', 'suspended', 'new'] as const
 const HASH = /^[0-9a-f]{64}$/
 const MAX_ID_LENGTH = 300
 
-/** `GET /api/pins?status=`: the tools in the order of their ids. A person of a tenant sees those that are not denied to them. */
+/**
+ * `GET /api/pins?status=`: the tools in the order of their ids. A person of a tenant sees those that are not denied to
+ * them. Approvers also see those on the lists of single users, of their tenant or of all.
+ */
 export function pinsRoute({ pins, view, redact = redactor }: ApiDeps): Route {
   return async ({ person, query }) => {
-    const { status } = parseQuery(query, { status: oneOf(STATUSES) })
+    const { status } = parseQuery(query, { status: oneOf(PIN_STATUSES) })
     const rows = (pins?.list() ?? []).filter((pin) => status === undefined || pin.status === status)
     const seen = person.tenant === undefined ? undefined : await view(person)
-    const shown = seen ? rows.filter(({ tool }) => seen.explain(tool).outcome !== 'deny') : rows
+    const shown = rows.flatMap((pin): readonly PinnedTool[] => {
+      if (!pin.users) return seen && seen.explain(pin.tool).outcome === 'deny' ? [] : [pin]
+      const users = isApprover(person) ? pin.users.filter((user) => maySee(person, user)) : []
+      return users.length > 0 ? [{ ...pin, users }] : []
+    })
     return { pins: shown.map((pin) => toRow(pin, redact)) } satisfies PinsBody
   }
 }
@@ -52,7 +59,7 @@ function nameApprover({ user, tenant, roles = [] }: Caller): string {
 
 /** Redacts diffs and findings, which quote the server. */
 function toRow(pin: PinnedTool, { redactText }: Redactor): PinRow {
-  const { tool, status, isNew, hash, pinnedHash, since, by, diff, findings, quarantined } = pin
+  const { tool, status, isNew, hash, pinnedHash, since, by, diff, findings, quarantined, users } = pin
   const quoted = <T extends { readonly text: string }>(one: T): T => ({ ...one, text: redactText(one.text) })
   return {
     tool,
@@ -65,5 +72,6 @@ function toRow(pin: PinnedTool, { redactText }: Redactor): PinRow {
     ...(diff === undefined ? {} : { diff: { ...quoted(diff), changes: diff.changes.map(quoted) } }),
     findings: findings.map(quoted),
     quarantined,
+    ...(users && { users }),
   }
 }

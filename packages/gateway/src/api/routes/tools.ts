@@ -1,14 +1,14 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { isItemId, kindOfId, nearestOf, titleOf } from '@toolgate/core/internal'
+import { isItemId, kindOfId, nearestOf, originalHash, titleOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { ITEM_KINDS } from '@toolgate/core/words'
-import { findCaller, isApprover, maySee, type NamedCallers, WHOSE } from '../callers.ts'
+import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
-import type { CallersBody, ToolBody, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
+import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
 export function toolsRoute(deps: ApiDeps, callers: NamedCallers): Route {
@@ -16,21 +16,45 @@ export function toolsRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
     const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
+    const shown = shownTo(person, caller, deps)
     return {
       as: name,
       ...(app === undefined ? {} : { app }),
       policyRevision: deps.policyRevision(),
       catalogRevision: deps.catalogRevision(),
       kind,
-      tools: itemsOf(kind, deps).map((tool) => toRow(tool, view, deps)),
+      tools: itemsOf(kind, shown).map((tool) => toRow(tool, view, shown, deps)),
       servers: deps.servers().map((row) => serverFor(person, row)),
       groups: deps.groups(),
+      ...(shown.lists.length > 0 ? { lists: shown.lists } : {}),
     } satisfies ToolsBody
   }
 }
 
-function itemsOf(kind: ItemKind, { tools, items }: ApiDeps): readonly Tool[] {
-  return kind === 'tool' ? tools() : (items?.() ?? []).filter((item) => item.kind === kind)
+/** What a person may look at of a caller's catalog. */
+interface Shown {
+  readonly tools: readonly Tool[]
+  readonly items: readonly Tool[]
+  readonly lists: readonly ListRow[]
+}
+
+/** Returns the catalog of a caller; without their own lists, for a person who may not see these. */
+function shownTo(person: Caller, caller: Caller, { tools, items, listsOf }: ApiDeps): Shown {
+  const lists = listsOf?.(caller) ?? []
+  if (lists.length === 0 || maySeeListsOf(person, caller))
+    return { tools: tools(caller), items: items?.(caller) ?? [], lists }
+  const withheld = lists.map(({ server }): ListRow => ({ server, state: 'withheld' }))
+  return { tools: tools(), items: items?.() ?? [], lists: withheld }
+}
+
+function itemsOf(kind: ItemKind, { tools, items }: Shown): readonly Tool[] {
+  return kind === 'tool' ? tools : items.filter((item) => item.kind === kind)
+}
+
+/** Returns whose list of its server an item was looked up in. */
+function listOf(id: string, { lists }: Shown): ListRow | undefined {
+  const [kind, server] = id.split(':', 2)
+  return lists.find((list) => list.server === (isItemId(id) ? server : kind))
 }
 
 /** Only approvers see who has an instance of a server. Others get the counts. */
@@ -42,16 +66,17 @@ function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow 
 }
 
 /** Returns an item with its decision in a view. */
-function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
+function toRow(tool: Tool, view: View, shown: Shown, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
   const title = titleOf(tool)
   return {
     id: tool.id,
     kind: tool.kind,
-    wireName: tool.uri ?? deps.wireName(tool.id) ?? '',
+    wireName: tool.uri ?? deps.wireName(tool.id, view) ?? '',
     ...(title === undefined ? {} : { title: redactText(title) }),
     description: redactText(tool.description),
+    ...(listOf(tool.id, shown) ? { hash: originalHash(tool) } : {}),
     tags: tool.tags,
     outcome,
     visible: view.has(tool.id),
@@ -65,12 +90,13 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { tool: asked, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', asked)
     const { caller } = findCaller(callers(), whose, person)
-    const tool = (isItemId(id) ? (deps.items?.() ?? []) : deps.tools()).find((known) => known.id === id)
-    if (!tool) throw unknownTool(id, deps)
+    const shown = shownTo(person, caller, deps)
+    const tool = itemsIn(id, shown).find((known) => known.id === id)
+    if (!tool) throw unknownTool(id, shown, deps)
     const { redact = redactor } = deps
     const { inputSchema, outputSchema, annotations } = tool
     return {
-      tool: toRow(tool, await deps.view(caller, app), deps),
+      tool: toRow(tool, await deps.view(caller, app), shown, deps),
       inputSchema: redactTexts(inputSchema, redact),
       ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
       annotations: redactTexts(annotations, redact),
@@ -89,8 +115,11 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const id = required('tool', tool)
     const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
+    const shown = shownTo(person, caller, deps)
+    const list = listOf(id, shown)
     // A resource need not be listed to be decided.
-    if (!isItemId(id) && !deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
+    const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
+    if (!isKnown) throw unknownTool(id, shown, deps)
     const { outcome, reasons, schemaWarnings } = view.explain(id)
     return {
       tool: id,
@@ -101,18 +130,29 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       visible: view.has(id),
       reasons,
       ...(schemaWarnings ? { schemaWarnings } : {}),
+      ...(list ? { list } : {}),
     } satisfies WhyBody
   }
 }
 
+function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
+  return isItemId(id) ? items : tools
+}
+
 /** Suggests an id, as people copy the wire name from their client, or misspell an id. */
-function unknownTool(id: string, deps: ApiDeps): ApiFault {
-  const tools = isItemId(id) ? (deps.items?.() ?? []) : deps.tools()
+function unknownTool(id: string, shown: Shown, deps: ApiDeps): ApiFault {
+  const tools = itemsIn(id, shown)
   const suggestion =
     tools.find((tool) => deps.wireName(tool.id) === id || tool.name === id)?.id ??
     nearestOf(
       id,
       tools.map((tool) => tool.id),
+    )
+  const list = listOf(id, shown)
+  if (list?.state === 'unknown')
+    return new ApiFault(
+      'tool_unknown',
+      `No tool has the id ${JSON.stringify(id)}: the server "${list.server}" has not listed for ${JSON.stringify(list.user)} yet.`,
     )
   const hint = suggestion ? ` Did you mean ${JSON.stringify(suggestion)}?` : ' GET /api/tools lists the known ones.'
   return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
