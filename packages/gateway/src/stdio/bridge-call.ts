@@ -53,9 +53,10 @@ export class BridgeCall {
    */
   async send(paramHeaders: readonly string[] = []): Promise<HttpAnswer | undefined> {
     const { request, session } = this
-    const headers =
-      session.era === 'modern' ? modernHeaders(session, request.method, request.params, paramHeaders) : session.headers
-    return this.#resume(await this.#exchangeWith({ method: 'POST', headers, body: request.text }))
+    const { headers } = session
+    const ownHeaders =
+      session.era === 'modern' ? modernHeaders(request.method, request.params, paramHeaders) : undefined
+    return this.#resume(await this.#exchangeWith({ method: 'POST', headers, ownHeaders, body: request.text }))
   }
 
   /** Ends the request without an answer. */

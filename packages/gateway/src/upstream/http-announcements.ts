@@ -86,9 +86,10 @@ export class HttpAnnouncements {
       read(data)
       this.#forward(data, session)
     }
-    const headers = modernHeaders(session, LISTEN, params)
+    const { headers } = session
+    const ownHeaders = modernHeaders(LISTEN, params)
     const body = encodeRequest('modern', id, LISTEN, params, { progress: false })
-    const answer = await this.#follow({ method: 'POST', headers, body }, onEvent, stopped)
+    const answer = await this.#follow({ method: 'POST', headers, ownHeaders, body }, onEvent, stopped)
     if (stopped.aborted) return { again: false }
     if (answer instanceof UpstreamError) return { again: await this.#host.check(answer) }
     if (answer.status === 200 && answer.contentType === 'application/json') read(answer.text)

@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
-import type { Pool } from 'undici'
 import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
-import { answerError, createPool, type HttpAnswer, HttpExchange, type HttpRequest } from './http-exchange.ts'
+import {
+  answerError,
+  createPool,
+  type HttpAnswer,
+  HttpExchange,
+  type HttpRequest,
+  type ServerPool,
+} from './http-exchange.ts'
 import { clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
@@ -24,12 +30,12 @@ export interface Session {
 
 /** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
 export class HttpEndpoint {
-  readonly #pool: Pool
+  readonly #pool: ServerPool
   readonly #path: string
   readonly #headers: readonly string[]
 
   constructor(url: URL, configured: Readonly<Record<string, string>>) {
-    this.#pool = createPool(url.origin)
+    this.#pool = createPool(url)
     this.#path = `${url.pathname}${url.search}`
     const own = Object.entries(configured)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -54,15 +60,15 @@ export class HttpEndpoint {
 
   /** Sends a notification or the answer to a request of the server. */
   async post(session: Session, message: JsonObject): Promise<void> {
-    const method = session.era === 'modern' ? ['mcp-method', String(message['method'])] : []
-    const sent = this.exchange({ method: 'POST', headers: [...session.headers, ...method], body: encode(message) })
+    const ownHeaders = session.era === 'modern' ? ['mcp-method', String(message['method'])] : undefined
+    const sent = this.exchange({ method: 'POST', headers: session.headers, ownHeaders, body: encode(message) })
     const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
     const { status } = await sent.answer.finally(() => clearTimeout(timer))
     if (status >= 300) throw new UpstreamError('upstream_protocol', `answered a notification with HTTP ${status}`)
   }
 
   async close(reason?: Error): Promise<void> {
-    await this.#pool.destroy(reason ?? null)
+    await this.#pool.destroy(reason)
   }
 }
 
@@ -76,9 +82,8 @@ const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-/** Returns the headers of a request of MCP 2026-07-28. */
+/** Returns the headers that a request of MCP 2026-07-28 has beside those of its session. */
 export function modernHeaders(
-  session: Session,
   method: string,
   params: JsonObject,
   paramHeaders: readonly string[] = [],
@@ -86,7 +91,7 @@ export function modernHeaders(
   const param = NAME_PARAMS.get(method)
   const name = param === undefined ? undefined : params[param]
   const named = typeof name === 'string' ? ['mcp-name', toHeaderValue(name)] : []
-  return [...session.headers, 'mcp-method', method, ...named, ...paramHeaders]
+  return ['mcp-method', method, ...named, ...paramHeaders]
 }
 
 /** The result of a request, and the session id sent with it. */
@@ -143,14 +148,14 @@ export class HttpCall {
 
   async #roundTrip(params: JsonObject, { onProgress, paramHeaders, trace, meta }: RequestOptions): Promise<void> {
     const { era } = this.#session
-    const headers =
-      era === 'modern' ? modernHeaders(this.#session, this.#method, params, paramHeaders) : this.#session.headers
+    const { headers } = this.#session
+    const ownHeaders = era === 'modern' ? modernHeaders(this.#method, params, paramHeaders) : undefined
     trace?.sentAs(this.#id)
     const body = encodeRequest(era, this.#id, this.#method, params, {
       progress: onProgress !== undefined,
       meta: joinMeta(trace?.meta, meta),
     })
-    const answer = await this.#resume(await this.#exchangeWith({ method: 'POST', headers, body }))
+    const answer = await this.#resume(await this.#exchangeWith({ method: 'POST', headers, ownHeaders, body }))
     if (answer?.status === 200) this.#host.onProven(this.#session)
     if (answer && !this.#pending.isSettled()) this.#conclude(answer)
   }
@@ -166,8 +171,12 @@ export class HttpCall {
     for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {
       await sleep(reopenDelayMs(answer.retryMs), undefined, { ref: false })
       if (this.#pending.isSettled()) return undefined
-      const headers = [...this.#session.headers, 'last-event-id', answer.lastEventId ?? '']
-      answer = await this.#exchangeWith({ method: 'GET', headers })
+      const { headers } = this.#session
+      answer = await this.#exchangeWith({
+        method: 'GET',
+        headers,
+        ownHeaders: ['last-event-id', answer.lastEventId ?? ''],
+      })
     }
     return answer
   }

@@ -1,40 +1,28 @@
-import { createRequire } from 'node:module'
-import type { IncomingHttpHeaders } from 'node:http'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import type { JsonRpcError } from '@toolgate/mcp'
-import type { Dispatcher, Pool } from 'undici'
+import { Http1Pool, type PoolHandler, type PoolRequest } from './http1/http1-pool.ts'
+import type { AnswerHeaders } from './http1/response-reader.ts'
+import { UndiciPool } from './http1/undici-pool.ts'
 import { clip, notMcp, parseMessages, rpcError } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream, messageTooLarge } from './lines.ts'
 import { UpstreamError } from './upstream.ts'
 
-const MAX_CONNECTIONS = 256
-const CONNECT_TIMEOUT_MS = 5_000
+const OPTIONS = { maxConnections: 256, connectTimeoutMs: 5_000 }
 /** How much of an error body is read for the reason. */
 const ERROR_BODY_BYTES = 64 * 1024
 const LINGER_MS = 1_000
 
-let PoolClass: typeof Pool | undefined
+/** Kept-alive connections to one origin. */
+export type ServerPool = Pick<Http1Pool, 'send'> & { destroy(error?: Error): void | Promise<void> }
 
-/** Returns kept-alive connections to one origin. They have no timeouts, as a call may be silent for long: callers set them. */
-export function createPool(origin: string): Pool {
-  // All of undici takes 13 MB more than this one class, which is loaded for the first HTTP server.
-  PoolClass ??= createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
-  return new PoolClass(origin, {
-    connections: MAX_CONNECTIONS,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    allowH2: false,
-  })
+/** Returns the connections to an origin. They have no timeouts, as a call may be silent for long: callers set them. */
+export function createPool(url: URL): ServerPool {
+  return url.protocol === 'http:' ? new Http1Pool(url, OPTIONS) : new UndiciPool(url, OPTIONS)
 }
 
-export interface HttpRequest {
+export interface HttpRequest extends PoolRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  readonly path: string
-  /** Alternating names and values. */
-  readonly headers: readonly string[]
-  readonly body?: string
 }
 
 interface AnswerHead {
@@ -54,7 +42,7 @@ export interface HttpAnswer extends AnswerHead {
 }
 
 /** One HTTP request and its answer. */
-export class HttpExchange implements Dispatcher.DispatchHandler {
+export class HttpExchange implements PoolHandler {
   /** Settles when the answer has ended. @throws {UpstreamError} `upstream_down`, `upstream_too_large`, `aborted` */
   readonly answer: Promise<HttpAnswer>
   readonly #resolve: (answer: HttpAnswer) => void
@@ -65,20 +53,20 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
   #events: EventStream | undefined
   #flood: FloodGuard | undefined
-  #controller: Dispatcher.DispatchController | undefined
+  #abort: ((reason: Error) => void) | undefined
   #failure: UpstreamError | undefined
   #lingering: NodeJS.Timeout | undefined
   #hasEnded = false
 
   /** Sends the request. `onEvent` receives the data of each event while an event stream goes on. */
-  constructor(pool: Pool, { method, path, headers, body }: HttpRequest, onEvent: (data: string) => void) {
+  constructor(pool: ServerPool, request: HttpRequest, onEvent: (data: string) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
     this.answer = promise
     this.#resolve = resolve
     this.#reject = reject
     this.#onEvent = onEvent
     try {
-      pool.dispatch({ method, path, headers: [...headers], body: body ?? null }, this)
+      pool.send(request, this)
     } catch (error) {
       reject(toUpstreamError(error))
     }
@@ -96,21 +84,21 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
 
   readonly abort = (): void => this.#fail(new UpstreamError('aborted', 'was aborted'))
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#failure) controller.abort(this.#failure)
+  onStart(abort: (reason: Error) => void): void {
+    this.#abort = abort
+    if (this.#failure) abort(this.#failure)
   }
 
-  onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
-    const contentType = (firstOf(headers['content-type']) ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-    const sessionId = firstOf(headers['mcp-session-id'])
-    this.#head = { status, contentType, sessionId, location: firstOf(headers['location']) }
+  onHead(status: number, headers: AnswerHeaders): void {
+    const { 'content-type': type = '', 'mcp-session-id': sessionId, location } = headers
+    const contentType = type === JSON_TYPE ? type : (type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
+    this.#head = { status, contentType, sessionId, location }
     if (status !== 200 || contentType !== 'text/event-stream') return
     this.#events = createEventStream(LIMITS.messageBytes, this.#onEvent)
     this.#flood = createFloodGuard(() => performance.now())
   }
 
-  onResponseData(_: unknown, chunk: Buffer): void {
+  onBody(chunk: Buffer): void {
     try {
       this.#read(chunk)
     } catch (error) {
@@ -118,15 +106,16 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     this.#end()
     const [first] = this.#body
     const text = (first && this.#body.length === 1 ? first : Buffer.concat(this.#body)).toString()
+    const { status, contentType, sessionId, location } = this.#head
     const { lastEventId, retryMs } = this.#events ?? {}
-    this.#resolve({ ...this.#head, text, lastEventId, retryMs })
+    this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
   }
 
-  onResponseError(_: unknown, error: Error): void {
+  onError(error: Error): void {
     this.#end()
     this.#reject(this.#failure ?? toUpstreamError(error))
   }
@@ -142,8 +131,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     if (this.#head.status === 200) {
       if (this.#bodyBytes > LIMITS.messageBytes) throw messageTooLarge()
     } else if (this.#bodyBytes > ERROR_BODY_BYTES) {
-      this.onResponseEnd()
-      this.#controller?.abort(messageTooLarge())
+      this.onEnd()
+      this.#abort?.(messageTooLarge())
     }
   }
 
@@ -152,7 +141,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#failure = error
     this.#end()
     this.#reject(error)
-    this.#controller?.abort(error)
+    this.#abort?.(error)
   }
 
   #end(): void {
@@ -161,9 +150,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function firstOf(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header
-}
+const JSON_TYPE = 'application/json'
 
 const REASONS: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'refused the connection: nothing listens there'],
@@ -174,6 +161,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['EHOSTUNREACH', 'cannot be reached'],
   ['ENETUNREACH', 'cannot be reached'],
   ['UND_ERR_SOCKET', 'closed the connection'],
+  ['CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
   ['UND_ERR_CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
 ])
 
