@@ -238,7 +238,7 @@ describe('the task of a call that waits for a person', () => {
     const { taskId, approvalId } = await begin()
     await gateway.close()
     const stores = openSqliteStores({ path: join(folder.path, 'state.db') })
-    await stores.state.add(`gateway/approval-runs/${taskId}`, true, { expiresAt: Date.now() + 60_000 })
+    await stores.state.add(`gateway/approval-runs/${taskId}`, 'the-attempt', { expiresAt: Date.now() + 60_000 })
     stores.close()
     gateway = await start()
     await decide(approvalId, 'approve')

@@ -31,9 +31,8 @@ import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import type { Rules } from './revision.ts'
 import { createRounds } from './relay/rounds.ts'
-import { ApprovalTasks } from './tasks/approval-tasks.ts'
-import { type TaskOwner, TaskStore } from './tasks/task-store.ts'
-import { Tasks } from './tasks/tasks.ts'
+import { createTasks, type GatewayTasks } from './tasks/create-tasks.ts'
+import type { TaskOwner } from './tasks/task.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { type Offer, OFFERS } from './upstream/upstream.ts'
@@ -99,34 +98,29 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
   { config, revisions, clock, log, onFault, lifecycle }: GatewayBase,
-  { gate, lists, items, owners, fleet, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
+  { gate, lists, items, owners, fleet, availability, via, tracing, audit, state: kept }: GateParts,
   { logins }: Watching,
   { authenticator, origins, publicUrl }: Entrance,
-): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams; readonly tasks: Tasks } {
+): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams; readonly tasks: Pick<GatewayTasks, 'resume'> } {
   const serverInfo = { name: 'toolgate', version: VERSION }
+  const state = kept ?? memoryState({ clock })
   const streams = new ChangeStreams({
     serverInfo,
     onFault,
     offers: revisions.derive((rules) => [...new Set(['tools' as const, ...offersOf(rules)])]),
   })
-  const store = new TaskStore({ state, clock })
-  const callerOf = ({ client }: TaskOwner) => authenticator.current(client)?.caller
-  const approvalTasks = new ApprovalTasks({ store, state, clock, gate, callerOf, onFault })
-  approvalTasks.resume().catch(onFault)
-  lifecycle.onClose(() => approvalTasks.close())
-  const tasks = new Tasks({
-    store,
-    state,
+  const { tasks, approvalTasks, resume, leave } = createTasks({
+    state: kept,
+    audit,
     clock,
     gate: withLists(gate, fleet),
-    callerOf,
+    callerOf: ({ client }: TaskOwner) => authenticator.current(client)?.caller,
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     onFault,
   })
   lifecycle.onDrain(async () => {
     streams.close()
-    tasks.leave()
-    await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
+    await endsWithin(Promise.all([leave(), gate.idle()]), config.drainMs ?? DEFAULT_DRAIN_MS)
   })
   const isStopping = () => lifecycle.isStopping
   const rounds = createRounds({
@@ -148,7 +142,8 @@ export function createMcp(
     texts: { own: config.instructions, servers },
     rounds,
     tasks,
-    runsTasks: () => fleet.upstreams.some((upstream) => upstream.state.tasks === true),
+    runsTasks: (server) =>
+      fleet.upstreams.some(({ name, state: { tasks: runs } }) => runs === true && (server ?? name) === name),
     approvalTasks,
     lists,
     items: {
@@ -178,12 +173,13 @@ export function createMcp(
     onFault,
   })
   lifecycle.onClose(() => mcp.close())
-  return { mcp, streams, tasks }
+  return { mcp, streams, tasks: { resume } }
 }
 
 /** Returns the views of a gate, each after the lists that its caller has alone: a call may go on after a restart. */
-function withLists(gate: Gate, fleet: Pick<Fleet, 'prepare'>): Pick<Gate, 'view' | 'subscribe'> {
+function withLists(gate: Gate, fleet: Pick<Fleet, 'prepare'>): Pick<Gate, 'view' | 'subscribe' | 'approvals'> {
   return {
+    approvals: gate.approvals,
     subscribe: (listener) => gate.subscribe(listener),
     async view(caller, options) {
       await fleet.prepare(caller, false)

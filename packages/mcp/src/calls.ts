@@ -1,4 +1,4 @@
-import type { CallOutcome, Progress, View } from '@toolgate/core'
+import type { CallOutcome, Hooks, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Continuation } from '@toolgate/core/toolset'
@@ -37,6 +37,8 @@ export interface ToolCall {
   readonly context?: unknown
   /** The earlier rounds of the call. */
   readonly continues?: Continuation | undefined
+  /** Asked before those of the gate. */
+  readonly hooks?: Hooks | undefined
 }
 
 /** Calls a tool through the gate for a client that knows it by its name on the wire. */
@@ -48,6 +50,7 @@ export function callTool({ view, names, name, input, ...rest }: ToolCall): Promi
     onProgress: rest.onProgress,
     context: rest.context,
     continues: rest.continues,
+    hooks: rest.hooks,
     calledAs: name,
     nameOf: (id) => names.toName(id) ?? id,
     idOf: names.toId,

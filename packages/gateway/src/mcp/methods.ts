@@ -15,7 +15,9 @@ import {
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import { type ClientLink, clientLink, type LinkTasks } from '../relay/client-link.ts'
 import type { CallRounds } from '../relay/rounds.ts'
-import { TooManyTasks } from '../tasks/task-store.ts'
+import { RoomHook } from '../tasks/room-hook.ts'
+import { isTooLarge } from '../tasks/task-store.ts'
+import { type TaskRoom, TooManyTasks } from '../tasks/task.ts'
 import type { Tasks } from '../tasks/tasks.ts'
 import type { ApprovalTasks } from '../tasks/approval-tasks.ts'
 import { isStartedTask, TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
@@ -46,9 +48,9 @@ export interface MethodDeps {
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
-  /** Whether a server runs tasks now. */
-  readonly runsTasks?: (() => boolean) | undefined
-  readonly tasks?: Pick<Tasks, 'store' | 'begin' | 'answer' | 'cancel'> | undefined
+  /** Whether a server runs tasks now. Default: any. */
+  readonly runsTasks?: ((server?: string) => boolean) | undefined
+  readonly tasks?: Pick<Tasks, 'store' | 'reserve' | 'begin' | 'answer' | 'cancel'> | undefined
   /** The tasks of calls that wait for a person. */
   readonly approvalTasks?: Pick<ApprovalTasks, 'begin'> | undefined
   /** How long a client may cache a list, in milliseconds. */
@@ -107,7 +109,13 @@ export class McpMethods {
 
   async #begin(
     request: McpRequest,
-    { view, tool, input, name }: { view: View; tool: string; input: unknown; name: string },
+    {
+      view,
+      tool,
+      input,
+      name,
+      room,
+    }: { view: View; tool: string; input: unknown; name: string; room: TaskRoom | undefined },
     outcome: CallInputRequired,
   ): Promise<McpReply> {
     const { tasks } = this.#deps
@@ -115,14 +123,30 @@ export class McpMethods {
     const ttl = link.era === 'legacy' && isObject(params['task']) ? params['task']['ttl'] : undefined
     const ttlMs = typeof ttl === 'number' && ttl > 0 ? ttl : undefined
     try {
-      const task = await tasks?.begin({ owner: ownerOf(request), view, tool, input, client: link, ttlMs, outcome })
+      const task = await tasks?.begin({
+        owner: ownerOf(request),
+        view,
+        tool,
+        input,
+        client: link,
+        ttlMs,
+        outcome,
+        room,
+      })
       if (task) return { created: toCreated(request, task) }
     } catch (error) {
       if (!(error instanceof TooManyTasks)) throw error
-      await view.call({ tool, continues: outcome.continues, malformed: error.message })
+      await view.call({ tool, continues: outcome.continues, abandoned: error.message })
       return { result: errorResult(`${name} failed: ${error.message}`) }
     }
     return { result: errorResult(outcome.text) }
+  }
+
+  /** Returns what keeps room for the task that a call may become. */
+  #roomFor(request: McpRequest, { namespace }: Tool, input: unknown): RoomHook | undefined {
+    const { tasks, runsTasks } = this.#deps
+    if (!tasks || runsTasks?.(namespace) === false) return undefined
+    return new RoomHook(() => tasks.reserve(ownerOf(request), input))
   }
 
   async #callTool(request: McpRequest): Promise<McpReply> {
@@ -134,14 +158,16 @@ export class McpMethods {
     if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
     const { signal } = request
     const wish = wishOf(request)
-    // A tool that calls another one is not itself a task of a server.
-    const own = tool && isMetaTool(tool) ? NO_TASKS : wish
+    // A tool that calls another one is not itself a task of a server, and a task keeps no large input.
+    const isTaskless = (tool && isMetaTool(tool)) || (request.link.era === 'modern' && isTooLarge(input))
+    const own = wish.isWanted && isTaskless ? NO_TASKS : wish
     if (tool && this.#deps.tasks) checkTaskCall(request, tool)
     const onProgress =
       progressToken === undefined
         ? undefined
         : (progress: Progress) => request.notify('notifications/progress', { ...progress, progressToken })
-    return rounds.serve(request, {
+    const hook = own.isWanted && tool ? this.#roomFor(request, tool, input) : undefined
+    const serving = rounds.serve(request, {
       view,
       tool,
       input,
@@ -149,7 +175,17 @@ export class McpMethods {
       nameOf: (outcome) => waitingCall(outcome, { tool, name, input }).name,
       call: async ({ context, ...round }) =>
         unwrapWaiting(
-          await callTool({ view, names, name, input, signal, onProgress, ...round, context: withTasks(context, own) }),
+          await callTool({
+            view,
+            names,
+            name,
+            input,
+            signal,
+            onProgress,
+            hooks: hook,
+            ...round,
+            context: withTasks(context, own),
+          }),
         ),
       toTask: async (outcome, requests) => {
         const { approvalTasks } = this.#deps
@@ -172,7 +208,7 @@ export class McpMethods {
       toFailure: (text) => ({ result: errorResult(text) }),
       toReply: async (outcome) => {
         if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)
-          return this.#begin(request, { view, tool: tool.id, input, name }, outcome)
+          return this.#begin(request, { view, tool: tool.id, input, name, room: hook?.room }, outcome)
         this.#checkScopes(outcome)
         const answer = toAnswer(outcome)
         if ('error' in answer) return answer
@@ -180,6 +216,7 @@ export class McpMethods {
         return { result: answer.result, tool }
       },
     })
+    return hook ? serving.finally(() => hook.room?.release()) : serving
   }
 
   /**

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { McpResult } from '@toolgate/mcp'
-import type { Task, TaskOwner } from '../tasks/task-store.ts'
+import type { Task, TaskOwner } from '../tasks/task.ts'
 import type { Tasks } from '../tasks/tasks.ts'
 import type { TracedMethod } from '../telemetry/tracing.ts'
 import { RpcFault } from './protocol.ts'

@@ -1,27 +1,29 @@
+import { randomUUID } from 'node:crypto'
 import type { Approval, CallOutcome, Caller, CallWaiting, Gate, View } from '@toolgate/core'
 import { type Cancelling, createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'
-import type { Task, TaskEnding, TaskOwner, TaskStore } from './task-store.ts'
+import { endOnRecord, type EndsDeps, withdrawApproval } from './ends.ts'
+import { type OpenTask, type Task, type TaskCall, type TaskEnding, type TaskOwner, TooManyTasks } from './task.ts'
+import type { TaskLeases } from './task-leases.ts'
+import { isTooLarge, type TaskStore } from './task-store.ts'
 
-export interface ApprovalTasksDeps {
+export interface ApprovalTasksDeps extends EndsDeps {
   readonly store: TaskStore
-  readonly state: Pick<StateStore, 'add' | 'set' | 'take'>
+  readonly leases: TaskLeases
+  readonly state: Pick<StateStore, 'add' | 'get'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'view' | 'subscribe' | 'approvals'>
-  /** Returns today's caller of a client; `undefined` if its key is no longer accepted. */
-  readonly callerOf: (owner: TaskOwner) => Caller | undefined
+  /** Whether an attempt has a terminal record. */
+  readonly hasEnded: (callId: string) => Promise<boolean>
   readonly onFault: (error: unknown) => void
+  /** Whether the tasks outlive this process. */
+  readonly isKept: boolean
 }
 
 /** What the task needs to make its call. */
 interface ApprovalWork {
-  readonly kind: 'approval'
-  readonly approvalId: string
-  readonly tool: string
   readonly calledAs: string
-  readonly app: string | undefined
-  readonly session: string | undefined
   readonly input: JsonObject
 }
 
@@ -38,11 +40,9 @@ export interface WaitingCall {
 
 /** Other processes decide and cancel too. */
 const EVERY_MS = 1_000
-/** The calls that were made, or begun. */
+/** The calls that were made, or begun, with the ids of their attempts. */
 const RUNS = 'gateway/approval-runs/'
-/** The tasks whose calls run now. A process that ended no longer renews its entries. */
-const RUNNERS = 'gateway/approval-runners/'
-const LEASE_MS = 10_000
+const RUN_MS = 25 * 60 * 60_000
 
 /**
  * The tasks of calls that wait for a person. The decision ends the task: the gateway makes the call, which spends the
@@ -50,149 +50,182 @@ const LEASE_MS = 10_000
  */
 export class ApprovalTasks {
   readonly #deps: ApprovalTasksDeps
-  readonly #waiting = new Map<string, { readonly task: Task; readonly work: ApprovalWork }>()
   readonly #timer: NodeJS.Timeout
-  readonly #unsubscribe: () => void
-  #isSweeping = false
+  readonly #unsubscribe: readonly (() => void)[]
+  /** The tasks that end now, in this process. */
+  readonly #ending = new Map<string, Promise<void>>()
+  #sweeping: Promise<void> | undefined
+  /** Before that, servers and policies are not what they will be. */
+  #isResumed = false
+  #isClosed = false
 
   constructor(deps: ApprovalTasksDeps) {
     this.#deps = deps
-    this.#timer = setInterval(() => void this.#sweep(), EVERY_MS).unref()
-    this.#unsubscribe = deps.gate.subscribe(({ event }) => {
-      if (event === 'approval-decided') void this.#sweep()
-    })
+    this.#timer = setInterval(() => this.#sweep(), EVERY_MS).unref()
+    this.#unsubscribe = [
+      deps.gate.subscribe(({ event }) => {
+        if (event === 'approval-decided') this.#sweep()
+      }),
+      deps.store.subscribe(() => this.#sweep()),
+    ]
   }
 
   /** Returns the handle of a call that waits. @throws {TooManyTasks} */
   async begin({ owner, view, input, name, outcome, requests }: WaitingCall): Promise<Task> {
-    const { approval, text } = outcome
-    const work: ApprovalWork = {
-      kind: 'approval',
-      approvalId: approval.id,
-      tool: approval.tool,
-      calledAs: name,
-      app: view.app,
-      session: view.caller.session,
-      input: isObject(input) ? input : {},
-    }
-    const task = await this.#deps.store.create(owner, {
+    const { approval, text, callId } = outcome
+    const work: ApprovalWork = { calledAs: name, input: isObject(input) ? input : {} }
+    if (isTooLarge(work)) throw new TooManyTasks('the input is too large for a task')
+    const { app, caller } = view
+    return this.#deps.store.create(owner, {
       status: requests ? 'input_required' : 'working',
       statusMessage: text,
       ...(requests && { requests }),
-      work: JSON.parse(JSON.stringify(work)) as JsonObject,
+      call: { kind: 'approval', tool: approval.tool, app, session: caller.session, callId, approvalId: approval.id },
+      work,
       ttlMs: approval.expiresAt - this.#deps.clock.wallMs() + KEPT_MS,
     })
-    this.#waiting.set(task.id, { task, work })
-    return task
   }
 
   /** Goes on with the tasks that an earlier process has left. */
-  async resume(): Promise<void> {
-    for (const task of await this.#deps.store.unfinished()) {
-      const { work } = task.progress
-      if (work?.['kind'] === 'approval') this.#waiting.set(task.id, { task, work: work as unknown as ApprovalWork })
-    }
+  resume(): void {
+    this.#isResumed = true
+    this.#sweep()
   }
 
-  close(): void {
+  /** Leaves the tasks to the next gateway, if they are kept, and ends them otherwise. Resolves after the running calls. */
+  async leave(): Promise<void> {
     clearInterval(this.#timer)
-    this.#unsubscribe()
+    for (const each of this.#unsubscribe) each()
+    await this.#sweeping
+    this.#isClosed = true
+    if (!this.#deps.isKept)
+      for (const open of await this.#deps.store.open('approval'))
+        if (!this.#ending.has(open.id) && (await this.#deps.leases.take(open.id))) await this.#giveUp(open, STOPPING)
+    await Promise.all(this.#ending.values())
   }
 
-  async #sweep(): Promise<void> {
-    if (this.#isSweeping) return
-    this.#isSweeping = true
-    for (const [id, { task, work }] of this.#waiting)
+  #sweep(): void {
+    if (this.#isClosed || !this.#isResumed) return
+    this.#sweeping ??= this.#sweepOnce()
+      .catch(this.#deps.onFault)
+      .finally(() => (this.#sweeping = undefined))
+  }
+
+  async #sweepOnce(): Promise<void> {
+    for (const open of await this.#deps.store.open('approval'))
       try {
-        if (await this.#tend(task, work)) this.#waiting.delete(id)
+        if (!this.#ending.has(open.id)) await this.#tend(open)
       } catch (error) {
         // The other tasks must not wait for it.
         this.#deps.onFault(error)
       }
-    this.#isSweeping = false
   }
 
-  /** Returns whether nothing more is to be done for a task. */
-  async #tend(task: Task, work: ApprovalWork): Promise<boolean> {
-    const { store, gate, state } = this.#deps
-    const now = await store.get(task.owner, task.id)
-    if (now?.status === 'cancelled') await this.#withdraw(task, work)
-    if (!now || now.ending) return true
-    const approval = await gate.approvals.get(work.approvalId)
-    if (approval?.status === 'pending') return false
+  async #tend(open: OpenTask): Promise<void> {
+    const { store, gate, leases } = this.#deps
+    const { id, owner, call } = open
+    const task = await store.get(owner, id)
+    const isWaiting = task !== undefined && task.ending === undefined
+    if (isWaiting && (await gate.approvals.get(call.approvalId ?? ''))?.status === 'pending') return
     // Another process that has it may end before its call does.
-    if (!(await state.add(RUNNERS + task.id, true, this.#lease()))) return false
+    if (this.#isClosed || !(await leases.take(id))) return
     // Not awaited: a long call must not keep the other tasks waiting.
-    this.#conclude(task, work, approval).catch(this.#deps.onFault)
-    return true
-  }
-
-  #lease(): { readonly expiresAt: number } {
-    return { expiresAt: this.#deps.clock.wallMs() + LEASE_MS }
+    const ending = this.#endAndRelease(open).catch(this.#deps.onFault)
+    this.#ending.set(id, ending)
   }
 
   /** Ends a task while it holds its lease. */
-  async #conclude(task: Task, work: ApprovalWork, approval: Approval | undefined): Promise<void> {
-    const { store, state, onFault } = this.#deps
-    const { id, owner, createdAt, ttlMs } = task
+  async #endAndRelease(open: OpenTask): Promise<void> {
+    const { store, leases, onFault } = this.#deps
+    const { id, owner } = open
     const stop = createCanceller()
     const hold = async () => {
-      await state.set(RUNNERS + id, true, this.#lease())
-      if ((await store.get(owner, id))?.status === 'cancelled') stop.abort(new Error('the client cancelled the task'))
+      await leases.renew(id)
+      if ((await store.get(owner, id))?.status === 'cancelled') stop.abort(new Error(CANCELLED))
     }
     const timer = setInterval(() => void hold().catch(onFault), EVERY_MS).unref()
     try {
-      const isFirst = await state.add(RUNS + id, true, { expiresAt: createdAt + ttlMs })
-      if (isFirst) await store.update(task, { status: 'working' })
-      const ending = isFirst
-        ? await this.#endingOf(task, work, approval, stop)
-        : failed('The gateway ended while the call ran. Whether it has run to its end is not known.')
-      await store.end(task, ending)
+      // What was seen may have ended before the lease was taken.
+      if (await store.find(open)) await this.#end(open, stop)
     } finally {
       clearInterval(timer)
-      await state.take(RUNNERS + id)
+      this.#ending.delete(id)
+      await leases.release(id)
     }
   }
 
-  async #endingOf(
-    task: Task,
-    work: ApprovalWork,
-    approval: Approval | undefined,
-    stop: Cancelling,
-  ): Promise<TaskEnding> {
-    if (approval?.status === 'consumed') return failed('Another call has used the approval.')
-    if (approval === undefined || approval.status === 'expired') return failed('Nobody has decided in time.')
-    return this.#run(task, work, stop)
+  async #end(open: OpenTask, stop: Cancelling): Promise<void> {
+    const { store, state, gate, clock } = this.#deps
+    const { id, owner, call } = open
+    const task = await store.get(owner, id)
+    const begun = await state.get(RUNS + id)
+    if (typeof begun === 'string') return this.#endBegun(open, begun)
+    if (!task) return this.#giveUp(open, EXPIRED)
+    if (task.ending) return this.#giveUp(open, CANCELLED)
+    const approval = await gate.approvals.get(call.approvalId ?? '')
+    if (approval?.status === 'pending') return
+    const work = (await store.workOf(open)) as ApprovalWork | undefined
+    const caller = this.#callerOf(owner, call)
+    if (!work || !caller) return this.#giveUp(open, work ? NO_KEY : 'The gateway no longer has the call of this task.')
+    const runId = randomUUID()
+    if (!(await state.add(RUNS + id, runId, { expiresAt: clock.wallMs() + RUN_MS }))) return
+    await store.update(task, { status: 'working' })
+    const outcome = await this.#run(open, work, { caller, callId: runId, stop })
+    await store.close(open)
+    await store.end(task, endingOf(approval, outcome))
   }
 
+  /** The call is never made again: the process that made it has ended. */
+  async #endBegun(open: OpenTask, runId: string): Promise<void> {
+    const { store, hasEnded } = this.#deps
+    const why = 'The gateway ended while the call ran. Whether it has run to its end is not known.'
+    if (!(await hasEnded(runId))) await endOnRecord(this.#deps, open, why)
+    await store.close(open)
+    await store.end(open, failed(why))
+  }
+
+  /** Makes the call. It is refused unless the approval can be spent, so it leaves the terminal record either way. */
   async #run(
-    { owner }: Task,
-    { approvalId, tool, calledAs, app, session, input }: ApprovalWork,
-    signal: Cancelling,
-  ): Promise<TaskEnding> {
-    const found = this.#deps.callerOf(owner)
-    if (!found) return failed('The key of this client is no longer accepted.')
-    const caller = session === undefined ? found : { ...found, session }
+    { call: { tool, app, approvalId = '', callId: first } }: OpenTask,
+    { calledAs, input }: ApprovalWork,
+    { caller, callId, stop }: { readonly caller: Caller; readonly callId: string; readonly stop: Cancelling },
+  ): Promise<CallOutcome> {
     const view = await this.#deps.gate.view(caller, { app })
-    return toEnding(await view.call({ tool, calledAs, nameOf: () => calledAs, input, spends: approvalId, signal }))
+    // Linked to the attempt that asked, and a call of its own: it takes its limit and spends the approval.
+    const continues = { callId: first, round: 0, binding: '' }
+    const spends = approvalId
+    return view.call({ tool, calledAs, nameOf: () => calledAs, input, continues, spends, callId, signal: stop })
   }
 
-  async #withdraw({ owner }: Task, { approvalId }: ApprovalWork): Promise<void> {
-    const { gate, callerOf } = this.#deps
-    const caller = callerOf(owner)
-    const approval = await gate.approvals.get(approvalId)
-    const decision = approval?.status === 'pending' ? 'reject' : approval?.status === 'approved' ? 'revoke' : undefined
-    if (caller && decision)
-      await gate.approvals.decide(caller, approvalId, { decision, reason: 'the client cancelled the task' })
+  /** Ends a task whose call has no terminal record, and withdraws its request. The lease is held. */
+  async #giveUp(open: OpenTask, why: string): Promise<void> {
+    const { store, gate } = this.#deps
+    const { call, owner } = open
+    const caller = this.#callerOf(owner, call)
+    if (caller && call.approvalId !== undefined) await withdrawApproval(gate, caller, call.approvalId, why)
+    await endOnRecord(this.#deps, open, why)
+    await store.close(open)
+    await store.end(open, failed(why))
+  }
+
+  #callerOf(owner: TaskOwner, { session }: TaskCall): Caller | undefined {
+    const caller = this.#deps.callerOf(owner)
+    return caller && session !== undefined ? { ...caller, session } : caller
   }
 }
 
+const CANCELLED = 'The client cancelled the task.'
+const EXPIRED = 'The time of the task was over.'
+const STOPPING = 'The gateway is stopping, and keeps no tasks.'
+const NO_KEY = 'The key of this client is no longer accepted.'
 /** How long the end of a task is kept after its approval could have been used. */
 const KEPT_MS = 10 * 60_000
 /** A person's no is an answer; any other refusal means that the call could not be made. */
 const REJECTIONS: ReadonlySet<string> = new Set(['approval_rejected', 'approval_revoked'])
 
-function toEnding(outcome: CallOutcome): TaskEnding {
+function endingOf(approval: Approval | undefined, outcome: CallOutcome): TaskEnding {
+  if (approval?.status === 'consumed') return failed('Another call has used the approval.')
+  if (approval === undefined || approval.status === 'expired') return failed('Nobody has decided in time.')
   const isRejected = outcome.status === 'refused' && REJECTIONS.has(outcome.decision.reasons[0]?.code ?? '')
   if (outcome.status !== 'done' && outcome.status !== 'failed' && !isRejected) return failed(outcome.text)
   const answer = toAnswer(outcome)

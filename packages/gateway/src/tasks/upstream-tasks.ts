@@ -135,7 +135,8 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
       await pause(waitMs, [signal, leave])
       if (signal.aborted) throw new UpstreamError('aborted', 'was aborted by its caller', { cause: signal.reason })
       if (leave?.aborted) return { ...toStarted({ taskId, status: 'working' }) }
-      const task = await this.#poll(asked, taskId)
+      const task = await unlessLeft(this.#poll(asked, taskId), leave)
+      if (leave?.aborted) continue
       if (!task) {
         downMs += waitMs
         if (downMs >= MAX_DOWN_MS) throw new UpstreamError('upstream_down', 'is not running: its task is lost')
@@ -144,7 +145,7 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
       }
       downMs = 0
       if (task.taskId !== taskId) throw this.#wrong('answered with another task than it was asked for')
-      const ended = await this.#endOf(asked, task)
+      const ended = await unlessLeft(this.#endOf(asked, task), leave)
       if (ended) return ended
       const { statusMessage: message } = task
       if (typeof message === 'string' && message !== said) report(asked.onProgress, ++progress, (said = message))
@@ -266,6 +267,19 @@ function pollMsOf({ pollInterval, pollIntervalMs = pollInterval }: ServerTask): 
 
 function report(onProgress: ((progress: Progress) => void) | undefined, progress: number, message: string): void {
   onProgress?.({ progress, message: clip(message, 1000) })
+}
+
+/** Resolves as the work does; with `undefined` as soon as the signal aborts. */
+async function unlessLeft<T>(work: Promise<T>, leave: Cancelling | undefined): Promise<T | undefined> {
+  if (!leave) return work
+  const left = Promise.withResolvers<undefined>()
+  const unwatch = leave.onAbort(() => left.resolve(undefined))
+  if (leave.aborted) left.resolve(undefined)
+  try {
+    return await Promise.race([work, left.promise])
+  } finally {
+    unwatch()
+  }
 }
 
 /** Waits, but not longer than one of the signals. */

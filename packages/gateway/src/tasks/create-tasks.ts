@@ -1,0 +1,47 @@
+import { type AuditReader, TERMINAL_EVENTS } from '@toolgate/core/audit'
+import { type Clock, memoryState, type StateStore } from '@toolgate/core/stores'
+import { ApprovalTasks, type ApprovalTasksDeps } from './approval-tasks.ts'
+import { TaskLeases } from './task-leases.ts'
+import { TaskStore } from './task-store.ts'
+import { Tasks, type TasksDeps } from './tasks.ts'
+
+type Own = 'store' | 'leases' | 'state' | 'isKept' | 'hasEnded'
+
+export interface TaskOptions extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own> {
+  /** Absent: tasks live as long as this process. */
+  readonly state: StateStore | undefined
+  readonly audit: AuditReader
+  readonly clock: Clock
+}
+
+/** Both kinds of tasks, over one store. */
+export interface GatewayTasks {
+  readonly tasks: Tasks
+  readonly approvalTasks: ApprovalTasks
+  /** Goes on with the tasks that an earlier gateway has left. Called when the servers have started. */
+  resume(): void
+  /** Resolves when the tasks are left to the next gateway, or ended on record. */
+  leave(): Promise<void>
+}
+
+/** Creates the tasks of a gateway. */
+export function createTasks({ state: kept, audit, ...options }: TaskOptions): GatewayTasks {
+  const { clock, onFault } = options
+  const state = kept ?? memoryState({ clock })
+  const store = new TaskStore({ state, clock })
+  const deps = { ...options, store, isKept: kept !== undefined }
+  const hasEnded = async (call: string) => (await audit.query({ call })).some(({ event }) => TERMINAL_EVENTS.has(event))
+  // One lease for each kind: a process does not take its own.
+  const approvalTasks = new ApprovalTasks({ ...deps, state, hasEnded, leases: new TaskLeases({ state, clock }) })
+  const tasks = new Tasks({ ...deps, leases: new TaskLeases({ state, clock }) })
+  return {
+    tasks,
+    approvalTasks,
+    resume: () =>
+      void tasks
+        .resume()
+        .then(() => approvalTasks.resume())
+        .catch(onFault),
+    leave: async () => void (await Promise.all([tasks.leave(), approvalTasks.leave()])),
+  }
+}

@@ -1,0 +1,30 @@
+import type { Caller, Gate } from '@toolgate/core'
+import type { OpenTask, TaskOwner } from './task.ts'
+
+export interface EndsDeps {
+  readonly gate: Pick<Gate, 'view'>
+  /** Returns today's caller of a client; `undefined` if its key is no longer accepted. */
+  readonly callerOf: (owner: TaskOwner) => Caller | undefined
+}
+
+/** Writes the terminal record of a call that nobody goes on with. */
+export async function endOnRecord({ gate, callerOf }: EndsDeps, { owner, call }: OpenTask, why: string): Promise<void> {
+  const { tenant, user } = owner
+  const known = callerOf(owner) ?? { ...(tenant !== undefined && { tenant }), ...(user !== undefined && { user }) }
+  const { tool, app, session, callId } = call
+  const view = await gate.view(session === undefined ? known : { ...known, session }, { app })
+  // Only the id of the first attempt is recorded.
+  await view.call({ tool, continues: { callId, round: 0, binding: '' }, abandoned: why })
+}
+
+/** Withdraws what a person has not decided, or has approved for nothing. */
+export async function withdrawApproval(
+  { approvals }: Pick<Gate, 'approvals'>,
+  caller: Caller,
+  id: string,
+  reason: string,
+): Promise<void> {
+  const approval = await approvals.get(id)
+  const decision = approval?.status === 'pending' ? 'reject' : approval?.status === 'approved' ? 'revoke' : undefined
+  if (decision) await approvals.decide(caller, id, { decision, reason })
+}
