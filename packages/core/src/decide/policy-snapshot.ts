@@ -51,18 +51,22 @@ export interface World {
   /** The one part that may be the host's own: it is compared by its own revision. */
   readonly availability: AvailabilitySource
   readonly unlocks: { openFor(caller: Caller): ReadonlySet<string> }
-  readonly halts: CallerEffects
+  readonly halts: CallerHolds
   readonly pins: PinSource
-  readonly preferences: CallerEffects
+  readonly preferences: CallerHolds
   /** The scopes without which a tool is still listed. */
   readonly stepUp?: readonly string[] | undefined
   policies(): CurrentPolicies
 }
 
-/** The effects that hold tools of a snapshot back from a caller: the same objects until something changes. */
-export interface CallerEffects {
-  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
+/** Something that holds tools back from some callers. */
+export interface CallerHolds {
+  /** Returns what is held back now, and stays as it is now. */
+  now(): EffectsOver
 }
+
+/** The effects that hold tools of a snapshot back from a caller: the same objects for the same arguments. */
+export type EffectsOver = (snapshot: Toolset) => (caller: Caller) => readonly Effect[]
 
 /** The effects that hold tools back from every caller, because of their definitions. */
 export interface PinSource {
@@ -75,6 +79,7 @@ export interface BuiltPolicySnapshot extends PolicySnapshot {
   over(items: Toolset): BuiltPolicySnapshot
   readonly indexes: Indexes
   readonly heldBack: readonly Effect[]
+  readonly holders: Holders
 }
 
 /** Returns today's snapshot: of what all callers share, or of a caller's own catalog. The same one until something changes. */
@@ -126,12 +131,15 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
 }
 
 function buildPart(indexes: Indexes, items: Toolset, current: CurrentPolicies, world: World): BuiltPolicySnapshot {
+  // Those of now, also for items that are first asked for later. The groups may be replaced by then.
+  const { groups, unlocks, halts, preferences, stepUp } = world
+  const holders: Holders = { groups, unlocks, halts: halts.now(), preferences: preferences.now(), stepUp }
   const heldBack = [
     ...availabilityEffects(indexes.groups, world.groups, world.availability),
     ...world.pins.effectsFor(indexes.snapshot),
   ]
-  return withItems(buildOver(indexes, heldBack, world), items, (others) =>
-    buildOver(itemIndexesOf(indexes, others, current, world), world.pins.effectsFor(others), world),
+  return withItems(buildOver(indexes, heldBack, holders), items, (others) =>
+    buildOver(itemIndexesOf(indexes, others, current, holders), world.pins.effectsFor(others), holders),
   )
 }
 
@@ -149,8 +157,8 @@ function partIndexesOf(of: Indexes, { snapshot }: CatalogPart, { parsed }: Curre
 
 type BuiltOver = Omit<BuiltPolicySnapshot, 'items' | 'whole' | 'over'>
 
-function buildOver(indexes: Indexes, heldBack: readonly Effect[], world: Holders): BuiltOver {
-  return { ...createPolicySnapshot(indexes, heldBack, world), indexes, heldBack }
+function buildOver(indexes: Indexes, heldBack: readonly Effect[], holders: Holders): BuiltOver {
+  return { ...createPolicySnapshot(indexes, heldBack, holders), indexes, heldBack, holders }
 }
 
 /** Adds what the same policies and state come to over other items: made when it is first asked for. */
@@ -175,7 +183,12 @@ function withItems(built: BuiltOver, items: Toolset, buildItems: (items: Toolset
 const itemIndexes = new WeakMap<Indexes, WeakMap<Toolset, Indexes>>()
 
 /** Returns the indexes of the same policies over items that are no tools. */
-function itemIndexesOf(of: Indexes, items: Toolset, { parsed, isBare }: CurrentPolicies, world: World): Indexes {
+function itemIndexesOf(
+  of: Indexes,
+  items: Toolset,
+  { parsed, isBare }: CurrentPolicies,
+  world: Pick<World, 'groups'>,
+): Indexes {
   let known = itemIndexes.get(of)
   if (!known) itemIndexes.set(of, (known = new WeakMap()))
   let found = known.get(items)
@@ -207,7 +220,7 @@ export interface Indexes {
 }
 
 function indexSnapshot(
-  world: World,
+  world: Pick<World, 'groups'>,
   snapshot: Toolset,
   parsed: readonly ParsedPolicy[],
 ): Omit<Indexes, 'policyRevision' | 'catalogRevision'> {
@@ -224,28 +237,30 @@ function indexSnapshot(
   }
 }
 
-type Holders = Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences' | 'stepUp'>
+/** What holds tools back from some callers. Only the locks of a session may be opened meanwhile. */
+interface Holders extends Pick<World, 'groups' | 'unlocks' | 'stepUp'> {
+  readonly halts: EffectsOver
+  readonly preferences: EffectsOver
+}
 
 function createPolicySnapshot(
   { snapshot, policies, policy, scopes, locks: lockIndex, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Effect[],
-  world: Holders,
+  { groups, unlocks, halts, preferences, stepUp }: Holders,
 ): Omit<PolicySnapshot, 'items' | 'whole' | 'over'> {
   const evaluations = new WeakMap<Caller, CallerEvaluation>()
   const everybody = evaluate(snapshot, [...fixed, ...heldBack])
   const passing = new Set(heldBack)
-  const haltsOf = world.halts.effectsOver(snapshot)
-  const switchedOffBy = world.preferences.effectsOver(snapshot)
+  const haltsOf = halts(snapshot)
+  const switchedOffBy = preferences(snapshot)
   const share = createSharing()
-  // The groups of these policies: they may be replaced while this snapshot is still asked.
-  const { groups } = world
   const known = (caller: Caller): CallerEvaluation => {
-    const open = world.unlocks.openFor(caller)
+    const open = unlocks.openFor(caller)
     let found = evaluations.get(caller)
     if (found?.open !== open) {
       const own = found?.own ?? [
         ...policies.flatMap((one) => callerEffects(one, caller)),
-        ...scopeEffects(scopes, caller.scopes, world.stepUp),
+        ...scopeEffects(scopes, caller.scopes, stepUp),
       ]
       const locks = lockEffects(lockIndex, groups, open, caller.session)
       const held = [...haltsOf(caller), ...switchedOffBy(caller)]
@@ -319,9 +334,9 @@ export function createAppPolicySnapshots(
       ...around.heldBack,
       ...appAvailabilityEffects(indexes.groups, app, world.availability),
     ]
-    return withItems(buildOver(indexes.own, heldBack, world), around.items, (items) => {
+    return withItems(buildOver(indexes.own, heldBack, around.holders), around.items, (items) => {
       const above = around.over(items)
-      return buildOver(appItemIndexesOf(above.indexes, app), above.heldBack, world)
+      return buildOver(appItemIndexesOf(above.indexes, app), above.heldBack, above.holders)
     })
   }
   let latest: { readonly around: BuiltPolicySnapshot; readonly within: BuiltPolicySnapshot } | undefined

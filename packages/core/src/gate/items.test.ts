@@ -373,6 +373,49 @@ describe('preferences', () => {
   })
 })
 
+describe('a view and what holds its items back for a while', () => {
+  const VERA = { user: 'vera' }
+  const TOOL = 'files:read'
+  const UNLISTED = 'resource:files:file:///docs/unlisted.md'
+  const inputOf = (id: string) => (id.startsWith('resource:') ? { uri: id.slice('resource:files:'.length) } : {})
+  const word = async (view: View, id: string) => (await view.call({ tool: id, input: inputOf(id) })).status
+
+  /** What holds an item back, and lets it go again. */
+  type Holder = (id: string, gate: ReturnType<typeof gateOver>['gate']) => readonly [() => unknown, () => unknown]
+  const holders: readonly (readonly [string, Holder])[] = [
+    ['a halt', (_, gate) => [() => gate.halt({ user: 'vera', reason: 'wait' }), () => gate.release({ user: 'vera' })]],
+    [
+      'a preference',
+      (id, gate) => [
+        () => gate.preferences.set(VERA, { groups: [], tools: [id] }),
+        () => gate.preferences.set(VERA, { groups: [], tools: [] }),
+      ],
+    ],
+  ]
+  for (const [what, holder] of holders)
+    for (const id of [TOOL, A, ASK, UNLISTED]) {
+      it(`lets ${id} go with ${what} that came after it, also if it was first used meanwhile`, async () => {
+        const { gate } = gateOver(ALL, { policy: OPEN })
+        const [hold, release] = holder(id, gate)
+        const view = await gate.view(VERA)
+        await hold()
+        assert.equal(await word(view, id), 'refused')
+        await release()
+        assert.deepEqual([view.has(id), await word(view, id)], [true, 'done'])
+      })
+
+      it(`keeps ${id} back with ${what} that was before it, until its next step, whenever it is first used`, async () => {
+        const { gate } = gateOver(ALL, { policy: OPEN })
+        const [hold, release] = holder(id, gate)
+        await hold()
+        const view = await gate.view(VERA)
+        await release()
+        assert.deepEqual([view.has(id), await word(view, id)], [false, 'refused'])
+        assert.equal(await word(view.narrow({}), id), 'done')
+      })
+    }
+})
+
 describe('hooks', () => {
   it('are asked before and told after reads and prompts, and may refuse them', async () => {
     const seenBy: unknown[] = []

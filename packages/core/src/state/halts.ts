@@ -10,11 +10,11 @@ import {
   unknownHalts,
 } from '../decide/layers/held.ts'
 import type { Effect } from '../decide/evaluation.ts'
+import type { EffectsOver } from '../decide/policy-snapshot.ts'
 import type { Clock, StateEntry, StateStore } from '../ports/ports.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
 import { type GroupSelectors, parseSelectorAt } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -68,8 +68,8 @@ export interface Halts {
     target: HaltTarget | { readonly id: string },
     onReleased?: (halt: Halt) => void,
   ): { readonly halt: Halt; readonly stored: Promise<void> }
-  /** Returns the effects of the halts on a caller's tools; the same object until something changes. */
-  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
+  /** Returns the effects of the present halts. */
+  now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
   /** Reads the selectors of the halts again, after the groups have changed. */
@@ -158,12 +158,16 @@ class StoredHalts implements Halts {
     return { halt, stored: this.#store(id, forget) }
   }
 
-  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[] {
-    if (this.#mirror.isRead && this.#halts.size === 0) return () => NO_EFFECTS
-    const index: readonly HaltEffect[] = indexHalts(snapshot, [...this.#halts.values()])
-    if (this.#mirror.isRead) return (caller) => haltEffects(index, caller)
-    const everything = unknownHalts(snapshot)
-    return (caller) => [...haltEffects(index, caller), everything]
+  now(): EffectsOver {
+    const { isRead } = this.#mirror
+    const halts = [...this.#halts.values()]
+    if (isRead && halts.length === 0) return () => () => NO_EFFECTS
+    return (snapshot) => {
+      const index: readonly HaltEffect[] = indexHalts(snapshot, halts)
+      if (isRead) return (caller) => haltEffects(index, caller)
+      const everything = unknownHalts(snapshot)
+      return (caller) => [...haltEffects(index, caller), everything]
+    }
   }
 
   stopping(caller: Caller, tool: Tool): Halt | undefined {

@@ -1,12 +1,12 @@
 import { type Caller, callerParts } from '../ports/caller.ts'
 import { ConfigError, ToolgateError } from '../util/errors.ts'
 import type { Effect } from '../decide/evaluation.ts'
+import type { EffectsOver } from '../decide/policy-snapshot.ts'
 import { createPreferenceEffects, type SwitchedOff } from '../decide/layers/held.ts'
 import type { StateEntry, StateStore } from '../ports/ports.ts'
 import { noGroupIsNamed } from '../tools/groups.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
-import type { Toolset } from '../tools/toolset.ts'
 import { isObject } from '../util/json.ts'
 import type { Revision } from '../util/revision.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -25,8 +25,8 @@ export interface UserPreferences {
    * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and the preferences stay as they were
    */
   set(caller: Caller, preferences: Preferences): Promise<Preferences>
-  /** Returns the effects of the preferences on a caller's tools; the same object until something changes. */
-  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
+  /** Returns the effects of the present preferences. */
+  now(): EffectsOver
   close(): void
 }
 
@@ -99,13 +99,16 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
       replace(next)
       return parsed
     },
-    effectsOver(snapshot) {
-      const now = byKey
-      if (now.size === 0) return () => NO_EFFECTS
-      const effectsOf = createPreferenceEffects(snapshot, groups())
-      return (caller) => {
-        const off = now.get(keyOf(caller) ?? '')
-        return off ? effectsOf(off) : NO_EFFECTS
+    now() {
+      const present = byKey
+      if (present.size === 0) return () => () => NO_EFFECTS
+      const selectors = groups()
+      return (snapshot) => {
+        const effectsOf = createPreferenceEffects(snapshot, selectors)
+        return (caller) => {
+          const off = present.get(keyOf(caller) ?? '')
+          return off ? effectsOf(off) : NO_EFFECTS
+        }
       }
     },
     close: () => mirror.close(),
