@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
@@ -138,14 +138,21 @@ describe('a gateway that stops while calls run', () => {
     }
   })
 
-  it('keeps running at SIGHUP, and logs it', async () => {
+  it('reads its file again at SIGHUP, prints the difference, and keeps running with a broken one', async () => {
     const folder = tempFolder()
-    const { child, ready, stderr } = serve(folder.path, '')
+    const { child, ready, stdout, stderr } = serve(folder.path, '')
+    const file = join(folder.path, 'toolgate.yaml')
+    const text = readFileSync(file, 'utf8')
     try {
       const url = await ready
+      writeFileSync(file, text.replace("policy: [{ allow: ['*'] }]", "policy: [{ allow: ['*'], deny: ['slow:wait'] }]"))
       child.kill('SIGHUP')
-      await until(() => stderr().includes('SIGHUP is ignored'))
+      await until(() => stdout().includes('viewer loses slow:wait'))
+      writeFileSync(file, text.replace('policy:', 'polcy:'))
+      child.kill('SIGHUP')
+      await until(() => /toolgate\.yaml:\d+:\d+: polcy: unknown key/.test(stderr()))
       assert.equal(textOf(await ask(url, MODERN, 'slow__echo')), 'echo')
+      assert.match(textOf(await ask(url, MODERN, 'slow__wait')), /Unknown|not available/)
       child.kill('SIGTERM')
       assert.deepEqual(await once(child, 'exit'), [0, null])
     } finally {
@@ -220,10 +227,10 @@ audit: { store: sqlite, path: ${audit}, mode: required }
   const child = run(['serve', '--config', config], env)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const ready = once(createInterface({ input: child.stdout }), 'line').then(
-    ([line]) => /http:\/\/\S+\/mcp/.exec(line as string)?.[0] ?? '',
-  )
-  return { child, ready, audit, stderr: () => stderr }
+  let stdout = ''
+  const lines = createInterface({ input: child.stdout }).on('line', (line) => (stdout += `${line}\n`))
+  const ready = once(lines, 'line').then(([line]) => /http:\/\/\S+\/mcp/.exec(line as string)?.[0] ?? '')
+  return { child, ready, audit, stdout: () => stdout, stderr: () => stderr }
 }
 
 /** Returns the status with which a list is answered. */

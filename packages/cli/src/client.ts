@@ -20,6 +20,7 @@ import {
   type NeedsBody,
   type PinRow,
   type PinsBody,
+  type Reload,
   type SessionBody,
   type ToolsBody,
   type WhyBody,
@@ -118,6 +119,8 @@ export interface Api extends AuditReader, AuditExporter {
   halts(): Promise<HaltsBody>
   halt(asked: HaltBody): Promise<HaltRow>
   release(id: string): Promise<HaltRow>
+  /** The gateway reads its file again. */
+  reload(dryRun: boolean): Promise<Reload>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
 }
@@ -139,6 +142,7 @@ export function createApi(target: Target): Api {
     halts: () => get<HaltsBody>('/api/halts'),
     halt: (asked) => change<HaltRow>('POST', '/api/halts', asked),
     release: (id) => change<HaltRow>('DELETE', `/api/halts/${encodeURIComponent(id)}`),
+    reload: (dryRun) => change<Reload>('POST', '/api/reload', { dryRun }),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
     async query({ beforeSeq, afterSeq, ...filter }) {

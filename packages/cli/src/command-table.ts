@@ -11,6 +11,7 @@ import type { ConnectOptions } from './commands/connect.ts'
 import type { ImportOptions } from './commands/import.ts'
 import type { InitOptions } from './commands/init.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
+import type { ReloadCommandOptions } from './commands/reload.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
@@ -201,6 +202,12 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--hash <hash>', 'of the definition that you reviewed; 12 digits are enough'),
     async (options: AcceptPinOptions, { io }, tool) =>
       (await import('./commands/pins.ts')).acceptPinCommand(tool, options, io),
+  ),
+  row(
+    'reload',
+    'a running gateway reads its file again: policy, callers, limits, groups, apps and servers; prints what changed',
+    (command) => gatewayOptions(command).option('--dry-run', 'change nothing, and print what would change'),
+    async (options: ReloadCommandOptions, { io }) => (await import('./commands/reload.ts')).reloadCommand(options, io),
   ),
   row(
     'halt',

@@ -12,6 +12,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'tool_abandoned',
   'policy_changed',
   'policy_recorded',
+  'config_changed',
   'approval_decided',
   'tool_changed',
   'tool_flagged',

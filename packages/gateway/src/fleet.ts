@@ -1,5 +1,6 @@
 import type { Caller } from '@toolgate/core'
 import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { CallContext } from '@toolgate/core'
 import type { Admission, JsonObject } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
@@ -41,11 +42,38 @@ interface Server {
   readonly perUser: PerUserUpstream | undefined
 }
 
+/** The servers of another configuration. */
+export interface StagedFleet {
+  readonly upstreams: readonly Upstream[]
+  readonly sources: readonly UpstreamSource[]
+  /** Replaces the servers. Returns those to start, and those that end when their calls have. */
+  commit(): { readonly started: readonly Upstream[]; readonly retired: readonly RetiredServer[] }
+}
+
+export interface RetiredServer {
+  readonly upstream: Upstream
+  readonly source: Pick<UpstreamSource, 'idle'>
+}
+
+/** What the gateway says about a server's items. Its process knows nothing of these. */
+const OVERLAYS: ReadonlySet<string> = new Set(['tools', 'resources', 'prompts', 'trustHints', 'names', 'instructions'])
+
+function isSameProcess(a: ServerConfig, b: ServerConfig): boolean {
+  const ofProcess = (config: ServerConfig) => Object.entries(config).filter(([key]) => !OVERLAYS.has(key))
+  return isDeepStrictEqual(Object.fromEntries(ofProcess(a)), Object.fromEntries(ofProcess(b)))
+}
+
+function byName(servers: readonly Server[]): ReadonlyMap<string, Server> {
+  return new Map(servers.map((server) => [server.config.name, server]))
+}
+
 /** The servers of a configuration, in its order. */
 export class Fleet {
   readonly reaper: Reaper = createReaper()
-  readonly #servers: readonly Server[]
-  readonly #redact: Redactor
+  readonly #deps: FleetDeps
+  readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser'>
+  #servers: readonly Server[]
+  #byName: ReadonlyMap<string, Server>
 
   /** `via` identifies the requests of this gateway, so that it does not serve itself. */
   constructor(
@@ -54,17 +82,17 @@ export class Fleet {
     via: string,
     deps: FleetDeps,
   ) {
-    this.#redact = deps.redact
+    this.#deps = deps
     const { path: folder = path.join(path.dirname(file), '.toolgate/instances'), ...bounds } = given
     const own = { instances: new Instances({ ...DEFAULT_INSTANCES, ...bounds }), folder }
     const shared = { reaper: this.reaper, ...deps }
-    this.#servers = servers.map((config) => {
+    this.#open = (config) => {
       const sent = withVia(config, via)
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined
-      const upstream = perUser ?? createUpstream(sent, shared)
-      const asks = new ServerAsks({ ...deps.asks, server: config })
-      return { config, upstream, perUser, source: toSource(config, upstream, asks, perUser?.lists) }
-    })
+      return { perUser, upstream: perUser ?? createUpstream(sent, shared) }
+    }
+    this.#servers = servers.map((config) => this.#create(config, undefined))
+    this.#byName = byName(this.#servers)
   }
 
   /** Returns whose lists a caller sees, of the servers with a list for each user. */
@@ -88,11 +116,42 @@ export class Fleet {
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
-  /** Lets calls into the instances of their callers. `undefined` where all users share all servers. */
-  get admission(): Admission | undefined {
-    const servers = new Map(this.#servers.flatMap(({ config, perUser }) => (perUser ? [[config.name, perUser]] : [])))
-    if (servers.size === 0) return undefined
-    return { admit: ({ namespace = '' }, caller) => servers.get(namespace)?.admit(caller) }
+  /** Lets calls into the instances of their callers. */
+  readonly admission: Admission = {
+    admit: ({ namespace = '' }, caller) => this.#byName.get(namespace)?.perUser?.admit(caller),
+  }
+
+  /**
+   * Returns the servers of another configuration beside the present ones: those whose entry did not change as they are, and
+   * those whose process did not change with the same process. Nothing changes until `commit`.
+   */
+  stage(servers: readonly ServerConfig[]): StagedFleet {
+    const next = servers.map((config) => {
+      const before = this.#byName.get(config.name)
+      return before && isDeepStrictEqual(before.config, config) ? before : this.#create(config, before)
+    })
+    const before = this.#servers
+    const kept = new Set(next.map(({ upstream }) => upstream))
+    const known = new Set(before.map(({ upstream }) => upstream))
+    return {
+      upstreams: next.map(({ upstream }) => upstream),
+      sources: next.map(({ source }) => source),
+      commit: () => {
+        this.#servers = next
+        this.#byName = byName(next)
+        return {
+          started: next.flatMap(({ upstream }) => (known.has(upstream) ? [] : [upstream])),
+          retired: before.flatMap(({ upstream, source }) => (kept.has(upstream) ? [] : [{ upstream, source }])),
+        }
+      },
+    }
+  }
+
+  #create(config: ServerConfig, before: Server | undefined): Server {
+    const isSame = before !== undefined && isSameProcess(before.config, config)
+    const { upstream, perUser } = isSame ? before : this.#open(config)
+    const asks = new ServerAsks({ ...this.#deps.asks, server: config })
+    return { config, upstream, perUser, source: toSource(config, upstream, asks, perUser?.lists) }
   }
 
   get upstreams(): readonly Upstream[] {
@@ -138,7 +197,7 @@ export class Fleet {
   rows(changeOf: (name: string) => ServerRow['changed'] | undefined): readonly ServerRow[] {
     return this.#servers.map((server) => {
       const changed = changeOf(server.config.name)
-      return redactServer({ ...toServerRow(server), ...(changed ? { changed } : {}) }, this.#redact)
+      return redactServer({ ...toServerRow(server), ...(changed ? { changed } : {}) }, this.#deps.redact)
     })
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
+import { ConfigError, createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
 import { endsWithin, safely } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
@@ -8,7 +8,7 @@ import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate
 import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
 import type { GroupConfig } from './config/config.ts'
-import { Fleet } from './fleet.ts'
+import { Fleet, type StagedFleet } from './fleet.ts'
 import { HeldCalls } from './relay/held-calls.ts'
 import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -18,6 +18,7 @@ import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, o
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
 import { createTelemetry } from './telemetry/create-telemetry.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
+import type { Upstream } from './upstream/upstream.ts'
 import { createWarnings, type Warnings } from './warnings.ts'
 
 /** One line of the gateway's log. `detail` is not for callers. */
@@ -48,13 +49,19 @@ export interface GateParts {
   readonly items: ItemLists
   readonly owners: ResourceOwners
   /** The ids of the gateway's own tools. */
-  readonly metaIds: ReadonlySet<string>
+  readonly metaIds: () => ReadonlySet<string>
   readonly selectors: () => ReturnType<typeof parseGroups>['selectors']
   readonly fleet: Fleet
   readonly availability: ReturnType<typeof createAvailability>
   /** Resolves when every probe has answered once. */
   readonly probed: Promise<void>
   readonly warnings: Warnings
+  /**
+   * Replaces the rules of the gate, its groups and its servers in one turn, with what `alongside` replaces.
+   *
+   * @throws {ConfigError} and changes nothing
+   */
+  replaceRules(next: Rules, alongside: () => void): ReturnType<StagedFleet['commit']>
   readonly audit: OpenedAudit
   readonly auditProblems: readonly EvidenceProblem[]
   readonly state: StateStore | undefined
@@ -94,34 +101,38 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
   const fleet = new Fleet(config, rules.servers, via, { clock, log, redact, tracing, asks: { isOwn, record, held } })
   lifecycle.onClose(() => fleet.close())
   lifecycle.onClose(() => held.close())
-  const { upstreams, sources, reaper, admission } = fleet
-  const groups = toGroups(withTtl(rules.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
+  const { reaper, admission } = fleet
+  const search = config.search ?? { offer: 'auto' }
+  const groupsOf = ({ groups: configured }: Rules, servers: readonly Upstream[]) =>
+    toGroups(withTtl(configured, probeEveryMs), { servers, redactor: redact, reaper })
+  const groups = groupsOf(rules, fleet.upstreams)
   const availability = createAvailability(groups, { clock, onFault })
   lifecycle.onClose(() => availability.close())
   // Started first, so that the states of servers are known from the beginning.
   const probed = availability.start()
-  const parsedGroups = parseGroups(groups, new Map(Object.entries(rules.aliases ?? {})))
-  const search = config.search ?? { offer: 'auto' }
-  const metaTools = createMetaTools({ groups: parsedGroups, search, gate: () => gate, onUnlocked })
-  const metaIds = metaTools.map(({ id }) => id)
+  const parse = (all: ReturnType<typeof toGroups>, { aliases = {} }: Rules) =>
+    parseGroups(all, new Map(Object.entries(aliases)))
+  let parsedGroups = parse(groups, rules)
+  let metaTools = createMetaTools({ groups: parsedGroups, search, gate: () => gate, onUnlocked })
+  const metaIds = () => metaTools.map(({ id }) => id)
   const warnings = createWarnings({
-    config: { ...config, ...rules },
-    sources,
+    config: () => revisions.current,
+    sources: () => fleet.sources,
     gate: () => gate,
     clashes: () => lists.clashes,
     contested: () => owners.contested,
     log: (message) => log({ level: 'warn', message }),
   })
-  const unlocksByCalls = [...parsedGroups.locked.values()].some(({ unlock }) => typeof unlock === 'object')
+  const unlocksByCalls = opensByCalls(parsedGroups)
   const gate: Gate = createGate({
     tools: metaTools,
     ...(unlocksByCalls ? { hooks: unlockByCalls(() => gate.locks, onUnlocked) } : {}),
-    sources,
+    sources: fleet.sources,
     groups,
-    apps: toApps(rules.apps, metaIds),
+    apps: toApps(rules.apps, metaIds()),
     ...stores,
     availability,
-    ...(admission ? { admission } : {}),
+    admission,
     audit,
     clock,
     onFault,
@@ -130,6 +141,31 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     redactor: redact,
     ...toGateOptions(config, rules),
   })
+  const replaceRules: GateParts['replaceRules'] = (next, alongside) => {
+    const staged = fleet.stage(next.servers)
+    const nextGroups = groupsOf(next, staged.upstreams)
+    const parsed = parse(nextGroups, next)
+    if (opensByCalls(parsed) && !unlocksByCalls)
+      throw new ConfigError('groups', 'that open by an event need a restart, where none did before')
+    const own = createMetaTools({ groups: parsed, search, gate: () => gate, onUnlocked })
+    const isSame = own.length === metaTools.length && own.every(({ id }, i) => id === metaTools[i]?.id)
+    const tools = isSame ? metaTools : own
+    const ids = tools.map(({ id }) => id)
+    const { aliases, limits, policy } = next
+    let committed: ReturnType<typeof staged.commit> = { started: [], retired: [] }
+    const swap = () => {
+      committed = staged.commit()
+      availability.replace(nextGroups)
+      parsedGroups = parsed
+      metaTools = tools
+      alongside()
+    }
+    // A server of the next revision is open already, and has not started: nothing remains of it where a rule is wrong.
+    const apps = toApps(next.apps, ids)
+    const ofGate = { tools, sources: staged.sources, groups: nextGroups, apps, policy, limits }
+    gate.setRules({ ...ofGate, ...(aliases && { aliases }) }, swap)
+    return committed
+  }
   const nameRules = revisions.derive(({ servers }) => toNameRules({ ...config, servers }))
   const lists = new ToolLists(gate, search, (server, kind) => nameRules()(server, kind))
   gate.catalog.subscribe(warnings.logNew)
@@ -148,11 +184,12 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     lists,
     items: new ItemLists(lists, owners),
     owners,
-    metaIds: new Set(metaIds),
+    metaIds: () => new Set(metaIds()),
     selectors: () => parsedGroups.selectors,
     fleet,
     availability,
     probed,
+    replaceRules,
     warnings,
     audit,
     auditProblems,
@@ -161,6 +198,10 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     tracing,
     via,
   }
+}
+
+function opensByCalls({ locked }: ReturnType<typeof parseGroups>): boolean {
+  return [...locked.values()].some(({ unlock }) => typeof unlock === 'object')
 }
 
 function mayRun(view: View, tool: string): boolean {

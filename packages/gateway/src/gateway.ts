@@ -2,16 +2,19 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
+import type { ApiDeps } from './api/deps.ts'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
 import { type OpenedAuthenticator, openAuthenticator } from './auth/open-authenticator.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
+import { loadConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
 import { saysNothing } from './config/policy.ts'
 import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
+import { type Reload, Reloader, type ReloadOptions } from './reload/reloader.ts'
 import { currentKeys, Revisions } from './revision.ts'
 import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from './serving.ts'
 
@@ -20,11 +23,19 @@ export interface GatewayOptions {
   /** The folder of the built console. Default: beside this package. */
   readonly consoleDir?: string
   readonly log?: (line: LogLine) => void
+  /** Reads the configuration again, for a reload. Default: from its file. */
+  readonly read?: () => GatewayConfig
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
 }
 
-const OPTIONS = shapeOf<GatewayOptions>({ clock: true, consoleDir: true, log: true, probeEveryMs: true })
+const OPTIONS = shapeOf<GatewayOptions>({
+  clock: true,
+  consoleDir: true,
+  log: true,
+  read: true,
+  probeEveryMs: true,
+})
 
 /** A gateway that listens. */
 export interface RunningGateway {
@@ -38,6 +49,15 @@ export interface RunningGateway {
   /** What is probably a mistake, in the file and in what its servers offer. */
   warnings(): readonly WarningRow[]
   groups(): readonly GroupRow[]
+  /**
+   * Reads the configuration again and replaces policy, callers, limits, groups, apps and servers as one, or nothing.
+   *
+   * @throws {ConfigFileError} with every problem of the file, and nothing has changed
+   * @throws {ConfigError} where the rules cannot be used
+   */
+  reload(
+    options?: Pick<ReloadOptions, 'by' | 'isDryRun'> & { readonly through?: ReloadOptions['through'] },
+  ): Promise<Reload>
   /**
    * Refuses new calls and waits up to `drainMs` for running ones. Then closes the port, stops the servers and writes the
    * rest of the audit, within 2 s.
@@ -64,7 +84,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
   if (saysNothing(config.policy))
     throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
-  const revisions = new Revisions(config)
+  const revisions = new Revisions(config, onFault)
   const listener = await listen(config.listen)
   const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
@@ -82,7 +102,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     })
     const watching = watchGateway(base, parts)
     const served = createMcp(base, parts, watching, entrance)
-    const apiDeps = toApiDeps(base, parts, watching, entrance)
+    const reloader = new Reloader({
+      base,
+      parts,
+      read: options.read ?? (() => loadConfig(config.file)),
+      onReplaced: () => {
+        watching.renew()
+        served.renew()
+      },
+    })
+    const apiDeps: ApiDeps = { ...toApiDeps(base, parts, watching, entrance), reload: (how) => reloader.reload(how) }
     const { consoleDir = CONSOLE_DIR } = options
     listener.attach(toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, entrance }))
     const { gate, fleet, probed, warnings } = parts
@@ -98,6 +127,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       servers: watching.servers,
       warnings: () => apiDeps.warnings?.() ?? [],
       groups: watching.groups,
+      reload: (how) => reloader.reload({ through: 'host', ...how }),
       close: lifecycle.close,
     }
   } catch (error) {

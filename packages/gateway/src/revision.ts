@@ -1,9 +1,12 @@
-import { sha256Hex } from '@toolgate/core/internal'
+import type { Caller } from '@toolgate/core'
+import { createEmitter, type Emitter, sha256Hex } from '@toolgate/core/internal'
 import type { CredentialSource } from './auth/credential.ts'
-import { createKeyring } from './auth/keyring.ts'
+import { createKeyring, type Keyring } from './auth/keyring.ts'
 import type { GatewayConfig } from './config/config.ts'
+import type { ConfigWarning } from './config/problems.ts'
 
-const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'apps', 'servers'] as const
+/** The sections that a reload replaces. */
+export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'apps', 'servers'] as const
 
 /** The part of a configuration that a reload replaces. */
 export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
@@ -17,21 +20,51 @@ export interface Revision extends Rules {
   readonly id: string
   /** Grows by one with each reload. */
   readonly number: number
+  /** Likely mistakes in the file. */
+  readonly warnings: readonly ConfigWarning[]
   /** The keys of the file. */
-  readonly keyring: CredentialSource
+  readonly keyring: Keyring
+}
+
+/** Callers of credentials, as they were. */
+export interface EndedCallers {
+  /** Of credentials that are gone, or that may do less: they lose their sessions and logins. */
+  readonly ended: ReadonlySet<Caller>
+  /** These, and those that may do more now, with the caller of today. Streams that were opened for them end. */
+  readonly replaced: ReadonlyMap<Caller, Caller | undefined>
 }
 
 /** Holds the current revision, which is replaced as a whole. */
 export class Revisions {
+  readonly #ended: Emitter<[ended: EndedCallers]>
   #current: Revision
 
   /** @throws {ConfigError} for two callers with one key */
-  constructor(config: GatewayConfig) {
+  constructor(config: GatewayConfig, onFault?: (error: unknown) => void) {
+    this.#ended = createEmitter(onFault)
     this.#current = toRevision(config, 1)
   }
 
   get current(): Revision {
     return this.#current
+  }
+
+  /** Calls the listener after credentials have ended or changed. */
+  readonly onEnded = (listener: (ended: EndedCallers) => void): (() => void) => this.#ended.subscribe(listener)
+
+  /** Returns the next revision, without replacing the current one. @throws {ConfigError} for two callers with one key */
+  next(config: GatewayConfig): Revision {
+    return toRevision(config, this.#current.number + 1, this.#current)
+  }
+
+  /** Replaces the current revision. */
+  replace(next: Revision): void {
+    this.#current = next
+  }
+
+  /** Ends what callers hold open. */
+  end(callers: EndedCallers): void {
+    if (callers.replaced.size > 0) this.#ended.emit(callers)
   }
 
   /** Returns a function that computes a value once for each revision. */
@@ -49,10 +82,16 @@ export class Revisions {
 }
 
 /** @throws {ConfigError} for two callers with one key */
-export function toRevision(config: GatewayConfig, number: number): Revision {
-  const { policy, callers, limits, groups, aliases, apps, servers, secrets } = config
+function toRevision(config: GatewayConfig, number: number, before?: Revision): Revision {
+  const { policy, callers, limits, groups, aliases, apps, servers, secrets, warnings = [] } = config
   const rules: Rules = { policy, callers, limits, groups, servers, ...(aliases && { aliases }), ...(apps && { apps }) }
-  return Object.freeze({ ...rules, id: idOf(rules, secrets), number, keyring: createKeyring(callers) })
+  return Object.freeze({
+    ...rules,
+    id: idOf(rules, secrets),
+    number,
+    warnings,
+    keyring: createKeyring(callers, before?.keyring),
+  })
 }
 
 const ID_LENGTH = 16

@@ -56,6 +56,8 @@ export interface Watching {
   readonly logins: FailedLogins
   groups(names?: readonly string[]): readonly GroupRow[]
   servers(): readonly ServerRow[]
+  /** Watches the groups and servers of the current revision. */
+  renew(): void
 }
 
 /** Watches groups, servers and logins, and records their changes. */
@@ -76,7 +78,7 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   let identities: ServerIdentities | undefined
   if (!isOff(config.pins)) {
     identities = watchIdentities({
-      servers: fleet.watched,
+      servers: () => fleet.watched,
       state: parts.state ?? memoryState({ clock }),
       ...recording,
     })
@@ -86,6 +88,10 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   return {
     groupWatch,
     logins,
+    renew() {
+      groupWatch.renew()
+      identities?.renew()
+    },
     groups: createGroupRows({ groups: () => rules.current.groups, gate, availability, redact }),
     servers: () => fleet.rows((name) => identities?.changeOf(name)),
   }
@@ -101,7 +107,12 @@ export function createMcp(
   { gate, lists, items, owners, fleet, availability, via, tracing, audit, state: kept }: GateParts,
   { logins }: Watching,
   { authenticator, origins, publicUrl }: Entrance,
-): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams; readonly tasks: Pick<GatewayTasks, 'resume'> } {
+): {
+  readonly mcp: McpEndpoints
+  readonly streams: ChangeStreams
+  readonly tasks: Pick<GatewayTasks, 'resume'>
+  renew(): void
+} {
   const serverInfo = { name: 'toolgate', version: VERSION }
   const state = kept ?? memoryState({ clock })
   const streams = new ChangeStreams({
@@ -123,6 +134,7 @@ export function createMcp(
     await endsWithin(Promise.all([leave(), gate.idle()]), config.drainMs ?? DEFAULT_DRAIN_MS)
   })
   const isStopping = () => lifecycle.isStopping
+  const sessions = new Sessions({ clock })
   const rounds = createRounds({
     gate,
     clock,
@@ -157,7 +169,7 @@ export function createMcp(
     prepare: (caller, isList) => fleet.prepare(caller, isList),
     availability,
     streams,
-    sessions: new Sessions({ clock }),
+    sessions,
     keepAlive: new KeepAlive(),
     held: new HeldStreams({ clock }),
     questions: new Questions(),
@@ -173,7 +185,16 @@ export function createMcp(
     onFault,
   })
   lifecycle.onClose(() => mcp.close())
-  return { mcp, streams, tasks: { resume } }
+  revisions.onEnded(({ ended, replaced }) => {
+    sessions.endOf(ended)
+    streams.endOf(replaced)
+  })
+  return {
+    mcp,
+    streams,
+    tasks: { resume },
+    renew: () => mcp.renew({ offers: offersOf(revisions.current), capabilities: toCapabilities(revisions.current) }),
+  }
 }
 
 /** Returns the views of a gate, each after the lists that its caller has alone: a call may go on after a restart. */
@@ -225,6 +246,7 @@ export function toApiDeps(
     origins,
     logins,
     callers: () => revisions.current.callers,
+    onEnded: revisions.onEnded,
     view: (caller, app) => gate.view(caller, { app }),
     tools: (caller) => (caller ? gate.catalog.of(caller).snapshot : gate.catalog.snapshot()).tools,
     items: (caller) => (caller ? gate.catalog.of(caller).items : gate.catalog.items()).tools,
@@ -246,7 +268,7 @@ export function toApiDeps(
     },
     approvals: redactApprovals(gate.approvals, redact),
     pins: gate.pins,
-    apps: () => toAppRows(gate.apps, metaIds),
+    apps: () => toAppRows(gate.apps, metaIds()),
     needs: createNeedRows({ gate, groups: () => revisions.current.groups, redact }),
     preferences: gate.preferences,
     halts: {

@@ -4,6 +4,7 @@ import { createGate, defineTool, type GateOptions } from '@toolgate/core'
 import type { NameClash } from '@toolgate/mcp'
 import type { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig } from './config/config.ts'
+import type { Revision } from './revision.ts'
 import { createWarnings } from './warnings.ts'
 
 const files = ['read_file', 'remove'].map((name) => defineTool({ namespace: 'files', name }))
@@ -19,7 +20,7 @@ function open(options: OpenOptions = {}) {
   const clashes: NameClash[] = []
   const state = { tools: [] as typeof files, isListed: false }
   const listeners = new Set<() => void>()
-  const source: Pick<UpstreamSource, keyof UpstreamSource> = {
+  const source: Omit<UpstreamSource, 'idle'> = {
     name: 'files',
     namespaces: ['files'],
     own: undefined,
@@ -43,10 +44,10 @@ function open(options: OpenOptions = {}) {
   ])
   const { warnings: ofFile, offersByDefault, ...rest } = options
   const servers = [{ name: 'files', tools: overlay, offersByDefault }]
-  const config = { servers, warnings: ofFile } as unknown as GatewayConfig
+  const config = { servers, warnings: ofFile ?? [] } as unknown as Revision
   const warnings = createWarnings({
-    config,
-    sources: [source],
+    config: () => config,
+    sources: () => [source],
     gate: () => gate,
     contested: () => [],
     clashes: () => clashes,

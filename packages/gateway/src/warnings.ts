@@ -2,7 +2,8 @@ import type { Gate, LintWarning } from '@toolgate/core'
 import { didYouMean } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { ContestedUri, NameClash } from '@toolgate/mcp'
-import type { GatewayConfig, ServerConfig } from './config/config.ts'
+import type { ServerConfig } from './config/config.ts'
+import type { Revision } from './revision.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import type { UpstreamSource } from './catalog/sources.ts'
@@ -22,8 +23,9 @@ export interface Warnings {
 }
 
 export interface WarningsDeps {
-  readonly config: GatewayConfig
-  readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped'>[]
+  /** The current rules. Another object after a reload. */
+  config(): Pick<Revision, 'servers' | 'warnings'>
+  sources(): readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped'>[]
   /** A function, as the gate warns while it is created. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
   /** The names that several tools want, against the rules of their servers. */
@@ -39,27 +41,26 @@ export interface WarningsDeps {
  * Linting checks every clause against every tool, so its result is kept until the policy, catalog or halts change.
  */
 export function createWarnings({ config, sources, gate, clashes, contested, log }: WarningsDeps): Warnings {
-  const ofFile = (config.warnings ?? []).map(({ code, path, message }): GatewayWarning => ({
-    code,
-    path: shownPath(path),
-    text: message,
-  }))
-  const inFile = new Set(ofFile.map(({ path }) => path))
+  const ofFile = () =>
+    config().warnings.map(({ code, path, message }): GatewayWarning => ({ code, path: shownPath(path), text: message }))
+  const inFile = () => new Set(ofFile().map(({ path }) => path))
   const logged = new Set<string>()
   const ofLists = () => [
-    ...config.servers.flatMap((server, i) => findUnmatched(server, sources[i])),
-    ...config.servers.flatMap((server, i) => findDropped(server, sources[i])),
+    ...config().servers.flatMap((server, i) => findUnmatched(server, sources()[i])),
+    ...config().servers.flatMap((server, i) => findDropped(server, sources()[i])),
     ...clashes().map(toWarning),
     ...contestedWarnings(contested()),
   ]
   const logOne = ({ path, text }: GatewayWarning) => log(`${path}: ${text}`)
   let of: string | undefined
   let found: readonly GatewayWarning[] = []
-  ofFile.forEach(logOne)
+  ofFile().forEach(logOne)
   return {
     list() {
       const { policyRevision, catalog, halts } = gate()
-      const listed = sources.map((source) => source.isListed()).join()
+      const listed = sources()
+        .map((source) => source.isListed())
+        .join()
       const now = [policyRevision, catalog.revision, catalog.itemsRevision, listed, ...halts.map(({ id }) => id)].join(
         ' ',
       )
@@ -67,9 +68,10 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
         const ofGate = gate()
           .lint()
           .map((warning) => ({ ...warning, path: shownPath(warning.path) }))
+        const named = inFile()
         const isNew = ({ code, path }: LintWarning) =>
-          code !== 'selector_unmatched' || (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP))
-        found = [...ofFile, ...ofGate.filter(isNew), ...ofLists()]
+          code !== 'selector_unmatched' || (!named.has(path) && !path.startsWith(IMPLICIT_GROUP))
+        found = [...ofFile(), ...ofGate.filter(isNew), ...ofLists()]
         of = now
       }
       return found
@@ -84,7 +86,7 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
     },
     logOfGate(warning) {
       const path = shownPath(warning.path)
-      if (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP)) logOne({ ...warning, path })
+      if (!inFile().has(path) && !path.startsWith(IMPLICIT_GROUP)) logOne({ ...warning, path })
     },
   }
 }
@@ -123,7 +125,7 @@ function contestedWarnings(contested: readonly ContestedUri[]): readonly Gateway
 /** Returns the kinds that a server has and its entry does not mention. An entry with `offers` has decided. */
 function findDropped(
   { name, offersByDefault }: ServerConfig,
-  source: WarningsDeps['sources'][number] | undefined,
+  source: ReturnType<WarningsDeps['sources']>[number] | undefined,
 ): readonly GatewayWarning[] {
   const dropped = source?.dropped ?? []
   if (offersByDefault !== true || dropped.length === 0) return []
@@ -141,7 +143,7 @@ function findDropped(
 /** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */
 function findUnmatched(
   { name, tools }: ServerConfig,
-  source: WarningsDeps['sources'][number] | undefined,
+  source: ReturnType<WarningsDeps['sources']>[number] | undefined,
 ): readonly LintWarning[] {
   if (tools.size === 0 || !source?.isListed()) return []
   const names = source.toolNames

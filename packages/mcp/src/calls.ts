@@ -1,4 +1,4 @@
-import type { CallOutcome, Hooks, Progress, View } from '@toolgate/core'
+import type { Caller, CallOutcome, Hooks, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Continuation } from '@toolgate/core/toolset'
@@ -35,6 +35,8 @@ export interface ToolCall {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** The host's context of the request, for the tool. */
   readonly context?: unknown
+  /** Returns the caller as they are now; `undefined` once they may no longer call. */
+  readonly callerNow?: (() => Caller | undefined) | undefined
   /** The earlier rounds of the call. */
   readonly continues?: Continuation | undefined
   /** Asked before those of the gate. */
@@ -48,6 +50,7 @@ export function callTool({ view, names, name, input, ...rest }: ToolCall): Promi
     input,
     signal: rest.signal,
     onProgress: rest.onProgress,
+    callerNow: rest.callerNow,
     context: rest.context,
     continues: rest.continues,
     hooks: rest.hooks,

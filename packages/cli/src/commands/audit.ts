@@ -154,6 +154,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   tool_abandoned: 'magenta',
   policy_changed: 'blue',
   policy_recorded: 'dim',
+  config_changed: 'blue',
   approval_decided: 'blue',
   tool_changed: 'yellow',
   tool_flagged: 'yellow',

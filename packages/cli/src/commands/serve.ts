@@ -1,5 +1,5 @@
 import { ToolgateError } from '@toolgate/core'
-import { endsWithin, errnoOf } from '@toolgate/core/internal'
+import { endsWithin, errnoOf, messageOf } from '@toolgate/core/internal'
 import { type GatewayConfig, loadConfig, type LogLine, type RunningGateway, type startGateway } from '@toolgate/gateway'
 import { groupNotes, serverNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -21,17 +21,19 @@ export interface ServeDeps {
 /** `toolgate serve`: runs the gateway of a configuration until it is stopped. */
 export async function serveCommand(options: ServeOptions, deps: ServeDeps): Promise<ExitName> {
   const { io } = deps
-  const config = loadConfig(options.config, { env: io.env, packagesFrom: [import.meta.filename] })
   const port = findPort(options.port, io.env)
-  const listen = { ...config.listen, ...(port === undefined ? {} : { port }) }
-  return runGateway(
-    { ...config, listen },
-    {
-      ...deps,
-      portHint: `Choose another: --port ${nextPort(listen.port)}, PORT=${nextPort(listen.port)}, or "listen" in ${options.config}.`,
-      onReady: async (gateway) => printReady(gateway, io),
-    },
-  )
+  const read = (): GatewayConfig => {
+    const config = loadConfig(options.config, { env: io.env, packagesFrom: [import.meta.filename] })
+    return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
+  }
+  const config = read()
+  const { listen } = config
+  return runGateway(config, {
+    ...deps,
+    read,
+    portHint: `Choose another: --port ${nextPort(listen.port)}, PORT=${nextPort(listen.port)}, or "listen" in ${options.config}.`,
+    onReady: async (gateway) => printReady(gateway, io),
+  })
 }
 
 /** Returns a port to suggest instead of a taken one. */
@@ -59,6 +61,8 @@ interface RunOptions {
   readonly start: StartGateway
   /** How to choose another port if this one is taken. */
   readonly portHint: string
+  /** Reads the configuration again, on SIGHUP. Absent if there is no file. */
+  readonly read?: () => GatewayConfig
   /** Called once every server has answered or failed its first start. */
   readonly onReady: (gateway: RunningGateway) => Promise<void>
 }
@@ -73,10 +77,15 @@ const QUIET_STOP_MS = 500
 /** Runs a gateway until a signal asks to stop. @throws {CliError} `port` */
 export async function runGateway(config: GatewayConfig, options: RunOptions): Promise<ExitName> {
   const { stderr } = options.io
-  const onHangup = () => printLine(stderr, 'SIGHUP is ignored: the configuration is read at the start only.')
+  let running: RunningGateway | undefined
+  const onHangup = () => {
+    if (options.read === undefined) printLine(stderr, 'SIGHUP is ignored: there is no file to read again.')
+    else if (running === undefined) printLine(stderr, 'SIGHUP is ignored: the gateway is starting.')
+    else void reload(running, options.io)
+  }
   const { stopped, release } = options.signals.once({ onHangup })
   try {
-    const gateway = await open(config, options)
+    const gateway = (running = await open(config, options))
     let exit: ExitName = 'ok'
     try {
       const isReady = await Promise.race([gateway.ready.then(() => true), stopped.then(() => false)])
@@ -88,6 +97,17 @@ export async function runGateway(config: GatewayConfig, options: RunOptions): Pr
     return exit
   } finally {
     release()
+  }
+}
+
+/** Prints what a reload changed, or why it changed nothing. */
+async function reload(gateway: RunningGateway, { stdout, stderr }: Io): Promise<void> {
+  try {
+    const { text } = await gateway.reload({ through: 'signal' })
+    for (const line of ['reloaded', ...text]) printLine(stdout, printable(line))
+  } catch (error) {
+    printLine(stderr, 'Nothing was reloaded:')
+    for (const line of messageOf(error).split('\n')) printLine(stderr, printable(line))
   }
 }
 
@@ -106,10 +126,10 @@ async function close(
   return false
 }
 
-async function open(config: GatewayConfig, { io, start, portHint }: RunOptions): Promise<RunningGateway> {
+async function open(config: GatewayConfig, { io, start, portHint, read }: RunOptions): Promise<RunningGateway> {
   const { host, port } = config.listen
   try {
-    return await start(config, { log: (line) => printLog(line, io) })
+    return await start(config, { log: (line) => printLog(line, io), ...(read && { read }) })
   } catch (cause) {
     if (cause instanceof ToolgateError && cause.code === 'port_taken')
       throw new CliError('port', cause.message, { hint: portHint, cause })

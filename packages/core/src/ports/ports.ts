@@ -152,6 +152,7 @@ export const ATTEMPT_EVENTS = [
 export const GATE_EVENTS = [
   'policy_changed',
   'policy_recorded',
+  'config_changed',
   'approval_decided',
   'tool_changed',
   'tool_flagged',

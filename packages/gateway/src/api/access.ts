@@ -8,11 +8,14 @@ import { invalidBody, parseQuery, readBody, type Route } from './request.ts'
 import type { SessionBody } from './wire.ts'
 import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import type { EndedCallers } from '../revision.ts'
 
 export interface AccessRules {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly sessions: Sessions
+  /** Calls the listener after credentials have ended or changed. */
+  readonly onEnded?: ((listener: (callers: EndedCallers) => void) => () => void) | undefined
   readonly cookieName: string
 }
 
@@ -68,7 +71,7 @@ export interface Admitted {
 export async function admitToSocket(request: Request, rules: AccessRules): Promise<Admitted> {
   checkHeaders(request, rules.origins)
   const { person } = await findLogin(request, rules)
-  if (request.headers.has('authorization')) return { person, holds: () => true, onEnd: () => () => {} }
+  if (request.headers.has('authorization')) return admittedByKey(person, rules)
   if (!request.headers.has('origin'))
     throw new ApiFault('origin_forbidden', 'A socket by cookie must be opened by a page of this gateway.')
   const secret = readCookie(request.headers, rules.cookieName) ?? ''
@@ -76,6 +79,14 @@ export async function admitToSocket(request: Request, rules: AccessRules): Promi
     person,
     holds: () => rules.sessions.find(secret) !== undefined,
     onEnd: (listener) => rules.sessions.onEnd(secret, listener),
+  }
+}
+
+function admittedByKey(person: Caller, { onEnded = () => () => {} }: AccessRules): Admitted {
+  return {
+    person,
+    holds: () => true,
+    onEnd: (listener) => onEnded(({ replaced }) => (replaced.has(person) ? listener() : undefined)),
   }
 }
 
@@ -161,6 +172,8 @@ export interface Sessions {
   /** Wall-clock milliseconds. */
   nowMs(): number
   close(secret: string): void
+  /** Ends the sessions of people whose key ended, and goes on with others as they are now. */
+  replace(callers: EndedCallers): void
   /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
   onEnd(secret: string, listener: () => void): () => void
 }
@@ -203,6 +216,13 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     nowMs: () => clock.wallMs(),
     close(secret) {
       end(digest(secret))
+    },
+    replace({ ended, replaced }) {
+      for (const [key, session] of sessions) {
+        const now = replaced.get(session.person)
+        if (ended.has(session.person)) end(key)
+        else if (now) sessions.set(key, { ...session, person: now })
+      }
     },
     onEnd: (secret, listener) => sessions.get(digest(secret))?.ending.subscribe(listener) ?? (() => {}),
   }

@@ -21,6 +21,7 @@ import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } fr
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
+import { reloadRoute } from './routes/reload.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import type { Route } from './request.ts'
 
@@ -51,7 +52,10 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
  */
 export function createApi(deps: ApiDeps): Api {
   const { authenticator, origins, clock, cookieName = 'toolgate_session' } = deps
-  const access: AccessRules = { authenticator, origins, cookieName, sessions: createSessions({ clock }) }
+  const sessions = createSessions({ clock })
+  const { onEnded } = deps
+  onEnded?.((callers) => sessions.replace(callers))
+  const access: AccessRules = { authenticator, origins, cookieName, sessions, onEnded }
   const named = new WeakMap<readonly CallerConfig[], ReadonlyMap<string, NamedCaller>>()
   const callers: NamedCallers = () => {
     const now = deps.callers()
@@ -93,6 +97,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
   serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
+  serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })
   app.notFound(({ req }) => {

@@ -8,6 +8,8 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
+import type { Reload, ReloadOptions } from '../reload/reloader.ts'
+import type { EndedCallers } from '../revision.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
 
 /** The halts of the gate, and what their targets match now. */
@@ -54,6 +56,10 @@ export interface ApiDeps {
   readonly pins?: Pick<Pins, 'list' | 'accept'>
   /** Absent if nothing can be halted. */
   readonly halts?: HaltDeps
+  /** Reads the configuration again. Absent if there is no file. */
+  reload?(options: ReloadOptions): Promise<Reload>
+  /** Calls the listener after credentials have ended or changed. Default: they never do. */
+  onEnded?(listener: (callers: EndedCallers) => void): () => void
   readonly clock: Clock
   /** Redacts the texts of servers. Default: the built-in tables. */
   readonly redact?: Redactor

@@ -1,7 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { ConfigError, defineCaller } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
 import { type Authenticator, createAuthenticator, type Credential, type CredentialSource } from './credential.ts'
+
+/** The keys of a configuration. */
+export interface Keyring extends CredentialSource {
+  readonly credentials: readonly Credential[]
+}
 
 const DIGEST_BYTES = 32
 const MAX_REMEMBERED = 1024
@@ -11,18 +17,19 @@ const MAX_REMEMBERED = 1024
  *
  * Only the SHA-256 of keys is kept. The hash of a presented key is compared in
  * constant time with every known one, without stopping at a match.
- * Each caller is frozen once, so that its views are found by identity.
+ * Each caller is frozen once, so that its views are found by identity. `before` are the keys of the revision before.
  *
  * @throws {ConfigError} for a hash that is not SHA-256 and for two callers with one key
  */
-export function createKeyring(callers: readonly CallerConfig[]): CredentialSource {
-  const entries = callers.map(toEntry)
+export function createKeyring(callers: readonly CallerConfig[], before?: Keyring): Keyring {
+  const entries = callers.map((caller, i) => toEntry(caller, i, before))
   checkDistinct(entries)
   const byId = new Map(entries.map(({ credential }) => [credential.id, credential]))
   /** Successes only, by digest. Its timing reveals only something about a hash, which a sender cannot choose. */
   const known = new Map<string, Credential>()
 
   return {
+    credentials: entries.map(({ credential }) => credential),
     find({ digest }) {
       const remembered = known.get(digest)
       if (remembered) return remembered
@@ -46,11 +53,14 @@ interface Entry {
   readonly credential: Credential
 }
 
-function toEntry({ keyHash, for: kind, caller }: CallerConfig, index: number): Entry {
+function toEntry({ keyHash, for: kind, caller }: CallerConfig, index: number, before: Keyring | undefined): Entry {
   if (keyHash.byteLength !== DIGEST_BYTES)
     throw new ConfigError(`callers[${index}].keyHash`, 'must be a SHA-256 digest of 32 bytes')
   const id = Buffer.from(keyHash).toString('hex')
-  return { keyHash, credential: Object.freeze({ id, for: kind, caller: defineCaller(caller), issuer: 'key' }) }
+  const credential: Credential = { id, for: kind, caller: defineCaller(caller), issuer: 'key' }
+  const known = before?.current(id)
+  // The same object for an unchanged key: streams and subscriptions are found by it.
+  return { keyHash, credential: known && isDeepStrictEqual(known, credential) ? known : Object.freeze(credential) }
 }
 
 function checkDistinct(entries: readonly Entry[]): void {

@@ -34,6 +34,8 @@ export class UpstreamSource implements Source {
   /** Whether the server ran tasks when its tools were read. */
   #ranTasks = false
   #wasReady = false
+  #running = 0
+  #idle: PromiseWithResolvers<void> | undefined
 
   constructor(
     { name, tools, trustHints, offers, resources, prompts }: SourceConfig,
@@ -51,7 +53,7 @@ export class UpstreamSource implements Source {
       params: JsonObject,
       call: CallContext,
       through: Pick<Upstream, 'call'> = upstream,
-    ) => relayCall(through, { method, params }, call, asks.ofCall(call))
+    ) => this.#counted(relayCall(through, { method, params }, call, asks.ofCall(call)))
     const followed = new Set<string>()
     this.#tools = new ServerTools({
       namespace: name,
@@ -80,6 +82,21 @@ export class UpstreamSource implements Source {
       read: (uri, call) => send('resources/read', { uri }, call),
       getPrompt: (prompt, input, call) => send('prompts/get', { name: prompt, arguments: input }, call),
     })
+  }
+
+  /** Resolves when no call of it runs. */
+  idle(): Promise<void> {
+    return this.#running === 0 ? Promise.resolve() : (this.#idle ??= Promise.withResolvers()).promise
+  }
+
+  async #counted<T>(running: Promise<T>): Promise<T> {
+    this.#running++
+    try {
+      return await running
+    } finally {
+      this.#running--
+      if (this.#running === 0) this.#idle?.resolve()
+    }
   }
 
   /** Listed items that the catalog rejects, with the reason. */

@@ -23,7 +23,7 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
     subscribe: (listener: () => void) => ((announce = listener), () => {}),
   }
   const identities = watchIdentities({
-    servers: [server],
+    servers: () => [server],
     state,
     audit,
     clock,

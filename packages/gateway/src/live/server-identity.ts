@@ -13,7 +13,8 @@ export interface WatchedServer {
 }
 
 export interface IdentityDeps {
-  readonly servers: readonly WatchedServer[]
+  /** The current servers. */
+  servers(): readonly WatchedServer[]
   readonly state: Pick<StateStore, 'get' | 'set'>
   readonly audit: Pick<AuditSink, 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
@@ -31,6 +32,8 @@ export interface IdentityChange {
 
 export interface ServerIdentities {
   changeOf(server: string): IdentityChange | undefined
+  /** Watches the servers as they are now. */
+  renew(): void
   /** Resolves when all pending comparisons are done. */
   settled(): Promise<void>
   close(): void
@@ -60,7 +63,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
   const schedule = (server: WatchedServer) => {
     work = work.then(() => compare(server)).catch(deps.onFault)
   }
-  const unsubscribes = deps.servers.map((server) => {
+  const watch = (server: WatchedServer) => {
     let before: string | undefined
     schedule(server)
     return server.subscribe(() => {
@@ -69,8 +72,13 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
       before = now
       schedule(server)
     })
-  })
+  }
+  let unsubscribes = deps.servers().map(watch)
   return {
+    renew() {
+      for (const unsubscribe of unsubscribes) unsubscribe()
+      unsubscribes = deps.servers().map(watch)
+    },
     changeOf: (server) => changes.get(server),
     settled: () => work,
     close: () => unsubscribes.forEach((unsubscribe) => unsubscribe()),

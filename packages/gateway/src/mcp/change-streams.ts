@@ -129,6 +129,11 @@ export class ChangeStreams {
     for (const stream of this.#streams.keys()) if (stream.session === session) stream.send(notification(method, params))
   }
 
+  /** Ends the streams of these callers' keys. */
+  endOf(callers: { has(caller: Caller): boolean }): void {
+    for (const [stream, owner] of this.#streams) if (callers.has(owner)) stream.end()
+  }
+
   /** Ends every stream with its last message. */
   close(): void {
     for (const stream of this.#streams.keys()) stream.end()

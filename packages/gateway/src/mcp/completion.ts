@@ -36,7 +36,7 @@ const MAX_VALUES = 100
  */
 export async function completeArgument(deps: CompletionDeps, request: McpRequest): Promise<McpReply> {
   const { gate, names, owners, complete } = deps
-  const { params, caller, link, signal } = request
+  const { params, caller, callerNow, link, signal } = request
   const asked = readArgument(params)
   const view = await gate.view(caller)
   const { ref } = params
@@ -54,6 +54,7 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
     calledAs: name,
     nameOf: () => name,
     signal,
+    callerNow,
     purpose: 'complete',
     instead: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
   })

@@ -8,11 +8,13 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type Authenticator, type Credential, isRefused, type Refusal, toKeyId } from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
+import type { Offer } from '../upstream/upstream.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { readMessage } from './envelope.ts'
 import type { Instructions } from './instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
+import type { ServerCapabilities } from './methods.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
 import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
 import { ResourceSubscriptions } from './resource-subscriptions.ts'
@@ -48,52 +50,90 @@ export class McpEndpoints {
   /** Serves `/mcp`. */
   readonly serve: McpEndpoint
   readonly #deps: EndpointDeps
-  readonly #watches: ListWatch[] = []
-  readonly #apps = new Map<string, McpEndpoint>()
+  readonly #whole: OpenEndpoint
+  #apps: ReadonlyMap<string, OpenEndpoint> = new Map()
 
   constructor(deps: EndpointDeps) {
-    const { gate } = deps
     this.#deps = deps
-    this.serve = this.#open(deps)
-    for (const { name, instructions } of gate.apps.list)
-      this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name), resource: `/mcp/${name}` }, instructions))
+    this.#whole = this.#open(deps)
+    this.serve = (request, response) => this.#whole.answer(request, response)
+    this.renew({ offers: deps.items?.offers ?? [], capabilities: deps.capabilities })
+  }
+
+  /** Serves the gate's apps as they are now, and what servers offer now. */
+  renew(served: Served): void {
+    const { gate } = this.#deps
+    const before = this.#apps
+    this.#whole.renew(served, undefined)
+    this.#apps = new Map(
+      gate.apps.list.map(({ name, instructions }) => {
+        const resource = `/mcp/${name}`
+        const endpoint = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource })
+        endpoint.renew(served, instructions)
+        return [name, endpoint]
+      }),
+    )
+    for (const [name, { watch }] of before) if (!this.#apps.has(name)) watch.close()
   }
 
   /** Returns the endpoint of `/mcp/<app>`. An unknown app has one too, which says so to callers with a key. */
   ofApp(app: string): McpEndpoint {
-    return (
-      this.#apps.get(app) ??
-      ((request, response) => serveNowhere({ ...this.#deps, resource: `/mcp/${app}` }, request, response))
-    )
+    const endpoint = this.#apps.get(app)
+    return endpoint
+      ? (request, response) => endpoint.answer(request, response)
+      : (request, response) => serveNowhere({ ...this.#deps, resource: `/mcp/${app}` }, request, response)
   }
 
   /** Compares the clients' lists soon. Call it when a session has opened or lost a group, which the gate does not announce. */
   wake(): void {
-    for (const watch of this.#watches) watch.wake()
+    for (const { watch } of this.#all()) watch.wake()
   }
 
   close(): void {
-    for (const watch of this.#watches) watch.close()
+    for (const { watch } of this.#all()) watch.close()
   }
 
-  #open(deps: EndpointDeps, ofApp?: string): McpEndpoint {
-    const { gate, lists, availability, onFault } = deps
+  #all(): readonly OpenEndpoint[] {
+    return [this.#whole, ...this.#apps.values()]
+  }
+
+  #open(deps: EndpointDeps): OpenEndpoint {
+    const { gate, lists, availability, onFault, texts } = deps
     const openView = async (caller: Caller, isFirst: boolean) => {
       if (isFirst) await deps.prepare?.(caller, false)
       return gate.view(caller)
     }
     const watch = new ListWatch({ gate, openView, lists, items: deps.items?.lists, availability, onFault })
-    this.#watches.push(watch)
-    const { texts } = deps
-    const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
-    const subscriptions = deps.items?.offers.includes('resources')
-      ? new ResourceSubscriptions({ gate, ...deps.items, onFault })
-      : undefined
+    const subscriptions = deps.items && new ResourceSubscriptions({ gate, ...deps.items, onFault })
     const { authenticator, resource = '/mcp' } = deps
     const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
-    const endpoint = new Endpoint({ ...deps, instructions, subscriptions, scopeChallenge }, watch, () => this.wake())
-    return (request, response) => endpoint.answer(request, response)
+    let endpoint: Endpoint | undefined
+    return {
+      watch,
+      answer: async (request, response) => endpoint?.answer(request, response),
+      renew: ({ offers, capabilities }, ofApp) => {
+        const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
+        const offered = {
+          capabilities,
+          ...(deps.items && { items: { ...deps.items, offers } }),
+          subscriptions: offers.includes('resources') ? subscriptions : undefined,
+        }
+        endpoint = new Endpoint({ ...deps, ...offered, instructions, scopeChallenge }, watch, () => this.wake())
+      },
+    }
   }
+}
+
+/** What servers offer, as clients are told. */
+interface Served {
+  readonly offers: readonly Offer[]
+  readonly capabilities: ServerCapabilities
+}
+
+interface OpenEndpoint {
+  readonly watch: ListWatch
+  readonly answer: McpEndpoint
+  renew(served: Served, ofApp: string | undefined): void
 }
 
 /** Returns a gate that opens only views of the app. */
@@ -139,6 +179,12 @@ class Endpoint {
       if (isLarge(text)) await nextTurn()
       body = parseBody(text)
       if (isLarge(text)) await nextTurn()
+      // It took its time to arrive: the caller is read again.
+      credential = checkAnswer(
+        deps.authenticator.current(credential.id) ?? ENDED,
+        deps.authenticator,
+        deps.resource ?? '/mcp',
+      )
       await this.#serve(request, response, credential, body)
     } catch (error) {
       if (credential && error instanceof RpcFault) await recordIfCall(deps, credential.caller, body, error)
@@ -268,6 +314,8 @@ function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator,
     throw new RpcFault('key_not_for_mcp', 'This key is for the console. Agents need a key of their own.')
   return answer
 }
+
+const ENDED: Refusal = Object.freeze({ refused: 'unknown' })
 
 const KEY_PROBLEMS = {
   missing: 'A key is needed: Authorization: Bearer <key>.',

@@ -118,14 +118,15 @@ function callItem(
   view: View,
   { id, name, input, notFound, isMissing }: ItemCall,
 ): Promise<McpReply> {
-  const { signal } = request
+  const { signal, callerNow } = request
   const onProgress = progressOf(request)
   return rounds.serve(request, {
     view,
     tool: id === undefined ? undefined : view.get(id),
     input,
     name,
-    call: (round) => view.call({ tool: id, input, calledAs: name, nameOf: () => name, signal, onProgress, ...round }),
+    call: (round) =>
+      view.call({ tool: id, input, calledAs: name, nameOf: () => name, signal, onProgress, callerNow, ...round }),
     toFailure: (message) => ({ error: { code: RPC_CODES.internalError, message } }),
     toReply: async (outcome) => {
       // Its text is large, so that it is not written in the turn in which it was read.

@@ -3,7 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
-import type { Credential } from '../auth/credential.ts'
+import type { Authenticator, Credential } from '../auth/credential.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
@@ -180,6 +180,7 @@ class LegacyRequest implements McpRequest {
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
   readonly #questions: Questions
+  readonly #credentials: Pick<Authenticator, 'current'>
   #link: ClientLink | undefined
   #running: { readonly canceller: Canceller; readonly end: () => void } | undefined
 
@@ -187,8 +188,14 @@ class LegacyRequest implements McpRequest {
     sent: LegacyMessage,
     id: RequestId,
     response: ServerResponse,
-    { keepAlive, held, questions }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions'>,
+    {
+      keepAlive,
+      held,
+      questions,
+      authenticator,
+    }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions' | 'authenticator'>,
   ) {
+    this.#credentials = authenticator
     const {
       session,
       credential: { caller },
@@ -209,6 +216,12 @@ class LegacyRequest implements McpRequest {
   /** Only rounds and tasks are bound to it. */
   get client(): string {
     return this.#sent.credential.id
+  }
+
+  readonly callerNow = (): Caller | undefined => {
+    const { session, credential } = this.#sent
+    const now = this.#credentials.current(credential.id)?.caller
+    return now && (session?.callerOf(now) ?? now)
   }
 
   get session(): Session | undefined {

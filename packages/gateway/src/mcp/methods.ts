@@ -1,3 +1,4 @@
+import type { Authenticator } from '../auth/credential.ts'
 import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
@@ -46,6 +47,8 @@ export interface MethodDeps {
   /** Waits for the lists that a caller has alone. `undefined`: there is nothing to wait for. Default: never. */
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
   readonly rounds: Pick<CallRounds, 'serve'>
+  /** Reads callers again before their calls run. */
+  readonly authenticator: Pick<Authenticator, 'current'>
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
   /** Whether a server runs tasks now. Default: any. */
@@ -156,7 +159,7 @@ export class McpMethods {
     const names = lists.names(view)
     const tool = view.get(names.toId(name) ?? '')
     if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
-    const { signal } = request
+    const { signal, callerNow } = request
     const wish = wishOf(request)
     // A tool that calls another one is not itself a task of a server, and a task keeps no large input.
     const isTaskless = (tool && isMetaTool(tool)) || (request.link.era === 'modern' && isTooLarge(input))
@@ -183,6 +186,7 @@ export class McpMethods {
             signal,
             onProgress,
             hooks: hook,
+            callerNow,
             ...round,
             context: withTasks(context, own),
           }),

@@ -3,7 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
-import type { Credential } from '../auth/credential.ts'
+import type { Authenticator, Credential } from '../auth/credential.ts'
 import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
@@ -68,7 +68,10 @@ export class ModernPath {
     if (method === 'subscriptions/listen')
       return this.#deps.streams.listen(this.#deps, params, id, credential.caller, response)
     const stream = new AnswerStream(response, this.#deps)
-    const answering = this.#methods.answer(method, new ModernRequest(message, headers, credential, stream))
+    const answering = this.#methods.answer(
+      method,
+      new ModernRequest(message, headers, credential, stream, this.#deps.authenticator),
+    )
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     try {
       const reply = await answering
@@ -115,6 +118,7 @@ class ModernRequest implements McpRequest {
   readonly credential: Credential
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
+  readonly #credentials: Pick<Authenticator, 'current'>
   #link: ClientLink | undefined
 
   constructor(
@@ -122,7 +126,9 @@ class ModernRequest implements McpRequest {
     headers: IncomingHttpHeaders,
     credential: Credential,
     stream: AnswerStream,
+    credentials: Pick<Authenticator, 'current'>,
   ) {
+    this.#credentials = credentials
     this.id = id
     this.params = params
     this.headers = headers
@@ -133,6 +139,8 @@ class ModernRequest implements McpRequest {
   get caller(): Caller {
     return this.credential.caller
   }
+
+  readonly callerNow = (): Caller | undefined => this.#credentials.current(this.credential.id)?.caller
 
   get client(): string {
     return this.credential.id

@@ -12,6 +12,8 @@ export interface McpRequest {
   readonly client: string
   /** In the session that the client names, if any. */
   readonly caller: Caller
+  /** Returns the caller as they are now; `undefined` once the credential is no longer accepted. */
+  readonly callerNow: () => Caller | undefined
   /** One that the gateway speaks. */
   readonly protocolVersion: string | undefined
   /** The headers that must repeat arguments; `undefined` before 2026-07-28. */

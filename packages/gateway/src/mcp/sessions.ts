@@ -61,6 +61,8 @@ export class Session {
   readonly capabilities: ClientCapabilities
   readonly protocolVersion: string
   usedMs = 0
+  /** The caller of the credential that used it last. */
+  usedBy: Caller | undefined
   /** The least severe log messages that the client wants; all, until it says so. */
   logLevel: LogLevel = 'debug'
   /** Called when the session ends. As long as there are any, the session does not expire. */
@@ -128,6 +130,7 @@ export class Sessions {
     const own = this.#owners.get(owner)
     if (own && own.size >= this.#options.maxOfOne) this.#drop(firstOf(own))
     if (this.#all.size >= this.#options.maxSessions) this.#drop(firstOf(this.#all))
+    session.usedBy = caller
     this.#use(session)
     return session
   }
@@ -135,7 +138,10 @@ export class Sessions {
   /** Returns the active session of this caller, and counts that as its use. */
   find(caller: Caller, id: string): Session | undefined {
     const session = this.#find(caller, id)
-    if (session) this.#use(session)
+    if (session) {
+      session.usedBy = caller
+      this.#use(session)
+    }
     return session
   }
 
@@ -147,6 +153,11 @@ export class Sessions {
       if (!session?.uses.delete(onEnd)) return
       session.usedMs = this.#options.clock.monotonicMs()
     }
+  }
+
+  /** Ends the sessions that these callers used last. One that another key of the user goes on with stays. */
+  endOf(callers: ReadonlySet<Caller>): void {
+    for (const session of this.#all.values()) if (session.usedBy && callers.has(session.usedBy)) this.#drop(session)
   }
 
   /** Ends a session. Returns `false` if it is unknown. */

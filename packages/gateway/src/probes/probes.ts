@@ -59,11 +59,21 @@ function no(reason: string): { available: false; reason: string } {
   return { available: false, reason }
 }
 
+const numbers = new WeakMap<object, string>()
+let made = 0
+
+/** Returns another text for each process of a server: a probe of the one before must not answer for it. */
+function numberOf(server: object): string {
+  let number = numbers.get(server)
+  if (number === undefined) numbers.set(server, (number = ` ${++made}`))
+  return number
+}
+
 /** Returns a probe that follows whether a server is up. The reason may quote its stderr, so it is for people only. */
 export function serverProbe(server: Pick<Upstream, 'name' | 'state' | 'subscribe'>): Probe {
   const { name } = server
   return {
-    key: `server ${name}`,
+    key: `server ${name}${numberOf(server)}`,
     kind: 'server',
     what: `the server ${name}`,
     subscribe: (listener) => server.subscribe(listener),

@@ -53,6 +53,7 @@ function serve(maxOpen?: number) {
       params: { ...PARAMS[method], ...more },
       client: 'c',
       caller: { user: 'vera' },
+      callerNow: () => ({ user: 'vera' }),
       protocolVersion: '2026-07-28',
       headers: undefined,
       signal: createCanceller(),

@@ -186,15 +186,18 @@ export class ApprovalTasks {
 
   /** Makes the call. It is refused unless the approval can be spent, so it leaves the terminal record either way. */
   async #run(
-    { call: { tool, app, approvalId = '', callId: first } }: OpenTask,
+    { owner, call }: OpenTask,
     { calledAs, input }: ApprovalWork,
     { caller, callId, stop }: { readonly caller: Caller; readonly callId: string; readonly stop: Cancelling },
   ): Promise<CallOutcome> {
+    const { tool, app, approvalId = '', callId: first } = call
+    const callerNow = () => this.#callerOf(owner, call)
     const view = await this.#deps.gate.view(caller, { app })
     // Linked to the attempt that asked, and a call of its own: it takes its limit and spends the approval.
     const continues = { callId: first, round: 0, binding: '' }
     const spends = approvalId
-    return view.call({ tool, calledAs, nameOf: () => calledAs, input, continues, spends, callId, signal: stop })
+    const how = { continues, spends, callId, signal: stop, callerNow }
+    return view.call({ tool, calledAs, nameOf: () => calledAs, input, ...how })
   }
 
   /** Ends a task whose call has no terminal record, and withdraws its request. The lease is held. */

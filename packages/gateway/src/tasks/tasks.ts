@@ -213,6 +213,7 @@ export class Tasks {
       input: work.input,
       continues: work.continues,
       signal: stop,
+      callerNow: () => this.#callerOf(task),
       deadlineMs: Math.max(1, leftMs - END_MS),
       context: clientLink({
         ...work.client,

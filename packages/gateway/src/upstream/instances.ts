@@ -48,16 +48,23 @@ export class Instances {
   /**
    * Takes the owner's instance of a server, and starts one if there is none. Beyond a bound, an idle one is ended for
    * it; without an idle one the answer is why there is no place.
+   *
+   * `of` is the server's configuration in force: an idle instance of another one is replaced.
    */
-  take(server: string, owner: Owner, create: () => Upstream): HeldInstance | NoPlace {
+  take(server: string, owner: Owner, create: () => Upstream, of?: object): HeldInstance | NoPlace {
     const key = `${server} ${owner.key}`
     let instance = this.#open.get(key)
+    if (instance && instance.of !== of) {
+      if (instance.isBusy) return { text: `server "${server}" has just changed`, message: JUST_CHANGED }
+      void this.#end(key, instance)
+      instance = undefined
+    }
     if (!instance) {
       const room = this.#makeRoom(server, owner)
       if ('text' in room) return room
       // An instance starts only after the one that it replaces has ended: a folder or a profile has one process.
       const before = Promise.all([room.ended, this.#closing.get(key)])
-      instance = new Instance(server, owner, create(), before)
+      instance = new Instance(server, owner, create(), before, of)
       this.#open.set(key, instance)
     }
     return this.#hold(key, instance)
@@ -77,9 +84,10 @@ export class Instances {
     return [...this.#open.values()].flatMap((instance) => (instance.server === server ? [instance.row] : []))
   }
 
-  /** Ends all instances of a server. */
-  async closeAll(server: string): Promise<void> {
-    for (const [key, instance] of this.#open) if (instance.server === server) void this.#end(key, instance)
+  /** Ends all instances of a server's configuration. */
+  async closeAll(server: string, of?: object): Promise<void> {
+    for (const [key, instance] of this.#open)
+      if (instance.server === server && instance.of === of) void this.#end(key, instance)
     await Promise.all([...this.#closing].flatMap(([key, ended]) => (key.startsWith(`${server} `) ? [ended] : [])))
   }
 
@@ -130,17 +138,21 @@ export class Instances {
   }
 }
 
+const JUST_CHANGED = 'its server has just changed, and still runs a call as it was; try again in a moment'
+
 /** One process or session of a server that serves one owner. */
 class Instance {
   readonly server: string
   readonly owner: Owner
   readonly upstream: Upstream
   readonly started: Promise<void>
+  readonly of: object | undefined
   #calls = 0
   #isClosed = false
   #idle: NodeJS.Timeout | undefined
 
-  constructor(server: string, owner: Owner, upstream: Upstream, before: Promise<unknown>) {
+  constructor(server: string, owner: Owner, upstream: Upstream, before: Promise<unknown>, of: object | undefined) {
+    this.of = of
     this.server = server
     this.owner = owner
     this.upstream = upstream

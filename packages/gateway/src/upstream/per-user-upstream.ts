@@ -169,7 +169,7 @@ export class PerUserUpstream implements Upstream {
     this.#isClosed = true
     this.#pauses.close()
     if (!this.#listing) this.#setOwn('stopped')
-    await Promise.all([this.#listing?.close(), this.#deps.instances.closeAll(this.name)])
+    await Promise.all([this.#listing?.close(), this.#deps.instances.closeAll(this.name, this.#config)])
   }
 
   /** Runs one request in its caller's instance. What goes on after its result keeps the instance in use. */
@@ -201,7 +201,7 @@ export class PerUserUpstream implements Upstream {
       const text = `server "${this.name}" has an instance for each user, and this caller has no user`
       return { text, message: 'its server is for callers with a user only' }
     }
-    return this.#deps.instances.take(this.name, owner, () => this.#create(owner))
+    return this.#deps.instances.take(this.name, owner, () => this.#create(owner), this.#config)
   }
 
   #create(owner: Owner): Upstream {

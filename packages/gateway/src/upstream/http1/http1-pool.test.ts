@@ -144,8 +144,7 @@ describe('Http1Pool', () => {
       const { server, url, pool } = await open(t)
       const oracle = new UndiciPool(url, OPTIONS)
       t.after(() => oracle.destroy())
-      for (const one of [oracle, pool])
-        await assert.rejects(askWith(server, one, [Buffer.from(text)], closes))
+      for (const one of [oracle, pool]) await assert.rejects(askWith(server, one, [Buffer.from(text)], closes))
     })
 
   it('sends what undici sends', async (t) => {

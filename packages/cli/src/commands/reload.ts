@@ -1,0 +1,16 @@
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, printable, printJson, printLine } from '../io.ts'
+
+export interface ReloadCommandOptions extends TargetOptions {
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+/** `toolgate reload`: a running gateway reads its file again, and the difference is printed. */
+export async function reloadCommand({ dryRun, ...options }: ReloadCommandOptions, io: Io): Promise<ExitName> {
+  const reload = await createApi(findTarget(options, io.env)).reload(dryRun === true)
+  if (options.json) printJson(io.stdout, reload)
+  else for (const line of reload.text) printLine(io.stdout, printable(line))
+  return 'ok'
+}

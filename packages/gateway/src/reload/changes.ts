@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Caller } from '@toolgate/core'
+import { callerKey } from '@toolgate/core/internal'
+import type { CallerConfig } from '../config/config.ts'
+import type { EndedCallers, Revision } from '../revision.ts'
+
+/** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
+export interface RuleChange {
+  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'limits' | 'policy'
+  readonly what: 'added' | 'removed' | 'changed'
+  /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */
+  readonly name: string
+  /** The fields that differ. */
+  readonly fields?: readonly string[]
+}
+
+type Named = ReadonlyMap<string, unknown>
+
+/** Returns what differs between two revisions, in the order of the sections. */
+export function findChanges(before: Revision, after: Revision): readonly RuleChange[] {
+  const compare = (section: RuleChange['section'], of: (revision: Revision) => Named) =>
+    compareNamed(section, of(before), of(after))
+  return [
+    ...compare('servers', ({ servers }) => byName(servers)),
+    ...compare('callers', ({ callers }) => callersByName(callers)),
+    ...compare('groups', ({ groups }) => byName(groups)),
+    ...compare('apps', ({ apps = [] }) => byName(apps)),
+    ...compare('aliases', ({ aliases = {} }) => new Map(Object.entries(aliases))),
+    ...compare('limits', ({ limits }) => byText(limits, (limit) => limit)),
+    ...compare('policy', ({ policy }) => clausesOf(policy)),
+  ]
+}
+
+function compareNamed(section: RuleChange['section'], before: Named, after: Named): readonly RuleChange[] {
+  const changes: RuleChange[] = []
+  for (const [name, value] of before) {
+    if (!after.has(name)) changes.push({ section, what: 'removed', name })
+    else if (!isDeepStrictEqual(value, after.get(name)))
+      changes.push({ section, what: 'changed', name, fields: fieldsThatDiffer(value, after.get(name)) })
+  }
+  for (const name of after.keys()) if (!before.has(name)) changes.push({ section, what: 'added', name })
+  return changes
+}
+
+function fieldsThatDiffer(before: unknown, after: unknown): readonly string[] {
+  if (typeof before !== 'object' || typeof after !== 'object' || !before || !after) return []
+  const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
+  return [...new Set([...old.keys(), ...now.keys()])].filter((key) => !isDeepStrictEqual(old.get(key), now.get(key)))
+}
+
+function byName(list: readonly { readonly name: string }[]): Named {
+  return new Map(list.map((one) => [one.name, one]))
+}
+
+/** Several keys of one user get a number each, in the order of the file. */
+function callersByName(callers: readonly CallerConfig[]): Named {
+  const named = new Map<string, unknown>()
+  for (const { for: use, caller, keyHash, ...rest } of callers) {
+    const { demoKey: _, ...shown } = rest
+    const base = `${caller.user ?? caller.agent ?? 'anonymous'} (${use})`
+    let name = base
+    for (let n = 2; named.has(name); n++) name = `${base} #${n}`
+    named.set(name, { ...caller, ...shown, key: Buffer.from(keyHash).toString('hex') })
+  }
+  return named
+}
+
+/** Equal entries get a number each. */
+function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown): Named {
+  const named = new Map<string, unknown>()
+  for (const entry of list) {
+    const text = typeof entry === 'string' ? entry : JSON.stringify(toValue(entry))
+    let name = text
+    for (let n = 2; named.has(name); n++) name = `${text} #${n}`
+    named.set(name, true)
+  }
+  return named
+}
+
+/** Each clause by its policy, kind and text: a clause that moves is no change, as their order has no meaning. */
+function clausesOf(policies: Revision['policy']): Named {
+  const named = new Map<string, unknown>()
+  for (const [i, { name = `policy[${i}]`, ...lists }] of policies.entries())
+    for (const [kind, list] of Object.entries(lists) as readonly (readonly [string, unknown])[]) {
+      const entries = Array.isArray(list) ? (list as readonly unknown[]) : [list]
+      // An empty `allow` allows nothing, and none allows everything.
+      if (entries.length === 0) named.set(`${name}: ${kind}: nothing`, true)
+      for (const text of byText(entries, (entry) => entry).keys()) named.set(`${name}: ${kind}: ${text}`, true)
+    }
+  return named
+}
+
+/** Returns the callers of credentials that are gone, or that may do less than before: they lose their sessions and logins. */
+export function findEnded(before: Revision, after: Revision): EndedCallers {
+  const { credentials } = before.keyring
+  const currentOf = (id: string) => after.keyring.current(id)
+  const replaced = new Map(
+    credentials.flatMap(({ id, caller }) => {
+      const now = currentOf(id)?.caller
+      return now === caller ? [] : [[caller, now] as const]
+    }),
+  )
+  const ended = new Set(
+    credentials.flatMap((credential) => {
+      const now = currentOf(credential.id)
+      const isSame = now !== undefined && now.for === credential.for && !isNarrower(credential.caller, now.caller)
+      return isSame && opensAll(now.apps, credential.apps) ? [] : [credential.caller]
+    }),
+  )
+  for (const caller of ended) replaced.set(caller, undefined)
+  return { ended, replaced }
+}
+
+/** Other attributes may narrow, too, as policies read them. */
+function isNarrower(before: Caller, after: Caller): boolean {
+  const { roles: oldRoles, scopes: oldScopes, ...old } = before
+  const { roles, scopes, ...now } = after
+  if (callerKey(old) !== callerKey(now)) return true
+  return !includesAll(roles, oldRoles) || !includesAll(scopes, oldScopes)
+}
+
+function includesAll(now: readonly string[] = [], old: readonly string[] = []): boolean {
+  return old.every((one) => now.includes(one))
+}
+
+/** A credential without a list opens every app. */
+function opensAll(now: readonly string[] | undefined, old: readonly string[] | undefined): boolean {
+  return now === undefined || (old !== undefined && includesAll(now, old))
+}

@@ -1,0 +1,42 @@
+import type { RuleChange } from './changes.ts'
+import type { AccessChange } from './who-gains.ts'
+
+interface Described {
+  readonly isApplied: boolean
+  readonly revision: { readonly number: number }
+  readonly changes: readonly RuleChange[]
+  readonly access: readonly AccessChange[]
+  readonly restartNeeded: readonly string[]
+}
+
+const MARKS = { added: '+', removed: '-', changed: '~' } as const
+const MAX_LINES = 200
+const MAX_IDS = 10
+
+/** Returns a reload in words, a line for each change. */
+export function describeReload(reload: Described, { isDryRun }: { readonly isDryRun: boolean }): readonly string[] {
+  const { changes, access, restartNeeded, isApplied, revision } = reload
+  const head = isApplied
+    ? `revision ${revision.number}`
+    : isDryRun && changes.length > 0
+      ? 'this would change'
+      : 'nothing has changed'
+  const lines = [
+    ...changes.map(
+      ({ section, what, name, fields = [] }) =>
+        `${MARKS[what]} ${section}: ${name}${fields.length > 0 ? ` (${fields.join(', ')})` : ''}`,
+    ),
+    ...access.flatMap(({ caller, gains, loses }) => [
+      ...(gains.length > 0 ? [`${caller} gains ${listOf(gains)}`] : []),
+      ...(loses.length > 0 ? [`${caller} loses ${listOf(loses)}`] : []),
+    ]),
+  ]
+  const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : []
+  const restart = restartNeeded.length > 0 ? [`restart needed for ${restartNeeded.join(', ')}`] : []
+  return [head, ...lines.slice(0, MAX_LINES), ...more, ...restart]
+}
+
+function listOf(ids: readonly string[]): string {
+  const more = ids.length > MAX_IDS ? ` and ${ids.length - MAX_IDS} more` : ''
+  return `${ids.slice(0, MAX_IDS).join(', ')}${more}`
+}

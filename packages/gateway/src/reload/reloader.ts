@@ -1,0 +1,153 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ConfigError } from '@toolgate/core'
+import { endsWithin, messageOf } from '@toolgate/core/internal'
+import type { GatewayConfig } from '../config/config.ts'
+import { saysNothing } from '../config/policy.ts'
+import type { RetiredServer } from '../fleet.ts'
+import type { GateParts, GatewayBase } from '../gate-parts.ts'
+import { type Revision, RULES, type Settings } from '../revision.ts'
+import { findChanges, findEnded, type RuleChange } from './changes.ts'
+import { describeReload } from './describe.ts'
+import { type AccessChange, whoGains } from './who-gains.ts'
+
+/** What a reload changed, or would change. It holds no secrets. */
+export interface Reload {
+  /** Whether the rules were replaced. */
+  readonly isApplied: boolean
+  readonly revision: { readonly id: string; readonly number: number }
+  readonly changes: readonly RuleChange[]
+  readonly access: readonly AccessChange[]
+  /** The fields that are read at the start only, and that differ now. */
+  readonly restartNeeded: readonly string[]
+  /** The same in words, a line each. */
+  readonly text: readonly string[]
+}
+
+export interface ReloadOptions {
+  /** Who reloads, for the audit. */
+  readonly by?: string | undefined
+  readonly through: 'signal' | 'api' | 'watch' | 'host'
+  /** Only says what would change. */
+  readonly isDryRun?: boolean | undefined
+  /** Refuses what widens. */
+  readonly onlyTightens?: boolean | undefined
+}
+
+export interface ReloaderDeps {
+  readonly base: GatewayBase
+  readonly parts: Pick<GateParts, 'gate' | 'fleet' | 'replaceRules' | 'audit' | 'warnings'>
+  /** Reads the file again. Throws `ConfigFileError`. */
+  readonly read: () => GatewayConfig
+  /** Called in the turn in which the rules are replaced. */
+  readonly onReplaced: () => void
+}
+
+/** How long the calls of a server that changed or is gone may take. */
+const RETIRE_MS = 30_000
+
+/** Replaces the rules of a running gateway by those of its file: all of them or none. */
+export class Reloader {
+  readonly #deps: ReloaderDeps
+  #before: Promise<unknown> = Promise.resolve()
+
+  constructor(deps: ReloaderDeps) {
+    this.#deps = deps
+  }
+
+  /** One after the other. @throws {ConfigFileError} @throws {ConfigError} and nothing has changed */
+  reload(options: ReloadOptions): Promise<Reload> {
+    const reloading = this.#before.then(() => this.#reload(options))
+    this.#before = reloading.catch((error: unknown) => {
+      this.#deps.base.log({ level: 'error', message: 'nothing was reloaded', detail: messageOf(error) })
+    })
+    return reloading
+  }
+
+  async #reload({ by, through, isDryRun = false }: ReloadOptions): Promise<Reload> {
+    const { base, parts, read } = this.#deps
+    const { revisions, lifecycle } = base
+    if (lifecycle.isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
+    const config = read()
+    if (saysNothing(config.policy))
+      throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
+    const before = revisions.current
+    const next = revisions.next(config)
+    const changes = findChanges(before, next)
+    const access = changes.length === 0 ? [] : await whoGains(parts.gate, before, next)
+    const restartNeeded = findFixed(base.config, config)
+    const isChanged = changes.length > 0 || !isSameSecrets(before, next)
+    const isApplied = isChanged && !isDryRun
+    if (isApplied) this.#apply(before, next, config)
+    const { id, number } = isApplied ? next : before
+    const reload = { isApplied, revision: { id, number }, changes, access, restartNeeded }
+    const text = describeReload(reload, { isDryRun }).map((line) => base.redact.redactText(line))
+    if (isApplied) await this.#record(text, by, through)
+    return { ...reload, text }
+  }
+
+  /** In one turn: what is decided before is by the old rules, and what is decided after by the new ones. */
+  #apply(before: Revision, next: Revision, config: GatewayConfig): void {
+    const { base, parts, onReplaced } = this.#deps
+    const { revisions, log } = base
+    const { started, retired } = parts.replaceRules(next, () => revisions.replace(next))
+    onReplaced()
+    revisions.end(findEnded(before, next))
+    for (const upstream of started) void upstream.start()
+    for (const server of retired) void this.#retire(server)
+    for (const { path, message } of config.warnings ?? []) log({ level: 'warn', message: `${path}: ${message}` })
+  }
+
+  async #retire({ upstream, source }: RetiredServer): Promise<void> {
+    const { config, onFault } = this.#deps.base
+    try {
+      await endsWithin(source.idle(), config.drainMs ?? RETIRE_MS)
+      await upstream.close()
+    } catch (error) {
+      onFault(error)
+    }
+  }
+
+  async #record(text: readonly string[], by: string | undefined, through: string): Promise<void> {
+    const { base, parts } = this.#deps
+    const { policyRevision, catalog } = parts.gate
+    const detail = cutLines(text)
+    base.log({ level: 'info', message: `reloaded: ${detail}` })
+    try {
+      await parts.audit.write({
+        event: 'config_changed',
+        reason: through,
+        detail,
+        wallMs: base.clock.wallMs(),
+        policy_revision: policyRevision,
+        catalog_revision: catalog.revision,
+        ...(by === undefined ? {} : { user_id: by }),
+      })
+    } catch (error) {
+      base.onFault(error)
+    }
+  }
+}
+
+const MAX_DETAIL = 2000
+
+function cutLines(lines: readonly string[]): string {
+  const text = lines.join('; ')
+  return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text
+}
+
+/** A rotated secret leaves the names as they are. */
+function isSameSecrets(before: Revision, next: Revision): boolean {
+  return isDeepStrictEqual(before.servers, next.servers) && isDeepStrictEqual(before.callers, next.callers)
+}
+
+/** What the gateway computes itself. */
+const NOT_FIELDS = ['file', 'secrets', 'warnings'] as const
+const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
+
+/** Returns the settings that differ and need a restart. */
+function findFixed(before: Settings, config: GatewayConfig): readonly string[] {
+  const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(config))]
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(old.get(key), now.get(key)))
+    .toSorted()
+}
