@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
 import type { AuditBody } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
-import type { Who } from './support/keys.ts'
+import { callerConfig, CALLERS, KEYS, type Who } from './support/keys.ts'
 import { type Era, MODERN, type Params, type RpcAnswer, textOf } from './support/rpc.ts'
 import { everythingServer, httpServer } from './support/servers.ts'
 import { startTaskServer, type TaskServer } from './support/task-server.ts'
@@ -295,6 +295,36 @@ describe('a task that needs input', () => {
     assert.equal(server.sent('tasks/update').length, sent)
     await until(() => server.tasks.at(-1)?.status === 'cancelled')
   })
+})
+
+it('a user who has as many tasks as may be gets an error that names the bound, and nothing is sent', async () => {
+  for (const serverEra of ['legacy', 'modern'] as const) {
+    const server = await startTaskServer(serverEra)
+    const gateway = await startTestGateway({
+      servers: [httpServer('up', server.url)],
+      callers: [...CALLERS, callerConfig('second-key', { user: 'viewer', roles: ['viewer'] })],
+    })
+    const era: Era = serverEra === 'legacy' ? LEGACY : MODERN
+    const call = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}` }
+      const more = { name: 'up__work', ...TAKES[era] }
+      return (await gateway.ask('viewer', era, 'tools/call', more, { headers })).json() as RpcAnswer
+    }
+    try {
+      for (let i = 0; i < 100; i++) await call(i % 2 === 0 ? KEYS.viewer : 'second-key')
+      assert.equal(server.tasks.length, 100)
+      for (const key of [KEYS.viewer, 'second-key'])
+        assert.match(textOf(await call(key)), /too many tasks: a user may have 100 at once/)
+      assert.equal(server.sent('tools/call').length, 100)
+      const { records } = (await gateway.api('/api/audit?tool=up:work&limit=1')).body as AuditBody
+      assert.deepEqual([records[0]?.event, records[0]?.reason], ['tool_blocked', 'hook_denied'])
+      const other = await call(KEYS.operator)
+      assert.ok(other.result && (other.result['task'] ?? other.result['taskId']), 'another user finds room')
+    } finally {
+      await gateway.close()
+      await server.close()
+    }
+  }
 })
 
 it('a call with a task takes its limit once', async () => {

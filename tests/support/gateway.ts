@@ -95,7 +95,7 @@ export function tempFolder(): { readonly path: string; remove(): void } {
 const STEP_MS = 20
 
 /** Waits until `check` gives something true. A pause of this process counts for one step of the time. */
-export async function until<T>(check: () => T | Promise<T>, timeoutMs: number = 10_000): Promise<T> {
+export async function until<T>(check: () => T | Promise<T>, timeoutMs: number = 30_000): Promise<T> {
   for (let leftMs = timeoutMs; ; leftMs -= STEP_MS) {
     const value = await check()
     if (value) return value

@@ -52,6 +52,8 @@ export interface GateParts {
   readonly metaIds: () => ReadonlySet<string>
   readonly selectors: () => ReturnType<typeof parseGroups>['selectors']
   readonly fleet: Fleet
+  /** The calls that wait for an answer of their client. */
+  readonly held: HeldCalls
   readonly availability: ReturnType<typeof createAvailability>
   /** Resolves when every probe has answered once. */
   readonly probed: Promise<void>
@@ -187,6 +189,7 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     metaIds: () => new Set(metaIds()),
     selectors: () => parsedGroups.selectors,
     fleet,
+    held,
     availability,
     probed,
     replaceRules,

@@ -30,7 +30,9 @@ import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import type { Rules } from './revision.ts'
+import { heldIn } from './relay/held-calls.ts'
 import { createRounds } from './relay/rounds.ts'
+import { isTaskState } from './tasks/upstream-tasks.ts'
 import { createTasks, type GatewayTasks } from './tasks/create-tasks.ts'
 import type { TaskOwner } from './tasks/task.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
@@ -104,7 +106,7 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
   { config, revisions, clock, log, onFault, lifecycle }: GatewayBase,
-  { gate, lists, items, owners, fleet, availability, via, tracing, audit, state: kept }: GateParts,
+  { gate, lists, items, owners, fleet, held, availability, via, tracing, audit, state: kept }: GateParts,
   { logins }: Watching,
   { authenticator, origins, publicUrl }: Entrance,
 ): {
@@ -142,6 +144,11 @@ export function createMcp(
     publicUrl,
     isStopping,
     notify: (session, method, params) => streams.notify(session, method, params),
+    cancelWaiting: (waiting, server, caller, why) => {
+      const id = heldIn(waiting)
+      if (id !== undefined) held.cancel(id, why)
+      if (isTaskState(waiting) && server !== undefined) void fleet.cancelTask(server, waiting, caller)
+    },
   })
   const servers = new Instructions({
     servers: () => fleet.instructing,

@@ -72,8 +72,7 @@ describe('HeldCalls', () => {
   it('cancels a call that nobody answers in time', async () => {
     const { calls, begin } = setUp({ ttlMs: 10 })
     const { held, id } = await begin()
-    await sleep(30)
-    assert.equal(held.signal.aborted, true)
+    while (!held.signal.aborted) await sleep(5)
     assert.throws(() => calls.resume(id, OWNER))
   })
 

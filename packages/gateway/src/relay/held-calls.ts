@@ -76,6 +76,11 @@ export class HeldCalls {
     return { id, timer }
   }
 
+  /** Cancels a waiting call that nobody can resume. */
+  cancel(id: string, why: string): void {
+    this.#stop(id, why)
+  }
+
   /** Cancels the waiting calls that may no longer run. */
   async review(mayRun: (owner: HeldOwner) => Promise<boolean>): Promise<void> {
     for (const [id, { owner }] of this.#waiting)

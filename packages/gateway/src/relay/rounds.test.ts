@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '@toolgate/core'
+import { createGate, memoryAudit } from '@toolgate/core'
 import { createCanceller, type JsonObject } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { definePrompt, defineResource, InputRequired } from '@toolgate/core/toolset'
@@ -22,7 +22,9 @@ function serve(maxOpen?: number) {
     defineResource({ uri: URI, namespace: 's', execute }),
     definePrompt({ name: 'greet', namespace: 's', execute }),
   ]
-  const gate = createGate({ tools: items, policy: { allow: ['resource:*:*', 'prompt:*:*'] } })
+  const audit = memoryAudit()
+  const cancelled: unknown[] = []
+  const gate = createGate({ tools: items, audit, policy: { allow: ['resource:*:*', 'prompt:*:*'] } })
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const names = new ToolLists(gate)
   const owners = new ResourceOwners(gate.catalog, () => ['s'])
@@ -32,6 +34,7 @@ function serve(maxOpen?: number) {
     state: memoryState({ clock }),
     publicUrl: undefined,
     isStopping: () => false,
+    cancelWaiting: (...waiting) => void cancelled.push(waiting),
     ...(maxOpen !== undefined && { maxOpen }),
   })
   const methods = new Map(
@@ -47,7 +50,7 @@ function serve(maxOpen?: number) {
       listTtlMs: 0,
     }),
   )
-  return (method: Method, more: JsonObject = {}): Promise<McpReply> => {
+  const ask = (method: Method, more: JsonObject = {}): Promise<McpReply> => {
     const request: McpRequest = {
       id: 1,
       params: { ...PARAMS[method], ...more },
@@ -64,6 +67,11 @@ function serve(maxOpen?: number) {
     assert.ok(served)
     return served(request)
   }
+  const lastRecord = () => {
+    const { event, detail, continues } = audit.records.at(-1) ?? {}
+    return { event, detail, isContinued: continues !== undefined }
+  }
+  return { ask, cancelled, lastRecord }
 }
 
 describe('CallRounds', () => {
@@ -71,15 +79,18 @@ describe('CallRounds', () => {
     const name = method === 'resources/read' ? URI : 's__greet'
 
     it(`answers ${method} with a JSON-RPC error when too many of its client's calls wait`, async () => {
-      const ask = serve(1)
+      const { ask, cancelled, lastRecord } = serve(1)
       assert.ok('asks' in (await ask(method)))
       assert.deepEqual(await ask(method), {
         error: { code: -32_603, message: `${name} failed: too many of its calls wait for an answer` },
       })
+      const detail = 'too many of its calls wait for an answer'
+      assert.deepEqual(cancelled, [['own', 's', { user: 'vera' }, detail]])
+      assert.deepEqual(lastRecord(), { event: 'tool_abandoned', detail, isContinued: true })
     })
 
     it(`answers ${method} with a JSON-RPC error when it has had too many rounds`, async () => {
-      const ask = serve()
+      const { ask, cancelled, lastRecord } = serve()
       let reply = await ask(method)
       for (let round = 1; round <= MAX_ROUNDS; round++) {
         assert.ok('asks' in reply, JSON.stringify(reply))
@@ -91,6 +102,8 @@ describe('CallRounds', () => {
           message: `${name} failed: it asked for more input more than ${MAX_ROUNDS} times`,
         },
       })
+      assert.equal(cancelled.length, 1)
+      assert.equal(lastRecord().event, 'tool_abandoned')
     })
   }
 })

@@ -1,5 +1,5 @@
-import type { CallInputRequired, CallOutcome, CallWaiting, Tool, View } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Tool, View } from '@toolgate/core'
+import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Continuation } from '@toolgate/core/toolset'
 import type { McpReply, McpRequest } from '../mcp/request.ts'
@@ -15,14 +15,21 @@ import {
 } from './sealed-state.ts'
 import { isAsked } from './asked.ts'
 
+/** Cancels what runs at a server and waits for an answer that cannot come. */
+export type CancelWaiting = (state: unknown, server: string | undefined, caller: Caller, why: string) => void
+
 export interface RoundsDeps {
+  readonly cancelWaiting?: CancelWaiting | undefined
   readonly states: Pick<SealedStates, 'open' | 'seal'>
   readonly doors: ApprovalDoors
 }
 
 /** Returns the rounds of a gateway. */
-export function createRounds(options: ApprovalDoorsOptions & SealedStateOptions): CallRounds {
-  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options) })
+export function createRounds(
+  options: ApprovalDoorsOptions & SealedStateOptions & Pick<RoundsDeps, 'cancelWaiting'>,
+): CallRounds {
+  const { cancelWaiting } = options
+  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options), cancelWaiting })
 }
 
 /** A call of an item, as its method has read it from a request. */
@@ -123,15 +130,28 @@ export class CallRounds {
   async #ask(request: McpRequest, call: RoundCall, outcome: CallInputRequired): Promise<McpReply> {
     const { payload, continues } = outcome
     if (request.link.era !== 'modern' || !call.tool || !isAsked(payload)) return call.toReply(outcome)
-    if (continues.round > MAX_ROUNDS)
-      return call.toFailure(`${call.name} failed: it asked for more input more than ${MAX_ROUNDS} times`)
     const asks = payload.requests
-    return this.#reply(request, call, call.tool, asks, {
-      kind: 'answers',
-      continues,
-      asked: Object.keys(asks),
-      state: payload.state,
-    })
+    try {
+      if (continues.round > MAX_ROUNDS) throw new TooManyStates(`it asked for more input more than ${MAX_ROUNDS} times`)
+      return await this.#reply(request, call, call.tool, asks, {
+        kind: 'answers',
+        continues,
+        asked: Object.keys(asks),
+        state: payload.state,
+      })
+    } catch (error) {
+      await this.#abandon(request, call, outcome, messageOf(error))
+      throw error
+    }
+  }
+
+  /** Ends a call whose question does not reach its client: at its server, and on record. */
+  async #abandon({ caller }: McpRequest, call: RoundCall, outcome: CallInputRequired, why: string): Promise<void> {
+    const { payload, continues } = outcome
+    const { tool, view } = call
+    if (!tool || !isAsked(payload)) return
+    this.#deps.cancelWaiting?.(payload.state, tool.namespace, caller, why)
+    await view.call({ tool: tool.id, continues, abandoned: why })
   }
 
   /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */
