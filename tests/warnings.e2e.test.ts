@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { WarningsBody } from '@toolgate/gateway'
-import { startTestGateway } from './support/gateway.ts'
+import { startTestGateway, until } from './support/gateway.ts'
+import { Witness } from './support/items-witness.ts'
+import { hostEarlier, hostModern } from './support/mcp-host.ts'
 import { startRecordingServer } from './support/recording-server.ts'
 import { httpServer } from './support/servers.ts'
 
@@ -42,4 +44,43 @@ describe('a gateway whose policy has unknown names', () => {
       await bank.close()
     }
   })
+
+  for (const host of [hostEarlier, hostModern])
+    it(`names rules about templates and URIs that its server does not have (${host.name})`, async () => {
+      const server = await host(new Witness().answer)
+      const gateway = await startTestGateway({
+        servers: [httpServer('files', server.url, { offers: ['tools', 'resources'] })],
+        policy: [
+          {
+            allow: ['*', 'resource:files:*'],
+            deny: [
+              'resource:files:file:///work/{name}',
+              'resource:files:file:///secret/{name}',
+              'resource:files:file:///work/../secret/key',
+              'resource:files:file:///nobody/lists/this',
+            ],
+          },
+        ],
+      })
+      const warned = () =>
+        gateway.log
+          .filter(({ level, message }) => level === 'warn' && message.startsWith('policy['))
+          .map(({ message }) => message)
+      const expected = [
+        'policy[0].deny[1]: "resource:files:file:///secret/{name}" names no template: its server does not list it',
+        'policy[0].deny[2]: "resource:files:file:///work/../secret/key" names no resource: it is not in normal form, and its server does not list it',
+      ]
+      try {
+        await until(() => warned().length >= expected.length)
+        assert.deepEqual(warned(), expected)
+        const { body } = await gateway.api('/api/warnings')
+        const paths = (body as WarningsBody).warnings.flatMap(({ code, path }) =>
+          code === 'selector_unmatched' ? [path] : [],
+        )
+        assert.deepEqual(paths, ['policy[0].deny[1]', 'policy[0].deny[2]'])
+      } finally {
+        await gateway.close()
+        await server.close()
+      }
+    })
 })

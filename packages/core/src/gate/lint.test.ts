@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from './gate.ts'
 import type { Policies } from '../policy/policy.ts'
-import { definePrompt, defineResource } from '../tools/items.ts'
+import { definePrompt, defineResource, defineTemplate } from '../tools/items.ts'
 import { defineTool } from '../tools/tool.ts'
 import { lint, type LintOptions } from './lint.ts'
 
@@ -233,5 +233,52 @@ describe('lint of resources and prompts', () => {
     const told: string[] = []
     createGate({ sources: [source], policy: { deny }, onWarning: ({ text }) => told.push(text) })
     assert.deepEqual(told, ['"resource:bd:*" names no server; did you mean "db"?'])
+  })
+
+  it('finds the URIs and templates that no server can have', () => {
+    const template = defineTemplate({ uriTemplate: 'file:///listed/{name}', namespace: 'files' })
+    const odd = defineResource({ uri: 'FILE:///odd', namespace: 'files' })
+    const source = {
+      name: 'files',
+      namespaces: ['files'],
+      tools: () => [template, odd],
+      subscribe: () => () => {},
+      unlisted: () => undefined,
+    }
+    const textsOf = (uris: readonly string[]) => {
+      const deny = uris.map((uri) => `resource:files:${uri}`)
+      const told: string[] = []
+      const gate = createGate({ sources: [source], policy: { deny }, onWarning: ({ text }) => told.push(text) })
+      const linted = gate.lint().filter(({ code }) => code === 'selector_unmatched')
+      assert.deepEqual(
+        linted.map(({ text }) => text),
+        told,
+      )
+      return told
+    }
+    const templates = ['file:///work/{name}', 'file:///work/{+path}*', 'file:///list/{name}']
+    assert.deepEqual(
+      textsOf(templates),
+      templates.map((uri) => `"resource:files:${uri}" names no template: its server does not list it`),
+    )
+    const unusual = [
+      'FILE:///secret/*',
+      'file:///a/../b',
+      'file:///a/../*',
+      'file://localhost/a',
+      'https://EXAMPLE.com/*',
+      'https://example.com',
+      'file:///a/',
+      'file:///%61/*',
+    ]
+    assert.deepEqual(
+      textsOf(unusual),
+      unusual.map(
+        (uri) => `"resource:files:${uri}" names no resource: it is not in normal form, and its server does not list it`,
+      ),
+    )
+    const fine = ['*', '*secret*', 'file:*', 'file:///*', 'file:///a', 'file:///a/*.md', 'https://*.example.com/*']
+    assert.deepEqual(textsOf([...fine, 'https://example.com/a?x=*', 'https:*', 'urn:isbn:*', '*://x/*']), [])
+    assert.deepEqual(textsOf(['file:///listed/{name}', 'file:///listed/*', 'FILE:///odd', 'FILE:*']), [])
   })
 })

@@ -1,10 +1,11 @@
 import { nearestNames, didYouMean, nearestOf } from '../util/text.ts'
 import { ConfigError, UnknownToolError } from '../util/errors.ts'
 import type { Source } from '../tools/catalog.ts'
-import { matchesGlob } from '../tools/glob.ts'
-import { matchesSelector, type Selector } from '../tools/selector.ts'
+import { type Glob, matchesGlob } from '../tools/glob.ts'
+import { type ItemSelector, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
+import { isNormalUri } from '../tools/uri.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
 /** A selector and its path. */
@@ -93,11 +94,29 @@ function problemOfItem(
   const canMake = (source: Source) =>
     source.unlisted && (source.namespaces === undefined || source.namespaces.some(isOf))
   if (kind === 'server' || items.tools.some((item) => matchesSelector(selector, item, 'possible'))) return undefined
-  if (kind === 'resource' && sources.some(canMake)) return undefined
+  if (selector.kind === 'resource' && sources.some(canMake)) return problemOfUri(selector)
   return {
     text: `"${text}" names no ${kind}${didYouMean(text, items.ids)}`,
     isMistake: !text.includes('*'),
   }
+}
+
+/** A server that makes resources on demand has the templates that it lists, and URIs in normal form. */
+function problemOfUri({ text, name }: ItemSelector): Pick<UnknownName, 'text' | 'isMistake'> | undefined {
+  const isMistake = name.length === 1
+  if (name.some((part) => /[{}]/.test(part)))
+    return { text: `"${text}" names no template: its server does not list it`, isMistake }
+  if (mayBeNormalUri(name)) return undefined
+  return { text: `"${text}" names no resource: it is not in normal form, and its server does not list it`, isMistake }
+}
+
+/** What a star may stand for: enough to make any normal URI of the parts around it. */
+const FILLS = ['x', 'x/x', '0', '']
+
+function mayBeNormalUri(glob: Glob): boolean {
+  // A star before the path may stand for any scheme and host.
+  if (glob.length > 1 && !/^[^:]+:(?:\/\/[^/]*\/|[^/])/.test(glob[0] ?? '')) return true
+  return FILLS.some((fill) => isNormalUri(glob.join(fill)))
 }
 
 function serversOf(snapshot: Toolset, items: Toolset, sources: readonly Source[]): ReadonlySet<string> {
