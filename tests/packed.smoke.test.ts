@@ -88,6 +88,18 @@ describe('the packed packages', PATIENT, () => {
           assert.ok(files.has(path.posix.normalize(target)), `${manifest.name} ${entry}: ${condition} ${target}`)
   })
 
+  it('have the whole command in one bundle, with what it reads and the licences of what it contains', () => {
+    const { files } = packed.get('toolgate') ?? assert.fail('toolgate')
+    for (const file of ['dist/main.js', 'assets/loopback.js', 'console/index.html', 'quickstart/toolgate.yaml'])
+      assert.ok(files.has(file), file)
+    assert.deepEqual(
+      [...files].filter((file) => file.startsWith('src/') || file.includes('.cache')),
+      [],
+    )
+    const notices = readFileSync(path.join(ROOT, 'packages/cli/THIRD-PARTY-NOTICES.md'), 'utf8')
+    for (const name of ['zod', 'undici', 'commander', 'react']) assert.match(notices, new RegExp(`^## ${name} `, 'm'))
+  })
+
   it('have no tests, fixtures, build state or run data', () => {
     const STRANGE =
       /\.test\.|\.test-d\.|tsbuildinfo|(^|\/)(fixtures|cases|snapshots|matrix|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/

@@ -10,5 +10,7 @@ export default defineConfig({
     // Nothing inline: the gateway's Content-Security-Policy lets only files of its own through.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The packages that have the console have the licences of what is in it.
+    license: { fileName: 'THIRD-PARTY-NOTICES.md' },
   },
 })

@@ -14,15 +14,12 @@ if (process.argv.length === 3 && process.argv[2] === '--version')
 else await runCommand()
 
 async function runCommand() {
-  // Halves the start: what was compiled once is read from the system's folder for temporary files.
-  const module = await import('node:module')
-  module.enableCompileCache?.()
-
   const built = new URL('../dist/main.js', import.meta.url)
   const fromSource = process.execArgv.some((arg) => arg.includes('toolgate-source')) || !existsSync(built)
   if (fromSource) {
     // As `node --conditions=toolgate-source` does, which a command cannot be started with.
-    module.registerHooks({
+    const { registerHooks } = await import('node:module')
+    registerHooks({
       resolve: (specifier, context, next) =>
         next(specifier, { ...context, conditions: [...context.conditions, 'toolgate-source'] }),
     })

@@ -1,23 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { runProgram } from './program.ts'
-import { createStopSignals } from './stop-signals.ts'
+import { enableCompileCache } from 'node:module'
+import { COMPILE_CACHE } from './files.ts'
+import { keepYoungGenerationSmall } from './young-generation.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-
-// The reader of our output may stop early: `toolgate tools | head`.
-for (const stream of [process.stdout, process.stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-
-const code = await runProgram(process.argv.slice(2), {
-  io: { stdout: process.stdout, stderr: process.stderr, env: process.env },
-  version,
-  signals: createStopSignals({
-    source: process,
-    exit: (status) => process.exit(status),
-    nowMs: () => performance.now(),
-  }),
-  start: async (...args) => (await import('@toolgate/gateway')).startGateway(...args),
-})
-process.exitCode = code
-// A child's pipe or a probe's socket must not keep a finished command alive.
-process.stdout.write('', () => process.exit(code))
+// Before the rest is loaded, which is most of what is compiled and allocated.
+keepYoungGenerationSmall()
+// Beside the code: in the system's folder for temporary files, another user could put their own code in its place.
+// A folder that cannot be written to is no error.
+enableCompileCache(COMPILE_CACHE)
+await import('./run.ts')

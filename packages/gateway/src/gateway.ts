@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
@@ -10,6 +9,7 @@ import type { GatewayConfig } from './config/config.ts'
 import { loadConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
 import { saysNothing } from './config/policy.ts'
+import { CONSOLE_DIR } from './files.ts'
 import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
@@ -67,7 +67,6 @@ export interface RunningGateway {
 
 /** How long a starting gateway waits for its probes. A group whose probe is later is unknown until then. */
 const FIRST_ASK_MS = 1000
-const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
 
 /**
  * Starts a gateway: its port first, then its servers. It answers as soon as it listens. Tools of a server

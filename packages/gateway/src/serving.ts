@@ -14,6 +14,7 @@ import { serverGroupName } from './catalog/groups.ts'
 import type { GatewayConfig } from './config/config.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
 import type { Fleet } from './fleet.ts'
+import { VERSION } from './files.ts'
 import type { HttpDeps } from './http/server.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -38,7 +39,6 @@ import type { TaskOwner } from './tasks/task.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { type Offer, OFFERS } from './upstream/upstream.ts'
-import { VERSION } from './version.ts'
 
 /** The credentials and host names that the gateway accepts. */
 export interface Entrance extends OpenedAuthenticator {

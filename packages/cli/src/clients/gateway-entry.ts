@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { mcpUrlOf } from '../address.ts'
 import { CliError } from '../exit.ts'
+import { BIN } from '../files.ts'
 import { findAgent, listenUrl } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import type { ClientRow } from './table.ts'
@@ -60,15 +60,7 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
 
 /** Returns how this command is started: desktop clients have a PATH of their own. */
 function ownCommand(): readonly string[] {
-  const bin = findBin(import.meta.dirname)
   // What npx has fetched may be gone tomorrow.
-  const isKept = bin !== undefined && !bin.split(path.sep).includes('_npx')
-  return isKept ? [process.execPath, bin] : ['npx', '-y', 'toolgate']
-}
-
-function findBin(folder: string): string | undefined {
-  const bin = path.join(folder, 'bin/toolgate.js')
-  if (existsSync(bin)) return bin
-  const parent = path.dirname(folder)
-  return parent === folder ? undefined : findBin(parent)
+  const isKept = !BIN.split(path.sep).includes('_npx')
+  return isKept ? [process.execPath, BIN] : ['npx', '-y', 'toolgate']
 }

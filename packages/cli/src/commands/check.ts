@@ -1,5 +1,6 @@
 import { ConfigFileError, findAuditProblems, type GatewayConfig, loadConfig, type WarningRow } from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { serverNotes } from '../notes.ts'
 import { count } from '../render.ts'
@@ -20,7 +21,7 @@ export async function checkCommand(
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ExitName> {
   try {
-    const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+    const config = loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
     const { warnings: names = [] } = config
     const audit = await findAuditProblems(config.audit)
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }

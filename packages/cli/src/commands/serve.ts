@@ -3,6 +3,7 @@ import { endsWithin, errnoOf, messageOf } from '@toolgate/core/internal'
 import { type GatewayConfig, loadConfig, type LogLine, type RunningGateway, type startGateway } from '@toolgate/gateway'
 import { groupNotes, serverNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printLine, type Stream } from '../io.ts'
 import { count } from '../render.ts'
 import type { StopSignals } from '../stop-signals.ts'
@@ -23,7 +24,7 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
   const { io } = deps
   const port = findPort(options.port, io.env)
   const read = (): GatewayConfig => {
-    const config = loadConfig(options.config, { env: io.env, packagesFrom: [import.meta.filename] })
+    const config = loadConfig(options.config, { env: io.env, packagesFrom: [INSTALLED_FROM] })
     return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
   }
   const config = read()

@@ -4,6 +4,7 @@ import type { GatewayConfig, LogLine } from '@toolgate/gateway'
 import type { BridgeOutcome, ServeStdioOptions } from '@toolgate/gateway/stdio'
 import { DEFAULT_URL, listenUrlOf, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable, printLine } from '../io.ts'
 import type { ServeDeps } from './serve.ts'
 
@@ -90,7 +91,7 @@ async function ownGateway(
     import('@toolgate/gateway'),
     import('@toolgate/core/internal'),
   ])
-  const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+  const config = loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const agent = findCaller(config, as, file)
   const running = await findRunning(config, agent, file, app)
   if (running) return running

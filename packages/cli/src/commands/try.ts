@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { type GatewayConfig, type GroupRow, loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
 import { findPort, nextPort, runGateway, type ServeDeps } from './serve.ts'
 import { groupNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
+import { findQuickstart, INSTALLED_FROM } from '../files.ts'
 import { type Paint, painter, printable, printLine } from '../io.ts'
 import { count } from '../render.ts'
 
@@ -11,14 +10,11 @@ export interface TryOptions {
   readonly port?: string
 }
 
-/** In a clone of the repository, and in the published package. */
-const QUICKSTARTS = ['../../../../examples/quickstart/toolgate.yaml', '../../quickstart/toolgate.yaml']
-
 /** `toolgate try`: the quickstart, with real servers and demo keys, until it is stopped. */
 export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<ExitName> {
   const { io } = deps
   const port = findPort(options.port, io.env)
-  const config = loadConfig(findQuickstart(), { env: io.env, packagesFrom: [import.meta.filename] })
+  const config = loadConfig(quickstartOrThrow(), { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const listen = { ...config.listen, ...(port === undefined ? {} : { port }) }
   const next = nextPort(listen.port)
   printLine(
@@ -47,10 +43,8 @@ export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<
 }
 
 /** Returns the path of the quickstart's configuration. @throws {CliError} `usage` */
-function findQuickstart(): string {
-  const found = QUICKSTARTS.map((file) => fileURLToPath(new URL(file, import.meta.url))).find((file) =>
-    existsSync(file),
-  )
+function quickstartOrThrow(): string {
+  const found = findQuickstart()
   if (found === undefined)
     throw new CliError('usage', 'The quickstart is not part of this installation.', {
       hint: 'Use "toolgate serve --config <file>".',

@@ -5,6 +5,7 @@ import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { ConfigFileError, type GatewayConfig, loadConfig } from '@toolgate/gateway'
 import { type Document, isCollection, isMap, isScalar, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { CliError } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable } from '../io.ts'
 
 /** A configuration that a command changes. */
@@ -112,7 +113,7 @@ export function checkConfig({ file, text }: ConfigFile, env: Io['env']): Gateway
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
   try {
     writeFileSync(draft, text, { mode: 0o600 })
-    return { ...loadConfig(draft, { env, packagesFrom: [import.meta.filename] }), file: path.resolve(file) }
+    return { ...loadConfig(draft, { env, packagesFrom: [INSTALLED_FROM] }), file: path.resolve(file) }
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
     throw new ConfigFileError(error.problems.map((problem) => ({ ...problem, file })))

@@ -148,7 +148,8 @@ export function host(url: string): string {
   }
   const [name = '', ...users] = authority.split('@').toReversed()
   if (users.length > 1) throw ambiguous('it has several @')
-  if (/[%ßẞς\u200c\u200d]/.test(name)) throw ambiguous('its host is spelt in a way that is read differently')
+  if (/[%\u00df\u1e9e\u03c2\u200c\u200d]/.test(name))
+    throw ambiguous('its host is spelt in a way that is read differently')
   return parsed.hostname.toLowerCase().replace(/\.$/, '')
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { INSTALLED_FROM } from '../files.ts'
 import { readAliases, checkPolicy as checkWithCore, readOwnPolicies } from './policy.ts'
 import { readApps } from './apps.ts'
 import { findApproverWarnings, readCallers } from './callers.ts'
@@ -50,7 +51,7 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   const config = readRoot(source, absolute, {
     source,
     configDir,
-    packagesFrom: [absolute, import.meta.filename, ...(options.packagesFrom ?? [])],
+    packagesFrom: [absolute, INSTALLED_FROM, ...(options.packagesFrom ?? [])],
     checkPolicy: options.checkPolicy ?? checkWithCore,
     groupNames: keysOf(source, ['groups']),
   })

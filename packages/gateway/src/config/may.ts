@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** What a server may ask the clients of its calls for. */
 export interface ServerMay {

@@ -1,5 +1,5 @@
 import { didYouMean } from '@toolgate/core/internal'
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { ConfigPath } from './problems.ts'
 import type { Source, SourceNode } from './source.ts'
 

@@ -1,7 +1,7 @@
 import type { CapPart } from '@toolgate/core/internal'
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
 import type { PrefixMode } from '@toolgate/mcp'
-import { z } from 'zod'
+import * as z from 'zod'
 import { maySchema } from './may.ts'
 import { oauthSchema } from './oauth.ts'
 import { OFFERS } from '../upstream/upstream.ts'

@@ -5,7 +5,7 @@ import type { ServerRow } from '../api/wire.ts'
 import type { CallCounts, CallStatus, Durations } from './call-counts.ts'
 import { INSTANCE_STATES } from '../upstream/instances.ts'
 import { UPSTREAM_STATUSES } from '../upstream/upstream.ts'
-import { VERSION } from '../version.ts'
+import { VERSION } from '../files.ts'
 
 export interface MetricsDeps {
   readonly counts: CallCounts

@@ -19,7 +19,7 @@ import {
 import { exposedAddress } from './open.ts'
 
 const { signal } = new AbortController()
-const LOOPBACK = join(import.meta.dirname, 'loopback.js')
+const LOOPBACK = join(import.meta.dirname, '../../assets/loopback.js')
 const run = promisify(execFile)
 
 /** Ports on which a socket listens, with the hexadecimal addresses, of IPv4 and IPv6. */

@@ -3,6 +3,7 @@ import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerConfig } from '../config/config.ts'
 import { MAY_NOTHING } from '../config/may.ts'
+import { LOOPBACK } from '../files.ts'
 import { type Child, startChild } from './child.ts'
 import { type Connection, type ConnectionHooks, seconds } from './connection.ts'
 import { connectHttp } from './http-connection.ts'
@@ -119,9 +120,6 @@ function toCommand(
     env: childEnv(env, config.loopback),
   }
 }
-
-// In src also when this runs from dist: the package ships both, and the compiler copies no JavaScript.
-const LOOPBACK = new URL('../../src/upstream/loopback.js', import.meta.url)
 
 /** The whole environment of a child: PATH, HOME, and the variables of the configuration. */
 function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {

@@ -1,0 +1,88 @@
+// Builds the command: `packages/cli/dist`, one entry and its chunks, with everything that they need of other packages.
+//
+// A bundle starts in 60 % of the CPU time of 570 modules, and takes 20 MB less. The other packages stay as the compiler
+// made them. The files that are read at run time (`files.ts` of the command and of the gateway) and the licences lie
+// around the bundle. Source maps name files and lines, for `node --enable-source-maps`.
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { build } from 'esbuild'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+const CLI = path.join(ROOT, 'packages/cli')
+const GATEWAY = path.join(ROOT, 'packages/gateway')
+const DIST = path.join(CLI, 'dist')
+const NOTICES = 'THIRD-PARTY-NOTICES.md'
+const LICENCE = /^(?:licen[cs]e|copying)\b/i
+const NOT_ASCII = /[^\0-\x7F]/g
+
+const { metafile, outputFiles } = await build({
+  absWorkingDir: ROOT,
+  entryPoints: ['packages/cli/src/main.ts'],
+  outdir: DIST,
+  bundle: true,
+  // Each command, and each part of the gateway that is loaded later, has chunks of its own.
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22.18',
+  conditions: ['toolgate-source'],
+  mainFields: ['module', 'main'],
+  // Names stay, so that stack traces can be read.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  metafile: true,
+  write: false,
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module';const require = requireFrom(import.meta.url);",
+  },
+  plugins: [{ name: 'ascii', setup: (bundler) => bundler.onLoad({ filter: /\/node_modules\/.*\.js$/ }, loadAsAscii) }],
+})
+
+for (const { path: file, text } of outputFiles) {
+  const strange = file.endsWith('.js') && /.{0,40}[^\0-\x7F].{0,40}/.exec(text)
+  if (strange)
+    fail(`write this with an escape, as V8 keeps a file that is not ASCII in twice the memory: ${strange[0]}`)
+}
+rmSync(DIST, { recursive: true, force: true })
+mkdirSync(DIST)
+for (const { path: file, contents } of outputFiles) writeFileSync(file, contents)
+for (const folder of ['assets', 'console']) {
+  rmSync(path.join(CLI, folder), { recursive: true, force: true })
+  cpSync(path.join(GATEWAY, folder), path.join(CLI, folder), { recursive: true })
+}
+writeFileSync(path.join(CLI, NOTICES), renderNotices())
+
+function loadAsAscii({ path: file }) {
+  const text = readFileSync(file, 'utf8')
+  return { contents: text.replaceAll(NOT_ASCII, toEscapes), loader: 'js' }
+}
+
+function toEscapes(character) {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** Returns the licences of everything in the bundle, and of what the console's build has found in the console. */
+function renderNotices() {
+  const folders = new Set(
+    Object.keys(metafile.inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
+  )
+  const packages = [...folders].toSorted().map((folder) => renderPackage(path.join(ROOT, folder)))
+  const ofConsole = readFileSync(path.join(GATEWAY, 'console', NOTICES), 'utf8')
+  return ['# Third-party notices', 'The command contains these packages.', ...packages, ofConsole].join('\n\n')
+}
+
+function renderPackage(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+  const files = readdirSync(folder).filter((file) => LICENCE.test(file) || /^notice/i.test(file))
+  if (!files.some((file) => LICENCE.test(file))) fail(`${name} has no licence file`)
+  const texts = files.toSorted().map((file) => readFileSync(path.join(folder, file), 'utf8').trim())
+  return `## ${name} ${version} (${license})\n\n${texts.join('\n\n')}`
+}
+
+function fail(message) {
+  console.error(`scripts/bundle.js: ${message}`)
+  process.exit(1)
+}
