@@ -92,6 +92,21 @@ describe('the counters of openSqliteStores', () => {
     )
   })
 
+  it('keep uses that come at once in one row, and give back one of them', async (t) => {
+    const clock = manualClock()
+    const path = join(scratchFolder(t), 'state.db')
+    const { counters } = openScratchStores(t, { path, clock })
+    const asked = [use('a', 20)]
+    const taken = await Promise.all(Array.from({ length: 20 }, async () => counters.take(asked)))
+    const db = new DatabaseSync(path, { readOnly: true })
+    t.after(() => db.close())
+    assert.equal(db.prepare('SELECT count(*) AS count FROM counter_uses').get()?.['count'], 1)
+    assert.equal((await counters.take(asked)).allowed, false)
+    await counters.giveBack(asked, taken[3])
+    assert.equal((await counters.take(asked)).allowed, true)
+    assert.equal((await counters.take(asked)).allowed, false)
+  })
+
   it('take no notice of the wall clock while the machine runs', async (t) => {
     const { now, boot, pass } = machine(t)
     const { counters } = boot('a')

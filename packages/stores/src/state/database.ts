@@ -233,7 +233,8 @@ export const UPGRADES: ReadonlyMap<number, string> = new Map([
  * `machine` is one row: the boot and the clocks at the latest write, which carry times over a boot, and numbers that only
  * grow. Texts from outside are stored as bytes or as JSON, since a lone surrogate has no UTF-8.
  *
- * A key's uses are numbered without a gap in the order of their times, so that counting those in a window is a subtraction.
+ * A key's uses are numbered without a gap in the order of their times, so that counting those in a window is a subtraction. A
+ * row has the uses of one time, from its number on.
  */
 export const SCHEMA = `
   CREATE TABLE machine (
