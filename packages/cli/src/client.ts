@@ -17,6 +17,7 @@ import {
   type HaltRow,
   type HaltsBody,
   loadConfig,
+  type LogsBody,
   type NeedsBody,
   type PinRow,
   type PinsBody,
@@ -37,6 +38,8 @@ interface Target {
   readonly key: string | undefined
   readonly keyHint: string
   readonly startHint: string
+  /** Default: 10 s. */
+  readonly timeoutMs?: number
 }
 
 export interface TargetOptions {
@@ -116,6 +119,7 @@ export interface Api extends AuditReader, AuditExporter {
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
   session(): Promise<SessionBody>
+  logs(server: string, range: { readonly after?: number; readonly limit?: number }): Promise<LogsBody>
   halts(): Promise<HaltsBody>
   halt(asked: HaltBody): Promise<HaltRow>
   release(id: string): Promise<HaltRow>
@@ -139,6 +143,7 @@ export function createApi(target: Target): Api {
     pins: () => get<PinsBody>('/api/pins'),
     acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),
     session: () => get<SessionBody>('/api/session'),
+    logs: (server, range) => get<LogsBody>('/api/logs', { server, ...range }),
     halts: () => get<HaltsBody>('/api/halts'),
     halt: (asked) => change<HaltRow>('POST', '/api/halts', asked),
     release: (id) => change<HaltRow>('DELETE', `/api/halts/${encodeURIComponent(id)}`),
@@ -198,11 +203,11 @@ function isErrorBody(error: unknown): error is ErrorBody['error'] {
 /** The timeout covers the head of the answer only, as a long export takes its time. */
 async function openStream(target: Target, url: URL): Promise<Response> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), TIMEOUT_MS)
+  const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), timeoutOf(target))
   try {
     return await fetch(url, { headers: keyHeader(target), redirect: 'error', signal: late.signal })
   } catch (cause) {
-    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause)}).`, cause)
+    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause, target)}).`, cause)
   } finally {
     clearTimeout(timer)
   }
@@ -241,18 +246,22 @@ async function answerOf(
       headers,
       ...body,
       redirect: 'error',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutOf(target)),
     })
     return { status: response.status, body: parseObject(await response.text()) }
   } catch (cause) {
-    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause)}).`, cause)
+    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause, target)}).`, cause)
   }
 }
 
+function timeoutOf({ timeoutMs = TIMEOUT_MS }: Target): number {
+  return timeoutMs
+}
+
 /** The error of `fetch` only says that it failed. Its cause says why. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, target: Target): string {
   if (!(error instanceof Error)) return messageOf(error)
-  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`
+  if (error.name === 'TimeoutError') return `no answer within ${timeoutOf(target) / 1000} s`
   return errnoOf(error.cause) ?? messageOf(error.cause ?? error)
 }
 

@@ -7,6 +7,8 @@ import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from '.
 import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
+import type { CallOptions } from './commands/call.ts'
+import type { LogsOptions } from './commands/logs.ts'
 import type { ConnectOptions } from './commands/connect.ts'
 import type { ImportOptions } from './commands/import.ts'
 import type { InitOptions } from './commands/init.ts'
@@ -154,6 +156,32 @@ export const COMMANDS: readonly CommandRow[] = [
     async (options: WhyOptions, { io }, tool) => (await import('./commands/tools.ts')).whyCommand(tool, options, io),
   ),
   row(
+    'call',
+    'call a tool as an agent does; exit code 1 if it is refused or fails',
+    (command) =>
+      command
+        .argument('<tool>', `${TOOL_HELP}, or its name for clients`)
+        .option('--input <json>', 'its input: JSON, @file, or - for stdin; default: {}')
+        .option('--as <user>', 'a user of the configuration whose key is in it or beside it')
+        .option('--key <key>', "an agent's key; default: TOOLGATE_KEY")
+        .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or where the configuration listens')
+        .option('--config <file>', 'the configuration; default: toolgate.yaml')
+        .option('--app <app>', 'within an app')
+        .option('--json', 'for programs: the result as MCP has it'),
+    async (options: CallOptions, deps, tool) => (await import('./commands/call.ts')).callCommand(tool, options, deps),
+  ),
+  row(
+    'logs',
+    'print the last lines of a server: its stderr, and what the gateway logged of it',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<server>', 'its name in the configuration')
+        .option('-n, --lines <n>', 'how many to begin with', wholeNumber(1, 500), 50)
+        .option('-f, --follow', 'go on with new ones until it is stopped'),
+    async (options: LogsOptions, { io, signals }, server) =>
+      (await import('./commands/logs.ts')).logsCommand(server, options, io, signals),
+  ),
+  row(
     'needs',
     "list the dependencies of an app's tools; exit code 1 if one is not available",
     (command) => gatewayOptions(command).argument('[app]', 'an app of the configuration; default: all groups'),
@@ -299,6 +327,21 @@ export const COMMANDS: readonly CommandRow[] = [
     async (options: CheckProofOptions, { io }, file) =>
       (await import('./commands/audit-verify.ts')).auditCheckProofCommand(file, options, io),
   ),
+  {
+    name: 'completion',
+    does: 'print the completion script of a shell: bash, zsh or fish',
+    define: (command) =>
+      command
+        .argument('[words...]', 'the shell')
+        .addOption(new Option('--words', 'complete the last of the words').hideHelp())
+        .option('--json', ERRORS_AS_JSON),
+    run: async (command, { io }) => {
+      const [words] = command.processedArgs as [readonly string[]]
+      const { completeWords, completionScript } = await import('./commands/completion.ts')
+      if (command.opts<{ words?: boolean }>().words && command.parent) return completeWords(command.parent, words, io)
+      return completionScript(words[0] ?? '', io)
+    },
+  },
 ]
 
 /** Returns the row of a command with at most one argument, which `run` receives after the options. */

@@ -17,11 +17,12 @@ import { redactServer } from './redaction.ts'
 import { ServerAsks, type ServerAsksOptions } from './relay/server-asks.ts'
 import { cancelTask } from './tasks/upstream-tasks.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
-import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
+import { createUpstream } from './upstream/create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
 import { ownerOf } from './upstream/owner.ts'
 import { PerUserUpstream } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
+import { ServerLogs, type UpstreamLogLine } from './upstream/server-logs.ts'
 import type { Upstream, UpstreamCall } from './upstream/upstream.ts'
 import type { UserList, UserLists } from './upstream/user-lists.ts'
 
@@ -70,6 +71,7 @@ function byName(servers: readonly Server[]): ReadonlyMap<string, Server> {
 /** The servers of a configuration, in its order. */
 export class Fleet {
   readonly reaper: Reaper = createReaper()
+  readonly logs: ServerLogs
   readonly #deps: FleetDeps
   readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser'>
   #servers: readonly Server[]
@@ -85,7 +87,8 @@ export class Fleet {
     this.#deps = deps
     const { path: folder = path.join(path.dirname(file), '.toolgate/instances'), ...bounds } = given
     const own = { instances: new Instances({ ...DEFAULT_INSTANCES, ...bounds }), folder }
-    const shared = { reaper: this.reaper, ...deps }
+    this.logs = new ServerLogs(deps.clock)
+    const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
       const sent = withVia(config, via)
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined

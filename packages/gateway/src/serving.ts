@@ -266,6 +266,7 @@ export function toApiDeps(
     },
     groups,
     servers,
+    logs: (server, range) => fleet.logs.of(server, range),
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
     audit,
     evidence: () => {

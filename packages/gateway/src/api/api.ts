@@ -20,6 +20,7 @@ import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
+import { logsRoute } from './routes/logs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { reloadRoute } from './routes/reload.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
@@ -98,6 +99,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
   serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
   serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
+  serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })
   app.notFound(({ req }) => {

@@ -7,6 +7,7 @@ import type { Clock } from '@toolgate/core/stores'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
 import type { OriginRules } from '../auth/origin.ts'
+import type { ServerLogLine } from '../upstream/server-logs.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { Reload, ReloadOptions } from '../reload/reloader.ts'
 import type { EndedCallers } from '../revision.ts'
@@ -40,6 +41,8 @@ export interface ApiDeps {
   wireName(id: string, view?: View): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]
+  /** Returns the latest lines of a server, oldest first. Default: none. */
+  logs?(server: string, range: { readonly after?: number; readonly limit?: number }): readonly ServerLogLine[]
   /** Returns the current warnings. Default: none. */
   warnings?(): readonly WarningRow[]
   /** Default: none. */

@@ -74,6 +74,22 @@ export interface ServerRow {
   readonly changed?: { readonly text: string; readonly at: number }
 }
 
+/** One line about a server: of its process's stderr, or of the gateway's log. */
+export interface ServerLogRow {
+  readonly seq: number
+  readonly wallMs: number
+  readonly level: 'debug' | 'info' | 'warn' | 'error' | 'stderr'
+  /** The user whose instance it is. */
+  readonly user?: string
+  readonly text: string
+}
+
+/** `GET /api/logs` */
+export interface LogsBody {
+  readonly server: string
+  readonly lines: readonly ServerLogRow[]
+}
+
 /** How many instances of a server are in each state. One that is `running` has a call in progress. */
 export interface ServerInstances {
   readonly starting: number

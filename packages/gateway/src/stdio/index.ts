@@ -1,2 +1,2 @@
-export type { BridgeHints, BridgeOutcome } from './bridge.ts'
+export { type BridgeHints, type BridgeOptions, type BridgeOutcome, StdioBridge } from './bridge.ts'
 export { serveStdio, type ServeStdioOptions } from './serve-stdio.ts'

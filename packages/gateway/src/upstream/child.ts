@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 
@@ -38,11 +39,13 @@ export interface ChildOptions {
   /** Whether stdin and stdout are used. Otherwise the child has neither. */
   readonly pipes: boolean
   readonly reaper: Reaper
+  /** Takes each line that it writes to stderr. */
+  readonly onStderr?: (line: string) => void
 }
 
 /** @throws {UpstreamError} `upstream_down` for a command that cannot be started */
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const { command, args, cwd, env, pipes, reaper } = options
+  const { command, args, cwd, env, pipes, reaper, onStderr } = options
   reaper.start()
   const stdio = pipes ? 'pipe' : 'ignore'
   try {
@@ -51,6 +54,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     if (pid !== undefined) reaper.watch(pid)
     await spawned(child)
     if (pid === undefined) throw new Error('it has no process id')
+    if (onStderr) readLines(child.stderr, onStderr)
     return supervise(child, pid, reaper)
   } catch (error) {
     throw new UpstreamError('upstream_down', whyNotStarted(error, command, cwd), {
@@ -109,6 +113,27 @@ function keepTail(stream: Readable | null, onFlood: () => void): () => string {
   })
   stream?.on('error', () => undefined)
   return () => tail.toString()
+}
+
+/** A line without an end is cut at this length. */
+const MAX_LINE_CHARS = 4_000
+
+function readLines(stream: Readable | null, onLine: (line: string) => void): void {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  stream?.on('data', (chunk: Buffer) => {
+    const lines = (rest + decoder.write(chunk)).split(/\r?\n/)
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line.trim() !== '') onLine(line)
+    if (rest.length > MAX_LINE_CHARS) {
+      onLine(rest)
+      rest = ''
+    }
+  })
+  stream?.on('close', () => {
+    if (rest.trim() !== '') onLine(rest)
+    rest = ''
+  })
 }
 
 /** Returns the last line that looks like an error, or else the last line. */

@@ -16,6 +16,7 @@ import { createRefresher } from './refresher.ts'
 import { ResourceWatches } from './resource-watches.ts'
 import { ServerCaller } from './server-call.ts'
 import { ServerLogLevel } from './server-log-level.ts'
+import type { UpstreamLogLine } from './server-logs.ts'
 import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.ts'
 import {
   type Offer,
@@ -26,15 +27,6 @@ import {
   type UpstreamItems,
   type UpstreamState,
 } from './upstream.ts'
-
-export interface UpstreamLogLine {
-  readonly level: LogLevel
-  readonly server: string
-  readonly message: string
-  readonly detail?: string
-  /** The user whose instance it is. */
-  readonly user?: string
-}
 
 export interface UpstreamDeps {
   readonly reaper: Reaper

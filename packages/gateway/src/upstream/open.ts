@@ -9,6 +9,7 @@ import { type Connection, type ConnectionHooks, seconds } from './connection.ts'
 import { connectHttp } from './http-connection.ts'
 import type { Reaper } from './reaper.ts'
 import { connectStdio } from './stdio-connection.ts'
+import { STDERR } from './server-logs.ts'
 import { UpstreamError } from './upstream.ts'
 
 /** A running server after its handshake. */
@@ -45,7 +46,12 @@ async function openRemote(config: ServerConfig, { hooks, signal }: OpenOptions):
 async function openStdio(config: ServerConfig, options: OpenOptions): Promise<OpenServer> {
   const { era, startTimeoutMs: timeoutMs, may = MAY_NOTHING } = config
   const { signal, hooks } = options
-  const child = await startChild({ ...toCommand(config, undefined), pipes: true, reaper: options.reaper })
+  const child = await startChild({
+    ...toCommand(config, undefined),
+    pipes: true,
+    reaper: options.reaper,
+    onStderr: toLog(hooks),
+  })
   return openOn(child, () => connectStdio(child, { era, may, timeoutMs, signal, hooks }))
 }
 
@@ -54,7 +60,7 @@ async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOp
   const url = parseUrl(fill(config.url ?? '', port))
   const startedMs = performance.now()
   const timeoutMs = () => Math.max(1, config.startTimeoutMs - (performance.now() - startedMs))
-  const child = await startChild({ ...toCommand(config, port), pipes: false, reaper })
+  const child = await startChild({ ...toCommand(config, port), pipes: false, reaper, onStderr: toLog(hooks) })
   return openOn(child, async () => {
     await whileAlive(child, signal, (alive) =>
       waitForPort(url.hostname, portOf(url), { timeoutMs: config.startTimeoutMs, signal: alive }),
@@ -67,6 +73,10 @@ async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOp
     void child.gone.then((reason) => hooks.onLost(new UpstreamError('upstream_down', reason)))
     return connection
   })
+}
+
+function toLog(hooks: ConnectionHooks): (line: string) => void {
+  return (line) => hooks.log('debug', STDERR, line)
 }
 
 /** Returns the server once it is connected. Stops the child if that fails. */

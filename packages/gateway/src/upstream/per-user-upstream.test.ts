@@ -16,12 +16,12 @@ import {
   tool,
 } from '../../fixtures/scripted-http.ts'
 import type { ServerConfig } from '../config/config.ts'
-import type { UpstreamLogLine } from './create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceLimits, Instances } from './instances.ts'
 import { ROUND_MS } from './limits.ts'
 import { PerUserUpstream } from './per-user-upstream.ts'
 import { createReaper } from './reaper.ts'
 import type { CallMethod } from './upstream.ts'
+import type { UpstreamLogLine } from './server-logs.ts'
 
 const { signal } = new AbortController()
 const VERA = { user: 'vera', tenant: 'acme' }

@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs'
+import { text as readAll } from 'node:stream/consumers'
+import { errnoOf, isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import type { StdioBridge } from '@toolgate/gateway/stdio'
+import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
+import { CliError, type ExitName } from '../exit.ts'
+import { parseObject } from '../json.ts'
+import { type Io, printable, printJson, printLine } from '../io.ts'
+import type { StopSignals } from '../stop-signals.ts'
+
+export interface CallOptions {
+  readonly input?: string
+  readonly as?: string
+  readonly app?: string
+  readonly url?: string
+  readonly key?: string
+  readonly config?: string
+  readonly json?: boolean
+}
+
+const REVISION = '2026-07-28'
+const CLIENT = { name: 'toolgate call', version: '1' }
+const MAX_PAGES = 100
+
+/** `toolgate call <tool>`: calls a tool as an agent does, through the gateway. Ends with `no` if the call is refused or fails. */
+export async function callCommand(
+  tool: string,
+  options: CallOptions,
+  { io, signals }: { readonly io: Io; readonly signals: StopSignals },
+): Promise<ExitName> {
+  const input = await readInput(options.input)
+  const { url, key } = await findEndpoint(options, io.env)
+  const { StdioBridge: Bridge } = await import('@toolgate/gateway/stdio')
+  const client = new McpClient(
+    (write) => new Bridge({ url, key, write, log: () => {}, hints: HINTS }),
+    (progress) => printLine(io.stderr, printable(progress)),
+  )
+  const { stopped, release } = signals.once()
+  void stopped.then(() => client.close())
+  try {
+    const name = await findName(tool, client)
+    const result = await client.ask('tools/call', { name, arguments: input })
+    if (options.json) printJson(io.stdout, result)
+    else printLine(io.stdout, printResult(result))
+    return result['isError'] === true || result['resultType'] === 'input_required' ? 'no' : 'ok'
+  } finally {
+    release()
+    await client.close()
+  }
+}
+
+const HINTS = {
+  start: 'Start it with "toolgate serve", or give its address with --url.',
+  key: "Give an agent's key with --key, or name a user of the configuration with --as.",
+} as const
+
+/** @throws {CliError} `usage` for an input that is not a JSON object */
+async function readInput(given: string = '{}'): Promise<JsonObject> {
+  const input = parseObject(await textOfInput(given))
+  if (input) return input
+  throw new CliError('usage', '--input is not a JSON object.', {
+    hint: `Such as: --input '{"path":"a.txt"}', --input @file.json, or --input - for stdin.`,
+  })
+}
+
+async function textOfInput(given: string): Promise<string> {
+  if (given === '-') return readAll(process.stdin)
+  if (!given.startsWith('@')) return given
+  try {
+    return readFileSync(given.slice(1), 'utf8')
+  } catch (cause) {
+    throw new CliError('usage', `${printable(given.slice(1))} cannot be read (${errnoOf(cause)}).`, { cause })
+  }
+}
+
+/** The key of `--as` is the one in the configuration or beside it. */
+async function findEndpoint(
+  { as, app, url, key, config }: CallOptions,
+  env: Io['env'],
+): Promise<{ readonly url: URL; readonly key: string | undefined }> {
+  const address = url ?? (env['TOOLGATE_URL'] || undefined)
+  const ownKey = key ?? (as === undefined ? env['TOOLGATE_KEY'] || undefined : undefined)
+  if (ownKey !== undefined) return { url: mcpUrlOf(address ?? DEFAULT_URL, app), key: ownKey }
+  const [{ openConfig }, { findAgent, listenUrl }] = await Promise.all([
+    import('../project/config-file.ts'),
+    import('../project/callers.ts'),
+  ])
+  const file = openConfig(config ?? 'toolgate.yaml')
+  const agent = findAgent(file, as)
+  if (agent.key === undefined)
+    throw new CliError('usage', `The key of ${printable(agent.user)} is known by its hash only. Give it with --key.`)
+  return { url: mcpUrlOf(address ?? listenUrl(file), app), key: agent.key }
+}
+
+/**
+ * Returns a tool's name on the wire, by that name or by its id.
+ *
+ * @throws {CliError} `no` for a tool that the caller does not see, with the nearest one
+ */
+async function findName(tool: string, client: McpClient): Promise<string> {
+  const names = await client.toolNames()
+  const [namespace, name] = tool.includes(':') ? tool.split(/:(.*)/s) : [undefined, tool]
+  const wanted = [tool, `${namespace}__${name}`, name]
+  const found = wanted.find((one) => one !== undefined && names.includes(one))
+  if (found !== undefined) return found
+  const near = nearestOf(tool.replace(':', '__'), names)
+  throw new CliError('no', `Tool ${JSON.stringify(tool)} is not available to this caller.`, {
+    hint: near === undefined ? 'toolgate why explains it.' : `Did you mean ${printable(near)}?`,
+    code: 'tool_unknown',
+  })
+}
+
+function printResult(result: JsonObject): string {
+  if (result['resultType'] === 'input_required') return 'The server asks for input, which this command cannot give.'
+  const content = Array.isArray(result['content']) ? result['content'].filter(isObject) : []
+  const texts = content.map((part) =>
+    part['type'] === 'text' && typeof part['text'] === 'string'
+      ? part['text'].split('\n').map(printable).join('\n')
+      : `[${printable(String(part['type']))}; --json shows it]`,
+  )
+  return texts.length > 0 ? texts.join('\n') : printable(JSON.stringify(result['structuredContent'] ?? {}))
+}
+
+/** A client of MCP 2026-07-28 that has no capabilities. */
+class McpClient {
+  readonly #bridge: StdioBridge
+  readonly #pending = new Map<unknown, (message: JsonObject) => void>()
+  readonly #onProgress: (text: string) => void
+  #closed: Promise<void> | undefined
+  #ids = 0
+
+  constructor(open: (write: (text: string) => void) => StdioBridge, onProgress: (text: string) => void) {
+    this.#onProgress = onProgress
+    this.#bridge = open((text) => this.#read(text))
+  }
+
+  async toolNames(): Promise<readonly string[]> {
+    const names: string[] = []
+    let cursor: unknown
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const result = await this.ask('tools/list', cursor === undefined ? {} : { cursor })
+      const tools = Array.isArray(result['tools']) ? result['tools'].filter(isObject) : []
+      names.push(...tools.map(({ name }) => String(name)))
+      cursor = result['nextCursor']
+      if (typeof cursor !== 'string') break
+    }
+    return names
+  }
+
+  /** @throws {CliError} for a JSON-RPC error */
+  async ask(method: string, params: JsonObject): Promise<JsonObject> {
+    const id = ++this.#ids
+    const { promise, resolve } = Promise.withResolvers<JsonObject>()
+    this.#pending.set(id, resolve)
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': REVISION,
+      'io.modelcontextprotocol/clientInfo': CLIENT,
+      'io.modelcontextprotocol/clientCapabilities': {},
+      progressToken: id,
+    }
+    const line = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } })
+    this.#bridge.receive(Buffer.from(`${line}\n`))
+    const { result, error } = await promise
+    if (isObject(result)) return result
+    const message = isObject(error) ? String(error['message']) : 'no answer'
+    throw new CliError(EXITS_OF[this.#bridge.outcome], printable(message), { code: 'call_failed' })
+  }
+
+  close(): Promise<void> {
+    for (const resolve of this.#pending.values()) resolve({ error: { message: 'The call was stopped.' } })
+    return (this.#closed ??= this.#bridge.close())
+  }
+
+  #read(text: string): void {
+    const message = parseObject(text) ?? {}
+    const { id, method, params } = message
+    if (method === undefined) {
+      this.#pending.get(id)?.(message)
+      this.#pending.delete(id)
+    } else if (method === 'notifications/progress' && isObject(params)) {
+      const { progress, total, message: said } = params
+      const of = typeof total === 'number' ? `/${total}` : ''
+      this.#onProgress(`${Number(progress)}${of}${typeof said === 'string' ? ` ${said}` : ''}`)
+    }
+  }
+}
+
+const EXITS_OF = { served: 'no', refused: 'key', unreachable: 'unreachable' } as const satisfies Record<
+  StdioBridge['outcome'],
+  ExitName
+>

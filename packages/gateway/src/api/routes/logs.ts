@@ -1,0 +1,34 @@
+import { nearestOf } from '@toolgate/core/internal'
+import { redactor } from '@toolgate/core/redact'
+import type { ApiDeps } from '../deps.ts'
+import { ApiFault } from '../faults.ts'
+import { parseQuery, required, type Route, shortText, wholeNumber } from '../request.ts'
+import type { LogsBody } from '../wire.ts'
+
+const ROLES: ReadonlySet<string> = new Set(['approver', 'operator'])
+
+/** `GET /api/logs?server=&after=&limit=`: the latest lines of a server, oldest first. */
+export function logsRoute({ logs, servers, redact = redactor }: ApiDeps): Route {
+  return ({ query, person }) => {
+    const { server: asked, ...range } = parseQuery(query, {
+      server: shortText,
+      after: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+      limit: wholeNumber(1, 500),
+    })
+    // A server writes of all users and tenants.
+    if (person.tenant !== undefined || !(person.roles ?? []).some((role) => ROLES.has(role)))
+      throw new ApiFault(
+        'logs_forbidden',
+        'The logs of servers take a person with the role "operator" or "approver", and no tenant.',
+      )
+    const server = required('server', asked)
+    const names = servers().map(({ name }) => name)
+    if (!names.includes(server)) {
+      const near = nearestOf(server, names)
+      const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+      throw new ApiFault('server_unknown', `No server is named ${JSON.stringify(server)}.${hint}`)
+    }
+    const lines = (logs?.(server, range) ?? []).map((line) => ({ ...line, text: redact.redactText(line.text) }))
+    return { server, lines } satisfies LogsBody
+  }
+}
