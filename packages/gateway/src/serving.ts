@@ -31,6 +31,7 @@ import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import type { Rules } from './revision.ts'
+import { approvalUrl } from './relay/approval-doors.ts'
 import { heldIn } from './relay/held-calls.ts'
 import { createRounds } from './relay/rounds.ts'
 import { isTaskState } from './tasks/upstream-tasks.ts'
@@ -237,10 +238,10 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 }
 
 export function toApiDeps(
-  { config, revisions, clock, redact, onFault }: GatewayBase,
+  { config, revisions, clock, redact, onFault, lifecycle }: GatewayBase,
   { gate, fleet, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
   { groups, servers, logins }: Watching,
-  { authenticator, origins, port }: Entrance,
+  { authenticator, origins, port, publicUrl }: Entrance,
 ): ApiDeps {
   const limits = revisions.derive((rules) =>
     parseLimits(rules.limits, selectors()).map((limit, i) => {
@@ -276,6 +277,11 @@ export function toApiDeps(
     },
     approvals: redactApprovals(gate.approvals, redact),
     pins: gate.pins,
+    agents: {
+      view: (caller, app) => withLists(gate, fleet).view(caller, { app }),
+      approvalUrl: ({ id }) => approvalUrl(id, publicUrl),
+      isStopping: () => lifecycle.isStopping,
+    },
     apps: () => toAppRows(gate.apps, metaIds()),
     needs: createNeedRows({ gate, groups: () => revisions.current.groups, redact }),
     preferences: gate.preferences,

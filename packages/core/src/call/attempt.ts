@@ -166,6 +166,8 @@ export interface Check {
   readonly refusesWith: readonly ReasonCode[]
   /** Only gates that have some of these ask it. */
   readonly needs?: 'limits' | 'slots' | 'admission'
+  /** It is asked for a preview too: it takes nothing, asks nobody, and answers at once. */
+  readonly inPreview?: true
   /**
    * Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the
    * call.

@@ -64,24 +64,28 @@ export const CHECKS: readonly Check[] = [
     name: 'decide',
     asks: 'what do catalog, policy, scopes, visibility, step, availability, locks, pins and halts say, as the view was made and as things are today? The stricter holds',
     refusesWith: [],
+    inPreview: true,
     run: checkDecision,
   },
   {
     name: 'open',
     asks: 'is the gate open, is the caller’s credential still valid, and has the tool an `execute`?',
     refusesWith: ['gate_closed', 'credential_ended', 'tool_not_executable'],
+    inPreview: true,
     run: checkOpen,
   },
   {
     name: 'validate',
     asks: 'does the input fit the tool’s JSON Schema? A frozen copy goes on from here',
     refusesWith: ['input_invalid'],
+    inPreview: true,
     run: checkInput,
   },
   {
     name: 'decide with the input',
     asks: 'what do the clauses with `input` say?',
     refusesWith: ['input_denied', 'policy_error'],
+    inPreview: true,
     run: decideInput,
   },
   {
@@ -94,6 +98,7 @@ export const CHECKS: readonly Check[] = [
     name: 'step up',
     asks: 'does the caller hold every required scope? A tool is listed without those of the gate’s `stepUp`',
     refusesWith: ['scope_needed'],
+    inPreview: true,
     run: checkScopes,
   },
   {

@@ -10,6 +10,7 @@ import {
   sessionRoute,
   createSessions,
 } from './access.ts'
+import { agentRoutes } from './agent.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { type NamedCaller, type NamedCallers, nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
@@ -75,6 +76,9 @@ export function createApi(deps: ApiDeps): Api {
     checkHeaders(req.raw, origins)
     await next()
   })
+  const agents = deps.agents ? agentRoutes({ authenticator, ...deps.agents }) : {}
+  for (const [path, { method, answer }] of Object.entries(agents))
+    serve(path, { [method]: ({ req }) => answer(req.raw) })
   serve('/api/login', { POST: ({ req }) => login(req.raw, access) })
   serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
   serve('/api/session', { GET: asPerson(sessionRoute) })

@@ -12,6 +12,7 @@ import type { CallerConfig } from '../config/config.ts'
 import type { Reload, ReloadOptions } from '../reload/reloader.ts'
 import type { EndedCallers } from '../revision.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
+import type { AgentDeps } from './agent.ts'
 
 /** The halts of the gate, and what their targets match now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
@@ -51,6 +52,8 @@ export interface ApiDeps {
   needs?(app?: string): readonly NeedRow[]
   /** Absent if nothing can be switched off. */
   readonly preferences?: Gate['preferences']
+  /** What agents reach without MCP. Absent if they reach nothing. */
+  readonly agents?: Omit<AgentDeps, 'authenticator'>
   readonly audit: AuditReader & AuditExporter & AuditCounter
   /** Returns the evidence of the audit. Absent for an audit in memory. */
   evidence?(): AuditEvidenceBody

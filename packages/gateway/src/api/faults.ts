@@ -9,6 +9,8 @@ export const API_FAULTS = {
   config_invalid: 400,
   unauthenticated: 401,
   key_not_for_console: 403,
+  key_not_for_agents: 403,
+  scope_insufficient: 403,
   host_forbidden: 403,
   origin_forbidden: 403,
   approval_forbidden: 403,
@@ -28,6 +30,8 @@ export const API_FAULTS = {
   media_type_unsupported: 415,
   too_many_connections: 429,
   internal: 500,
+  stopping: 503,
+  issuer_unavailable: 503,
 } as const satisfies Record<string, number>
 
 export type ApiFaultCode = keyof typeof API_FAULTS

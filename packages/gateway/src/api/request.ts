@@ -114,16 +114,20 @@ const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json(?:\s*;|$)/i
 
 /**
- * Reads a JSON object of at most 64 KiB with known fields only.
+ * Reads a JSON object of at most 64 KiB, or `maxBytes`, with known fields only.
  *
  * The media type is required, because a page of another origin cannot send it without a preflight.
  *
  * @throws {ApiFault} `media_type_unsupported`, `body_too_large`, `body_invalid`
  */
-export async function readBody(request: Request, fields: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+export async function readBody(
+  request: Request,
+  fields: readonly string[],
+  maxBytes: number = MAX_BODY_BYTES,
+): Promise<ReadonlyMap<string, unknown>> {
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? ''))
     throw new ApiFault('media_type_unsupported', 'The body must be application/json.')
-  const body = parseJson(await readText(request))
+  const body = parseJson(await readText(request, maxBytes))
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidBody('The body must be a JSON object.')
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
@@ -133,15 +137,15 @@ export async function readBody(request: Request, fields: readonly string[]): Pro
 }
 
 /** Counts the bytes, because `Content-Length` may be absent. */
-async function readText(request: Request): Promise<string> {
-  const tooLarge = new ApiFault('body_too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`)
-  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge
+async function readText(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = new ApiFault('body_too_large', `The body has more than ${maxBytes} bytes.`)
+  if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   let size = 0
   for await (const chunk of chunksOf(request)) {
     size += chunk.byteLength
-    if (size > MAX_BODY_BYTES) throw tooLarge
+    if (size > maxBytes) throw tooLarge
     text += decode(decoder, chunk)
   }
   return text + decode(decoder)

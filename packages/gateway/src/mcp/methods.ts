@@ -28,6 +28,7 @@ import { ownerOf, taskMethods, toCreated } from './task-methods.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import type { McpMethod, McpReply, McpRequest } from './request.ts'
 import { RpcFault } from './protocol.ts'
+import { lackingScopes } from './scopes.ts'
 
 /** What the gateway declares that it can do for clients, in every era. */
 export interface ServerCapabilities {
@@ -234,13 +235,6 @@ export class McpMethods {
     if (header === undefined || outcome.status !== 'refused') return
     throw new RpcFault('scope_insufficient', outcome.text, { headers: { 'www-authenticate': header } })
   }
-}
-
-/** Returns the scopes that a call would have needed, where nothing else is against it. */
-function lackingScopes(outcome: CallOutcome): readonly string[] | undefined {
-  if (outcome.status !== 'refused') return undefined
-  const [deciding] = outcome.decision.reasons
-  return deciding?.code === 'scope_needed' ? deciding.scopes : undefined
 }
 
 /** Tasks are asked for again and again, and belong to calls that had their list. */

@@ -35,6 +35,11 @@ const URL_ELICITATION_REQUIRED = -32_042
 /** Where the page of an approval is served. */
 export const APPROVAL_PATH = '/approvals/'
 
+/** Returns the URL of the page of an approval; `undefined` without a public URL. */
+export function approvalUrl(id: string, publicUrl: string | undefined): string | undefined {
+  return publicUrl === undefined ? undefined : new URL(`${APPROVAL_PATH}${encodeURIComponent(id)}`, publicUrl).href
+}
+
 /** Shows clients where a person decides an approval. Nothing that a client answers approves. */
 export class ApprovalDoors {
   readonly #options: ApprovalDoorsOptions
@@ -53,12 +58,12 @@ export class ApprovalDoors {
    * approval and holds no secret: the page is shown only to people who may see it.
    */
   elicitationOf({ id }: Approval, name: string): UrlElicitation | undefined {
-    const { publicUrl } = this.#options
-    if (publicUrl === undefined) return undefined
+    const url = approvalUrl(id, this.#options.publicUrl)
+    if (url === undefined) return undefined
     return {
       mode: 'url',
       message: `A person must approve this call of ${name} before it runs.`,
-      url: new URL(`${APPROVAL_PATH}${encodeURIComponent(id)}`, publicUrl).href,
+      url,
       elicitationId: id,
     }
   }
