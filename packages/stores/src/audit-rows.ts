@@ -21,7 +21,8 @@ const SCHEMA_VERSION = 2
 /**
  * The columns are the fields that queries filter by, `at` in milliseconds. `record` is the whole record in RFC 8785 form. It
  * comes last, so that a scan need not read it. The only index is `seq`: another one would double the cost of every call,
- * and most queries want the newest records, which are found without.
+ * and most queries want the newest records, which are found without. No query filters by `kind` or `purpose`, which are in the
+ * record alone: a scan for a rare kind takes 0.8 s of CPU for a million records, and an index 0.9 µs more for each write.
  */
 const TABLE = `
   CREATE TABLE audit (

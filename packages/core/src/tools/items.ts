@@ -5,6 +5,7 @@ import { checkNamespace, findNameProblem, type ItemKind, PROMPT_PREFIX, RESOURCE
 import {
   type CallContext,
   type ItemAnnotations,
+  type ItemFields,
   type ItemParts,
   type JsonSchema,
   makeItem,
@@ -14,20 +15,23 @@ import {
 } from './tool.ts'
 import { findTemplateProblem, findUriProblem } from './uri.ts'
 
+/** The fields that resources, templates and prompts have in common with tools. */
+const COMMON = {
+  title: true,
+  description: true,
+  icons: true,
+  _meta: true,
+  fields: true,
+  tags: true,
+  category: true,
+  requiredScopes: true,
+  hintsTrusted: true,
+  deadlineMs: true,
+} as const
+const COMMON_NAMES = Object.keys(COMMON) as readonly (keyof typeof COMMON)[]
+
 /** The fields that resources, templates and prompts have in common. */
-export interface ItemDefinition extends Pick<
-  ToolDefinition,
-  | 'title'
-  | 'description'
-  | 'icons'
-  | '_meta'
-  | 'fields'
-  | 'tags'
-  | 'category'
-  | 'requiredScopes'
-  | 'hintsTrusted'
-  | 'deadlineMs'
-> {
+export interface ItemDefinition extends Pick<ToolDefinition, keyof typeof COMMON> {
   /** The name of the server. */
   readonly namespace: string
   readonly annotations?: ItemAnnotations | undefined
@@ -141,58 +145,21 @@ export function definePrompt(definition: PromptDefinition): Tool {
 const OWN_FIELDS = ['uri', 'uriTemplate', 'mimeType', 'size', 'arguments'] as const
 
 /** Returns the definition as `makeItem` takes it. */
-function commonOf(definition: ItemDefinition, name: string): ToolDefinition {
-  const {
-    title,
-    description,
-    annotations,
-    icons,
-    _meta,
-    fields,
-    tags,
-    category,
-    requiredScopes,
-    hintsTrusted,
-    deadlineMs,
-  } = definition
+function commonOf(definition: ItemDefinition, name: string): ItemFields {
+  const { annotations, fields } = definition
   const known = OWN_FIELDS.find((field) => fields && field in fields)
   if (known !== undefined) throw invalid(name, `fields must not hold "${known}", which is a field of its own`)
-  return {
-    name,
-    title,
-    description,
-    annotations,
-    icons,
-    _meta,
-    fields,
-    tags,
-    category,
-    requiredScopes,
-    hintsTrusted,
-    deadlineMs,
-  } as ToolDefinition
+  const common = Object.fromEntries(COMMON_NAMES.map((field) => [field, definition[field]]))
+  return { ...common, name, annotations }
 }
 
-const COMMON = {
-  namespace: true,
-  title: true,
-  description: true,
-  annotations: true,
-  icons: true,
-  _meta: true,
-  fields: true,
-  tags: true,
-  category: true,
-  requiredScopes: true,
-  hintsTrusted: true,
-  deadlineMs: true,
-} as const
+const ITEM = { ...COMMON, namespace: true, annotations: true } as const
 const RESOURCE = shapeOf<ResourceDefinition>(
-  { ...COMMON, uri: true, name: true, mimeType: true, size: true, execute: true },
+  { ...ITEM, uri: true, name: true, mimeType: true, size: true, execute: true },
   'field',
 )
-const TEMPLATE = shapeOf<TemplateDefinition>({ ...COMMON, uriTemplate: true, name: true, mimeType: true }, 'field')
-const PROMPT = shapeOf<PromptDefinition>({ ...COMMON, name: true, arguments: true, execute: true }, 'field')
+const TEMPLATE = shapeOf<TemplateDefinition>({ ...ITEM, uriTemplate: true, name: true, mimeType: true }, 'field')
+const PROMPT = shapeOf<PromptDefinition>({ ...ITEM, name: true, arguments: true, execute: true }, 'field')
 
 function checkStart(
   kind: ItemKind,

@@ -213,12 +213,17 @@ export type ItemParts = Pick<Tool, 'kind' | 'id' | 'namespace' | 'name' | 'uri' 
 
 const NO_ITEM = { uri: undefined, mimeType: undefined, size: undefined, arguments: undefined }
 
+/** What an item is made of, beside its own parts. */
+export interface ItemFields extends Omit<ToolDefinition, 'annotations'> {
+  readonly annotations?: Tool['annotations'] | undefined
+}
+
 /**
  * Returns a checked, frozen item of any kind.
  *
  * @throws {ConfigError} as `defineTool`, for every field that is not in `own`
  */
-export function makeItem(own: ItemParts, definition: ToolDefinition): Tool {
+export function makeItem(own: ItemParts, definition: ItemFields): Tool {
   const parts = plainParts(own, definition)
   const { title, description, inputSchema, outputSchema, annotations, category, tags, requiredScopes } = parts
   const tool: Tool = Object.freeze({

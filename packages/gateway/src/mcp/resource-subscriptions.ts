@@ -1,5 +1,6 @@
 import type { CallContext, Caller, Gate } from '@toolgate/core'
 import { isNotFound, type ItemAnswer, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
+import { once } from '../lifecycle.ts'
 import { RpcFault } from './protocol.ts'
 
 export interface ResourceSubscriptionsDeps {
@@ -134,14 +135,5 @@ export class ResourceSubscriptions {
         clearTimeout(timer)
       },
     }
-  }
-}
-
-function once(run: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    run()
   }
 }
