@@ -16,9 +16,12 @@ import {
   type HaltBody,
   type HaltRow,
   type HaltsBody,
+  type KeyRow,
+  type KeysBody,
   loadConfig,
   type LogsBody,
   type NeedsBody,
+  type NewKeyBody,
   type PinRow,
   type PinsBody,
   type Reload,
@@ -123,6 +126,9 @@ export interface Api extends AuditReader, AuditExporter {
   halts(): Promise<HaltsBody>
   halt(asked: HaltBody): Promise<HaltRow>
   release(id: string): Promise<HaltRow>
+  keys(): Promise<KeysBody>
+  createKey(asked: object): Promise<NewKeyBody>
+  revokeKey(id: string): Promise<KeyRow>
   /** The gateway reads its file again. */
   reload(dryRun: boolean): Promise<Reload>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
@@ -147,6 +153,9 @@ export function createApi(target: Target): Api {
     halts: () => get<HaltsBody>('/api/halts'),
     halt: (asked) => change<HaltRow>('POST', '/api/halts', asked),
     release: (id) => change<HaltRow>('DELETE', `/api/halts/${encodeURIComponent(id)}`),
+    keys: () => get<KeysBody>('/api/keys'),
+    createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
+    revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
     reload: (dryRun) => change<Reload>('POST', '/api/reload', { dryRun }),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),

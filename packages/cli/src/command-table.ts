@@ -12,6 +12,7 @@ import type { LogsOptions } from './commands/logs.ts'
 import type { ConnectOptions } from './commands/connect.ts'
 import type { ImportOptions } from './commands/import.ts'
 import type { InitOptions } from './commands/init.ts'
+import type { CreateKeyOptions, KeysOptions } from './commands/keys.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { ReloadCommandOptions } from './commands/reload.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
@@ -230,6 +231,35 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--hash <hash>', 'of the definition that you reviewed; 12 digits are enough'),
     async (options: AcceptPinOptions, { io }, tool) =>
       (await import('./commands/pins.ts')).acceptPinCommand(tool, options, io),
+  ),
+  { name: 'keys', does: 'list, make and revoke API keys, without a restart', define: gatewayOptions },
+  {
+    ...row(
+      'keys list',
+      'list keys: their users, apps, expiry and last use',
+      gatewayOptions,
+      async (options: KeysOptions, { io }) => (await import('./commands/keys.ts')).keysCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'keys create',
+    'make a key for a user of the configuration; it is printed once',
+    (command) =>
+      gatewayOptions(command)
+        .requiredOption('--user <user>', 'whose it is, as the configuration names them')
+        .addOption(new Option('--for <use>', 'what it opens; default: mcp').choices(['mcp', 'console', 'host']))
+        .option('--tenant <tenant>', 'the tenant of the user')
+        .option('--apps <apps>', 'only these apps, with commas between them')
+        .option('--expires <when>', 'a date, or a time from now such as 90d or 12h; default: never')
+        .option('--id <id>', 'its name; default: a random one'),
+    async (options: CreateKeyOptions, { io }) => (await import('./commands/keys.ts')).createKeyCommand(options, io),
+  ),
+  row(
+    'keys revoke',
+    'end a key that was made, with its sessions, streams and logins',
+    (command) => gatewayOptions(command).argument('<id>', 'as "toolgate keys" shows it'),
+    async (options: KeysOptions, { io }, id) => (await import('./commands/keys.ts')).revokeKeyCommand(id, options, io),
   ),
   row(
     'reload',

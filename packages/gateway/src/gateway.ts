@@ -1,9 +1,10 @@
 import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
-import { type Clock, systemClock } from '@toolgate/core/stores'
+import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
 import type { ApiDeps } from './api/deps.ts'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
 import { type OpenedAuthenticator, openAuthenticator } from './auth/open-authenticator.ts'
+import { Keys } from './auth/keys.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { loadConfig } from './config/load-config.ts'
@@ -15,7 +16,7 @@ import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
 import { type Reload, Reloader, type ReloadOptions } from './reload/reloader.ts'
-import { currentKeys, Revisions } from './revision.ts'
+import { Revisions } from './revision.ts'
 import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from './serving.ts'
 
 export interface GatewayOptions {
@@ -92,13 +93,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const { host } = config.listen
     const publicUrl = config.publicUrl ?? (isLoopback(host) ? toUrl(host, port) : undefined)
     const { oauth } = config
-    const opened = await openAuthenticator(currentKeys(revisions), { oauth, publicUrl, clock })
+    const keys = new Keys({ revisions, clock, onFault })
+    const opened = await openAuthenticator(keys, { oauth, publicUrl, clock })
     const entrance = toEntrance(config, opened, { port, publicUrl })
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),
       isOwn: (origin) => isOwnUrl(new URL(origin), entrance.origins, port),
     })
+    await keys.open(parts.state ?? memoryState({ clock }))
+    lifecycle.onClose(() => keys.close())
     const watching = watchGateway(base, parts)
     const served = createMcp(base, parts, watching, entrance)
     const reloader = new Reloader({
@@ -106,11 +110,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       parts,
       read: options.read ?? (() => loadConfig(config.file)),
       onReplaced: () => {
+        keys.renew()
         watching.renew()
         served.renew()
       },
     })
-    const apiDeps: ApiDeps = { ...toApiDeps(base, parts, watching, entrance), reload: (how) => reloader.reload(how) }
+    const apiDeps: ApiDeps = {
+      ...toApiDeps(base, parts, watching, entrance),
+      reload: (how) => reloader.reload(how),
+      keys,
+    }
     const { consoleDir = CONSOLE_DIR } = options
     listener.attach(toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, entrance }))
     const { gate, fleet, probed, warnings } = parts

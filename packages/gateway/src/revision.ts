@@ -1,7 +1,5 @@
-import type { Caller } from '@toolgate/core'
 import { createEmitter, type Emitter, sha256Hex } from '@toolgate/core/internal'
-import type { CredentialSource } from './auth/credential.ts'
-import { createKeyring, type Keyring } from './auth/keyring.ts'
+import { createKeyring, type EndedCallers, type Keyring } from './auth/keyring.ts'
 import type { GatewayConfig } from './config/config.ts'
 import type { ConfigWarning } from './config/problems.ts'
 
@@ -24,14 +22,6 @@ export interface Revision extends Rules {
   readonly warnings: readonly ConfigWarning[]
   /** The keys of the file. */
   readonly keyring: Keyring
-}
-
-/** Callers of credentials, as they were. */
-export interface EndedCallers {
-  /** Of credentials that are gone, or that may do less: they lose their sessions and logins. */
-  readonly ended: ReadonlySet<Caller>
-  /** These, and those that may do more now, with the caller of today. Streams that were opened for them end. */
-  readonly replaced: ReadonlyMap<Caller, Caller | undefined>
 }
 
 /** Holds the current revision, which is replaced as a whole. */
@@ -105,12 +95,4 @@ function idOf(rules: Rules, secrets: readonly string[] = []): string {
   })
   const shown = secrets.reduce((left, secret) => left.replaceAll(JSON.stringify(secret).slice(1, -1), ''), text)
   return sha256Hex(shown).slice(0, ID_LENGTH)
-}
-
-/** Returns the keys of the current revision. */
-export function currentKeys(revisions: Revisions): CredentialSource {
-  return {
-    find: (bearer, resource) => revisions.current.keyring.find(bearer, resource),
-    current: (id) => revisions.current.keyring.current(id),
-  }
 }

@@ -68,7 +68,7 @@ function toolsByKey(config: GatewayConfig, { gate }: RunningGateway): Promise<re
 interface Seen {
   readonly user: string
   readonly key: string
-  readonly for: 'mcp' | 'console'
+  readonly for: 'mcp' | 'console' | 'host'
   /** Ids, sorted. */
   readonly tools: readonly string[]
 }

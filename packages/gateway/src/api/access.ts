@@ -8,7 +8,7 @@ import { invalidBody, parseQuery, readBody, type Route } from './request.ts'
 import type { SessionBody } from './wire.ts'
 import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
-import type { EndedCallers } from '../revision.ts'
+import type { EndedCallers } from '../auth/keyring.ts'
 
 export interface AccessRules {
   readonly authenticator: Authenticator
@@ -97,7 +97,9 @@ async function findByKey(authorization: string, rules: AccessRules): Promise<Cal
   if (answer.for !== 'console')
     throw new ApiFault(
       'key_not_for_console',
-      "This is an agent's key, for /mcp. The API and the console need a console key.",
+      answer.for === 'mcp'
+        ? "This is an agent's key, for /mcp. The API and the console need a console key."
+        : 'This key is for a program that runs agents. The API and the console need a console key.',
     )
   return answer.caller
 }

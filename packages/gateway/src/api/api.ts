@@ -23,6 +23,7 @@ import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { logsRoute } from './routes/logs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
+import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { reloadRoute } from './routes/reload.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import type { Route } from './request.ts'
@@ -102,6 +103,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
   serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
+  serve('/api/keys', { GET: asPerson(keysRoute(deps)), POST: asPerson(createKeyRoute(deps)) })
+  serve('/api/keys/:id', { DELETE: asPerson(revokeKeyRoute(deps)) })
   serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })

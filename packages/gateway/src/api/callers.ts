@@ -16,7 +16,7 @@ import type { CallerConfig } from '../config/config.ts'
 
 export interface NamedCaller {
   readonly name: string
-  readonly for: 'mcp' | 'console'
+  readonly for: 'mcp' | 'console' | 'host'
   readonly caller: Caller
 }
 

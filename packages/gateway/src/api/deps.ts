@@ -6,11 +6,12 @@ import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
+import type { Keys } from '../auth/keys.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { Reload, ReloadOptions } from '../reload/reloader.ts'
-import type { EndedCallers } from '../revision.ts'
+import type { EndedCallers } from '../auth/keyring.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
 import type { AgentDeps } from './agent.ts'
 
@@ -62,6 +63,10 @@ export interface ApiDeps {
   readonly pins?: Pick<Pins, 'list' | 'accept'>
   /** Absent if nothing can be halted. */
   readonly halts?: HaltDeps
+  /** The keys. Absent if none can be made. */
+  readonly keys?: Pick<Keys, 'list' | 'create' | 'revoke'>
+  /** Records a change of the configuration. Default: does not. */
+  recordChange?(reason: string, detail: string, by: string): Promise<void>
   /** Reads the configuration again. Absent if there is no file. */
   reload?(options: ReloadOptions): Promise<Reload>
   /** Calls the listener after credentials have ended or changed. Default: they never do. */

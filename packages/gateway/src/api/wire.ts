@@ -1,3 +1,4 @@
+import type { KeyRow } from '../auth/keys.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
@@ -195,12 +196,22 @@ export type LiveMessage =
   | { readonly type: 'audit'; readonly record: AuditRecord }
   | { readonly type: 'approval'; readonly approval: Approval }
 
+/** `GET /api/keys` */
+export interface KeysBody {
+  readonly keys: readonly KeyRow[]
+}
+
+/** `POST /api/keys`: the row, and the key itself, which nothing keeps. */
+export interface NewKeyBody extends KeyRow {
+  readonly key: string
+}
+
 /** `GET /api/callers`: the callers that `as` may name, without their keys. */
 export interface CallersBody {
   readonly callers: readonly {
     readonly user: string
     readonly roles: readonly string[]
-    readonly for: 'mcp' | 'console'
+    readonly for: 'mcp' | 'console' | 'host'
     readonly visible: number
   }[]
 }

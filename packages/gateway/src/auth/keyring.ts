@@ -1,12 +1,24 @@
 import { timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { ConfigError, defineCaller } from '@toolgate/core'
+import { type Caller, ConfigError, defineCaller } from '@toolgate/core'
+import { callerKey } from '@toolgate/core/internal'
 import type { CallerConfig } from '../config/config.ts'
-import { type Authenticator, createAuthenticator, type Credential, type CredentialSource } from './credential.ts'
+import { type Authenticator, createAuthenticator, type Bearer, type Credential } from './credential.ts'
 
 /** The keys of a configuration. */
-export interface Keyring extends CredentialSource {
+export interface Keyring {
   readonly credentials: readonly Credential[]
+  find(bearer: Pick<Bearer, 'digest'>): Credential | undefined
+  /** Returns the credential of an id, expired or not. */
+  current(id: string): Credential | undefined
+}
+
+/** Callers of credentials, as they were. */
+export interface EndedCallers {
+  /** Of credentials that are gone, or that may do less: they lose their sessions and logins. */
+  readonly ended: ReadonlySet<Caller>
+  /** These, and those that may do more now, with the caller of today. Streams that were opened for them end. */
+  readonly replaced: ReadonlyMap<Caller, Caller | undefined>
 }
 
 const DIGEST_BYTES = 32
@@ -53,11 +65,22 @@ interface Entry {
   readonly credential: Credential
 }
 
-function toEntry({ keyHash, for: kind, caller }: CallerConfig, index: number, before: Keyring | undefined): Entry {
+function toEntry(
+  { keyHash, for: kind, caller, apps, expiresAtMs }: CallerConfig,
+  index: number,
+  before: Keyring | undefined,
+): Entry {
   if (keyHash.byteLength !== DIGEST_BYTES)
     throw new ConfigError(`callers[${index}].keyHash`, 'must be a SHA-256 digest of 32 bytes')
   const id = Buffer.from(keyHash).toString('hex')
-  const credential: Credential = { id, for: kind, caller: defineCaller(caller), issuer: 'key' }
+  const credential: Credential = {
+    id,
+    for: kind,
+    caller: defineCaller({ ...caller }),
+    issuer: 'key',
+    ...(apps && { apps }),
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+  }
   const known = before?.current(id)
   // The same object for an unchanged key: streams and subscriptions are found by it.
   return { keyHash, credential: known && isDeepStrictEqual(known, credential) ? known : Object.freeze(credential) }
@@ -77,4 +100,41 @@ function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undef
   let found: Entry | undefined
   for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
   return found
+}
+
+/** Returns the callers of credentials that are gone, or that may do less than before: they lose their sessions and logins. */
+export function findEnded({ credentials }: Keyring, after: Keyring): EndedCallers {
+  const currentOf = (id: string) => after.current(id)
+  const replaced = new Map(
+    credentials.flatMap(({ id, caller }) => {
+      const now = currentOf(id)?.caller
+      return now === caller ? [] : [[caller, now] as const]
+    }),
+  )
+  const ended = new Set(
+    credentials.flatMap((credential) => {
+      const now = currentOf(credential.id)
+      const isSame = now !== undefined && now.for === credential.for && !isNarrower(credential.caller, now.caller)
+      return isSame && opensAll(now.apps, credential.apps) ? [] : [credential.caller]
+    }),
+  )
+  for (const caller of ended) replaced.set(caller, undefined)
+  return { ended, replaced }
+}
+
+/** Other attributes may narrow, too, as policies read them. */
+function isNarrower(before: Caller, after: Caller): boolean {
+  const { roles: oldRoles, scopes: oldScopes, ...old } = before
+  const { roles, scopes, ...now } = after
+  if (callerKey(old) !== callerKey(now)) return true
+  return !includesAll(roles, oldRoles) || !includesAll(scopes, oldScopes)
+}
+
+function includesAll(now: readonly string[] = [], old: readonly string[] = []): boolean {
+  return old.every((one) => now.includes(one))
+}
+
+/** A credential without a list opens every app. */
+function opensAll(now: readonly string[] | undefined, old: readonly string[] | undefined): boolean {
+  return now === undefined || (old !== undefined && includesAll(now, old))
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
-import { mayApproveByDefault } from '@toolgate/core/internal'
+import { didYouMean, mayApproveByDefault } from '@toolgate/core/internal'
 import type { CallerConfig, GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
-import { checkShape, lengthOf, type Reading } from './reading.ts'
+import { checkShape, has, keysOf, lengthOf, type Reading } from './reading.ts'
 import { type CallerInput, callerSchema, callersSchema } from './schema.ts'
 
 /** Reads `callers`, and refuses a repeated key, or a repeated user for the same use. */
@@ -13,13 +13,16 @@ export function readCallers(reading: Reading): readonly CallerConfig[] {
   if (at && !at.items) checkShape(source, ['callers'], callersSchema)
   const byKey = new Map<string, number>()
   const byUser = new Map<string, number>()
+  const byId = new Map<string, number>()
   return Array.from({ length: lengthOf(source, ['callers']) }, (_, i) => i).flatMap((i) => {
     const input = checkShape(source, ['callers', i], callerSchema)
     const caller = input && toCaller(reading, i, input)
     if (!caller) return []
     const key = Buffer.from(caller.keyHash).toString('hex')
     checkOnce(reading, byKey, key, i, input.key === undefined ? 'keyHash' : 'key', 'the same key')
-    checkOnce(reading, byUser, `${caller.for} ${input.user}`, i, 'user', `the user "${input.user}" for "${caller.for}"`)
+    if (caller.id !== undefined) checkOnce(reading, byId, caller.id, i, 'id', `the id "${caller.id}"`)
+    checkUser(reading, byUser, i, input)
+    checkApps(reading, i, input)
     return [caller]
   })
 }
@@ -37,6 +40,28 @@ function checkOnce(
   else source.report(['callers', i, key], `found ${what} as in callers[${earlier}], expected each once`)
 }
 
+/** Several keys of one user for one use have an id each, so that people can tell them apart. */
+function checkUser({ source }: Reading, seen: Map<string, number>, i: number, input: CallerInput): void {
+  const { user, for: use = 'mcp', id } = input
+  const name = `${use} ${user}`
+  const earlier = seen.get(name)
+  if (earlier === undefined) seen.set(name, i)
+  else if (id === undefined || !has(source, ['callers', earlier, 'id']))
+    source.report(
+      ['callers', i, 'user'],
+      `found the user "${user}" for "${use}" as in callers[${earlier}], expected an "id" for each of the two keys`,
+    )
+}
+
+function checkApps({ source }: Reading, i: number, { apps = [], for: use = 'mcp' }: CallerInput): void {
+  const known = keysOf(source, ['apps'])
+  for (const [n, app] of apps.entries())
+    if (!known.includes(app))
+      source.report(['callers', i, 'apps', n], `found "${app}", expected an app${didYouMean(app, known)}`)
+  if (apps.length > 0 && use !== 'mcp')
+    source.report(['callers', i, 'apps'], `found apps for "${use}", expected them for agents only`)
+}
+
 function toCaller({ source }: Reading, i: number, input: CallerInput): CallerConfig | undefined {
   if ((input.key === undefined) === (input.keyHash === undefined)) {
     source.report(
@@ -45,7 +70,7 @@ function toCaller({ source }: Reading, i: number, input: CallerInput): CallerCon
     )
     return undefined
   }
-  const { key, keyHash, for: use = 'mcp', ...fields } = input
+  const { key, keyHash, for: use = 'mcp', id, expires, apps, ...fields } = input
   const caller = checkedCaller(fields, (message) => source.report(['callers', i, 'attributes'], message))
   return (
     caller && {
@@ -53,6 +78,9 @@ function toCaller({ source }: Reading, i: number, input: CallerInput): CallerCon
       ...(key === undefined ? {} : { demoKey: key }),
       for: use,
       caller,
+      ...(id === undefined ? {} : { id }),
+      ...(apps === undefined ? {} : { apps }),
+      ...(expires === undefined ? {} : { expiresAtMs: Date.parse(expires) }),
     }
   )
 }
@@ -94,6 +122,7 @@ export function findApproverWarnings({ callers, policy, apps = [] }: Asking): re
   const warned = new Set<string | undefined>()
   return callers.flatMap(({ for: use, caller }, i): readonly ApproverWarning[] => {
     const place = { at: ['callers', i], path: `callers[${i}]` }
+    if (use === 'host') return []
     if (use === 'mcp') {
       if (warned.has(caller.tenant) || people.some((person) => mayDecide(person.caller, caller))) return []
       warned.add(caller.tenant)

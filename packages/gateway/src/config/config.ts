@@ -146,8 +146,14 @@ export interface CallerConfig {
   readonly keyHash: Uint8Array
   /** The key in plain text, if the file has it. `toolgate try` prints it. */
   readonly demoKey?: string
-  readonly for: 'mcp' | 'console'
+  readonly for: 'mcp' | 'console' | 'host'
   readonly caller: Caller
+  /** The name of the key. Absent: the start of its hash. */
+  readonly id?: string
+  /** The apps that it opens. Absent: all, and `/mcp`. */
+  readonly apps?: readonly string[]
+  /** Wall-clock milliseconds. */
+  readonly expiresAtMs?: number
 }
 
 export interface GroupConfig {

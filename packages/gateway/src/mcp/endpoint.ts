@@ -311,11 +311,16 @@ function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator,
     })
   }
   if (answer.for !== 'mcp')
-    throw new RpcFault('key_not_for_mcp', 'This key is for the console. Agents need a key of their own.')
+    throw new RpcFault('key_not_for_mcp', `This key is for ${USES[answer.for]}. Agents need a key of their own.`)
+  // Names of apps cannot be guessed: another app is as one that there is not.
+  if (answer.apps && !answer.apps.some((app) => resource === `/mcp/${app}`))
+    throw new RpcFault('app_unknown', 'Nothing is served here.')
   return answer
 }
 
 const ENDED: Refusal = Object.freeze({ refused: 'unknown' })
+
+const USES = { console: 'the console', host: 'a program that runs agents' } as const
 
 const KEY_PROBLEMS = {
   missing: 'A key is needed: Authorization: Bearer <key>.',

@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Caller } from '@toolgate/core'
-import { callerKey } from '@toolgate/core/internal'
 import type { CallerConfig } from '../config/config.ts'
-import type { EndedCallers, Revision } from '../revision.ts'
+import type { Revision } from '../revision.ts'
 
 /** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
 export interface RuleChange {
@@ -88,42 +86,4 @@ function clausesOf(policies: Revision['policy']): Named {
       for (const text of byText(entries, (entry) => entry).keys()) named.set(`${name}: ${kind}: ${text}`, true)
     }
   return named
-}
-
-/** Returns the callers of credentials that are gone, or that may do less than before: they lose their sessions and logins. */
-export function findEnded(before: Revision, after: Revision): EndedCallers {
-  const { credentials } = before.keyring
-  const currentOf = (id: string) => after.keyring.current(id)
-  const replaced = new Map(
-    credentials.flatMap(({ id, caller }) => {
-      const now = currentOf(id)?.caller
-      return now === caller ? [] : [[caller, now] as const]
-    }),
-  )
-  const ended = new Set(
-    credentials.flatMap((credential) => {
-      const now = currentOf(credential.id)
-      const isSame = now !== undefined && now.for === credential.for && !isNarrower(credential.caller, now.caller)
-      return isSame && opensAll(now.apps, credential.apps) ? [] : [credential.caller]
-    }),
-  )
-  for (const caller of ended) replaced.set(caller, undefined)
-  return { ended, replaced }
-}
-
-/** Other attributes may narrow, too, as policies read them. */
-function isNarrower(before: Caller, after: Caller): boolean {
-  const { roles: oldRoles, scopes: oldScopes, ...old } = before
-  const { roles, scopes, ...now } = after
-  if (callerKey(old) !== callerKey(now)) return true
-  return !includesAll(roles, oldRoles) || !includesAll(scopes, oldScopes)
-}
-
-function includesAll(now: readonly string[] = [], old: readonly string[] = []): boolean {
-  return old.every((one) => now.includes(one))
-}
-
-/** A credential without a list opens every app. */
-function opensAll(now: readonly string[] | undefined, old: readonly string[] | undefined): boolean {
-  return now === undefined || (old !== undefined && includesAll(now, old))
 }

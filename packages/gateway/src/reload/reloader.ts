@@ -6,7 +6,8 @@ import { saysNothing } from '../config/policy.ts'
 import type { RetiredServer } from '../fleet.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../revision.ts'
-import { findChanges, findEnded, type RuleChange } from './changes.ts'
+import { findEnded } from '../auth/keyring.ts'
+import { findChanges, type RuleChange } from './changes.ts'
 import { describeReload } from './describe.ts'
 import { type AccessChange, whoGains } from './who-gains.ts'
 
@@ -91,7 +92,7 @@ export class Reloader {
     const { revisions, log } = base
     const { started, retired } = parts.replaceRules(next, () => revisions.replace(next))
     onReplaced()
-    revisions.end(findEnded(before, next))
+    revisions.end(findEnded(before.keyring, next.keyring))
     for (const upstream of started) void upstream.start()
     for (const server of retired) void this.#retire(server)
     for (const { path, message } of config.warnings ?? []) log({ level: 'warn', message: `${path}: ${message}` })

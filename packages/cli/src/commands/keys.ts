@@ -1,0 +1,87 @@
+import type { KeyRow } from '@toolgate/gateway'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { renderTable } from '../table.ts'
+
+export interface KeysOptions extends TargetOptions {
+  readonly json?: boolean
+}
+
+export interface CreateKeyOptions extends KeysOptions {
+  readonly user: string
+  readonly for?: string
+  readonly tenant?: string
+  readonly apps?: string
+  readonly expires?: string
+  readonly id?: string
+}
+
+/** `toolgate keys list` */
+export async function keysCommand(options: KeysOptions, io: Io): Promise<ExitName> {
+  const body = await createApi(findTarget(options, io.env)).keys()
+  if (options.json) printJson(io.stdout, body)
+  else {
+    const rows = body.keys.map((row) => cellsOf(row))
+    printLine(io.stdout, renderTable(['ID', 'FOR', 'USER', 'APPS', 'EXPIRES', 'LAST USED', 'FROM'], rows, io.stdout))
+  }
+  return 'ok'
+}
+
+function cellsOf({ id, for: use, user, tenant, apps, expiresAt, lastUsedAt, from, isExpired }: KeyRow): string[] {
+  const who = tenant === undefined ? (user ?? '') : `${user} of ${tenant}`
+  const expires = expiresAt === undefined ? 'never' : `${isExpired ? 'expired ' : ''}${toTime(expiresAt)}`
+  const used = lastUsedAt === undefined ? '' : toTime(lastUsedAt)
+  return [id, use, who, apps?.join(', ') ?? 'all', expires, used, from].map(printable)
+}
+
+function toTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** `toolgate keys create`: prints the key, which is shown this once. */
+export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promise<ExitName> {
+  const { user, for: use, tenant, apps, expires, id } = options
+  const made = await createApi(findTarget(options, io.env)).createKey({
+    user,
+    for: use ?? 'mcp',
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(apps === undefined ? {} : { apps: apps.split(',').map((app) => app.trim()) }),
+    ...(expires === undefined ? {} : { expiresAt: parseExpiry(expires, Date.now()) }),
+    ...(id === undefined ? {} : { id }),
+  })
+  if (options.json) printJson(io.stdout, made)
+  else {
+    printLine(io.stdout, printable(made.key))
+    printLine(io.stderr, `The key ${printable(made.id)} of ${printable(user)} works now. It is shown this once.`)
+  }
+  return 'ok'
+}
+
+/** `toolgate keys revoke` */
+export async function revokeKeyCommand(id: string, options: KeysOptions, io: Io): Promise<ExitName> {
+  const row = await createApi(findTarget(options, io.env)).revokeKey(id)
+  if (options.json) printJson(io.stdout, row)
+  else {
+    const paint = painter(io.stdout, io.env)
+    printLine(io.stdout, `${paint('red', 'revoked')}  ${printable(row.id)} of ${printable(row.user ?? '')}`)
+  }
+  return 'ok'
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+])
+
+/** Reads `90d`, `12h`, `30m` or a date. @throws {CliError} `usage` */
+export function parseExpiry(text: string, nowMs: number): number {
+  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  const ms = count === undefined ? Date.parse(text) : nowMs + Number(count) * (UNITS.get(unit) ?? 0)
+  if (Number.isFinite(ms)) return ms
+  throw new CliError(
+    'usage',
+    `--expires is ${JSON.stringify(text)}, which is neither a date nor a time such as 90d or 12h.`,
+  )
+}

@@ -1,0 +1,308 @@
+import { randomBytes } from 'node:crypto'
+import { type Caller, ConfigError } from '@toolgate/core'
+import { didYouMean, isObject, sha256Hex } from '@toolgate/core/internal'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+import type { CallerConfig } from '../config/config.ts'
+import { KEY_ID } from '../config/schema.ts'
+import type { Revision, Revisions } from '../revision.ts'
+import type { Bearer, Credential, CredentialSource } from './credential.ts'
+import { createKeyring, findEnded, type Keyring } from './keyring.ts'
+
+/** A key, as people see it: never the key itself, nor its hash. */
+export interface KeyRow {
+  readonly id: string
+  readonly for: 'mcp' | 'console' | 'host'
+  readonly user: string | undefined
+  readonly tenant?: string | undefined
+  /** The apps that it opens. Absent: all. */
+  readonly apps?: readonly string[] | undefined
+  /** Wall-clock milliseconds, as the other times. */
+  readonly expiresAt?: number | undefined
+  /** Within a minute. Absent: not since it is known. */
+  readonly lastUsedAt?: number | undefined
+  readonly createdAt?: number | undefined
+  readonly createdBy?: string | undefined
+  /** `file`: of the configuration. `made`: by `toolgate keys create`, and kept in the state store. */
+  readonly from: 'file' | 'made'
+  readonly isExpired: boolean
+}
+
+/** What a new key is for. Its caller is the one that the configuration has for this user and use. */
+export interface NewKey {
+  readonly for: 'mcp' | 'console' | 'host'
+  readonly user: string
+  readonly tenant?: string | undefined
+  readonly apps?: readonly string[] | undefined
+  readonly expiresAt?: number | undefined
+  /** Default: a random one. */
+  readonly id?: string | undefined
+}
+
+/** A key that was made while the gateway ran. Only its hash is kept. */
+interface MadeKey {
+  readonly id: string
+  readonly hash: string
+  readonly for: CallerConfig['for']
+  readonly user: string
+  readonly tenant: string | undefined
+  readonly apps: readonly string[] | undefined
+  readonly expiresAt: number | undefined
+  readonly createdAt: number
+  readonly createdBy: string | undefined
+}
+
+export interface KeysDeps {
+  readonly revisions: Revisions
+  readonly clock: Pick<Clock, 'wallMs'>
+  readonly onFault: (error: unknown) => void
+}
+
+const MADE = 'key:'
+const USED = 'key-used:'
+const FLUSH_MS = 60_000
+const TICK_MS = 1000
+const MAX_KEYS = 10_000
+const MAX_OF_USER = 100
+const MAX_LIFE_MS = 10 * 366 * 24 * 60 * 60 * 1000
+
+/** The keys of the configuration, and those that were made while the gateway ran. */
+export class Keys implements CredentialSource {
+  readonly #deps: KeysDeps
+  #state: StateStore | undefined
+  #made: readonly MadeKey[] = []
+  #ring: Keyring = createKeyring([])
+  /** When each key was used last, by credential; written from time to time. */
+  readonly #used = new Map<string, number>()
+  readonly #written = new Map<string, number>()
+  readonly #expired = new Set<string>()
+  readonly #timers: NodeJS.Timeout[] = []
+  #unsubscribe: (() => void) | undefined
+
+  constructor(deps: KeysDeps) {
+    this.#deps = deps
+  }
+
+  find(bearer: Bearer): Credential | undefined {
+    const found = this.#deps.revisions.current.keyring.find(bearer) ?? this.#ring.find(bearer)
+    if (!found || this.#isExpired(found)) return undefined
+    this.#used.set(found.id, this.#deps.clock.wallMs())
+    return found
+  }
+
+  current(id: string): Credential | undefined {
+    const found = this.#deps.revisions.current.keyring.current(id) ?? this.#ring.current(id)
+    return found && !this.#isExpired(found) ? found : undefined
+  }
+
+  /** Reads the keys that the store has, and follows it from then on. */
+  async open(state: StateStore): Promise<void> {
+    this.#state = state
+    await this.#read()
+    for (const { key, value } of await state.list(USED))
+      if (typeof value === 'number') this.#used.set(key.slice(USED.length), value)
+    for (const [id, at] of this.#used) this.#written.set(id, at)
+    this.#unsubscribe = state.subscribe(() => void this.#read().catch(this.#deps.onFault))
+    this.#timers.push(setInterval(() => this.#tick(), TICK_MS).unref())
+    this.#timers.push(setInterval(() => void this.#flush(), FLUSH_MS).unref())
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe?.()
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#flush()
+  }
+
+  /** Gives made keys the callers of the current revision. Those whose user is gone end. */
+  renew(): void {
+    const before = this.#ring
+    const { callers } = this.#deps.revisions.current
+    const entries = this.#made.flatMap((key): readonly CallerConfig[] => {
+      const of = callers.find((one) => isOf(one, key))
+      const { hash, for: use, apps, expiresAt: expiresAtMs, id } = key
+      const more = { ...(apps && { apps }), ...(expiresAtMs === undefined ? {} : { expiresAtMs }) }
+      return of ? [{ keyHash: Buffer.from(hash, 'hex'), for: use, caller: of.caller, id, ...more }] : []
+    })
+    this.#ring = createKeyring(entries, before)
+    this.#deps.revisions.end(findEnded(before, this.#ring))
+  }
+
+  list(): readonly KeyRow[] {
+    const { callers, keyring } = this.#deps.revisions.current
+    const ofFile = callers.map((one, i): KeyRow => {
+      const credential = keyring.credentials[i] as Credential
+      return { ...toRow(one, credential.id), ...this.#stateOf(credential.id, one.expiresAtMs), from: 'file' }
+    })
+    const made = this.#made.map(({ hash, ...key }): KeyRow => ({
+      ...key,
+      ...this.#stateOf(hash, key.expiresAt),
+      from: 'made',
+    }))
+    return [...ofFile, ...made]
+  }
+
+  /**
+   * Makes a key. It works at once; the key is returned once and not kept.
+   *
+   * @throws {ConfigError} naming the field
+   */
+  async create(asked: NewKey, by: string | undefined): Promise<{ readonly row: KeyRow; readonly key: string }> {
+    const state = this.#stateStore()
+    const { revisions, clock } = this.#deps
+    checkNewKey(asked, revisions.current, clock.wallMs())
+    const { for: use, user, tenant, apps, expiresAt, id = `k-${randomBytes(6).toString('hex')}` } = asked
+    if (this.list().some((row) => row.id === id)) throw new ConfigError('id', `a key has the id "${id}" already`)
+    const ofUser = this.#made.filter((one) => one.user === user && one.tenant === tenant)
+    if (this.#made.length >= MAX_KEYS || ofUser.length >= MAX_OF_USER)
+      throw new ConfigError('user', 'has too many keys; revoke some first')
+    const key = `tgk_${randomBytes(32).toString('base64url')}`
+    const made: MadeKey = {
+      id,
+      hash: sha256Hex(key),
+      for: use,
+      user,
+      tenant,
+      apps,
+      expiresAt,
+      createdAt: clock.wallMs(),
+      createdBy: by,
+    }
+    if (!(await state.add(MADE + id, made))) throw new ConfigError('id', `a key has the id "${id}" already`)
+    await this.#read()
+    return { row: this.list().find((row) => row.id === id) as KeyRow, key }
+  }
+
+  /** Revokes a made key: its sessions, streams and logins end. @throws {ConfigError} for an unknown one, and for one of the file */
+  async revoke(id: string): Promise<KeyRow> {
+    const state = this.#stateStore()
+    const rows = this.list()
+    const row = rows.find((one) => one.id === id)
+    if (!row)
+      throw new ConfigError(
+        'id',
+        `no key has the id "${id}"${didYouMean(
+          id,
+          rows.map((one) => one.id),
+        )}`,
+      )
+    if (row.from === 'file') throw new ConfigError('id', `"${id}" is in the file: remove it there, and reload`)
+    await state.take(MADE + id)
+    await this.#read()
+    return row
+  }
+
+  #stateStore(): StateStore {
+    if (!this.#state) throw new ConfigError('state', 'is not open yet')
+    return this.#state
+  }
+
+  #stateOf(credential: string, expiresAt: number | undefined): { isExpired: boolean; lastUsedAt?: number } {
+    const lastUsedAt = this.#used.get(credential)
+    const isExpired = expiresAt !== undefined && expiresAt <= this.#deps.clock.wallMs()
+    return { isExpired, ...(lastUsedAt === undefined ? {} : { lastUsedAt }) }
+  }
+
+  #isExpired({ expiresAtMs }: Credential): boolean {
+    return expiresAtMs !== undefined && expiresAtMs <= this.#deps.clock.wallMs()
+  }
+
+  async #read(): Promise<void> {
+    const entries = (await this.#state?.list(MADE)) ?? []
+    const made = entries.flatMap(({ value }) => toMadeKey(value) ?? [])
+    if (JSON.stringify(made) === JSON.stringify(this.#made)) return
+    this.#made = made
+    this.renew()
+  }
+
+  /** Ends what was opened with keys that have expired. */
+  #tick(): void {
+    const { revisions } = this.#deps
+    const all = [...revisions.current.keyring.credentials, ...this.#ring.credentials]
+    const ended = all.filter(
+      (one) => one.expiresAtMs !== undefined && this.#isExpired(one) && !this.#expired.has(one.id),
+    )
+    if (ended.length === 0) return
+    for (const { id } of ended) this.#expired.add(id)
+    const callers = ended.map(({ caller }) => caller)
+    revisions.end({ ended: new Set(callers), replaced: new Map(callers.map((caller) => [caller, undefined])) })
+  }
+
+  async #flush(): Promise<void> {
+    for (const [id, at] of this.#used) {
+      if (this.#written.get(id) === at) continue
+      if (!this.#isKnown(id)) this.#used.delete(id)
+      else
+        try {
+          await this.#state?.set(USED + id, at)
+          this.#written.set(id, at)
+        } catch (error) {
+          this.#deps.onFault(error)
+        }
+    }
+  }
+
+  #isKnown(id: string): boolean {
+    return (this.#deps.revisions.current.keyring.current(id) ?? this.#ring.current(id)) !== undefined
+  }
+}
+
+function isOf({ for: use, caller }: CallerConfig, key: Pick<MadeKey, 'for' | 'user' | 'tenant'>): boolean {
+  return use === key.for && caller.user === key.user && caller.tenant === key.tenant
+}
+
+/** A key of the file without an id is known by the start of its hash. */
+function toRow(
+  { id, for: use, caller: { user, tenant }, apps, expiresAtMs }: CallerConfig,
+  hash: string,
+): Omit<KeyRow, 'from' | 'isExpired'> {
+  return {
+    id: id ?? hash.slice(0, 8),
+    for: use,
+    user,
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(apps && { apps }),
+    ...(expiresAtMs === undefined ? {} : { expiresAt: expiresAtMs }),
+  }
+}
+
+function checkNewKey({ for: use, user, tenant, apps = [], expiresAt, id }: NewKey, rules: Revision, now: number): void {
+  const known = rules.callers.filter((one) => one.for === use && one.caller.tenant === tenant)
+  if (!rules.callers.some((one) => isOf(one, { for: use, user, tenant })))
+    throw new ConfigError(
+      'user',
+      `no caller for "${use}" is "${user}"${didYouMean(user, namesOf(known))}; add it to the file first`,
+    )
+  const served = (rules.apps ?? []).map(({ name }) => name)
+  const unknown = apps.find((app) => !served.includes(app))
+  if (unknown !== undefined) throw new ConfigError('apps', `no app is named "${unknown}"${didYouMean(unknown, served)}`)
+  if (apps.length > 0 && use !== 'mcp') throw new ConfigError('apps', 'are for keys of agents only')
+  if (id !== undefined && !KEY_ID.test(id))
+    throw new ConfigError('id', 'has 1 to 64 letters, digits, ".", "_" and "-", and begins with a letter or digit')
+  if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= now + MAX_LIFE_MS))
+    throw new ConfigError('expiresAt', 'must be in the future, and within ten years')
+}
+
+function namesOf(callers: readonly { readonly caller: Caller }[]): string[] {
+  return callers.flatMap(({ caller: { user } }) => user ?? [])
+}
+
+/** Returns `undefined` for an entry that cannot be read: it opens nothing. */
+function toMadeKey(value: unknown): MadeKey | undefined {
+  if (!isObject(value)) return undefined
+  const { id, hash, for: use, user, tenant, apps, expiresAt, createdAt, createdBy } = value
+  const isUse = use === 'mcp' || use === 'console' || use === 'host'
+  if (typeof id !== 'string' || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined
+  if (!isUse || typeof user !== 'string' || (tenant !== undefined && typeof tenant !== 'string')) return undefined
+  if (apps !== undefined && !(Array.isArray(apps) && apps.every((app) => typeof app === 'string'))) return undefined
+  if (expiresAt !== undefined && typeof expiresAt !== 'number') return undefined
+  return {
+    id,
+    hash,
+    for: use,
+    user,
+    tenant,
+    apps: apps as readonly string[] | undefined,
+    expiresAt,
+    createdAt: typeof createdAt === 'number' ? createdAt : 0,
+    createdBy: typeof createdBy === 'string' ? createdBy : undefined,
+  }
+}

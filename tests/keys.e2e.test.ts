@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { AuditRecord } from '@toolgate/core/audit'
+import { type KeyRow, loadConfig } from '@toolgate/gateway'
+import { runProgram } from '../packages/cli/src/program.ts'
+import { createStopSignals } from '../packages/cli/src/stop-signals.ts'
+import { fakeIo } from '../packages/cli/src/testing/fake-io.ts'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { type Era, MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
+
+const SERVER = join(import.meta.dirname, 'support/reload-server.js')
+const LEGACY = '2025-11-25'
+
+const FILE = (callers: string) => `
+listen: { port: 0 }
+drainMs: 250
+servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared } }
+apps: { desk: { tools: ["own:echo"] }, shop: { tools: ["own:pid"] } }
+callers:
+${callers}
+policy: [{ allow: ["*"] }]
+audit: { store: memory }
+state: { store: memory }
+`
+const OWNER = '  - { key: demo-console, for: console, user: owner, roles: [approver] }'
+const VERA = '  - { key: vera-one-key, id: one, user: vera, roles: [a] }'
+const HOST = '  - { key: host-host-key, for: host, user: runner }'
+
+describe('keys', () => {
+  let folder: ReturnType<typeof tempFolder>
+  let gateway: TestGateway
+  let file: string
+  const write = (...callers: readonly string[]) => writeFileSync(file, FILE(callers.join('\n')))
+  beforeEach(async () => {
+    folder = tempFolder()
+    file = join(folder.path, 'toolgate.yaml')
+    write(VERA, HOST, OWNER)
+    gateway = await startTestGateway(loadConfig(file))
+  })
+  afterEach(async () => {
+    await gateway.close()
+    folder.remove()
+  })
+
+  const toolgate = async (...args: string[]) => {
+    const io = fakeIo({ TOOLGATE_URL: gateway.url, TOOLGATE_KEY: 'demo-console' })
+    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
+    const code = await runProgram(args, { io, version: '1', signals, start: () => assert.fail('nothing is started') })
+    return { code, out: io.out(), err: io.err() }
+  }
+  const ask = (
+    key: string,
+    method = 'tools/list',
+    { path = '/mcp', era = MODERN as Era, headers = {}, params = {} } = {},
+  ) => {
+    const message = toMessage(era, method, params)
+    return send(`${gateway.url}${path}`, {
+      headers: { ...message.headers, authorization: `Bearer ${key}`, ...headers },
+      body: JSON.stringify(message.body),
+    })
+  }
+  const create = async (...args: string[]) => (await toolgate('keys', 'create', ...args)).out.trim()
+  const rows = async () => ((await gateway.api('/api/keys')).body as { keys: readonly KeyRow[] }).keys
+
+  it('are made by the command, work at once, and rotate without a gap: the session of a user goes on with the new one', async () => {
+    const begun = await ask('vera-one-key', 'initialize', { era: LEGACY, params: INITIALIZE })
+    const session = { 'mcp-session-id': String(begun.headers['mcp-session-id']) }
+    const second = await create('--user', 'vera', '--id', 'two')
+    assert.match(second, /^tgk_[\w-]{43}$/)
+    assert.equal((await ask(second)).status, 200)
+    for (const key of ['vera-one-key', second])
+      assert.equal((await ask(key, 'ping', { era: LEGACY, headers: session })).status, 200)
+    write('  - { key: vera-three-key, id: three, user: vera, roles: [a] }', HOST, OWNER)
+    assert.equal((await toolgate('reload')).code, 0)
+    assert.equal((await ask('vera-one-key')).status, 401)
+    assert.equal((await ask(second, 'ping', { era: LEGACY, headers: session })).status, 200)
+    assert.deepEqual(
+      (await rows()).map(({ id, from }) => [id, from]),
+      [
+        ['three', 'file'],
+        [(await rows())[1]?.id, 'file'],
+        [(await rows())[2]?.id, 'file'],
+        ['two', 'made'],
+      ],
+    )
+  })
+
+  it('that are revoked end their sessions and streams at once, and are on record', async () => {
+    const key = await create('--user', 'vera', '--id', 'two')
+    const begun = await ask(key, 'initialize', { era: LEGACY, params: INITIALIZE })
+    const session = { 'mcp-session-id': String(begun.headers['mcp-session-id']) }
+    const stream = send(gateway.mcpUrl, {
+      method: 'GET',
+      headers: {
+        authorization: `Bearer ${key}`,
+        accept: 'text/event-stream',
+        'mcp-protocol-version': LEGACY,
+        ...session,
+      },
+    })
+    const running = ask(key, 'tools/call', {
+      params: { name: 'own__wait', arguments: { file: join(folder.path, 'go') } },
+    })
+    await until(async () => (await records('tool_call')).length === 1)
+    assert.match((await toolgate('keys', 'revoke', 'two')).out, /revoked {2}two of vera/)
+    assert.equal((await stream).status, 200)
+    assert.equal((await ask(key)).status, 401)
+    assert.equal((await ask('vera-one-key', 'ping', { era: LEGACY, headers: session })).status, 404)
+    writeFileSync(join(folder.path, 'go'), '')
+    assert.match((await running).text, /waited/)
+    const changes = (await records('config_changed')).map(({ reason, detail, user_id: by }) => [reason, detail, by])
+    assert.deepEqual(changes.toSorted(), [
+      ['key_created', 'two of vera (mcp)', 'owner'],
+      ['key_revoked', 'two of vera (mcp)', 'owner'],
+    ])
+  })
+
+  it('expire, also those of the file', async () => {
+    const key = await create('--user', 'vera', '--expires', new Date(Date.now() + 3000).toISOString())
+    const begun = await ask(key, 'initialize', { era: LEGACY, params: INITIALIZE })
+    const session = { 'mcp-session-id': String(begun.headers['mcp-session-id']) }
+    const listening = { 'mcp-protocol-version': LEGACY, accept: 'text/event-stream', ...session }
+    const headers = { ...listening, authorization: `Bearer ${key}` }
+    assert.equal((await send(gateway.mcpUrl, { method: 'GET', headers })).status, 200, 'the stream has ended')
+    assert.equal((await ask(key)).status, 401)
+    assert.equal((await ask('vera-one-key', 'ping', { era: LEGACY, headers: session })).status, 404)
+    write('  - { key: vera-one-key, user: vera, expires: 2020-01-01 }', HOST, OWNER)
+    await toolgate('reload')
+    assert.equal((await ask('vera-one-key')).status, 401)
+    assert.ok((await rows()).some(({ isExpired, from }) => isExpired && from === 'file'))
+  })
+
+  it('that are bound to apps open these, and everything else is as if it was not there', async () => {
+    const key = await create('--user', 'vera', '--apps', 'desk')
+    assert.equal((await ask(key, 'tools/list', { path: '/mcp/desk' })).status, 200)
+    const [whole, other, none] = await Promise.all(
+      ['/mcp', '/mcp/shop', '/mcp/nothing'].map((path) => ask(key, 'tools/list', { path })),
+    )
+    assert.deepEqual([whole?.status, other?.status], [404, 404])
+    assert.equal(other?.text, none?.text)
+  })
+
+  it('of hosts open nothing yet', async () => {
+    const answer = await ask('host-host-key')
+    assert.equal(answer.status, 403)
+    assert.match((answer.json() as RpcAnswer).error?.message ?? '', /for a program that runs agents/)
+    assert.equal((await gateway.api('/api/session', { key: 'host-host-key' })).status, 403)
+  })
+
+  it('are never shown again, and their last use is', async () => {
+    const key = await create('--user', 'vera', '--id', 'two')
+    await ask(key)
+    const text = JSON.stringify(await gateway.api('/api/keys'))
+    assert.equal(text.includes(key), false)
+    assert.equal(/[0-9a-f]{64}/.test(text), false)
+    assert.ok(((await rows()).find(({ id }) => id === 'two')?.lastUsedAt ?? 0) > Date.now() - 60_000)
+    assert.match((await toolgate('keys')).out, /two +mcp +vera +all +never +20/)
+  })
+
+  it('end with the user that the file no longer has, and come with the roles that it has now', async () => {
+    const key = await create('--user', 'vera')
+    write('  - { key: udo-one-key-1, user: udo }', HOST, OWNER)
+    await toolgate('reload')
+    assert.equal((await ask(key)).status, 401)
+    write(VERA, HOST, OWNER)
+    await toolgate('reload')
+    assert.equal((await ask(key)).status, 200)
+  })
+
+  const refused: readonly (readonly [string, object, number, RegExp])[] = [
+    ['an unknown user, naming the nearest', { user: 'vear' }, 400, /no caller for \\"mcp\\" is \\"vear\\".*vera/],
+    ['an unknown app', { user: 'vera', apps: ['desc'] }, 400, /no app is named \\"desc\\".*desk/],
+    ['a past expiry', { user: 'vera', expiresAt: 1 }, 400, /in the future/],
+    ['a taken id', { user: 'vera', id: 'one' }, 400, /has the id \\"one\\" already/],
+    ['an id that is none', { user: 'vera', id: '../x' }, 400, /letters, digits/],
+    ['another use', { user: 'vera', for: 'all' }, 400, /mcp, console or host/],
+    ['a key from outside', { user: 'vera', key: 'mine-mine-mine' }, 400, /key/],
+    ['a console key of somebody else', { user: 'vera', for: 'console' }, 403, /whose it is/],
+  ]
+  for (const [what, body, status, message] of refused)
+    it(`are not made for ${what}`, async () => {
+      const answer = await gateway.api('/api/keys', { method: 'POST', body })
+      assert.equal(answer.status, status)
+      assert.match(JSON.stringify(answer.body), message)
+    })
+
+  it('are not made with an agent’s key, and those of the file are not revoked', async () => {
+    assert.equal(
+      (await gateway.api('/api/keys', { key: 'vera-one-key', method: 'POST', body: { user: 'vera' } })).status,
+      403,
+    )
+    const revoking = await toolgate('keys', 'revoke', 'one')
+    assert.deepEqual([revoking.code, /is in the file/.test(revoking.err)], [2, true])
+    assert.match((await toolgate('keys', 'revoke', 'oen')).err, /did you mean "one"/i)
+  })
+
+  const records = async (event: string) => {
+    const { body } = await gateway.api(`/api/audit?event=${event}`)
+    return (body as { records: readonly AuditRecord[] }).records
+  }
+})
+
+const INITIALIZE = { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
