@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -168,6 +169,40 @@ describe('a server that lists for each user apart', () => {
       result?.tools?.map(({ name }) => name.split('__')[0]),
       result?.tools?.map(() => 'echo'),
     )
+  })
+
+  it('says to a user without a place why their list is not known, and to people too', async (t) => {
+    const own = tempFolder()
+    const full = await start({ path: own.path, max: 1 })
+    t.after(async () => {
+      await full.close()
+      own.remove()
+    })
+    await full.call('viewer', MODERN, 'mail__grant', { tool: 'hold' })
+    await until(async () => (await toolsOf('viewer', MODERN, full)).includes('mail__hold'))
+    const running = full.call('viewer', MODERN, 'mail__hold')
+    await until(() => full.servers()[0]?.instances?.running === 1)
+    assert.deepEqual(await toolsOf('operator', MODERN, full), [])
+    for (const name of ['mail__whoami', 'mail__none'])
+      assert.match(
+        textOf(await full.call('operator', MODERN, name)),
+        new RegExp(
+          `^Tool "${name}" is not available\\..* The server mail cannot list for you now: all instances of its servers are in use\\. Try again later\\.$`,
+        ),
+      )
+    const { lists } = (await full.api('/api/tools?as=operator')).body as Body
+    assert.deepEqual(lists, [
+      {
+        server: 'mail',
+        user: 'operator',
+        state: 'unknown',
+        reason: 'server "mail" has no instance for this user, and all 1 instances of all users are in use',
+      },
+    ])
+    const ofViewer = readdirSync(join(own.path, 'mail')).find((name) => name.startsWith('viewer~')) ?? ''
+    writeFileSync(join(own.path, 'mail', ofViewer, 'work/release'), '')
+    assert.equal(textOf(await running), 'hold of viewer')
+    await until(async () => textOf(await full.call('operator', MODERN, 'mail__whoami')) === 'whoami of operator')
   })
 
   it('sends each user the instructions of their own instance', async () => {

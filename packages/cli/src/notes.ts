@@ -15,13 +15,13 @@ export function serverNotes(servers: readonly ServerRow[]): string[] {
 
 /** Returns whose lists were looked at, of the servers with a list for each user. */
 export function listNotes(lists: readonly ListRow[] = []): string[] {
-  return lists.map(({ server, user = '', tenant, state }) => {
+  return lists.map(({ server, user = '', tenant, state, reason }) => {
     const who = printable(tenant === undefined ? user : `${tenant}/${user}`)
     switch (state) {
       case 'known':
         return `server ${server}: the list of ${who}`
       case 'unknown':
-        return `server ${server} has not listed for ${who} yet; their first request starts it.`
+        return `server ${server} has not listed for ${who} yet${reason ? `: ${printable(reason)}` : '; their first request starts it.'}`
       case 'no_user':
         return `server ${server} lists for each user, and this caller has none.`
       case 'withheld':

@@ -74,13 +74,13 @@ export function listsText(lists: readonly ListRow[]): string {
   return lists.map(listText).join(' ')
 }
 
-function listText({ server, user = '', tenant, state }: ListRow): string {
+function listText({ server, user = '', tenant, state, reason = 'their first request starts it' }: ListRow): string {
   const who = tenant === undefined ? user : `${tenant} / ${user}`
   switch (state) {
     case 'known':
       return `Of ${server}, this is the list of ${who}.`
     case 'unknown':
-      return `${server} has not listed for ${who} yet: their first request starts it.`
+      return `${server} has not listed for ${who} yet: ${reason}.`
     case 'no_user':
       return `${server} lists for each user, and this caller has none.`
     case 'withheld':

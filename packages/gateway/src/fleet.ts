@@ -106,8 +106,19 @@ export class Fleet {
       if (!owner) return [{ server: name, state: 'no_user' }]
       const { name: user, ofTenant: tenant } = owner
       const state = perUser.listOf(caller) ? 'known' : 'unknown'
-      return [{ server: name, user, ...(tenant === undefined ? {} : { tenant }), state }]
+      const why = perUser.whyUnknown(caller)?.text
+      const reason = why === undefined ? {} : { reason: this.#deps.redact.redactText(why) }
+      return [{ server: name, user, ...(tenant === undefined ? {} : { tenant }), state, ...reason }]
     })
+  }
+
+  /** Returns why a caller's tools may be more than their list, for the caller. `undefined`: every list is known. */
+  listProblemOf(caller: Caller): string | undefined {
+    const problems = this.#servers.flatMap(({ config: { name }, perUser }) => {
+      const why = perUser?.whyUnknown(caller)
+      return why ? [`The server ${name} cannot list for you now: ${why.message}.`] : []
+    })
+    return problems.length === 0 ? undefined : `${problems.join(' ')} Try again later.`
   }
 
   /**

@@ -1,5 +1,5 @@
-import type { Gate, View } from '@toolgate/core'
-import { endsWithin, kindOfId, parseLimits } from '@toolgate/core/internal'
+import type { Gate, Tool, View } from '@toolgate/core'
+import { endsWithin, type HaltTarget, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
 import type { ApiDeps } from './api/deps.ts'
@@ -175,6 +175,7 @@ export function createMcp(
       watchResource: (server, uri, call, listener) => fleet.watchResource(server, uri, call, listener),
     },
     prepare: (caller, isList) => fleet.prepare(caller, isList),
+    listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
     streams,
     sessions,
@@ -295,7 +296,7 @@ export function toApiDeps(
       list: () => gate.halts,
       reach: (target) =>
         haltReach(target, {
-          tools: gate.catalog.snapshot().tools,
+          tools: [...gate.catalog.snapshot(), ...ownToolsOf(gate, target)],
           callers: revisions.current.callers,
           groups: selectors(),
         }),
@@ -307,6 +308,15 @@ export function toApiDeps(
     cookieName: `toolgate_session_${port}`,
     onFault,
   }
+}
+
+/** Returns the tools on the lists of the users that a target names, each id once. */
+function ownToolsOf({ catalog }: Gate, { user, tenant }: HaltTarget): readonly Tool[] {
+  const isNamed = (owner: { readonly user: string; readonly tenant?: string | undefined }) =>
+    (user === undefined || owner.user === user) && (tenant === undefined || owner.tenant === tenant)
+  const own = catalog.own.flatMap(({ owner, tools }) => (isNamed(owner) ? tools : []))
+  const others = own.filter(({ id, kind }) => kind === 'tool' && !catalog.get(id))
+  return [...new Map(others.map((tool) => [tool.id, tool])).values()]
 }
 
 /** Returns the text of a limit that was given as an object: `files:*:5/1.5 per tenant`. */

@@ -142,6 +142,36 @@ describe('the lists of single callers', () => {
     await assert.rejects(gate.view(ZOE, { activeTools: ['files:nobody_has_it'] }), { code: 'tool_unknown' })
   })
 
+  it('are held back by halts, preferences, limits and groups like all items', async () => {
+    const mail = mailServer()
+    const gate = createGate({
+      tools: SHARED,
+      sources: [mail],
+      limits: ['mail:read:1/60'],
+      groups: {
+        post: { tools: ['mail:list_all'], visibility: 'conditional', unlock: 'search' },
+      },
+    })
+    const text = (caller: Caller, tool: string, input: object = {}) => callText(gate, caller, tool, input)
+    mail.set('vera', [mailTool('send'), mailTool('read'), mailTool('list_all')])
+    mail.set('otto', [mailTool('send')])
+    await gate.halt({ tool: 'mail:send', user: 'otto', reason: 'a leak' })
+    assert.equal(await text(VERA, 'mail:send'), 'send 0')
+    assert.match(await text(OTTO, 'mail:send'), /a leak/)
+    await gate.release({ tool: 'mail:send', user: 'otto' })
+    await gate.preferences.set(OTTO, { groups: [], tools: ['mail:send'] })
+    assert.match(await text(OTTO, 'mail:send'), /switched it off/)
+    assert.equal(await text(VERA, 'mail:send'), 'send 0')
+    assert.equal(await text(VERA, 'mail:read'), 'read 0')
+    assert.match(await text(VERA, 'mail:read'), /Try again/)
+    const inSession = { ...VERA, session: 's1' }
+    assert.match(await text(inSession, 'mail:list_all'), /locked|search/)
+    assert.deepEqual(gate.locks.found(inSession, ['mail:list_all']), ['post'])
+    assert.equal(await text(inSession, 'mail:list_all'), 'list_all 0')
+    assert.deepEqual([gate.membersOf('post'), gate.membersOf('post', VERA)], [[], ['mail:list_all']])
+    assert.deepEqual(gate.locks.found({ ...OTTO, session: 's2' }, ['mail:list_all']), [])
+  })
+
   const variants = fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined })
   const list = fc
     .record({ send: variants, read: variants, list_all: variants, items: variants })

@@ -32,6 +32,8 @@ export interface ListRow {
   readonly user?: string
   readonly tenant?: string
   readonly state: 'known' | 'unknown' | 'no_user' | 'withheld'
+  /** Why it is unknown. Absent where nobody has asked for it yet. */
+  readonly reason?: string
 }
 
 /** A tool, or an item of another kind. */

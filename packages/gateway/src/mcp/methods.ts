@@ -47,6 +47,8 @@ export interface MethodDeps {
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
   /** Waits for the lists that a caller has alone. `undefined`: there is nothing to wait for. Default: never. */
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
+  /** Returns why a caller's list may lack tools now. Default: it never does. */
+  readonly listProblemOf?: ((caller: Caller) => string | undefined) | undefined
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Reads callers again before their calls run. */
   readonly authenticator: Pick<Authenticator, 'current'>
@@ -217,6 +219,9 @@ export class McpMethods {
         this.#checkScopes(outcome)
         const answer = toAnswer(outcome)
         if ('error' in answer) return answer
+        const problem = tool ? undefined : this.#deps.listProblemOf?.(request.caller)
+        if (problem !== undefined && outcome.status === 'refused')
+          return { result: errorResult(`${outcome.text} ${problem}`) }
         if (isLargeResult(answer.result)) await nextTurn()
         return { result: answer.result, tool }
       },

@@ -75,6 +75,13 @@ export class Instances {
     return this.#open.has(`${server} ${owner.key}`)
   }
 
+  /** Returns the state of an owner's instance; when it is down, with the reason. */
+  stateOf(server: string, owner: Owner): { readonly state: InstanceState; readonly reason?: string } | undefined {
+    const instance = this.#open.get(`${server} ${owner.key}`)
+    const reason = instance?.upstream.state.reason
+    return instance && { state: instance.row.state, ...(reason === undefined ? {} : { reason }) }
+  }
+
   /** The most instances of all users. */
   get max(): number {
     return this.#limits.max
@@ -111,21 +118,35 @@ export class Instances {
     }
   }
 
-  #makeRoom(server: string, owner: Owner): { readonly ended: Promise<void> | undefined } | NoPlace {
-    const { perUser, max } = this.#limits
-    const own = [...this.#open].filter(([, instance]) => instance.owner.key === owner.key)
-    const [among, bound] = own.length >= perUser ? [own, perUser] : [[...this.#open], max]
-    if (among.length < bound) return { ended: undefined }
-    const idle = among.find(([, instance]) => !instance.isBusy)
-    if (idle) return { ended: this.#end(...idle) }
-    const whose = among === own ? 'of this user' : 'of all users'
+  /** Returns why the owner can have no instance of a server now. `undefined`: they have one, or could get one. */
+  whyFull(server: string, owner: Owner): NoPlace | undefined {
+    const { among, isFull, whose, bound } = this.#boundOf(owner)
+    if (this.has(server, owner) || !isFull || among.some(([, instance]) => !instance.isBusy)) return undefined
     return {
-      text: `server "${server}" has no instance for this user, and all ${bound} instances ${whose} are in use`,
+      text: `server "${server}" has no instance for this user, and all ${bound} instances of ${whose} are in use`,
       message:
-        among === own
+        whose === 'this user'
           ? `all ${bound} instances that you may have are in use`
           : 'all instances of its servers are in use',
     }
+  }
+
+  #makeRoom(server: string, owner: Owner): { readonly ended: Promise<void> | undefined } | NoPlace {
+    const full = this.whyFull(server, owner)
+    if (full) return full
+    const { among, isFull } = this.#boundOf(owner)
+    const idle = isFull ? among.find(([, instance]) => !instance.isBusy) : undefined
+    return { ended: idle && this.#end(...idle) }
+  }
+
+  /** Returns the bound that a further instance of an owner would pass, with the instances that it counts. */
+  #boundOf(owner: Owner) {
+    const { perUser, max } = this.#limits
+    const all = [...this.#open]
+    const own = all.filter(([, instance]) => instance.owner.key === owner.key)
+    const isOwn = own.length >= perUser
+    const [among, bound] = isOwn ? [own, perUser] : [all, max]
+    return { among, bound, isFull: among.length >= bound, whose: isOwn ? 'this user' : 'all users' } as const
   }
 
   #end(key: string, instance: Instance): Promise<void> {

@@ -118,10 +118,7 @@ export class PerUserUpstream implements Upstream {
     const isKnown = this.listOf(caller) !== undefined
     if (isKnown && !(isList && !this.#deps.instances.has(this.name, owner))) return undefined
     const held = this.#take(caller)
-    if ('text' in held) {
-      this.#deps.log({ level: 'warn', server: this.name, user: owner.name, message: `cannot list: ${held.text}` })
-      return undefined
-    }
+    if ('text' in held) return undefined
     return endsWithin(held.started.finally(held.release), LIST_WAIT_MS)
   }
 
@@ -129,6 +126,16 @@ export class PerUserUpstream implements Upstream {
   listOf(caller: Caller): UserList | undefined {
     const owner = ownerOf(caller)
     return owner && this.lists?.of(owner)
+  }
+
+  /** Returns why the list of a caller is not known, for people and for the caller. `undefined`: it is, or is on its way. */
+  whyUnknown(caller: Caller): NoPlace | undefined {
+    const owner = this.lists && ownerOf(caller)
+    if (!owner || this.listOf(caller)) return undefined
+    const full = this.#deps.instances.whyFull(this.name, owner)
+    if (full) return full
+    const { state, reason = 'it does not answer' } = this.#deps.instances.stateOf(this.name, owner) ?? {}
+    return state === 'down' ? { text: `its instance is down: ${reason}`, message: 'it does not start' } : undefined
   }
 
   /**

@@ -152,7 +152,7 @@ function unknownTool(id: string, shown: Shown, deps: ApiDeps): ApiFault {
   if (list?.state === 'unknown')
     return new ApiFault(
       'tool_unknown',
-      `No tool has the id ${JSON.stringify(id)}: the server "${list.server}" has not listed for ${JSON.stringify(list.user)} yet.`,
+      `No tool has the id ${JSON.stringify(id)}: the server "${list.server}" has not listed for ${JSON.stringify(list.user)} yet${list.reason ? ` (${list.reason})` : ''}.`,
     )
   const hint = suggestion ? ` Did you mean ${JSON.stringify(suggestion)}?` : ' GET /api/tools lists the known ones.'
   return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
