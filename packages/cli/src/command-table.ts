@@ -9,6 +9,7 @@ import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
 import type { CallOptions } from './commands/call.ts'
 import type { LogsOptions } from './commands/logs.ts'
+import type { DoctorOptions } from './commands/doctor.ts'
 import type { ConnectOptions } from './commands/connect.ts'
 import type { ImportOptions } from './commands/import.ts'
 import type { InitOptions } from './commands/init.ts'
@@ -129,6 +130,16 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--app <app>', 'the tools of an app only')
         .option('--json', ERRORS_AS_JSON),
     async (options: StdioOptions, deps) => (await import('./commands/stdio.ts')).stdioCommand(options, deps),
+  ),
+  row(
+    'doctor',
+    'say what is wrong and what mends it: files, port, servers, clocks, policy, clients; exit code 1 for an error',
+    (command) =>
+      command
+        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option('--no-start', 'do not start the servers')
+        .option('--json', 'for programs'),
+    async (options: DoctorOptions, deps) => (await import('./commands/doctor.ts')).doctorCommand(options, deps),
   ),
   row(
     'check',

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { chmodSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { createGate, defineTool } from '@toolgate/core'
+import type { RunningGateway, ServerRow } from '@toolgate/gateway'
+import { clientFolder } from '../testing/client-folder.ts'
+import { fakeIo } from '../testing/fake-io.ts'
+import { doctorCommand, type DoctorOptions, type Finding } from './doctor.ts'
+
+const CONFIG = `servers:
+  files: { command: node, args: [server.js, "a b"] }
+callers: [{ user: reader, key: key-of-reader-1 }]
+policy: [{ deny: ["*"] }]
+listen: { port: 0 }
+`
+
+function world(t: TestContext, config: string = CONFIG) {
+  const folder = clientFolder(t, config)
+  chmodSync(folder.config, 0o600)
+  const start = async () => {
+    const gateway: Partial<RunningGateway> = {
+      gate: createGate({ tools: [defineTool({ namespace: 'files', name: 'read' })], policy: { deny: ['*'] } }),
+      ready: Promise.resolve(),
+      servers: () => [
+        { name: 'files', status: 'down', reason: 'exited with code 1 (Error: no such folder)' } as ServerRow,
+      ],
+      close: async () => {},
+    }
+    return gateway as RunningGateway
+  }
+  const run = async (options: Partial<DoctorOptions> = {}, env = {}) => {
+    const io = fakeIo({ HOME: folder.home, ...env })
+    const exit = await doctorCommand({ config: folder.config, start: false, json: true, ...options }, { io, start })
+    if (options.json === false) return { exit, out: io.out(), wrong: [] }
+    const { findings } = JSON.parse(io.out()) as { findings: readonly Finding[] }
+    const wrong = findings.filter(({ level }) => level !== 'ok').map(({ about, text, mend }) => [about, text, mend])
+    return { exit, out: io.out(), wrong }
+  }
+  return { ...folder, run }
+}
+
+describe('toolgate doctor', () => {
+  it('finds nothing wrong where nothing is', async (t) => {
+    const { exit, wrong } = await world(t).run()
+    assert.deepEqual([exit, wrong], ['ok', []])
+  })
+
+  it('names the command for a missing configuration', async (t) => {
+    const { exit, wrong } = await world(t).run({ config: '/nowhere/toolgate.yaml' })
+    assert.deepEqual([exit, wrong], ['no', [['/nowhere/toolgate.yaml', 'there is no such file', 'toolgate init']]])
+  })
+
+  it('names the place of each problem, and the variable that is missing', async (t) => {
+    const { run, config } = world(
+      t,
+      'servers: {}\npolicy: [{ allow: ["*"] }]\ncallers: [{ user: a, key: "${TG_NONE}" }]\n',
+    )
+    const { exit, wrong } = await run()
+    assert.equal(exit, 'no')
+    assert.equal(wrong[0]?.[0]?.startsWith(`${config}:3:`), true)
+    assert.equal(wrong[0]?.[2], 'export TG_NONE=…')
+    const { wrong: other } = await world(t, 'servers: {}\npolcy: []\n').run()
+    assert.match(other[0]?.[2] ?? '', /^edit .*toolgate\.yaml, line \d; then: toolgate check /)
+  })
+
+  it('starts the servers, and shows what a failed one wrote and how to see more', async (t) => {
+    const { exit, wrong } = await world(t).run({ start: true })
+    assert.equal(exit, 'no')
+    assert.deepEqual(wrong, [
+      ['server files', 'exited with code 1 (Error: no such folder)', "node server.js 'a b'"],
+      ['reader', 'the policy shows this agent no tool', 'toolgate why files:read --as reader'],
+    ])
+  })
+
+  it('finds keys that others can read', { skip: process.platform === 'win32' }, async (t) => {
+    const { run, config } = world(t)
+    chmodSync(config, 0o644)
+    const { exit, wrong } = await run()
+    assert.deepEqual(
+      [exit, wrong],
+      ['ok', [[config, 'it holds keys, and other users of this machine can read it', `chmod 600 ${config}`]]],
+    )
+  })
+
+  it('tells a gateway from another program on the port', async (t) => {
+    let health = '{"status":"ok"}'
+    const server = createServer((_request, response) => response.end(health))
+    t.after(() => server.closeAllConnections())
+    t.after(() => server.close())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const { run } = world(t, CONFIG.replace('port: 0', `port: ${port}`))
+    assert.deepEqual((await run()).wrong, [])
+    health = 'hello'
+    const { exit, wrong } = await run()
+    assert.equal(exit, 'no')
+    assert.deepEqual(wrong[0]?.slice(0, 2), [`http://127.0.0.1:${port}`, 'another program has the port'])
+    assert.match(wrong[0]?.[2] ?? '', /toolgate serve --config .* --port \d+$/)
+  })
+
+  it('compares the clock with that of remote servers', async (t) => {
+    const server = createServer((_request, response) => {
+      response.setHeader('date', new Date(Date.now() - 3_600_000).toUTCString())
+      response.end()
+    })
+    t.after(() => server.closeAllConnections())
+    t.after(() => server.close())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const text = CONFIG.replace(/ {2}files:.*/, `  remote: { url: "${url}/mcp" }`)
+    const { wrong } = await world(t, text).run()
+    assert.equal(wrong[0]?.[0], url)
+    assert.match(wrong[0]?.[1] ?? '', /differ by 3[56]\d\d seconds/)
+  })
+
+  it('finds files of clients that name what is gone', async (t) => {
+    const { run, write, config, home } = world(t)
+    const entry = (args: readonly string[]) =>
+      write('.cursor/mcp.json', JSON.stringify({ mcpServers: { toolgate: { command: process.execPath, args } } }))
+    entry([config, 'stdio', '--config', path.join(home, 'gone.yaml'), '--as', 'reader'])
+    assert.deepEqual((await run()).wrong, [
+      [
+        'Cursor: toolgate',
+        `it names ${path.join(home, 'gone.yaml')}, which is gone`,
+        'toolgate connect cursor --as reader',
+      ],
+    ])
+    entry([config, 'stdio', '--config', config, '--as', 'reder'])
+    assert.deepEqual((await run()).wrong, [
+      ['Cursor: toolgate', 'No agent is named "reder". Did you mean reader?', 'toolgate connect cursor --as <user>'],
+    ])
+    entry([config, 'stdio', '--config', config, '--as', 'reader'])
+    assert.deepEqual((await run()).wrong, [])
+    write('.cursor/mcp.json', '{')
+    assert.match((await run()).wrong[0]?.[1] ?? '', /it is not JSON/)
+  })
+
+  it('prints each finding with what mends it', async (t) => {
+    const { out } = await world(t).run({ start: true, json: false })
+    assert.match(out, /^ok {5}Node {2}v\d+/)
+    assert.match(out, /error {2}server files {2}exited with code 1 .*\n {7}node server\.js 'a b'\n/)
+    assert.match(out, /\n1 error, 1 warning\n$/)
+  })
+})

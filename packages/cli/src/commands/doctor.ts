@@ -1,0 +1,271 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
+import path from 'node:path'
+import { isObject, messageOf } from '@toolgate/core/internal'
+import { ConfigFileError, type GatewayConfig, loadConfig, type RunningGateway } from '@toolgate/gateway'
+import { listenUrlOf } from '../address.ts'
+import { hostOf, readClientFile } from '../clients/client-file.ts'
+import { type ClientRow, CLIENTS } from '../clients/table.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { findAgent } from '../project/callers.ts'
+import { openConfig } from '../project/config-file.ts'
+import { keysPath } from '../project/keys-file.ts'
+import { count } from '../render.ts'
+import { nextPort, type ServeDeps } from './serve.ts'
+
+export interface DoctorOptions {
+  readonly config: string
+  /** `--no-start` */
+  readonly start: boolean
+  readonly json?: boolean
+}
+
+/** What one check found. */
+export interface Finding {
+  readonly level: 'ok' | 'warn' | 'error'
+  readonly about: string
+  readonly text: string
+  /** What mends it: a command, where there is one. */
+  readonly mend?: string
+}
+
+/** `toolgate doctor`: says what is wrong with this installation, and what mends it. Changes nothing. */
+export async function doctorCommand(
+  options: DoctorOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ExitName> {
+  const findings: Finding[] = [checkNode()]
+  const config = readConfig(options.config, io, findings)
+  if (config) {
+    findings.push(...checkFiles(config), await checkPort(config, options.config), ...(await checkClocks(config)))
+    if (options.start) findings.push(...(await checkServers(config, start)))
+  }
+  findings.push(...CLIENTS.flatMap((client) => checkClient(client, io)))
+  if (options.json) printJson(io.stdout, { ok: findings.every(({ level }) => level !== 'error'), findings })
+  else printFindings(findings, io)
+  return findings.some(({ level }) => level === 'error') ? 'no' : 'ok'
+}
+
+function checkNode(): Finding {
+  // The command does not start under an older one.
+  return { level: 'ok', about: 'Node', text: process.version }
+}
+
+const UNSET = /the environment variable (\w+) is not set/
+
+function readConfig(file: string, io: Io, findings: Finding[]): GatewayConfig | undefined {
+  if (!existsSync(file)) {
+    findings.push({ level: 'error', about: file, text: 'there is no such file', mend: 'toolgate init' })
+    return undefined
+  }
+  try {
+    const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+    findings.push({ level: 'ok', about: file, text: 'it is valid' })
+    for (const { line, column, path: at, message } of config.warnings ?? [])
+      findings.push({ level: 'warn', about: `${file}:${line}:${column}`, text: `${at}: ${message}` })
+    return config
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    for (const { line, column, path: at, message } of error.problems) {
+      const [, variable] = UNSET.exec(message) ?? []
+      const mend =
+        variable === undefined ? `edit ${file}, line ${line}; then: toolgate check ${file}` : `export ${variable}=…`
+      findings.push({
+        level: 'error',
+        about: `${file}:${line}:${column}`,
+        text: `${at ? `${at}: ` : ''}${message}`,
+        mend,
+      })
+    }
+    return undefined
+  }
+}
+
+/** Files with keys are for their owner, and folders that are written to can be. */
+function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Finding[] {
+  const hasKeys = callers.some(({ demoKey }) => demoKey !== undefined && !demoKey.startsWith('demo-'))
+  const secrets = [...(hasKeys ? [file] : []), keysPath(file)].filter((one) => existsSync(one))
+  const open = process.platform === 'win32' ? [] : secrets.filter((one) => (statSync(one).mode & 0o077) !== 0)
+  const written = [audit.path, state?.path].flatMap((one) => (one === undefined ? [] : [nearestFolder(one)]))
+  const locked = [...new Set(written)].filter((folder) => !mayWrite(folder))
+  return [
+    ...open.map((one): Finding => ({
+      level: 'warn',
+      about: one,
+      text: 'it holds keys, and other users of this machine can read it',
+      mend: `chmod 600 ${one}`,
+    })),
+    ...locked.map((one): Finding => ({
+      level: 'error',
+      about: one,
+      text: 'the audit or the state is kept there, and it cannot be written to',
+      mend: `chmod u+rwx ${one}`,
+    })),
+  ]
+}
+
+function nearestFolder(file: string): string {
+  const folder = path.dirname(file)
+  return existsSync(folder) || folder === file ? folder : nearestFolder(folder)
+}
+
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const ASK_MS = 2_000
+
+async function checkPort({ listen }: GatewayConfig, file: string): Promise<Finding> {
+  const url = listenUrlOf(listen)
+  if (listen.port === 0 || !(await isTaken(new URL(url))))
+    return { level: 'ok', about: url, text: 'the port is free', mend: `toolgate serve --config ${file}` }
+  const body = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(ASK_MS) }).then(
+    (response) => (response.ok ? response.text() : ''),
+    () => '',
+  )
+  if (body.replaceAll(/\s/g, '').startsWith('{"status":"ok"'))
+    return { level: 'ok', about: url, text: 'a gateway runs there' }
+  return {
+    level: 'error',
+    about: url,
+    text: 'another program has the port',
+    mend: `toolgate serve --config ${file} --port ${nextPort(listen.port)}`,
+  }
+}
+
+function isTaken({ hostname, port }: URL): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), timeout: ASK_MS })
+  socket.once('connect', () => resolve(true))
+  for (const event of ['error', 'timeout']) socket.once(event, () => resolve(false))
+  return promise.finally(() => socket.destroy())
+}
+
+const MAX_SKEW_MS = 60_000
+
+/** A wrong clock refuses tokens, and expires approvals early or late. Remote servers tell the time. */
+async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding[]> {
+  const origins = new Set(
+    servers.flatMap(({ url, command }) => (url !== undefined && command === undefined ? [new URL(url).origin] : [])),
+  )
+  const findings = [...origins].map(async (origin): Promise<readonly Finding[]> => {
+    const answer = await fetch(origin, { method: 'HEAD', signal: AbortSignal.timeout(ASK_MS) }).catch(() => undefined)
+    const theirs = Date.parse(answer?.headers.get('date') ?? '')
+    const skewMs = Math.abs(Date.now() - theirs)
+    if (!(skewMs > MAX_SKEW_MS)) return []
+    const text = `its clock and that of this machine differ by ${count(Math.round(skewMs / 1000), 'second')}`
+    return [{ level: 'warn', about: origin, text, mend: 'timedatectl set-ntp true' }]
+  })
+  return (await Promise.all(findings)).flat()
+}
+
+/** Starts the gateway where nobody sees it, and asks it what is wrong. */
+async function checkServers(config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Finding[]> {
+  const { warnings: _, ...rest } = config
+  const gateway = await start({
+    ...rest,
+    listen: { host: '127.0.0.1', port: 0 },
+    audit: { store: 'memory', mode: 'batched' },
+    state: { store: 'memory' },
+    drainMs: 0,
+  })
+  try {
+    await gateway.ready
+    const rows = gateway.servers()
+    const servers = rows.map(({ name, status, reason, toolCount }): Finding => {
+      const about = `server ${name}`
+      if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
+      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, name) }
+    })
+    return [...servers, ...(await checkPolicy(config, gateway))]
+  } finally {
+    await gateway.close()
+  }
+}
+
+/** What to run by hand, to see what the server says of itself. */
+function mendOf({ servers, file }: GatewayConfig, name: string): string {
+  const server = servers.find((one) => one.name === name)
+  if (server?.command === undefined) return `toolgate add ${name} <url> --replace --config ${file}`
+  return [server.command, ...server.args].map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')
+}
+
+/** An agent that sees no tool is a policy that was not meant. */
+async function checkPolicy({ callers }: GatewayConfig, { gate }: RunningGateway): Promise<readonly Finding[]> {
+  const [first] = gate.catalog.snapshot().tools
+  if (!first) return []
+  const agents = callers.filter((one) => one.for === 'mcp')
+  const seen = await Promise.all(
+    agents.map(async ({ caller }) => ({ user: caller.user, size: (await gate.view(caller)).size })),
+  )
+  return seen.flatMap(({ user = 'an agent', size }): readonly Finding[] =>
+    size > 0
+      ? []
+      : [
+          {
+            level: 'warn',
+            about: user,
+            text: 'the policy shows this agent no tool',
+            mend: `toolgate why ${first.id} --as ${user}`,
+          },
+        ],
+  )
+}
+
+/** A client whose file names what is gone starts nothing, and says little. */
+function checkClient(client: ClientRow, io: Io): readonly Finding[] {
+  const host = hostOf(io.env)
+  const files = [client.user?.(host), client.project === undefined ? undefined : path.join(host.cwd, client.project)]
+  return files.flatMap((file): readonly Finding[] => {
+    if (file === undefined || !existsSync(file)) return []
+    try {
+      const { servers } = readClientFile(client, file)
+      return [...servers].flatMap(([name, entry]) => checkEntry(client, `${client.title}: ${name}`, entry))
+    } catch (error) {
+      return [{ level: 'warn', about: client.title, text: messageOf(error) }]
+    }
+  })
+}
+
+/** Only entries that start this command are looked at. */
+function checkEntry({ id }: ClientRow, about: string, entry: unknown): readonly Finding[] {
+  const args = isObject(entry) && Array.isArray(entry['args']) ? entry['args'].map(String) : []
+  if (!args.includes('stdio') || !isObject(entry)) return []
+  const config = args[args.indexOf('--config') + 1]
+  const as = args.includes('--as') ? args[args.indexOf('--as') + 1] : undefined
+  const mend = `toolgate connect ${id}${as === undefined ? '' : ` --as ${as}`}`
+  const programs = [entry['command'], args[0]].filter((one) => typeof one === 'string' && path.isAbsolute(one))
+  const gone = [...programs.map(String), ...(args.includes('--config') && config ? [config] : [])].find(
+    (file) => !existsSync(file),
+  )
+  if (gone !== undefined) return [{ level: 'error', about, text: `it names ${gone}, which is gone`, mend }]
+  if (!args.includes('--config') || config === undefined) return []
+  try {
+    findAgent(openConfig(config), as)
+    return [{ level: 'ok', about, text: `it starts ${config}${as === undefined ? '' : ` as ${as}`}` }]
+  } catch (error) {
+    return [{ level: 'error', about, text: messageOf(error), mend: `toolgate connect ${id} --as <user>` }]
+  }
+}
+
+const STYLES = { ok: 'green', warn: 'yellow', error: 'red' } as const
+
+function printFindings(findings: readonly Finding[], io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  for (const { level, about, text, mend } of findings) {
+    printLine(
+      io.stdout,
+      `${paint(STYLES[level], level.padEnd(5))}  ${paint('bold', printable(about))}  ${printable(text)}`,
+    )
+    if (mend !== undefined && level !== 'ok') printLine(io.stdout, `       ${paint('cyan', printable(mend))}`)
+  }
+  const errors = findings.filter(({ level }) => level === 'error').length
+  const warnings = findings.filter(({ level }) => level === 'warn').length
+  printLine(io.stdout, `\n${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+}
