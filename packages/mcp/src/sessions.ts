@@ -1,8 +1,17 @@
 import { type Caller, defineCaller } from '@toolgate/core'
 
+/** The owners of callers, by their frozen callers: each request of a session asks twice. */
+const owners = new WeakMap<Caller, string>()
+
 /** Returns the owner of a caller's sessions: their tenant and user, whichever key they call with. */
-export function ownerOf({ tenant = '', user, agent = '' }: Caller): string {
-  return [tenant, user ?? agent].map(encodeURIComponent).join('/')
+export function ownerOf(caller: Caller): string {
+  let owner = owners.get(caller)
+  if (owner === undefined) {
+    const { tenant = '', user, agent = '' } = caller
+    owner = [tenant, user ?? agent].map(encodeURIComponent).join('/')
+    if (Object.isFrozen(caller)) owners.set(caller, owner)
+  }
+  return owner
 }
 
 /**

@@ -61,6 +61,14 @@ const WANTS: Readonly<
   },
 }
 
+const WANT_NAMES = Object.keys(WANTS) as Want[]
+
+/** What an entry allows its server to ask, and the same as words. */
+interface AskedMay {
+  readonly may: ServerMay
+  readonly wants: readonly Want[]
+}
+
 /** Sampling and roots are deprecated: only clients of earlier revisions are asked. */
 const EARLIER_ONLY: ReadonlySet<Want> = new Set(['sample', 'roots'])
 
@@ -79,11 +87,12 @@ export interface ServerAsksOptions {
 /** The requests of one server to the clients of its calls: what its entry allows, checked and recorded. */
 export class ServerAsks {
   readonly #options: ServerAsksOptions
-  readonly #may: ServerMay
+  readonly #may: AskedMay
 
   constructor(options: ServerAsksOptions) {
     this.#options = options
-    this.#may = options.server.may ?? MAY_NOTHING
+    const may = options.server.may ?? MAY_NOTHING
+    this.#may = { may, wants: WANT_NAMES.filter((want) => WANTS[want].isAllowed(may)) }
   }
 
   /** Returns the requests of one call to its client. */
@@ -102,13 +111,15 @@ export class CallAsks {
   readonly mayLog: boolean
   readonly #options: ServerAsksOptions
   readonly #may: ServerMay
+  readonly #wants: readonly Want[]
   readonly #call: CallContext
   #asks = 0
   #logs = 0
 
-  constructor(options: ServerAsksOptions, may: ServerMay, call: CallContext) {
+  constructor(options: ServerAsksOptions, { may, wants }: AskedMay, call: CallContext) {
     this.#options = options
     this.#may = may
+    this.#wants = wants
     this.#call = call
     this.link = toClientLink(call.context)
     this.capabilities = this.#declared()
@@ -210,8 +221,9 @@ export class CallAsks {
   }
 
   #declared(): JsonObject | undefined {
-    if (!this.link) return undefined
-    const wants = (Object.keys(WANTS) as Want[]).filter((want) => WANTS[want].isAllowed(this.#may) && this.#can(want))
+    // Most servers may ask for nothing, and this runs for each call.
+    if (!this.link || this.#wants.length === 0) return undefined
+    const wants = this.#wants.filter((want) => this.#can(want))
     if (wants.length === 0) return undefined
     const form = wants.includes('elicit') ? { form: {} } : {}
     const url = wants.includes('open') ? { url: {} } : {}

@@ -9,11 +9,12 @@ export interface AskedRequest {
   readonly client: RequestClient
   /** Called while its client is asked: a person needs longer than a server. Returns the function that ends that. */
   hold(): () => void
-  readonly asks: Set<Canceller>
+  /** What is asked now. Most requests never ask. */
+  asks?: Set<Canceller>
 }
 
 /** The request on a stream whose client cannot be reached. */
-export const NOBODY: AskedRequest = { client: { caller: {} }, hold: () => () => {}, asks: new Set() }
+export const NOBODY: AskedRequest = { client: { caller: {} }, hold: () => () => {} }
 
 type ServerRequest = Extract<RpcMessage, { readonly kind: 'request' }>
 
@@ -39,11 +40,11 @@ export class AskedClients {
 
   /** Adds a running request. Returns the function that removes it, which withdraws what is asked. */
   add(request: Omit<AskedRequest, 'asks'>): { readonly request: AskedRequest; readonly remove: () => void } {
-    const asked: AskedRequest = { ...request, asks: new Set() }
+    const asked: AskedRequest = { ...request }
     const link = this.#running.add(asked)
     const remove = () => {
       this.#running.remove(link)
-      for (const ask of asked.asks) ask.abort(new Unanswerable(RPC_CODES.internalError, 'The call has ended.'))
+      for (const ask of asked.asks ?? []) ask.abort(new Unanswerable(RPC_CODES.internalError, 'The call has ended.'))
     }
     return { request: asked, remove }
   }
@@ -73,13 +74,14 @@ export class AskedClients {
   }
 
   async #ask(id: RequestId, method: string, params: JsonObject, request: AskedRequest): Promise<JsonObject> {
-    const { client, asks } = request
+    const { client } = request
     if (!client.ask) throw new Unanswerable(RPC_CODES.methodNotFound, `${clip(method, 100)} is not supported`)
     if (this.#open.has(id) || this.#open.size >= LIMITS.openAsks)
       throw new Unanswerable(RPC_CODES.internalError, 'Too many requests are open.')
     const canceller = createCanceller()
     const release = request.hold()
     this.#open.set(id, canceller)
+    const asks = (request.asks ??= new Set())
     asks.add(canceller)
     try {
       return await client.ask(method, params, canceller)

@@ -88,9 +88,13 @@ export interface Pending<T> {
 /**
  * Returns a pending request that ends at its timeout and when its caller aborts.
  *
- * `onGivenUp` is then called, so that the server can be notified.
+ * `onGivenUp` is then called, so that the server can be notified. `onSettled` is called before the promise settles.
  */
-export function createPending<T>(options: RequestOptions, onGivenUp: (error: UpstreamError) => void): Pending<T> {
+export function createPending<T>(
+  options: RequestOptions,
+  onGivenUp: (error: UpstreamError) => void,
+  onSettled?: () => void,
+): Pending<T> {
   const { timeoutMs, maxTimeoutMs = timeoutMs, signal, onProgress } = options
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   const startedMs = performance.now()
@@ -113,6 +117,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
     settled = true
     clearTimeout(timer)
     unwatch?.()
+    onSettled?.()
     end()
   }
 

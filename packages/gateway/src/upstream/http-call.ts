@@ -123,6 +123,7 @@ export class HttpCall {
   readonly #method: string
   readonly #pending: Pending<Received>
   #asked = NOBODY
+  #removeAsked: (() => void) | undefined
   #exchange: HttpExchange | undefined
 
   constructor(host: CallHost, session: Session, id: number, method: string, options: RequestOptions) {
@@ -130,20 +131,24 @@ export class HttpCall {
     this.#session = session
     this.#id = id
     this.#method = method
-    this.#pending = createPending<Received>(options, (error) => this.#giveUp(error))
+    const onSettled = () => this.#removeAsked?.()
+    this.#pending = createPending<Received>(options, (error) => this.#giveUp(error), onSettled)
   }
 
   /** @throws {UpstreamError} */
   send(params: JsonObject, options: RequestOptions): Promise<Received> {
     const { client } = options
     const added = client && this.#host.clients.add({ client, hold: this.#pending.hold })
-    if (added) this.#asked = added.request
+    if (added) {
+      this.#asked = added.request
+      this.#removeAsked = added.remove
+    }
     this.#roundTrip(params, options).catch((thrown: unknown) => {
       const error = UpstreamError.from(thrown)
       this.#pending.reject(error)
       if (error.code === 'upstream_down') this.#host.onBroken(error)
     })
-    return added ? this.#pending.promise.finally(added.remove) : this.#pending.promise
+    return this.#pending.promise
   }
 
   async #roundTrip(params: JsonObject, { onProgress, paramHeaders, trace, meta }: RequestOptions): Promise<void> {
