@@ -48,9 +48,10 @@ async function connect(ttlMs?: number) {
     endpointId: 'gateway',
     rawDispatch: toDispatch(gateway, sent),
     v2RequestFraming: { protocolVersion: MODERN, clientInfo: INFO, clientCapabilities: CAPABLE },
-    async onInputRequest<Asked extends ApplicationInputRequest>(asked: Asked) {
-      assert.ok(asked.kind === 'elicitation')
-      links.resolve(String(asked.params['url']))
+    async onInputRequest(asked: ApplicationInputRequest) {
+      const url = asked.params?.['url']
+      assert.ok(asked.kind === 'elicitation' && typeof url === 'string')
+      links.resolve(url)
       return { action: 'accept' } as never
     },
   })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
 import { type NodeIncomingMessageLike, toNodeHandler } from '@modelcontextprotocol/node'
 import { Server as EarlierServer } from '@modelcontextprotocol/sdk/server/index.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -52,6 +53,18 @@ export class Rejected extends Error {
 
 /** Answers a method; `undefined` for an unknown one. */
 export type Answer = (method: string, params: Json, turn: Turn) => Json | Promise<Json> | undefined
+
+interface Message {
+  readonly id?: unknown
+  readonly method?: string
+  readonly params?: Json
+}
+
+/** Answers what the SDK has no codec for, such as tasks; `undefined` leaves a message to the SDK. */
+export type RawAnswer = (
+  message: Message,
+  headers: IncomingMessage['headers'],
+) => Promise<{ readonly result: Json } | { readonly error: Json } | undefined>
 
 const INFO = { name: 'fixture', version: '1.0.0' }
 const LISTS = { listChanged: true }
@@ -152,7 +165,7 @@ const MODERN_METHODS = [
 ] as const
 
 /** Hosts a server on SDK 2.4: MCP 2026-07-28 alone. */
-export async function hostModern(answer: Answer): Promise<HostedServer> {
+export async function hostModern(answer: Answer, raw?: RawAnswer): Promise<HostedServer> {
   const handler = createMcpHandler(() => createModernServer(), { legacy: 'reject' })
   const { notify } = handler
   const announce = { tools: notify.toolsChanged, prompts: notify.promptsChanged, resources: notify.resourcesChanged }
@@ -160,13 +173,21 @@ export async function hostModern(answer: Answer): Promise<HostedServer> {
   const updated: Turn['updated'] = (uri) => notify.resourceUpdated(uri)
   const handle = toNodeHandler(handler)
   const hosted = await listen(
-    (request, response) => handle(request as NodeIncomingMessageLike, response),
+    async (request, response) => {
+      if (!raw || request.method !== 'POST') return handle(request as NodeIncomingMessageLike, response)
+      const message = JSON.parse(await readText(request)) as Message
+      const answered = await raw(message, request.headers)
+      if (answered === undefined) return handle(request as NodeIncomingMessageLike, response, message)
+      response.writeHead('error' in answered ? 400 : 200, { 'content-type': 'application/json' })
+      return response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answered }))
+    },
     () => handler.close(),
   )
   return { ...hosted, change, updated }
 
   function createModernServer(): Server {
-    const server = new Server(INFO, { capabilities: CAPABILITIES })
+    const extensions = raw && { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+    const server = new Server(INFO, { capabilities: { ...CAPABILITIES, ...extensions } })
     for (const method of MODERN_METHODS)
       server.setRequestHandler(method, async ({ params = {} }, context) => {
         try {

@@ -1,4 +1,5 @@
 import { hostEarlier, hostModern, type HostedServer, type Json, type Turn } from '../../support/mcp-host.ts'
+import { taskAnswers, TASK_TOOLS } from './tasks.ts'
 import { callTool, complete, getPrompt, promptsOf, read, RESOURCES, TEMPLATES, toListed, toolsOf } from './items.ts'
 
 /** A server with everything that the referee calls. */
@@ -8,13 +9,13 @@ export type FixtureServer = HostedServer
 export const startEarlierFixture = (): Promise<FixtureServer> => hostEarlier(answer)
 
 /** The fixture on SDK 2.4: MCP 2026-07-28 alone. */
-export const startModernFixture = (): Promise<FixtureServer> => hostModern(answer)
+export const startModernFixture = (): Promise<FixtureServer> => hostModern(answer, taskAnswers())
 
 /** Answers a method of either era. Returns `undefined` for an unknown one. */
 function answer(method: string, params: Json, turn: Turn): Json | Promise<Json> | undefined {
   switch (method) {
     case 'tools/list':
-      return { tools: toolsOf(turn.era).map(toListed) }
+      return { tools: [...toolsOf(turn.era).map(toListed), ...(turn.era === 'modern' ? TASK_TOOLS : [])] }
     case 'tools/call':
       return callTool(String(params['name']), turn)
     case 'resources/list':
