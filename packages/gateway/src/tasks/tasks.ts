@@ -1,5 +1,5 @@
 import type { CallInputRequired, CallOutcome, Caller, Decision, Gate, View } from '@toolgate/core'
-import { type Canceller, createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
+import { type Canceller, createCanceller, endsWithin, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import type { Continuation } from '@toolgate/core/toolset'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'
@@ -44,6 +44,8 @@ export interface StartedCall {
   readonly room?: TaskRoom | undefined
 }
 
+/** How long a client that has answered some requests only waits for the server to ask for the rest. */
+const PARTIAL_MS = 2_000
 /** So long after the start of the gateway, a server that is down may still be starting. */
 const STARTING_MS = 60_000
 
@@ -142,6 +144,9 @@ export class Tasks {
     }
     await this.store.update(task, { status: 'working' })
     this.#follow(open, responses)
+    // The server still waits for the rest: its client must not see a task that works.
+    const isPartial = Object.keys(requests).some((key) => !Object.hasOwn(responses, key))
+    if (isPartial) await endsWithin(this.#running.get(task.id)?.done ?? Promise.resolve(), PARTIAL_MS)
     return true
   }
 
