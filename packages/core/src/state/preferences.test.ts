@@ -128,7 +128,7 @@ describe('gate.preferences', () => {
     const [one, other] = [setup({ state, pins: 'off' }), setup({ state, pins: 'off' })]
     const view = await other.gate.view(VERA)
     await one.gate.preferences.set(VERA, off(['web']))
-    for (let waitedMs = 0; waitedMs < 1000 && (await other.seen(VERA)).length > 1; waitedMs += 20) await sleep(20)
+    for (let waitedMs = 0; waitedMs < 20_000 && (await other.seen(VERA)).length > 1; waitedMs += 20) await sleep(20)
     assert.deepEqual(await other.seen(VERA), ['files:read'])
     assert.equal((await view.call({ tool: 'web:search' })).status, 'refused')
     await one.gate.close()
@@ -225,12 +225,12 @@ describe('gate.preferences over a store that fails', () => {
     isBroken = true
     await state.set('preferences:4:acme4:omar', off([], ['files:read']))
     assert.deepEqual(await seen(VERA), ['files:read'])
-    for (let waitedMs = 0; waitedMs < 2000 && faults.length === 0; waitedMs += 20) await sleep(20)
+    for (let waitedMs = 0; waitedMs < 20_000 && faults.length === 0; waitedMs += 20) await sleep(20)
     assert.match(String(faults[0]), /unreachable/)
     assert.deepEqual(await seen(VERA), ['files:read'])
     isBroken = false
     const omar = { user: 'omar', tenant: 'acme' }
-    for (let waitedMs = 0; waitedMs < 3000 && (await seen(omar)).length === 3; waitedMs += 20) await sleep(20)
+    for (let waitedMs = 0; waitedMs < 20_000 && (await seen(omar)).length === 3; waitedMs += 20) await sleep(20)
     assert.deepEqual(await seen(omar), ['web:fetch', 'web:search'])
     await gate.close()
   })

@@ -106,9 +106,9 @@ describe('the client of a call', () => {
   })
 
   it('has time: its call does not end while it is asked', async (t) => {
-    const server = await started(t, nodeServer([HOSTILE, 'banner'], { callTimeoutMs: 150 }))
+    const server = await started(t, nodeServer([HOSTILE, 'banner'], { callTimeoutMs: 1_000 }))
     const onAsk = async () => {
-      await sleep(400)
+      await sleep(1_500)
       return {}
     }
     const { structuredContent } = await server.call(call('ask', { onAsk }))
