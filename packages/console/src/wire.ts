@@ -24,6 +24,8 @@ export type {
   LiveMessage,
   ServerInstances,
   ServerRow,
+  LoginsBody,
+  LogoutBody,
   SessionBody,
   ToolBody,
   ToolExport,

@@ -1,4 +1,4 @@
-import type { Gate, Tool, View } from '@toolgate/core'
+import { ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
 import { endsWithin, type HaltTarget, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
@@ -239,7 +239,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 }
 
 export function toApiDeps(
-  { config, revisions, clock, redact, onFault, lifecycle }: GatewayBase,
+  { config, revisions, clock, redact, log, onFault, lifecycle }: GatewayBase,
   { gate, fleet, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
   { groups, servers, logins }: Watching,
   { authenticator, origins, port, publicUrl }: Entrance,
@@ -250,10 +250,17 @@ export function toApiDeps(
       return { ...limit, text: typeof written === 'string' ? written : limitText(limit) }
     }),
   )
+  const { oidc } = config
+  if (oidc && publicUrl === undefined)
+    throw new ConfigError('publicUrl', 'is needed with oidc: people come back to a URL that their browser knows')
   return {
     authenticator,
     origins,
     logins,
+    oidc:
+      oidc && publicUrl !== undefined
+        ? { config: oidc, publicUrl, clock, log: (message) => log({ level: 'warn', message }) }
+        : undefined,
     callers: () => revisions.current.callers,
     onEnded: revisions.onEnded,
     async recordChange(reason, detail, by) {

@@ -1,9 +1,9 @@
 import * as Dialog from '@radix-ui/react-dialog'
 import { type ReactElement, type FormEvent, useId } from 'react'
 import { GateMark } from '../parts/header.tsx'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ApiError, postJson } from '../api.ts'
-import type { SessionBody } from '../wire.ts'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ApiError, getJson, postJson } from '../api.ts'
+import type { LoginsBody, SessionBody } from '../wire.ts'
 
 export function LoginPage(): ReactElement {
   return (
@@ -57,6 +57,7 @@ export function LoginForm({ before }: { before?: string }): ReactElement {
   }
   return (
     <form className="login-form" onSubmit={submit}>
+      <OtherLogin />
       {/* For password managers: one person may hold keys of several gateways. */}
       <input type="text" name="username" autoComplete="username" defaultValue="toolgate" hidden />
       <div className="field">
@@ -87,4 +88,15 @@ export function LoginForm({ before }: { before?: string }): ReactElement {
       </p>
     </form>
   )
+}
+
+/** The login at an authorization server, where the gateway has one. */
+function OtherLogin(): ReactElement | undefined {
+  const { data } = useQuery({
+    queryKey: ['logins'],
+    queryFn: ({ signal }) => getJson<LoginsBody>('/api/login', { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  })
+  return data?.oidc && <a href={data.oidc.url}>Log in with {data.oidc.name}</a>
 }

@@ -4,7 +4,7 @@ import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
 import { useHealth, useLiveState } from '../hooks.ts'
 import { usePending } from '../pages/approvals.tsx'
-import type { SessionBody } from '../wire.ts'
+import type { LogoutBody, SessionBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 export const TITLES: Readonly<Record<Page, string>> = {
@@ -65,9 +65,10 @@ function Connection(): ReactElement {
 function LogOut(): ReactElement {
   const client = useQueryClient()
   async function logOut(): Promise<void> {
-    await postJson('/api/logout', {}).catch(() => undefined)
+    const ended = await postJson<LogoutBody>('/api/logout', {}).catch((): LogoutBody => ({}))
     client.clear()
-    location.reload()
+    if (ended.logoutUrl === undefined) location.reload()
+    else location.assign(ended.logoutUrl)
   }
   return (
     <button type="button" className="quiet" onClick={() => void logOut()}>

@@ -33,4 +33,17 @@ describe('createSessions', () => {
     now = 15
     assert.equal(sessions.find(kept), undefined)
   })
+
+  it('ends a session with the claims that it was opened with', () => {
+    let now = 0
+    const clock = { monotonicMs: () => now, wallMs: () => 1000 + now }
+    const sessions = createSessions({ clock, ttlMs: 100 })
+    const [short, long] = [sessions.open(vera, { endsAtMs: 1010 }), sessions.open(vera, { endsAtMs: 5000 })]
+    now = 9
+    assert.ok(sessions.find(short))
+    now = 10
+    assert.equal(sessions.find(short), undefined)
+    now = 100
+    assert.equal(sessions.find(long), undefined)
+  })
 })

@@ -105,7 +105,7 @@ async function findByKey(authorization: string, rules: AccessRules): Promise<Cal
 }
 
 /** Returns the value of one cookie (RFC 6265 §4.2). */
-function readCookie(headers: Headers, name: string): string | undefined {
+export function readCookie(headers: Headers, name: string): string | undefined {
   const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
 }
@@ -135,7 +135,9 @@ export async function login(request: Request, rules: AccessRules): Promise<Respo
   const key = (await readBody(request, ['key'])).get('key')
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
   const { person } = await loginByKey(key, rules)
-  return Response.json(toBody(person), { headers: { 'set-cookie': openSession(request, rules, person) } })
+  return Response.json(toBody(person), {
+    headers: { 'set-cookie': openSession(rules, person, { isSecure: isSecure(request) }) },
+  })
 }
 
 /** Returns the person of a console key. @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
@@ -144,15 +146,20 @@ export async function loginByKey(key: string, rules: AccessRules): Promise<Login
 }
 
 /** Opens a session and returns its cookie. */
-export function openSession(request: Request, { cookieName, sessions }: AccessRules, person: Caller): string {
-  return toCookie(request, cookieName, sessions.open(person), SESSION_TTL_MS / 1000)
+export function openSession(
+  { cookieName, sessions }: AccessRules,
+  person: Caller,
+  { isSecure: secure, ...session }: NewSession & { readonly isSecure: boolean },
+): string {
+  return toCookie(cookieName, sessions.open(person, session), { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
 }
 
-/** `POST /api/logout`: ends the session of the cookie, if there is one. */
+/** `POST /api/logout`: ends the session of the cookie, if there is one. `logoutUrl` also ends that at the authorization server. */
 export function logout(request: Request, rules: AccessRules): Response {
   const secret = readCookie(request.headers, rules.cookieName)
-  if (secret !== undefined) rules.sessions.close(secret)
-  return Response.json({}, { headers: { 'set-cookie': toCookie(request, rules.cookieName, '', 0) } })
+  const logoutUrl = secret === undefined ? undefined : rules.sessions.close(secret)
+  const cookie = toCookie(rules.cookieName, '', { maxAgeSeconds: 0, secure: isSecure(request) })
+  return Response.json(logoutUrl === undefined ? {} : { logoutUrl }, { headers: { 'set-cookie': cookie } })
 }
 
 function toBody(person: Caller): SessionBody {
@@ -160,20 +167,38 @@ function toBody(person: Caller): SessionBody {
   return { user: toName(person), ...(tenant === undefined ? {} : { tenant }), roles }
 }
 
-/** RFC 6265bis. `Secure` is set only if the page came over TLS, as browsers would drop the cookie on plain loopback. */
-function toCookie(request: Request, name: string, value: string, maxAgeSeconds: number): string {
-  const secure = request.headers.get('origin')?.startsWith('https:') === true ? '; Secure' : ''
-  return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`
+/** Returns whether the page came over TLS. */
+export function isSecure(request: Request): boolean {
+  return request.headers.get('origin')?.startsWith('https:') === true
+}
+
+interface CookieOptions {
+  readonly maxAgeSeconds: number
+  /** Set only if the page came over TLS, as browsers would drop the cookie on plain loopback. */
+  readonly secure: boolean
+}
+
+/** RFC 6265bis. */
+function toCookie(name: string, value: string, { maxAgeSeconds, secure }: CookieOptions): string {
+  return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
+}
+
+/** What a login with OpenID Connect adds to a session. */
+export interface NewSession {
+  /** The end of the claims, in wall-clock milliseconds. */
+  readonly endsAtMs?: number
+  readonly logoutUrl?: string
 }
 
 /** The sessions of logged-in people. They are in memory only: a restart logs everybody out. */
 export interface Sessions {
   /** Opens a session and returns its secret, 256 random bits. */
-  open(caller: Caller): string
+  open(caller: Caller, session?: NewSession): string
   find(secret: string): Login | undefined
   /** Wall-clock milliseconds. */
   nowMs(): number
-  close(secret: string): void
+  /** Ends a session. Returns where the person also logs out, if there is such a place. */
+  close(secret: string): string | undefined
   /** Ends the sessions of people whose key ended, and goes on with others as they are now. */
   replace(callers: EndedCallers): void
   /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
@@ -199,13 +224,16 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     session?.ending.emit()
   }
   return {
-    open(caller) {
+    open(caller, { endsAtMs = Number.POSITIVE_INFINITY, logoutUrl } = {}) {
       const now = clock.monotonicMs()
-      for (const [key, { endsAtMs }] of sessions) if (endsAtMs <= now) end(key)
+      for (const [key, open] of sessions) if (open.endsAtMs <= now) end(key)
       const oldest = sessions.keys().next()
       if (sessions.size >= max && !oldest.done) end(oldest.value)
       const secret = randomBytes(32).toString('base64url')
-      sessions.set(digest(secret), { person: caller, openedMs: now, endsAtMs: now + ttlMs, ending: createEmitter() })
+      // On the clock that people cannot set.
+      const left = Math.min(ttlMs, endsAtMs - clock.wallMs())
+      const session = { person: caller, openedMs: now, endsAtMs: now + left, logoutUrl, ending: createEmitter() }
+      sessions.set(digest(secret), session)
       return secret
     },
     find(secret) {
@@ -217,7 +245,10 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     },
     nowMs: () => clock.wallMs(),
     close(secret) {
-      end(digest(secret))
+      const key = digest(secret)
+      const logoutUrl = sessions.get(key)?.logoutUrl
+      end(key)
+      return logoutUrl
     },
     replace({ ended, replaced }) {
       for (const [key, session] of sessions) {
@@ -234,6 +265,7 @@ interface Session {
   readonly person: Caller
   readonly openedMs: number
   readonly endsAtMs: number
+  readonly logoutUrl: string | undefined
   readonly ending: Emitter<[]>
 }
 

@@ -101,8 +101,13 @@ describe('createApi', () => {
         [method.status, await codeOf(method), method.headers.get('allow')],
         [405, 'method_not_allowed', 'GET'],
       )
-      const reading = await get('/api/login', CONSOLE)
+      const reading = await get('/api/logout', CONSOLE)
       assert.deepEqual([reading.status, reading.headers.get('allow')], [405, 'POST'])
+    })
+
+    it('has no login with OpenID Connect without a configuration of it', async () => {
+      assert.deepEqual(await (await get('/api/login', {})).json(), {})
+      assert.equal((await get('/api/oidc/callback', {})).status, 404)
     })
 
     it('shows details of its own faults only in the log', async () => {

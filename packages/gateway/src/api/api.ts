@@ -26,7 +26,9 @@ import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { reloadRoute } from './routes/reload.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
+import { createOidcRoutes } from './oidc.ts'
 import type { Route } from './request.ts'
+import type { LoginsBody } from './wire.ts'
 
 export interface Api {
   /** `address` is the client's, for counting failed logins. */
@@ -80,7 +82,12 @@ export function createApi(deps: ApiDeps): Api {
   const agents = deps.agents ? agentRoutes({ authenticator, ...deps.agents }) : {}
   for (const [path, { method, answer }] of Object.entries(agents))
     serve(path, { [method]: ({ req }) => answer(req.raw) })
-  serve('/api/login', { POST: ({ req }) => login(req.raw, access) })
+  const oidc = deps.oidc && createOidcRoutes(deps.oidc)
+  serve('/api/login', { GET: () => Response.json(loginsOf(deps)), POST: ({ req }) => login(req.raw, access) })
+  if (oidc) {
+    serve('/api/oidc/login', { GET: async ({ req }) => oidc.begin(req.raw, access) })
+    serve('/api/oidc/callback', { GET: async ({ req }) => oidc.finish(req.raw, access) })
+  }
   serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
   serve('/api/session', { GET: asPerson(sessionRoute) })
   serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
@@ -139,4 +146,9 @@ export function createApi(deps: ApiDeps): Api {
       return body instanceof Response ? body : context.json(body)
     }
   }
+}
+
+/** `GET /api/login`: how people can log in, for everybody. */
+function loginsOf({ oidc }: ApiDeps): LoginsBody {
+  return oidc ? { oidc: { name: oidc.config.server.name, url: '/api/oidc/login' } } : {}
 }

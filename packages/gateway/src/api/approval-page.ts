@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/internal'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import { type AccessRules, checkHeaders, findLogin, type Login, loginByKey, openSession } from './access.ts'
+import { type AccessRules, checkHeaders, findLogin, isSecure, type Login, loginByKey, openSession } from './access.ts'
 import { type ApprovalView, confirmPage, loginPage, messagePage, type Page, reloadPage } from './approval-page-html.ts'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
@@ -66,7 +66,9 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   const decision = form.get('decision')
   const known = await currentLogin(request, access)
   if (decision === null || !known) {
-    const headers = { 'set-cookie': openSession(request, access, (await loginByKey(key, access)).person) }
+    const headers = {
+      'set-cookie': openSession(access, (await loginByKey(key, access)).person, { isSecure: isSecure(request) }),
+    }
     return backTo(id, headers)
   }
   const approval = await findFor(known.person, id, approvals)
@@ -167,7 +169,11 @@ const SECURITY = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-function toResponse({ html, style }: Page, status: number, headers: Readonly<Record<string, string>> = {}): Response {
+export function toResponse(
+  { html, style }: Page,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   const policy = [
     "default-src 'none'",
     `style-src 'sha256-${hash('sha256', style, 'base64')}'`,

@@ -10,6 +10,7 @@ import type { Keys } from '../auth/keys.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
 import type { CallerConfig } from '../config/config.ts'
+import type { OidcDeps } from './oidc.ts'
 import type { Reload, ReloadOptions } from '../reload/reloader.ts'
 import type { EndedCallers } from '../auth/keyring.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
@@ -27,6 +28,8 @@ export interface ApiDeps {
   readonly origins: OriginRules
   /** Counts and delays failed logins, if present. */
   readonly logins?: Pick<FailedLogins, 'failed'>
+  /** Absent: people log in with keys. */
+  readonly oidc?: OidcDeps | undefined
   /** The callers that `as` may name. */
   callers(): readonly CallerConfig[]
   /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */

@@ -444,6 +444,22 @@ export type AgentCallBody = { readonly callId: string; readonly text: string } &
   | { readonly status: 'failed'; /** Such as `tool_failed`. */ readonly reason: string }
 )
 
+/** `POST /api/logout`. */
+export interface LogoutBody {
+  /** Where the browser goes to log out of the authorization server, too. */
+  readonly logoutUrl?: string
+}
+
+/** `GET /api/login`: how people log in beside console keys. */
+export interface LoginsBody {
+  readonly oidc?: {
+    /** Of the authorization server. */
+    readonly name: string
+    /** Where the browser goes. */
+    readonly url: string
+  }
+}
+
 /** `GET /api/session` and `POST /api/login` (which takes `{ key }`) */
 export interface SessionBody {
   readonly user: string

@@ -6,6 +6,7 @@ import type { NameRules, ServerOverlay } from '@toolgate/mcp'
 import type { Offer } from '../upstream/upstream.ts'
 import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
+import type { OidcConfig } from './oidc.ts'
 import type { ConfigWarning } from './problems.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
@@ -28,6 +29,8 @@ export interface GatewayConfig {
   readonly callers: readonly CallerConfig[]
   /** Absent: only keys are accepted. */
   readonly oauth?: OAuthConfig
+  /** Absent: people log in with console keys. */
+  readonly oidc?: OidcConfig
   readonly groups: readonly GroupConfig[]
   /** Other names of tools, for policies, groups and limits. */
   readonly aliases?: Readonly<Record<string, string>>

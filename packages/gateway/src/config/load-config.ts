@@ -14,7 +14,7 @@ import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { configSchema } from './schema.ts'
 import { findOwnerWarnings } from './per-user.ts'
 import { findPublicUrlWarnings } from './public-url.ts'
-import { readOAuth } from './read-oauth.ts'
+import { readOAuth, readOidc } from './read-oauth.ts'
 import { readServers } from './servers.ts'
 import { parseSource, type Source } from './source.ts'
 import { findNameWarnings } from './warnings.ts'
@@ -111,6 +111,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     servers: isMapping ? readServers(reading) : [],
     callers: readCallers(reading),
     ...readOAuth(reading),
+    ...readOidc(reading),
     groups: readGroups(reading),
     ...readAliases(reading),
     apps: readApps(reading),

@@ -70,7 +70,7 @@ const MAX_SKEW_MS = 300_000
 export const MAX_INTROSPECTION_MS = 30_000
 const MAX_ISSUERS = 50
 
-const text = z.string().min(1, 'text that is not empty').max(1024, 'at most 1024 characters')
+export const text = z.string().min(1, 'text that is not empty').max(1024, 'at most 1024 characters')
 
 /** RFC 8414 §2, with http for tests on this machine. */
 const issuerUrl = z
@@ -82,7 +82,7 @@ const url = z.string().refine((value) => isSecureUrl(value, true), 'an https URL
 /** RFC 6749 §3.3. */
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'a scope: printable characters without spaces')
 
-const claim = text.describe('The name of a claim, or a path such as realm_access.roles.')
+export const claim = text.describe('The name of a claim, or a path such as realm_access.roles.')
 
 const introspectionSchema = z
   .strictObject({
@@ -104,7 +104,8 @@ const introspectionSchema = z
   })
   .describe('Asks the authorization server about tokens (RFC 7662), for tokens that are no JWT and for revoked ones.')
 
-const issuerSchema = z.strictObject({
+/** The fields of an issuer. */
+export const issuerFields = {
   issuer: issuerUrl.describe('Its issuer identifier, exactly as in the "iss" of its tokens and in its metadata.'),
   name: z
     .string()
@@ -145,7 +146,9 @@ const issuerSchema = z.strictObject({
     .describe('Users by subject, where they are not <name>/<sub>: a person who also has a key, for example.')
     .exactOptional(),
   introspection: introspectionSchema.exactOptional(),
-})
+}
+
+const issuerSchema = z.strictObject(issuerFields)
 
 export const oauthSchema = z
   .strictObject({

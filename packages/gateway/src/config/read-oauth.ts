@@ -8,6 +8,7 @@ import {
   MAX_INTROSPECTION_MS,
   oauthSchema,
 } from './oauth.ts'
+import { oidcSchema } from './oidc.ts'
 import { checkShape, found, has, type Reading } from './reading.ts'
 
 /** Reads `oauth`, and checks that issuers and their names are distinct. */
@@ -15,12 +16,7 @@ export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
   if (!has(source, ['oauth'])) return {}
   const input = checkShape(source, ['oauth'], oauthSchema)
   if (!input) return {}
-  const host = source.get(['listen', 'host'])?.value
-  if (typeof host === 'string' && !isLoopback(host) && !has(source, ['publicUrl']))
-    source.report(
-      ['listen', 'host'],
-      `${found(source, ['listen', 'host'])} with "oauth", expected "publicUrl" beside it: tokens are for a URL that clients know`,
-    )
+  checkPublicUrl(source, 'oauth', 'tokens are for a URL that clients know')
   const issuers = input.issuers.map(toIssuer)
   for (const [i, { issuer, name, tenant, claims }] of issuers.entries()) {
     const at = ['oauth', 'issuers', i]
@@ -32,6 +28,37 @@ export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
       source.report([...at, 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
   }
   return { oauth: { issuers, scopes: input.scopes ?? [], stepUp: input.stepUp ?? [] } }
+}
+
+/** Reads `oidc`. */
+export function readOidc({ source }: Reading): Pick<GatewayConfig, 'oidc'> {
+  if (!has(source, ['oidc'])) return {}
+  const input = checkShape(source, ['oidc'], oidcSchema)
+  if (!input) return {}
+  const { clientId, clientSecret, scopes = [], roles, claims = {}, ...server } = input
+  checkPublicUrl(source, 'oidc', 'people come back to a URL that their browser knows')
+  if (Object.keys(roles).length === 0)
+    source.report(['oidc', 'roles'], 'found no roles, expected at least one: nobody else may log in')
+  if (server.tenant !== undefined && claims.tenant !== undefined)
+    source.report(['oidc', 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
+  return {
+    oidc: {
+      server: toIssuer({ ...server, claims: { roles: 'groups', ...claims } }),
+      clientId,
+      ...(clientSecret === undefined ? {} : { clientSecret }),
+      scopes: [...new Set(['openid', ...scopes])],
+      roles: new Map(Object.entries(roles)),
+    },
+  }
+}
+
+function checkPublicUrl(source: Reading['source'], key: string, why: string): void {
+  const host = source.get(['listen', 'host'])?.value
+  if (typeof host !== 'string' || isLoopback(host) || has(source, ['publicUrl'])) return
+  source.report(
+    ['listen', 'host'],
+    `${found(source, ['listen', 'host'])} with "${key}", expected "publicUrl" beside it: ${why}`,
+  )
 }
 
 function toIssuer({ introspection, users = {}, claims = {}, ...input }: IssuerInput): IssuerConfig {

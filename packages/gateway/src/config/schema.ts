@@ -4,6 +4,7 @@ import type { PrefixMode } from '@toolgate/mcp'
 import * as z from 'zod'
 import { maySchema } from './may.ts'
 import { oauthSchema } from './oauth.ts'
+import { oidcSchema } from './oidc.ts'
 import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
@@ -609,6 +610,7 @@ export const configSchema = z
     instances: instancesSchema.exactOptional(),
     callers: z.array(callerSchema).describe('Who may come, by API key.').exactOptional(),
     oauth: oauthSchema.exactOptional(),
+    oidc: oidcSchema.exactOptional(),
     groups: groupsSchema.exactOptional(),
     aliases: aliasesSchema.exactOptional(),
     apps: appsSchema.exactOptional(),

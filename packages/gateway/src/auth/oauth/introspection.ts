@@ -52,7 +52,7 @@ export class Introspection {
 }
 
 /** RFC 6749 §2.3.1: each part is encoded as in a form. */
-function toBasic(id: string, secret: string): string {
+export function toBasic(id: string, secret: string): string {
   const encode = (part: string) => new URLSearchParams({ '': part }).toString().slice(1)
   return Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')
 }

@@ -16,6 +16,16 @@ export type IssuerStatus = 'unknown' | 'up' | 'down'
 interface Metadata {
   readonly jwksUri: string
   readonly introspectionEndpoint?: string
+  readonly login?: LoginMetadata
+}
+
+/** Where people log in. */
+export interface LoginMetadata {
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly endSessionEndpoint?: string
+  /** Whether each answer names the issuer (RFC 9207). */
+  readonly namesIssuer: boolean
 }
 
 /** Keys are read again after this long, so that those an issuer has withdrawn end. */
@@ -57,6 +67,11 @@ export class Issuer {
 
   get introspectionEndpoint(): string | undefined {
     return this.config.introspection?.endpoint ?? this.#metadata?.introspectionEndpoint
+  }
+
+  /** Where people log in, once the metadata is read. */
+  get login(): LoginMetadata | undefined {
+    return this.#metadata?.login
   }
 
   /** Whether the keys may decide about a token that was not seen before. */
@@ -134,7 +149,25 @@ function toMetadata(body: JsonObject, { issuer, jwksUri: configured }: IssuerCon
   const jwksUri = configured ?? secureUrl(body, 'jwks_uri')
   if (jwksUri === undefined) throw new IssuerError('the metadata has no "jwks_uri"')
   const introspectionEndpoint = secureUrl(body, 'introspection_endpoint')
-  return { jwksUri, ...(introspectionEndpoint === undefined ? {} : { introspectionEndpoint }) }
+  const login = toLogin(body)
+  return {
+    jwksUri,
+    ...(introspectionEndpoint === undefined ? {} : { introspectionEndpoint }),
+    ...(login === undefined ? {} : { login }),
+  }
+}
+
+function toLogin(body: JsonObject): LoginMetadata | undefined {
+  const authorizationEndpoint = secureUrl(body, 'authorization_endpoint')
+  const tokenEndpoint = secureUrl(body, 'token_endpoint')
+  const endSessionEndpoint = secureUrl(body, 'end_session_endpoint')
+  if (authorizationEndpoint === undefined || tokenEndpoint === undefined) return undefined
+  return {
+    authorizationEndpoint,
+    tokenEndpoint,
+    ...(endSessionEndpoint === undefined ? {} : { endSessionEndpoint }),
+    namesIssuer: body['authorization_response_iss_parameter_supported'] === true,
+  }
 }
 
 function secureUrl(body: JsonObject, field: string): string | undefined {

@@ -30,14 +30,19 @@ export interface VerifiedJwt {
  */
 export async function verifyJwt(token: string, issuer: Issuer, nowMs: number): Promise<VerifiedJwt> {
   checkType(decodeProtectedHeader(token).typ)
+  return withKeys(issuer, (keys) => verifyWith(keys, token, issuer, nowMs))
+}
+
+/** Verifies with the keys of an issuer, and once again with newer ones if the key is not among them. */
+export async function withKeys<Value>(issuer: Issuer, verify: (keys: IssuerKeys) => Promise<Value>): Promise<Value> {
   const before = issuer.keys as IssuerKeys
   try {
-    return await verifyWith(before, token, issuer, nowMs)
+    return await verify(before)
   } catch (error) {
     if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
     await issuer.refresh()
     if (!issuer.keys || issuer.keys === before) throw error
-    return verifyWith(issuer.keys, token, issuer, nowMs)
+    return verify(issuer.keys)
   }
 }
 

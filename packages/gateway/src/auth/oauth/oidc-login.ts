@@ -1,0 +1,182 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type JWTPayload, jwtVerify } from 'jose'
+import { type Caller, defineCaller } from '@toolgate/core'
+import { isObject } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
+import type { OidcConfig } from '../../config/oidc.ts'
+import { toIdentity, TokenProblem } from './claims.ts'
+import { fetchJson, IssuerError } from './fetch-json.ts'
+import { toBasic } from './introspection.ts'
+import { Issuer, type LoginMetadata } from './issuer.ts'
+import { withKeys } from './jwt.ts'
+
+export interface OidcLoginDeps {
+  readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
+  /** Where the authorization server sends people back to. */
+  readonly redirectUri: string
+  /** Where it sends them after a logout. */
+  readonly homeUrl: string
+}
+
+/** A person who has logged in. */
+export interface OidcPerson {
+  readonly person: Caller
+  /** When the claims end, in wall-clock milliseconds. */
+  readonly endsAtMs: number
+  /** Where the person also logs out of the authorization server. */
+  readonly logoutUrl?: string
+}
+
+interface Attempt {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+  readonly back: string
+  readonly endsMs: number
+}
+
+const ATTEMPT_MS = 10 * 60_000
+const MAX_ATTEMPTS = 1_000
+
+/** Logs people in with OpenID Connect: code flow with PKCE, state, nonce, and the issuer of the answer (RFC 9207). */
+export class OidcLogin {
+  readonly #config: OidcConfig
+  readonly #deps: OidcLoginDeps
+  readonly #issuer: Issuer
+  /** By the secret in the browser's cookie, oldest first. */
+  readonly #attempts = new Map<string, Attempt>()
+
+  constructor(config: OidcConfig, deps: OidcLoginDeps) {
+    this.#config = config
+    this.#deps = deps
+    this.#issuer = new Issuer(config.server, deps.clock)
+  }
+
+  /**
+   * Begins a login. Returns the address for the browser, and the secret for its cookie.
+   *
+   * @throws {IssuerError}
+   */
+  async begin(back: string): Promise<{ readonly url: string; readonly secret: string }> {
+    const { authorizationEndpoint } = await this.#metadata()
+    const [secret, state, nonce, verifier] = [random(), random(), random(), random()]
+    const endsMs = this.#deps.clock.monotonicMs() + ATTEMPT_MS
+    this.#attempts.set(secret, { state, nonce, verifier, back, endsMs })
+    if (this.#attempts.size > MAX_ATTEMPTS) this.#attempts.delete(this.#attempts.keys().next().value as string)
+    const url = new URL(authorizationEndpoint)
+    const params = {
+      response_type: 'code',
+      client_id: this.#config.clientId,
+      redirect_uri: this.#deps.redirectUri,
+      scope: this.#config.scopes.join(' '),
+      state,
+      nonce,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    }
+    for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
+    return { url: url.href, secret }
+  }
+
+  /**
+   * Ends a login with the answer of the authorization server. An attempt has one answer.
+   *
+   * @throws {TokenProblem | IssuerError | errors.JOSEError}
+   */
+  async finish(answer: URLSearchParams, secret: string): Promise<OidcPerson & { readonly back: string }> {
+    const attempt = this.#attempts.get(secret)
+    this.#attempts.delete(secret)
+    if (!attempt || attempt.endsMs <= this.#deps.clock.monotonicMs())
+      throw new TokenProblem('this login has ended, or began in another browser')
+    if (answer.get('state') !== attempt.state) throw new TokenProblem('the answer belongs to another login')
+    const metadata = await this.#metadata()
+    const named = answer.get('iss')
+    const isOther = named === null ? metadata.namesIssuer : named !== this.#config.server.issuer
+    if (isOther) throw new TokenProblem('the answer is of another authorization server')
+    const code = answer.get('code')
+    if (code === null) throw new TokenProblem('the authorization server refused the login')
+    const idToken = await this.#exchange(metadata, code, attempt.verifier)
+    return { ...this.#toPerson(await this.#verify(idToken, attempt.nonce), idToken), back: attempt.back }
+  }
+
+  async #metadata(): Promise<LoginMetadata> {
+    if (!this.#issuer.isFresh || !this.#issuer.login) await this.#issuer.refresh()
+    const { login, problem } = this.#issuer
+    if (!login) throw new IssuerError(problem ?? 'the metadata has no endpoints for a login')
+    return login
+  }
+
+  /** Returns the ID token of a code. */
+  async #exchange({ tokenEndpoint }: LoginMetadata, code: string, verifier: string): Promise<string> {
+    const { clientId, clientSecret } = this.#config
+    const form = new URLSearchParams({
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: this.#deps.redirectUri,
+      code_verifier: verifier,
+      ...(clientSecret === undefined ? { client_id: clientId } : {}),
+    })
+    const { status, body } = await fetchJson(tokenEndpoint, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        ...(clientSecret === undefined ? {} : { authorization: `Basic ${toBasic(clientId, clientSecret)}` }),
+      },
+      body: form.toString(),
+    })
+    const token: unknown = isObject(body) ? body['id_token'] : undefined
+    if (status !== 200 || typeof token !== 'string') throw new TokenProblem(`the token endpoint answered ${status}`)
+    return token
+  }
+
+  /** OpenID Connect Core §3.1.3.7. */
+  async #verify(token: string, nonce: string): Promise<JWTPayload> {
+    const { clientId, server } = this.#config
+    const { payload } = await withKeys(this.#issuer, (keys) =>
+      jwtVerify(token, keys.find, {
+        issuer: server.issuer,
+        audience: clientId,
+        algorithms: [...server.algorithms],
+        clockTolerance: server.clockSkewMs / 1000,
+        currentDate: new Date(this.#deps.clock.wallMs()),
+        requiredClaims: ['exp', 'iat', 'sub'],
+      }),
+    )
+    if (payload['nonce'] !== nonce) throw new TokenProblem('the ID token belongs to another login')
+    const isForMany = Array.isArray(payload.aud) && payload.aud.length > 1
+    const party = payload['azp']
+    if (party === undefined ? isForMany : party !== clientId)
+      throw new TokenProblem('the ID token is for another client')
+    return payload
+  }
+
+  #toPerson(claims: JWTPayload, idToken: string): OidcPerson {
+    const { server, roles: rolesOf } = this.#config
+    // The client is no part of who the person is.
+    const { azp, client_id: client, act, scope, scp, ...own } = claims
+    const { caller } = toIdentity(own, server, () => undefined)
+    const groups = (caller.roles ?? []).filter((group) => rolesOf.has(group))
+    if (groups.length === 0) throw new TokenProblem('this person may not log in here')
+    const roles = [...new Set(groups.flatMap((group) => rolesOf.get(group) ?? []))]
+    const { user, tenant } = caller
+    const person = defineCaller({ user, roles, ...(tenant === undefined ? {} : { tenant }) })
+    const logoutUrl = this.#logoutUrl(idToken)
+    const endsAtMs = (claims.exp as number) * 1000
+    return { person, endsAtMs, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
+  }
+
+  /** OpenID Connect RP-Initiated Logout §2. */
+  #logoutUrl(idToken: string): string | undefined {
+    const { endSessionEndpoint } = this.#issuer.login ?? {}
+    if (endSessionEndpoint === undefined) return undefined
+    const url = new URL(endSessionEndpoint)
+    url.searchParams.set('id_token_hint', idToken)
+    url.searchParams.set('client_id', this.#config.clientId)
+    url.searchParams.set('post_logout_redirect_uri', this.#deps.homeUrl)
+    return url.href
+  }
+}
+
+function random(): string {
+  return randomBytes(32).toString('base64url')
+}
