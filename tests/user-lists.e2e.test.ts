@@ -205,6 +205,29 @@ describe('a server that lists for each user apart', () => {
     await until(async () => textOf(await full.call('operator', MODERN, 'mail__whoami')) === 'whoami of operator')
   })
 
+  it('stays what each user sees when the rules are read again, by the new policy and overlay', async (t) => {
+    const own = tempFolder()
+    const servers = [mailServer()]
+    const given = { servers, policy: [ALLOW], instances: { path: own.path } }
+    const overlay = new Map([['whoami', { tags: ['private'] }]])
+    const reread = () => ({
+      servers: [{ ...mailServer(), tools: overlay }],
+      policy: [{ ...ALLOW, deny: ['tag:private'] }],
+    })
+    const reloaded = await startTestGateway(given, reread)
+    t.after(async () => {
+      await reloaded.close()
+      own.remove()
+    })
+    for (const who of ['viewer', 'operator'] as const) assert.equal((await toolsOf(who, MODERN, reloaded)).length, 4)
+    assert.equal((await reloaded.reload()).isApplied, true)
+    for (const who of ['viewer', 'operator'] as const) {
+      assert.deepEqual(await toolsOf(who, MODERN, reloaded), ['mail__grant', `mail__only_${who}`, 'mail__revoke'])
+      assert.equal(textOf(await reloaded.call(who, MODERN, `mail__only_${who}`)), `only_${who} of ${who}`)
+      assert.match(textOf(await reloaded.call(who, MODERN, 'mail__whoami')), /is not available/)
+    }
+  })
+
   it('sends each user the instructions of their own instance', async () => {
     for (const who of ['viewer', 'operator'] as const) {
       await toolsOf(who, MODERN)

@@ -37,7 +37,11 @@ export interface ApiAnswer {
 }
 
 /** Starts a gateway and waits until its servers have answered or failed their first start. */
-export async function startTestGateway(given: Partial<GatewayConfig>): Promise<TestGateway> {
+export async function startTestGateway(
+  given: Partial<GatewayConfig>,
+  /** What the file says at a reload. */
+  reread?: () => Partial<GatewayConfig>,
+): Promise<TestGateway> {
   const log: LogLine[] = []
   const config: GatewayConfig = {
     file: '/test/toolgate.yaml',
@@ -51,7 +55,12 @@ export async function startTestGateway(given: Partial<GatewayConfig>): Promise<T
     drainMs: 250,
     ...given,
   }
-  const gateway = await startGateway(config, { log: (line) => log.push(line), probeEveryMs: 50 })
+  const read = reread && (() => ({ ...config, ...reread() }))
+  const gateway = await startGateway(config, {
+    log: (line) => log.push(line),
+    probeEveryMs: 50,
+    ...(read && { read }),
+  })
   await gateway.ready
   const mcpUrl = `${gateway.url}/mcp`
 
