@@ -1,4 +1,6 @@
+import path from 'node:path'
 import { type GatewayConfig, type GroupRow, loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
+import { installDemoServers } from './demo-servers.ts'
 import { findPort, nextPort, runGateway, type ServeDeps } from './serve.ts'
 import { groupNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -14,7 +16,9 @@ export interface TryOptions {
 export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<ExitName> {
   const { io } = deps
   const port = findPort(options.port, io.env)
-  const config = loadConfig(quickstartOrThrow(), { env: io.env, packagesFrom: [INSTALLED_FROM] })
+  const file = quickstartOrThrow()
+  await installDemoServers(path.dirname(file), io)
+  const config = loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const listen = { ...config.listen, ...(port === undefined ? {} : { port }) }
   const next = nextPort(listen.port)
   printLine(
