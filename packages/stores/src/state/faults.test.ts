@@ -128,7 +128,7 @@ describe('the file of openSqliteStores', () => {
     assert.ok(writes.every((write) => write instanceof Promise))
     assert.equal(await state.get('a'), undefined)
     other.exec('COMMIT')
-    await Promise.all(writes)
+    for (const write of writes) await write
     assert.equal(await state.get('a'), 3)
   })
 
