@@ -92,8 +92,9 @@ describe('Tasks', () => {
     const { world, open, events } = setUp(t)
     const first = open()
     const task = await world.begin(first)
-    world.isKnown = false
+    await until(() => world.follows === 1)
     await first.leave()
+    world.isKnown = false
     const second = open()
     await second.tasks.resume()
     await ends(second, task, 'failed')
