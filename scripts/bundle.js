@@ -53,7 +53,9 @@ for (const folder of ['assets', 'console']) {
   rmSync(path.join(CLI, folder), { recursive: true, force: true })
   cpSync(path.join(GATEWAY, folder), path.join(CLI, folder), { recursive: true })
 }
+const inside = [...packagesOfBundle(), ...packagesOfConsole()]
 writeFileSync(path.join(CLI, NOTICES), renderNotices())
+writeFileSync(path.join(CLI, 'sbom.cdx.json'), `${JSON.stringify(toSbom(inside), undefined, 2)}\n`)
 
 function loadAsAscii({ path: file }) {
   const text = readFileSync(file, 'utf8')
@@ -64,18 +66,48 @@ function toEscapes(character) {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** Returns the licences of everything in the bundle, and of what the console's build has found in the console. */
-function renderNotices() {
+function packagesOfBundle() {
   const folders = new Set(
     Object.keys(metafile.inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
   )
-  const packages = [...folders].toSorted().map((folder) => renderPackage(path.join(ROOT, folder)))
+  return [...folders].toSorted().map((folder) => {
+    const at = path.join(ROOT, folder)
+    return { at, ...JSON.parse(readFileSync(path.join(at, 'package.json'), 'utf8')) }
+  })
+}
+
+/** The build of the console writes the licences of what is in the console, with a heading for each package. */
+function packagesOfConsole() {
+  const headings = readFileSync(path.join(GATEWAY, 'console', NOTICES), 'utf8').matchAll(
+    /^## (\S+) - (\S+) \((.+)\)$/gm,
+  )
+  return [...headings].map(([, name, version, license]) => ({ name, version, license }))
+}
+
+/** Returns the packages in the command, as CycloneDX. The same sources have the same list. */
+function toSbom(packages) {
+  const { name, version, license } = JSON.parse(readFileSync(path.join(CLI, 'package.json'), 'utf8'))
+  return {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: { component: { type: 'application', ...toComponent({ name, version, license }) } },
+    components: packages.map((one) => ({ type: 'library', ...toComponent(one) })),
+  }
+}
+
+function toComponent({ name, version, license }) {
+  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`
+  return { 'bom-ref': purl, name, version, licenses: [{ license: { id: license } }], purl }
+}
+
+function renderNotices() {
+  const packages = packagesOfBundle().map(renderPackage)
   const ofConsole = readFileSync(path.join(GATEWAY, 'console', NOTICES), 'utf8')
   return ['# Third-party notices', 'The command contains these packages.', ...packages, ofConsole].join('\n\n')
 }
 
-function renderPackage(folder) {
-  const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+function renderPackage({ at: folder, name, version, license }) {
   const files = readdirSync(folder).filter((file) => LICENCE.test(file) || /^notice/i.test(file))
   if (!files.some((file) => LICENCE.test(file))) fail(`${name} has no licence file`)
   const texts = files.toSorted().map((file) => readFileSync(path.join(folder, file), 'utf8').trim())

@@ -31,6 +31,10 @@ interface Manifest {
   readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
+interface Sbom {
+  readonly components: readonly { readonly purl: string }[]
+}
+
 interface Packed {
   readonly folder: string
   readonly manifest: Manifest
@@ -97,14 +101,31 @@ describe('the packed packages', PATIENT, () => {
 
   it('have the whole command in one bundle, with what it reads and the licences of what it contains', () => {
     const { files } = packed.get('toolgate') ?? assert.fail('toolgate')
-    for (const file of ['dist/main.js', 'assets/loopback.js', 'console/index.html', 'quickstart/toolgate.yaml'])
+    for (const file of [
+      'dist/main.js',
+      'assets/loopback.js',
+      'console/index.html',
+      'quickstart/toolgate.yaml',
+      'sbom.cdx.json',
+    ])
       assert.ok(files.has(file), file)
     assert.deepEqual(
       [...files].filter((file) => file.startsWith('src/') || file.includes('.cache')),
       [],
     )
     const notices = readFileSync(path.join(ROOT, 'packages/cli/THIRD-PARTY-NOTICES.md'), 'utf8')
-    for (const name of ['zod', 'undici', 'commander', 'react']) assert.match(notices, new RegExp(`^## ${name} `, 'm'))
+    const sbom = JSON.parse(readFileSync(path.join(ROOT, 'packages/cli/sbom.cdx.json'), 'utf8')) as Sbom
+    const purls = sbom.components.map(({ purl }) => purl.replace('%40', '@'))
+    const headings = [...notices.matchAll(/^## (\S+)(?: -)? (\d\S+) \(.+\)$/gm)]
+    assert.deepEqual(
+      purls,
+      headings.map(([, name, version]) => `pkg:npm/${name}@${version}`),
+    )
+    for (const name of ['zod', 'undici', 'commander', 'react'])
+      assert.ok(
+        purls.some((purl) => purl.startsWith(`pkg:npm/${name}@`)),
+        name,
+      )
   })
 
   it('have no tests, fixtures, build state or run data', () => {
