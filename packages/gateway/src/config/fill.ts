@@ -1,3 +1,7 @@
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { errnoOf } from '@toolgate/core/internal'
+
 /** How to fill the `${…}` of one text. */
 export interface FillContext {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -22,7 +26,7 @@ const PLACEHOLDER = /\$?\$\{([^}]*)(\}?)/g
 const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
 /**
- * Fills `${VAR}` and `${VAR:-default}` from the environment, and `${configDir}`.
+ * Fills `${VAR}` and `${VAR:-default}` from the environment, `${file:/run/secrets/x}` from a file, and `${configDir}`.
  *
  * A blank variable counts as unset, unless `${VAR:-}` allows it. `$${` is an escaped `${`.
  * Filled-in values are not filled again.
@@ -49,8 +53,9 @@ const LATER: ReadonlyMap<string, string> = new Map([
 type Filling = { readonly text: string } | { readonly problem: string }
 
 function resolve(whole: string, inner: string, close: string, context: FillContext): Filling {
+  if (close && inner.startsWith(FILE)) return fillFromFile(inner, context)
   const [, name, fallback] = (close && REFERENCE.exec(inner)) || []
-  if (name === undefined) return { problem: `found ${whole}, expected \${VAR} or \${VAR:-default}` }
+  if (name === undefined) return { problem: `found ${whole}, expected \${VAR}, \${VAR:-default} or \${file:<path>}` }
   const unknown = LATER.get(name)
   if (unknown !== undefined && fallback === undefined)
     return context.keeps.has(name) ? { text: whole } : { problem: `found ${whole}, which ${unknown}` }
@@ -60,6 +65,38 @@ function resolve(whole: string, inner: string, close: string, context: FillConte
   if (value === undefined)
     return { problem: `the environment variable ${name} is not set; set it or write \${${name}:-default}` }
   return { text: context.inCondition ? escapeCel(value) : value }
+}
+
+const FILE = 'file:'
+const MAX_SECRET_BYTES = 64 * 1024
+
+/** Reads a secret from a file, without the line feed at its end. A problem names the file, and nothing of what is in it. */
+function fillFromFile(inner: string, context: FillContext): Filling {
+  const file = path.resolve(context.configDir, inner.slice(FILE.length))
+  const answer = readSecret(file)
+  if (answer.problem !== undefined) return { problem: `the secret file ${file} ${answer.problem}` }
+  const { value } = answer
+  context.onFilled?.(inner, value)
+  return { text: context.inCondition ? escapeCel(value) : value }
+}
+
+function readSecret(
+  file: string,
+): { readonly value: string; readonly problem?: undefined } | { readonly problem: string } {
+  try {
+    const stats = statSync(file)
+    // A pipe could be waited for, for ever.
+    if (!stats.isFile()) return { problem: 'is not a file' }
+    if (stats.size > MAX_SECRET_BYTES) return { problem: `has more than ${MAX_SECRET_BYTES} bytes` }
+    const value = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, '')
+    if (value.trim() === '') return { problem: 'is empty' }
+    return { value }
+  } catch (error) {
+    const code = errnoOf(error)
+    if (error instanceof TypeError) return { problem: 'is not text' }
+    if (code === 'ENOENT') return { problem: 'cannot be read: there is no such file' }
+    return { problem: `cannot be read (${code ?? 'unknown'})` }
+  }
 }
 
 function escaped(whole: string, inner: string, context: FillContext): Filling {
