@@ -22,6 +22,7 @@ const FILES = [
   'memory.ts',
   'ai-sdk.ts',
   'gateway.ts',
+  'stdio.ts',
   'hostile.ts',
 ]
 /** Takes minutes and installs other gateways, so it runs only when it is named. */

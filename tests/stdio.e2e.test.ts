@@ -47,7 +47,9 @@ const asking = () =>
 
 before(async () => {
   witness = await startRecordingServer(TOOLS, { era: 'modern' })
-  gateway = await startTestGateway({ servers: [asking(), httpServer('witness', witness.url)] })
+  gateway = await startTestGateway({
+    servers: [asking(), httpServer('witness', witness.url, { callTimeoutMs: 60_000 })],
+  })
 })
 after(async () => {
   await gateway?.close()
@@ -164,12 +166,6 @@ for (const [name, connect] of CLIENTS) {
       witness.forget()
     })
 
-    it('sends the headers that a tool wants', async () => {
-      const client = await connect()
-      await client.call('witness__route', { region: 'eu' })
-      assert.deepEqual(witness.calls('route').at(-1)?.params['arguments'], { region: 'eu' })
-    })
-
     it('ends with its client', async () => {
       const client = await connect()
       const pid = client.pid()
@@ -257,6 +253,29 @@ describe('toolgate stdio', () => {
     )
     child.send({ id: 'a', method: 'initialize', params: INITIALIZE })
     assert.equal((await child.answer('a')).result?.protocolVersion, '2025-11-25')
+  })
+
+  it('sends the headers that a tool wants, which clients on stdio cannot', async () => {
+    const child = startByHand('--url', gateway.url, '--key', KEYS.admin)
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const call = (id: number, region: string) =>
+      child.send({
+        id,
+        method: 'tools/call',
+        params: { name: 'witness__route', arguments: { region }, _meta },
+      })
+    call(1, 'eu')
+    assert.equal((await child.answer(1)).error, undefined)
+    call(2, 'größe')
+    assert.equal((await child.answer(2)).error, undefined)
+    assert.deepEqual(
+      witness.calls('route').map(({ params }) => params['arguments']),
+      [{ region: 'eu' }, { region: 'größe' }],
+    )
+    witness.forget()
   })
 
   it('answers what was asked before its input ended, and cancels what does not end', async () => {
