@@ -14,6 +14,7 @@ const FILES = [
   'audit-verify.ts',
   'stores.ts',
   'redact.ts',
+  'oauth.ts',
   'search.ts',
   'growth.ts',
   'pins.ts',
