@@ -26,6 +26,7 @@ before(async () => {
   login = await startAuthorizationServer({
     scopes: ['tools', 'tools:write', 'tools:admin'],
     clients: [BOT],
+    claims: { omar: { act: { sub: 'assistant', act: { sub: 'broker' } } } },
   })
   gateway = await startTestGateway({
     servers: [
@@ -156,6 +157,27 @@ describe('a client that knows only the URL', () => {
     await client.close()
     const [record] = ((await gateway.api('/api/audit?limit=1')).body as { records: { user_id?: string }[] }).records
     assert.equal(record?.user_id, 'corp/vera')
+  })
+})
+
+describe('a client that acts for a user', () => {
+  it('is on record with every actor', async () => {
+    login.account = 'omar'
+    const client = await connect(new Memory())
+    await client.callTool({ name: 'up__open', arguments: {} })
+    await client.close()
+    const { records } = (await gateway.api('/api/audit?limit=1')).body as { records: Record<string, unknown>[] }
+    assert.equal(records[0]?.['user_id'], 'corp/omar')
+    assert.equal(records[0]?.['actor'], 'corp/assistant')
+    assert.equal(records[0]?.['act_chain'], '["corp/assistant","corp/broker"]')
+    assert.ok(records[0]?.['client'])
+  })
+})
+
+describe('/readyz', () => {
+  it('lists the issuers', async () => {
+    const { body } = await gateway.api('/readyz')
+    assert.deepEqual((body as { issuers: unknown }).issuers, [{ name: 'corp', issuer: login.issuer, status: 'up' }])
   })
 })
 
