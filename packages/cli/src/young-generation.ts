@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /**
  * The young generation, two halves of which one is always empty, grows up to 128 MB: 64 MB after some thousand calls.
- * With 16 MB a call costs the same CPU time, and the gateway needs 50 MB less; with 2 MB it costs 20 % more (docs/decisions/0026).
+ * With 16 MB a call costs the same CPU time, and the gateway needs 50 MB less; with 2 MB it costs 20 % more (docs/decisions/0030).
  */
 const MAX_BYTES = 16 * 1024 * 1024
 

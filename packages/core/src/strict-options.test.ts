@@ -385,6 +385,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'nearestOf',
   'not',
   'or',
+  'originalHash',
   'outputText',
   'parseGlob',
   'parseHooks',

@@ -50,7 +50,7 @@ describe('the items of a server', () => {
     const server = testUpstream(t, nodeServer([HOSTILE, 'too-many-resources'], all))
     await server.start()
     const { tools, resources, prompts } = server.items
-    assert.deepEqual([tools.length, resources.length, prompts.length], [11, 0, 1])
+    assert.deepEqual([tools.length > 0, resources.length, prompts.length], [true, 0, 1])
     assert.deepEqual(server.state.rejected, [
       { kind: 'resource', name: 'resources/list', reason: 'lists more than 10000 resources' },
     ])
