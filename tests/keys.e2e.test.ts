@@ -144,6 +144,26 @@ describe('keys', () => {
     assert.equal(other?.text, none?.text)
   })
 
+  it('that are bound to apps open nothing else over HTTP either, where names of apps cannot be guessed', async () => {
+    const key = await create('--user', 'vera', '--apps', 'desk')
+    const call = async (query: string, tool: string, as = key) => {
+      const headers = { authorization: `Bearer ${as}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ tool, input: {} })
+      const { status, text } = await send(`${gateway.url}/api/call${query}`, { method: 'POST', headers, body })
+      return { status, text }
+    }
+    const list = (query: string) =>
+      send(`${gateway.url}/api/list${query}`, { method: 'GET', headers: { authorization: `Bearer ${key}` } })
+    assert.equal((await call('?app=desk', 'own:echo')).status, 200)
+    const none = await call('?app=nothing', 'own:pid')
+    assert.equal(none.status, 404)
+    for (const query of ['', '?app=shop', '?app=des']) {
+      assert.deepEqual(await call(query, 'own:pid'), none)
+      assert.equal((await list(query)).text, none.text)
+    }
+    assert.deepEqual(await call('?app=shp', 'own:pid', 'vera-one-key'), none)
+  })
+
   it('of hosts open nothing yet', async () => {
     const answer = await ask('host-host-key')
     assert.equal(answer.status, 403)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import {
   Client,
@@ -81,6 +82,21 @@ function ask(token: string, method: string, params: Params = {}, path = '/mcp'):
   return send(gateway.url + path, {
     headers: { ...headers, authorization: `Bearer ${token}` },
     body: JSON.stringify(body),
+  })
+}
+
+/** Returns the status of a call whose body comes after its token was checked, and after something else. */
+function callSlowly(token: string, meanwhile: () => Promise<void>): Promise<number | undefined> {
+  const { headers, body } = toMessage(MODERN, 'tools/call', { name: 'up__submit', arguments: {} })
+  return new Promise((resolve, reject) => {
+    const expecting = { ...headers, authorization: `Bearer ${token}`, expect: '100-continue' }
+    const sent = request(`${gateway.url}/mcp`, { method: 'POST', agent: false, headers: expecting }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    sent.on('error', reject)
+    sent.once('continue', () => void meanwhile().then(() => sent.end(JSON.stringify(body)), reject))
+    sent.flushHeaders()
   })
 }
 
@@ -238,6 +254,21 @@ describe('step-up', () => {
     })
     assert.equal(full.status, 200)
     assert.equal(upstream.calls('submit').length, 1)
+  })
+
+  it('never lends a token the scopes of another one of its client, whichever came last', async () => {
+    const call = (token: string) => ask(token, 'tools/call', { name: 'up__submit', arguments: {} })
+    const [wide, narrow] = [await botToken('tools:write tools:admin'), await botToken('tools')]
+    const before = upstream.calls('submit').length
+    for (const [token, status] of [
+      [narrow, 403],
+      [wide, 200],
+      [narrow, 403],
+    ] as const)
+      assert.equal((await call(token)).status, status)
+    const slow = callSlowly(narrow, async () => assert.equal((await call(wide)).status, 200))
+    assert.equal(await slow, 403)
+    assert.equal(upstream.calls('submit').length, before + 2)
   })
 
   it('says nothing of a tool that would stay hidden', async () => {

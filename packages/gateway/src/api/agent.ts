@@ -7,6 +7,7 @@ import {
   type CallRequest,
   retryAfterSeconds,
   type Tool,
+  ToolgateError,
   type View,
 } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
@@ -108,10 +109,26 @@ async function openAs(request: Request, app: string | undefined, { authenticator
   const authorization = request.headers.get('authorization') ?? undefined
   const answer = await authenticator.authenticate({ authorization }, resource)
   if (isRefused(answer)) throw toFault(answer.refused, authenticator.challenge(answer.refused, resource), authorization)
-  const { id, for: kind, caller } = answer
+  const { for: kind, caller, apps } = answer
   if (kind !== 'mcp')
     throw new ApiFault('key_not_for_agents', `This is a key for ${KEY_USES[kind]}. Agents need a key of their own.`)
-  return { view: await view(caller, app), resource, callerNow: () => authenticator.current(id)?.caller }
+  if (apps && !(app !== undefined && apps.includes(app))) throw nothingHere()
+  const callerNow = () => authenticator.renewed(answer)?.caller
+  return { view: await openView(() => view(caller, app)), resource, callerNow }
+}
+
+/** Names of apps cannot be guessed: another app is as one that there is not. */
+async function openView(open: () => Promise<View>): Promise<View> {
+  try {
+    return await open()
+  } catch (error) {
+    if (error instanceof ToolgateError && error.code === 'app_unknown') throw nothingHere()
+    throw error
+  }
+}
+
+function nothingHere(): ToolgateError {
+  return new ToolgateError('app_unknown', 'Nothing is served here.')
 }
 
 const KEY_USES = { console: 'the console', host: 'a program that runs agents' } as const

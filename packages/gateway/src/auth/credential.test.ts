@@ -40,6 +40,7 @@ describe('createAuthenticator', () => {
         return answer(bearer, resource)
       },
       current: (id) => (id === name ? credential(name) : undefined),
+      renewed: ({ id }) => (id === name ? credential(name) : undefined),
     })
     const joined = createAuthenticator([
       source('first', () => undefined),
@@ -52,12 +53,14 @@ describe('createAuthenticator', () => {
     assert.deepEqual(asked, ['first t /mcp/app', 'second t /mcp/app', 'third t /mcp/app'])
     assert.equal(joined.current('fourth')?.id, 'fourth')
     assert.equal(joined.current('none'), undefined)
+    assert.equal(joined.renewed(credential('fourth'))?.id, 'fourth')
+    assert.equal(joined.renewed(credential('none')), undefined)
   })
 
   it('keeps the refusal of a source that knows the token, and asks no other', () => {
     const joined = createAuthenticator([
-      { find: () => ({ refused: 'unknown', detail: 'expired' }), current: () => undefined },
-      { find: () => credential('other'), current: () => undefined },
+      { find: () => ({ refused: 'unknown', detail: 'expired' }), current: () => undefined, renewed: () => undefined },
+      { find: () => credential('other'), current: () => undefined, renewed: () => undefined },
     ])
     assert.deepEqual(joined.authenticate({ authorization: 'Bearer t' }, '/mcp'), {
       refused: 'unknown',

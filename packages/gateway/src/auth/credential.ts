@@ -47,6 +47,8 @@ export interface Authenticator {
   authenticate(headers: CredentialHeaders, resource: string): MaybePromise<Credential | Refusal>
   /** Returns today's credential of an id, for work that goes on without a request. `undefined` once it is no longer accepted. */
   current(id: string): Credential | undefined
+  /** Returns today's credential of a request that is running. `undefined` once it is no longer accepted. */
+  renewed(credential: Credential): Credential | undefined
   /** Returns the `WWW-Authenticate` header of a 401 for a resource. */
   challenge(refused: RefusalReason, resource: string): string
   /** Returns that of a 403 for a credential that lacks scopes. */
@@ -72,6 +74,8 @@ export interface CredentialSource {
   /** Returns `undefined` for a token that is not of this kind. Never throws or rejects. */
   find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined>
   current(id: string): Credential | undefined
+  /** Two tokens of one client may differ in what they may do, so a request never gets another token's credential. */
+  renewed(credential: Credential): Credential | undefined
 }
 
 const MAX_HEADER_LENGTH = 8 * 1024
@@ -108,6 +112,13 @@ export function createAuthenticator(sources: readonly CredentialSource[], resour
       for (const source of sources) {
         const credential = source.current(id)
         if (credential) return credential
+      }
+      return undefined
+    },
+    renewed(credential) {
+      for (const source of sources) {
+        const now = source.renewed(credential)
+        if (now) return now
       }
       return undefined
     },

@@ -11,6 +11,7 @@ export interface Keyring {
   find(bearer: Pick<Bearer, 'digest'>): Credential | undefined
   /** Returns the credential of an id, expired or not. */
   current(id: string): Credential | undefined
+  renewed(credential: Credential): Credential | undefined
 }
 
 /** Callers of credentials, as they were. */
@@ -52,6 +53,7 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
       return found.credential
     },
     current: (id) => byId.get(id),
+    renewed: ({ id }) => byId.get(id),
   }
 }
 

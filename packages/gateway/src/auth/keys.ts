@@ -94,6 +94,10 @@ export class Keys implements CredentialSource {
     return found && !this.#isExpired(found) ? found : undefined
   }
 
+  renewed({ id }: Credential): Credential | undefined {
+    return this.current(id)
+  }
+
   /** Reads the keys that the store has, and follows it from then on. */
   async open(state: StateStore): Promise<void> {
     this.#state = state

@@ -181,7 +181,7 @@ class Endpoint {
       if (isLarge(text)) await nextTurn()
       // It took its time to arrive: the caller is read again.
       credential = checkAnswer(
-        deps.authenticator.current(credential.id) ?? ENDED,
+        deps.authenticator.renewed(credential) ?? ENDED,
         deps.authenticator,
         deps.resource ?? '/mcp',
       )

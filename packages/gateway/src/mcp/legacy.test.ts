@@ -21,7 +21,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     lists: new ToolLists(gate),
     rounds: createRounds({ gate, clock, state: memoryState({ clock }), publicUrl: undefined, isStopping: () => false }),
     listTtlMs: 1000,
-    authenticator: { current: (id) => ({ id, for: 'mcp', caller: { user: 'vera' }, issuer: 'key' }) },
+    authenticator: { renewed: (credential) => credential },
     capabilities: { tools: { listChanged: true } },
     sessions: new Sessions({ clock }),
     keepAlive: new KeepAlive(),

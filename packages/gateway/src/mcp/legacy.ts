@@ -180,7 +180,7 @@ class LegacyRequest implements McpRequest {
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
   readonly #questions: Questions
-  readonly #credentials: Pick<Authenticator, 'current'>
+  readonly #credentials: Pick<Authenticator, 'renewed'>
   #link: ClientLink | undefined
   #running: { readonly canceller: Canceller; readonly end: () => void } | undefined
 
@@ -220,7 +220,7 @@ class LegacyRequest implements McpRequest {
 
   readonly callerNow = (): Caller | undefined => {
     const { session, credential } = this.#sent
-    const now = this.#credentials.current(credential.id)?.caller
+    const now = this.#credentials.renewed(credential)?.caller
     return now && (session?.callerOf(now) ?? now)
   }
 

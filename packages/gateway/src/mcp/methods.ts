@@ -51,7 +51,7 @@ export interface MethodDeps {
   readonly listProblemOf?: ((caller: Caller) => string | undefined) | undefined
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Reads callers again before their calls run. */
-  readonly authenticator: Pick<Authenticator, 'current'>
+  readonly authenticator: Pick<Authenticator, 'renewed'>
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
   /** Whether a server runs tasks now. Default: any. */

@@ -118,7 +118,7 @@ class ModernRequest implements McpRequest {
   readonly credential: Credential
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
-  readonly #credentials: Pick<Authenticator, 'current'>
+  readonly #credentials: Pick<Authenticator, 'renewed'>
   #link: ClientLink | undefined
 
   constructor(
@@ -126,7 +126,7 @@ class ModernRequest implements McpRequest {
     headers: IncomingHttpHeaders,
     credential: Credential,
     stream: AnswerStream,
-    credentials: Pick<Authenticator, 'current'>,
+    credentials: Pick<Authenticator, 'renewed'>,
   ) {
     this.#credentials = credentials
     this.id = id
@@ -140,7 +140,7 @@ class ModernRequest implements McpRequest {
     return this.credential.caller
   }
 
-  readonly callerNow = (): Caller | undefined => this.#credentials.current(this.credential.id)?.caller
+  readonly callerNow = (): Caller | undefined => this.#credentials.renewed(this.credential)?.caller
 
   get client(): string {
     return this.credential.id

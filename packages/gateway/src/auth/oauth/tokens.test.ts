@@ -69,6 +69,31 @@ describe('Tokens', () => {
     assert.notEqual((await accept(await issuer.sign({ client_id: 'other' }))).id, first.id)
   })
 
+  it('never gives a request the rights of another token of its user and client', async (t) => {
+    const { issuer, accept, tokens, pass } = await setup(t)
+    const [narrow, wide] = [
+      await accept(await issuer.sign({ scope: 'read' })),
+      await accept(await issuer.sign({ scope: 'read admin', exp: 60 })),
+    ]
+    assert.equal(narrow.id, wide.id)
+    assert.equal(tokens.renewed(narrow), narrow)
+    assert.equal(tokens.renewed(wide), wide)
+    pass(100_000)
+    assert.equal(tokens.renewed(narrow), narrow)
+    assert.equal(tokens.renewed(wide), undefined)
+  })
+
+  it('goes on with the token that was used last, where there is no request', async (t) => {
+    const { issuer, accept, tokens, pass } = await setup(t)
+    const token = await issuer.sign({ scope: 'read' })
+    const long = await accept(token)
+    const brief = await accept(await issuer.sign({ scope: 'read admin', exp: 60 }))
+    assert.equal(tokens.current(long.id), brief)
+    pass(100_000)
+    await accept(token)
+    assert.equal(tokens.current(long.id), long)
+  })
+
   it('knows no token of another issuer, and no text that is no token', async (t) => {
     const { issuer, ask } = await setup(t)
     assert.equal(await ask(await issuer.sign({ iss: 'https://other.example.com' })), undefined)

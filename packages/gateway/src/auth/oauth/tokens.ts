@@ -56,8 +56,9 @@ export class Tokens implements CredentialSource {
   readonly #checking = new Map<string, Promise<Verdict | Refusal | undefined>>()
   /** Tokens that an introspection does not know, until when. */
   readonly #inactive = new Map<string, number>()
-  /** The digest of the latest token of each id, oldest first. */
+  /** The digest of the token of each id that was used last, oldest first. */
   readonly #latest = new Map<string, string>()
+  readonly #digests = new WeakMap<Credential, string>()
   /** Equal callers are one object, so that a refreshed token finds the same views. */
   readonly #callers = new Map<string, Caller>()
 
@@ -83,15 +84,27 @@ export class Tokens implements CredentialSource {
 
   find({ token, digest }: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined> {
     const verdict = this.#verdicts.get(digest)
-    if (verdict && this.#holds(verdict)) return admit(verdict, resource)
+    if (verdict && this.#holds(verdict)) {
+      const { id } = verdict.credential
+      if (this.#latest.get(id) !== digest) remember(this.#latest, id, digest)
+      return admit(verdict, resource)
+    }
     return this.#check(token, digest).then((checked) =>
       checked && 'paths' in checked ? admit(checked, resource) : checked,
     )
   }
 
-  /** An introspection that is due begins here, and its answer counts from the next time. */
   current(id: string): Credential | undefined {
-    const verdict = this.#verdicts.get(this.#latest.get(id) ?? '')
+    return this.#today(this.#latest.get(id))
+  }
+
+  renewed(credential: Credential): Credential | undefined {
+    return this.#today(this.#digests.get(credential))
+  }
+
+  /** An introspection that is due begins here, and its answer counts from the next time. */
+  #today(digest: string | undefined): Credential | undefined {
+    const verdict = digest === undefined ? undefined : this.#verdicts.get(digest)
     if (!verdict || !this.#isValid(verdict)) return undefined
     const { bearer, credential } = verdict
     if (bearer && !this.#holds(verdict)) void this.#check(bearer.token, bearer.digest)
@@ -218,6 +231,7 @@ export class Tokens implements CredentialSource {
   #remember(digest: string, verdict: Verdict): void {
     remember(this.#verdicts, digest, verdict)
     remember(this.#latest, verdict.credential.id, digest)
+    this.#digests.set(verdict.credential, digest)
   }
 
   #intern(caller: Caller): Caller {
