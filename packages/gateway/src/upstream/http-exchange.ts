@@ -6,6 +6,7 @@ import { UndiciPool } from './http1/undici-pool.ts'
 import { clip, notMcp, parseMessages, rpcError } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream, messageTooLarge } from './lines.ts'
+import { Pieces } from './pieces.ts'
 import { UpstreamError } from './upstream.ts'
 
 const OPTIONS = { maxConnections: 256, connectTimeoutMs: 5_000 }
@@ -48,8 +49,7 @@ export class HttpExchange implements PoolHandler {
   readonly #resolve: (answer: HttpAnswer) => void
   readonly #reject: (error: UpstreamError) => void
   readonly #onEvent: (data: string) => void
-  readonly #body: Buffer[] = []
-  #bodyBytes = 0
+  readonly #body = new Pieces()
   #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
   #events: EventStream | undefined
   #flood: FloodGuard | undefined
@@ -108,8 +108,7 @@ export class HttpExchange implements PoolHandler {
 
   onEnd(): void {
     this.#end()
-    const [first] = this.#body
-    const text = (first && this.#body.length === 1 ? first : Buffer.concat(this.#body)).toString()
+    const text = this.#body.take().toString()
     const { status, contentType, sessionId, location } = this.#head
     const { lastEventId, retryMs } = this.#events ?? {}
     this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
@@ -126,11 +125,10 @@ export class HttpExchange implements PoolHandler {
       if (this.#flood?.add(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
       return
     }
-    this.#bodyBytes += chunk.length
     this.#body.push(chunk)
     if (this.#head.status === 200) {
-      if (this.#bodyBytes > LIMITS.messageBytes) throw messageTooLarge()
-    } else if (this.#bodyBytes > ERROR_BODY_BYTES) {
+      if (this.#body.bytes > LIMITS.messageBytes) throw messageTooLarge()
+    } else if (this.#body.bytes > ERROR_BODY_BYTES) {
       this.onEnd()
       this.#abort?.(messageTooLarge())
     }

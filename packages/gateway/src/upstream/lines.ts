@@ -1,8 +1,13 @@
 import { StringDecoder } from 'node:string_decoder'
 import { LIMITS } from './limits.ts'
+import { Pieces } from './pieces.ts'
 import { UpstreamError } from './upstream.ts'
 
 const NEWLINE = 0x0a
+
+/** A text that grows by less takes far more memory than its characters. */
+const SHORT_BYTES = 64
+const JOINED_BYTES = 4096
 
 /** Takes a line that is too long to keep, in pieces. */
 export interface LongLine {
@@ -26,13 +31,14 @@ export function createLineSplitter(
 ): (chunk: Buffer) => void {
   // Decoded chunk by chunk: decoding a long line at once would block the event loop.
   const decoder = new StringDecoder('utf8')
+  const short = new Pieces()
   let line = ''
   let lineBytes = 0
   let long: LongLine | undefined
   return (chunk) => {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      keep(chunk.subarray(start, end))
+      keep(chunk.subarray(start, end), true)
       start = end + 1
       const ended = line + decoder.end()
       const bytes = lineBytes
@@ -41,12 +47,15 @@ export function createLineSplitter(
       if (long) endLong(long, bytes)
       else onLine(ended.endsWith('\r') ? ended.slice(0, -1) : ended, bytes)
     }
-    if (start < chunk.length) keep(chunk.subarray(start))
+    if (start < chunk.length) keep(chunk.subarray(start), false)
   }
 
-  function keep(bytes: Buffer): void {
+  function keep(bytes: Buffer, isEnd: boolean): void {
     lineBytes += bytes.length
-    line += decoder.write(bytes)
+    const waits = !isEnd && bytes.length < SHORT_BYTES
+    if (waits || short.bytes > 0) short.push(bytes)
+    if (waits && short.bytes < JOINED_BYTES && lineBytes <= maxBytes) return
+    line += decoder.write(short.bytes > 0 ? short.take() : bytes)
     if (lineBytes <= maxBytes) return
     long ??= beginLong()
     const piece = line

@@ -96,6 +96,16 @@ const BAD: readonly (readonly [name: string, text: string, problem: string])[] =
   ],
   ['another coding', 'HTTP/1.1 200 OK\ntransfer-encoding: gzip, chunked\n\n', 'sent a body whose end is unclear'],
   ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\ntransfer-encoding: chunked\n\n', 'sent a body whose end is unclear'],
+  [
+    'a coding that ends with a no-break space',
+    'HTTP/1.1 200 OK\ntransfer-encoding: chunked\xA0\n\n',
+    'sent a body whose end is unclear',
+  ],
+  [
+    'a length that ends with a no-break space',
+    'HTTP/1.1 200 OK\ncontent-length: 1\xA0\n\na',
+    'sent a content-length that is not a number',
+  ],
   ['a signed length', 'HTTP/1.1 200 OK\ncontent-length: +1\n\na', 'sent a content-length that is not a number'],
   ['a list of lengths', 'HTTP/1.1 200 OK\ncontent-length: 1, 1\n\na', 'sent a content-length that is not a number'],
   ['more than the answer', 'HTTP/1.1 200 OK\ncontent-length: 1\n\naHTTP/1.1 200 OK\n', 'sent more than its answer'],
@@ -145,6 +155,11 @@ describe('ResponseReader', () => {
     assert.deepEqual(read([whole]), { answer: expected, idleMs: undefined })
     assert.deepEqual(read([whole], { closes: true }), { answer: expected, idleMs: 0 })
   })
+
+  for (const framing of ['content-length: 5', 'transfer-encoding: chunked'])
+    for (const status of [204, 304])
+      it(`keeps no connection after HTTP ${status} with ${framing}, whose body may follow`, () =>
+        assert.equal(read([bytes(`HTTP/1.1 ${status} None\n${framing}\n\n`)]).idleMs, 0))
 
   it('knows that an answer is cut', () => {
     const { idleMs } = read([bytes('HTTP/1.1 200 OK\ncontent-length: 3\n\nab')], { closes: true })

@@ -114,7 +114,9 @@ export class ResponseReader {
     this.#idleMs = framing.idleMs
     this.#sink.onHead(status, headers)
     const { length } = framing
-    if (status === 204 || status === 304 || length === 0) this.#end(framing.idleMs)
+    if (length === 0) this.#end(framing.idleMs)
+    // It has no body. A server that names one may send it nevertheless, in the way of the next answer.
+    else if (status === 204 || status === 304) this.#end(0)
     else if (length === 'chunked') this.#part = 'size'
     else if (length === undefined) this.#part = 'untilClose'
     else {
@@ -178,6 +180,8 @@ function lineEnd(bytes: Buffer, at: number, max: number): number | undefined {
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7E\x80-\xFF]*)?$/
 const HEADER_LINE = /^([!#$%&'*+\-.^_`|~\w]+):[\t ]*([\t\x20-\x7E\x80-\xFF]*)$/
+/** Only these are no part of a value: "chunked" and a no-break space are another coding. */
+const LAST_SPACE = /[\t ]+$/
 /** RFC 9112 §7.1. No chunk has 4 GiB. */
 const SIZE_LINE = /^([\dA-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7E\x80-\xFF]*)?$/
 
@@ -216,7 +220,7 @@ function parseHead(text: string): Head {
     if (written === undefined) throw new BadAnswer('sent an invalid header')
     const name = written.toLowerCase()
     if (!READ.has(name)) continue
-    if (headers[name] === undefined) headers[name] = value.trimEnd()
+    if (headers[name] === undefined) headers[name] = value.replace(LAST_SPACE, '')
     else if (ONCE.has(name)) throw new BadAnswer(`sent two ${name} headers`)
     // RFC 9110 §5.3: the values of a list.
     else if (name === 'connection') headers[name] += `, ${value}`

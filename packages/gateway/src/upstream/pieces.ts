@@ -1,0 +1,29 @@
+/** So many pieces are joined: a piece of one byte takes more than 100 while it stands alone. */
+const MAX_APART = 1024
+
+/** Bytes that arrive in pieces, in little more memory than they need together, however small each is. */
+export class Pieces {
+  readonly #joined: Buffer[] = []
+  #apart: Buffer[] = []
+  #bytes = 0
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  push(piece: Buffer): void {
+    this.#bytes += piece.length
+    if (this.#apart.push(piece) < MAX_APART) return
+    this.#joined.push(Buffer.concat(this.#apart))
+    this.#apart = []
+  }
+
+  /** Returns all bytes, and forgets them. */
+  take(): Buffer {
+    const pieces = [...this.#joined.splice(0), ...this.#apart]
+    this.#apart = []
+    this.#bytes = 0
+    const [first] = pieces
+    return first && pieces.length === 1 ? first : Buffer.concat(pieces)
+  }
+}
