@@ -20,6 +20,7 @@ const OWN_SDKS: ReadonlyMap<string, readonly string[]> = new Map([
   ['./openai', []],
   ['./anthropic', []],
   ['./gemini', []],
+  ['./run', []],
 ])
 
 const LOCKED_FIELDS = [

@@ -12,6 +12,7 @@ import * as mastra from './mastra.ts'
 import * as mcp from './mcp.ts'
 import * as openaiAgents from './openai-agents.ts'
 import * as openai from './openai.ts'
+import { createRun } from './run.ts'
 import { createAiSdkWorld } from './testing/ai-sdk-world.ts'
 import { createTools as createMastraTools } from './testing/mastra-scene.ts'
 import { INFO } from './testing/mcp-ways.ts'
@@ -102,6 +103,35 @@ describe('guard, in every adapter', () => {
         )
     })
   }
+
+  it('createRun: checks its arguments, its options and its calls as well', async () => {
+    const open = loose(createRun)
+    await assertConfigError(() => open(), 'createRun.gate', /must be what createGate returned/)
+    await assertConfigError(() => open(createTestGate()), 'createRun.caller', /is missing: say who the run is for/)
+    const misspelt = { activTools: [] }
+    await assertConfigError(
+      () => open(createTestGate(), VIEWER, misspelt),
+      'createRun.activTools',
+      /unknown option.*"activeTools"/,
+    )
+    await assertConfigError(() => open(createTestGate(), VIEWER, { mode: 'mask' }), 'createRun.mode', /unknown option/)
+    await assertConfigError(
+      async () => createRun(createTestGate(), VIEWER, { target: {} as never }).then((run) => run.next()),
+      'target',
+      /defineTarget/,
+    )
+    const run = await createRun(createTestGate(), VIEWER)
+    const call = { name: 'search', input: {} }
+    await assertConfigError(() => run.call(call), 'run', /call next\(\)/)
+    await assertConfigError(() => run.requestApproval(call), 'run', /call next\(\)/)
+    await run.next()
+    await assertConfigError(() => run.call({ ...call, callID: '1' } as never), 'call.callID', /unknown field.*"callId"/)
+    await assertConfigError(
+      () => run.requestApproval({ ...call, inputs: {} } as never),
+      'requestApproval.inputs',
+      /unknown field.*"input"/,
+    )
+  })
 
   it('options that a function returns for one run are checked as well', async () => {
     const misspelt = () => ({ activTools: [] }) as never

@@ -85,24 +85,24 @@ function checkView(view: unknown): void {
  *
  * @throws {ConfigError} for an invalid gate, for a missing caller and for an unknown option
  */
-export function checkGuardFor(gate: unknown, caller: unknown, options: unknown, shape: Shape): void {
-  checkGate(gate)
-  checkGiven(caller)
-  checkShape('guard', options, shape)
+export function checkGuardFor(gate: unknown, caller: unknown, options: unknown, shape: Shape, path = 'guard'): void {
+  checkGate(gate, path)
+  checkGiven(caller, path)
+  checkShape(path, options, shape)
 }
 
 /** @throws {ConfigError} for a missing caller */
-export function checkGiven<T>(caller: T): asserts caller is NonNullable<T> {
-  if (caller === undefined || caller === null) throw new ConfigError('guard.caller', MISSING)
+export function checkGiven<T>(caller: T, path = 'guard'): asserts caller is NonNullable<T> {
+  if (caller === undefined || caller === null) throw new ConfigError(`${path}.caller`, MISSING)
 }
 
 const MISSING =
   'is missing: say who the run is for, such as { user: "vera", roles: ["viewer"] }. {} is an anonymous caller'
 
-function checkGate(gate: unknown): void {
+function checkGate(gate: unknown, path = 'guard'): void {
   const { view, catalog } = fieldsOf(gate)
   if (typeof view !== 'function' || typeof catalog !== 'object')
-    throw new ConfigError('guard.gate', 'must be what createGate returned')
+    throw new ConfigError(`${path}.gate`, 'must be what createGate returned')
 }
 
 /** A person's answer to a call that waits. */

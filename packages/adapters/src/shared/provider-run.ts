@@ -1,5 +1,6 @@
-import { type Caller, type CallOutcome, ConfigError, type Gate, type View } from '@toolgate/core'
+import { type Approval, type Caller, type CallOutcome, ConfigError, type Gate, type View } from '@toolgate/core'
 import {
+  type CustomTarget,
   expose,
   type ExposedNames,
   type ExposeOptions,
@@ -11,7 +12,7 @@ import { messageOf, outputText } from '@toolgate/core/internal'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
 import { RUN_KEYS, type RunOptions, viewFor } from './guard-options.ts'
 import { failureText, isStream, lastOf } from './refused.ts'
-import { createOnCall, createWarn, GuardedRun } from './runs.ts'
+import { createOnCall, createWarn, type GuardedCall, GuardedRun } from './runs.ts'
 import { createUnawaited, type Unawaited } from './unawaited.ts'
 
 /** The options of `guard` for a plain provider SDK, where the host runs the loop. */
@@ -70,12 +71,21 @@ export function toGuardedLoop<Request, Call, Answered>(
     get step() {
       return run.step
     },
-    next: () => unawaited(run.next() as Promise<Request>),
+    next: () => unawaited(run.next().then(({ exposure }) => exposure.request as Request)),
     execute,
   }
 }
 
 const unawaited = createUnawaited('run.next()', ['tools', 'config'])
+
+/** The tools of a step, in the form of a provider or of a host's own target. */
+type StepExposure = Omit<Exposure, 'target' | 'tools'> & { readonly tools: object }
+
+/** A step, and its tools in the form of the run's target. */
+export interface PreparedStep {
+  readonly step: Step
+  readonly exposure: StepExposure
+}
 
 /** One run with any provider. */
 export interface ProviderRun {
@@ -84,79 +94,106 @@ export interface ProviderRun {
   readonly view: View
   /** The current step; `undefined` before the first. */
   readonly step: Step | undefined
-  /** Prepares the next step, and returns the fields of its request. */
-  next(): Promise<Readonly<Record<string, unknown>>>
+  /** Prepares the next step. */
+  next(): Promise<PreparedStep>
   /** Passes one call of the model to the gate. Never throws for a mistake of the model. */
   call(call: ProviderCall): Promise<Answer>
+  /** Asks a person for a call, and runs nothing. `undefined`: make the call. */
+  requestApproval(call: ProviderCall): Promise<Answer | undefined>
 }
 
 /** A call as the model wrote it. */
 export interface ProviderCall {
   readonly name: string
-  readonly callId: string | undefined
+  readonly callId?: string | undefined
   /** The input, or its JSON if the provider sends a text. */
   readonly input: unknown
+  /** Cancels this call. The run's own signal cancels it, too. */
+  readonly signal?: AbortSignal | undefined
+  /** The framework's own options of the execution, for the tool. */
+  readonly context?: unknown
 }
 
-/** The text for the model, and whether the call succeeded. */
+/** The outcome of a call, for the model and for the loop. */
 export interface Answer {
+  /** The text for the model. */
   readonly text: string
+  /** Whether the tool ran to its end. */
   readonly ok: boolean
+  readonly status: CallOutcome['status']
+  /** What the tool returned; of a stream, the last item. `undefined` unless `ok`. */
+  readonly output: unknown
+  /** The approval that the call waits for. */
+  readonly approval: Approval | undefined
 }
 
 /** Opens a run for a loop that the host runs. */
 export async function openProviderRun(
   gate: Gate,
   caller: Caller,
-  target: ExposeTarget,
+  target: ExposeTarget | CustomTarget,
   options: ProviderRunOptions & ExposeOptions = {},
 ): Promise<ProviderRun> {
   const view = await viewFor(gate, caller, options)
   const { prepareStep, instructions, state, context, runId } = options
   const steps = createSteps(view, { prepareStep, instructions, state, context })
   const warn = createWarn(options.onWarning)
-  let step: Step | undefined
-  let exposure: Exposure | undefined
+  let current: PreparedStep | undefined
   const names: ExposedNames = {
-    toId: (name) => exposure?.names.toId(name),
-    toName: (tool) => exposure?.names.toName(tool),
+    toId: (name) => current?.exposure.names.toId(name),
+    toName: (tool) => current?.exposure.names.toName(tool),
   }
   const run = new GuardedRun({ gate, view, names, id: runId, onCall: createOnCall(options.onCall, warn) })
+  const toCall = (call: ProviderCall): GuardedCall => toGuardedCall(call, current, options)
 
   return {
     id: run.id,
     view,
     get step() {
-      return step
+      return current?.step
     },
     async next() {
-      step = await steps.next()
-      exposure = exposeStep(view, step.view, target, options)
+      const step = await steps.next()
+      const exposure = exposeStep(view, step.view, target, options)
       for (const warning of step.warnings) warn(warning)
       for (const warning of exposure.warnings) warn(describeWarning(warning))
       for (const error of exposure.errors) warn(describeError(error))
-      return exposure.request
+      return (current = { step, exposure })
     },
-    async call({ name, callId, input }) {
-      if (!step || !exposure)
-        throw new ConfigError('run', 'call next() and send what it returns before you execute a call')
-      const id = exposure.names.toId(name)
-      const parsed = typeof input === 'string' ? parseJson(input) : { value: input }
-      const outcome = await run.call({
-        name,
-        callId,
-        ...('problem' in parsed
-          ? { input: undefined, malformed: parsed.problem }
-          : { input: id === undefined ? parsed.value : exposure.toInput(id, parsed.value) }),
-        signal: options.signal,
-        view: step.view,
-        step: step.stepNumber,
-        model: options.model,
-      })
-      const answer = await toAnswer(outcome, name)
-      steps.record({ tool: id ?? name, callId: outcome.callId, status: outcome.status })
+    async call(call) {
+      const tool = names.toId(call.name) ?? call.name
+      const outcome = await run.call(toCall(call))
+      const answer = await toAnswer(outcome, call.name)
+      steps.record({ tool, callId: outcome.callId, status: outcome.status })
       return answer
     },
+    async requestApproval(call) {
+      const asked = await run.requestApproval(toCall(call))
+      return asked && toAnswer(asked, call.name)
+    },
+  }
+}
+
+function toGuardedCall(
+  { name, input, callId, signal, context }: ProviderCall,
+  current: PreparedStep | undefined,
+  options: ProviderRunOptions,
+): GuardedCall {
+  if (!current) throw new ConfigError('run', 'call next() and send what it returns before you execute a call')
+  const { step, exposure } = current
+  const id = exposure.names.toId(name)
+  const parsed = typeof input === 'string' ? parseJson(input) : { value: input }
+  return {
+    name,
+    callId,
+    ...('problem' in parsed
+      ? { input: undefined, malformed: parsed.problem }
+      : { input: id === undefined ? parsed.value : exposure.toInput(id, parsed.value) }),
+    signal: signal && options.signal ? AbortSignal.any([signal, options.signal]) : (signal ?? options.signal),
+    context,
+    view: step.view,
+    step: step.stepNumber,
+    model: options.model,
   }
 }
 
@@ -164,10 +201,11 @@ export async function openProviderRun(
 function exposeStep(
   view: View,
   step: View,
-  target: ExposeTarget,
+  target: ExposeTarget | CustomTarget,
   { mode, strict, loaded, tokenizer, search, schemas }: ExposeOptions,
-): Exposure {
+): StepExposure {
   const options = { mode, strict, loaded, tokenizer, search, schemas }
+  if (typeof target === 'object') return expose(step, target, options)
   if (mode === 'mask') return expose(view.narrow({}), target, { ...options, step })
   return expose(step, target, options)
 }
@@ -192,11 +230,14 @@ function parseJson(text: string): { readonly value: unknown } | { readonly probl
 
 /** A provider takes one answer: the last item of a stream. */
 async function toAnswer(outcome: CallOutcome, name: string): Promise<Answer> {
-  const { status } = outcome
-  if (status !== 'done' || !isStream(outcome.output)) return { text: outcome.text, ok: status === 'done' }
+  const { status, text } = outcome
+  const approval = status === 'waiting' ? outcome.approval : undefined
+  if (status !== 'done') return { text, ok: false, status, output: undefined, approval }
+  if (!isStream(outcome.output)) return { text, ok: true, status, output: outcome.output, approval }
   try {
-    return { text: outputText(await lastOf(outcome.output)), ok: true }
+    const output = await lastOf(outcome.output)
+    return { text: outputText(output), ok: true, status, output, approval }
   } catch (error) {
-    return { text: failureText(name, error), ok: false }
+    return { text: failureText(name, error), ok: false, status: 'failed', output: undefined, approval }
   }
 }
