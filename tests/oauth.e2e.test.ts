@@ -259,7 +259,7 @@ describe('step-up', () => {
   it('never lends a token the scopes of another one of its client, whichever came last', async () => {
     const call = (token: string) => ask(token, 'tools/call', { name: 'up__submit', arguments: {} })
     const [wide, narrow] = [await botToken('tools:write tools:admin'), await botToken('tools')]
-    const before = upstream.calls('submit').length
+    const earlier = upstream.calls('submit').length
     for (const [token, status] of [
       [narrow, 403],
       [wide, 200],
@@ -268,7 +268,7 @@ describe('step-up', () => {
       assert.equal((await call(token)).status, status)
     const slow = callSlowly(narrow, async () => assert.equal((await call(wide)).status, 200))
     assert.equal(await slow, 403)
-    assert.equal(upstream.calls('submit').length, before + 2)
+    assert.equal(upstream.calls('submit').length, earlier + 2)
   })
 
   it('says nothing of a tool that would stay hidden', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -308,6 +309,14 @@ describe('loadConfig', () => {
       )
     })
   }
+
+  it('never waits for a pipe, which would stop a gateway that reads its file again', () => {
+    withFile('', (file) => {
+      const pipe = path.join(path.dirname(file), 'pipe.yaml')
+      execFileSync('mkfifo', [pipe])
+      assert.throws(() => loadConfig(pipe), /cannot be read: it is not a file/)
+    })
+  })
 
   it('survives a file that is nested without end or too long', () => {
     for (const text of [

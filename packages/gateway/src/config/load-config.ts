@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
@@ -68,8 +68,14 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   return { ...config, secrets: secrets.list(), ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}) }
 }
 
+const MAX_BYTES = 8 * 1024 * 1024
+
+/** A pipe could be waited for, for ever, by a gateway that runs. */
 function readText(file: string): string {
   try {
+    const stats = statSync(file)
+    if (!stats.isFile() && !stats.isDirectory()) throw new Error('it is not a file')
+    if (stats.size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
     return readFileSync(file, 'utf8')
   } catch (cause) {
     const reason = READ_ERRORS.get(errnoOf(cause) ?? '') ?? messageOf(cause)
@@ -105,13 +111,14 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
   const known = Object.keys(configSchema.shape)
   for (const key of keysOf(source, [])) if (!known.includes(key)) reportUnknownKey(source, [], key, known)
   const isMapping = source.root?.entries !== undefined
+  const oauth = readOAuth(reading)
   return {
     file,
     ...readSettings(reading),
     servers: isMapping ? readServers(reading) : [],
     callers: readCallers(reading),
-    ...readOAuth(reading),
-    ...readOidc(reading),
+    ...oauth,
+    ...readOidc(reading, oauth.oauth),
     groups: readGroups(reading),
     ...readAliases(reading),
     apps: readApps(reading),

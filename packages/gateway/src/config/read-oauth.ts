@@ -18,7 +18,7 @@ export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
   if (!input) return {}
   checkPublicUrl(source, 'oauth', 'tokens are for a URL that clients know')
   const issuers = input.issuers.map(toIssuer)
-  for (const [i, { issuer, name, tenant, claims }] of issuers.entries()) {
+  for (const [i, { issuer, name, tenant, claims, introspection }] of issuers.entries()) {
     const at = ['oauth', 'issuers', i]
     if (issuers.findIndex((one) => one.issuer === issuer) < i)
       source.report([...at, 'issuer'], `found ${JSON.stringify(issuer)} a second time, expected each issuer once`)
@@ -26,12 +26,17 @@ export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
       source.report(at, `has the name ${JSON.stringify(name)} of an earlier issuer, expected a "name" of its own`)
     if (tenant !== undefined && claims.tenant !== undefined)
       source.report([...at, 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
+    if (introspection?.tokens === 'opaque' && issuers.findIndex((one) => one.introspection) < i)
+      source.report(
+        [...at, 'introspection'],
+        'found a second one for tokens that are no JWT, expected "tokens: always": such a token does not say whose it is, and only the first issuer is asked',
+      )
   }
   return { oauth: { issuers, scopes: input.scopes ?? [], stepUp: input.stepUp ?? [] } }
 }
 
-/** Reads `oidc`. */
-export function readOidc({ source }: Reading): Pick<GatewayConfig, 'oidc'> {
+/** Reads `oidc`, and checks that its people and those of `oauth` are the same only where the issuer is. */
+export function readOidc({ source }: Reading, oauth: GatewayConfig['oauth']): Pick<GatewayConfig, 'oidc'> {
   if (!has(source, ['oidc'])) return {}
   const input = checkShape(source, ['oidc'], oidcSchema)
   if (!input) return {}
@@ -41,15 +46,27 @@ export function readOidc({ source }: Reading): Pick<GatewayConfig, 'oidc'> {
     source.report(['oidc', 'roles'], 'found no roles, expected at least one: nobody else may log in')
   if (server.tenant !== undefined && claims.tenant !== undefined)
     source.report(['oidc', 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
+  const issuer = toIssuer({ ...server, claims: { roles: 'groups', ...claims } })
+  for (const other of oauth?.issuers ?? []) checkNames(source, issuer, other)
   return {
     oidc: {
-      server: toIssuer({ ...server, claims: { roles: 'groups', ...claims } }),
+      server: issuer,
       clientId,
       ...(clientSecret === undefined ? {} : { clientSecret }),
       scopes: [...new Set(['openid', ...scopes])],
       roles: new Map(Object.entries(roles)),
     },
   }
+}
+
+/** With one name, two issuers would make one user. With two names, somebody could approve their own calls. */
+function checkNames(source: Reading['source'], { issuer, name }: IssuerConfig, other: IssuerConfig): void {
+  if ((issuer === other.issuer) === (name === other.name)) return
+  const problem =
+    name === other.name
+      ? `has the name ${JSON.stringify(name)} of another issuer in "oauth", expected a "name" of its own`
+      : `has the name ${JSON.stringify(name)}, expected ${JSON.stringify(other.name)} as in "oauth": the same people`
+  source.report(['oidc'], problem)
 }
 
 function checkPublicUrl(source: Reading['source'], key: string, why: string): void {

@@ -36,7 +36,7 @@ export function toIdentity(
   const client = textOf(claims, 'client_id') ?? textOf(claims, 'azp')
   const user = userOf(claims, config, client)
   const scopes = scopesOf(claims, config)
-  const roles = config.claims.roles === undefined ? [] : listAt(claims, config.claims.roles)
+  const roles = config.claims.roles === undefined ? [] : rolesAt(claims, config.claims.roles)
   const tenant = tenantOf(claims, config)
   const actors = actorsOf(claims['act'], config, nameOf)
   const caller = defineCaller({
@@ -140,11 +140,20 @@ function checkText(value: unknown, name: string): string | undefined {
   return value
 }
 
-/** A text with spaces between, or a list of texts. */
+/** A list of texts, or a text with spaces between. */
 function listAt(claims: JsonObject, path: string): readonly string[] {
   const value = claimAt(claims, path)
-  if (value === undefined) return []
-  const items: unknown = typeof value === 'string' ? value.split(' ').filter((item) => item !== '') : value
+  return toList(typeof value === 'string' ? value.split(' ').filter((item) => item !== '') : value, path)
+}
+
+/** A list of texts, or one text. Names of groups may have spaces, and "Former admin" is no "admin". */
+function rolesAt(claims: JsonObject, path: string): readonly string[] {
+  const value = claimAt(claims, path)
+  return toList(typeof value === 'string' ? [value] : value, path)
+}
+
+function toList(items: unknown, path: string): readonly string[] {
+  if (items === undefined) return []
   if (!Array.isArray(items) || items.length > MAX_LIST)
     throw new TokenProblem(`the claim "${path}" is not a list of at most ${MAX_LIST} texts`)
   return [...new Set(items.map((item) => checkText(item, path) as string))]

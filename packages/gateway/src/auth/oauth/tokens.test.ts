@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac, hash } from 'node:crypto'
+import { text as readText } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
 import { type CryptoKey, exportSPKI, generateKeyPair, importJWK } from 'jose'
 import type { IssuerConfig } from '../../config/oauth.ts'
@@ -224,6 +225,13 @@ describe('Tokens', () => {
       )
   })
 
+  it('takes a text for one role, as groups have names with spaces, and nothing else for roles', async (t) => {
+    const { issuer, accept, refuse } = await setup(t, { claims: { user: 'sub', roles: 'groups' } })
+    assert.deepEqual((await accept(await issuer.sign({ groups: 'Former admin' }))).caller.roles, ['Former admin'])
+    for (const groups of [{ admin: true }, [['admin']], [{ name: 'admin' }], 1, true, null, ''])
+      assert.match((await refuse(await issuer.sign({ groups }))).detail ?? '', /groups/)
+  })
+
   it('names the current actor, and keeps the whole chain', async (t) => {
     const one = await startIssuer(t)
     const other = await startIssuer(t, { name: 'partner' })
@@ -372,6 +380,26 @@ describe('Tokens', () => {
       pass(1)
       await refuse(token)
       assert.equal(tokens.current(id), undefined)
+    })
+
+    it('ends a revoked token also while many unknown ones are asked about', async (t) => {
+      const { issuer, ask, accept, refuse, pass } = await setup(t, { introspection })
+      const token = await issuer.sign()
+      issuer.active[token] = { active: true }
+      await accept(token)
+      const held: (() => void)[] = []
+      issuer.answers['/introspect'] = (request, response) =>
+        void readText(request).then((body) => {
+          const answer = () => json(response, { active: false })
+          if (body.includes('flood')) held.push(answer)
+          else answer()
+        })
+      const flood = Array.from({ length: 60 }, (_, i) => ask(`flood-${i}`))
+      pass(30_000)
+      assert.equal((await refuse(token)).refused, 'unknown')
+      issuer.answers['/introspect'] = (_request, response) => json(response, { active: false })
+      for (const answer of held) answer()
+      for (const refused of flood) await refused
     })
 
     it('that fails leaves known tokens until they expire, and has new ones refused', async (t) => {

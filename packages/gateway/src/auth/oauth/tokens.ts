@@ -185,7 +185,7 @@ export class Tokens implements CredentialSource {
     if ((this.#inactive.get(digest) ?? nowMs) > nowMs) throw new TokenProblem('the token is not active')
     const { cacheMs } = introspection.config
     try {
-      const claims = await introspection.ask(token)
+      const claims = await introspection.ask(token, isKnown)
       if (claims) {
         const verdict = toVerdict(claims)
         return verdict && { ...verdict, activeUntilMs: nowMs + cacheMs, bearer: { token, digest } }
