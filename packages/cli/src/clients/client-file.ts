@@ -63,11 +63,15 @@ function defaultFile({ user, project, prefers }: ClientRow, host: Host): string 
 
 const BOM = '\u{feff}'
 
+function withoutBom(text: string | undefined = ''): string {
+  return text.startsWith(BOM) ? text.slice(BOM.length) : text
+}
+
 /** @throws {CliError} `usage` for a file that is not JSON, with line and column, or whose servers are not an object */
 export function readClientFile(client: ClientRow, file: string): ClientFile {
   const text = readFile(file)
   const errors: ParseError[] = []
-  const body = (text ?? '').replace(BOM, '')
+  const body = withoutBom(text)
   const value: unknown = body.trim() === '' ? {} : parse(body, errors, { allowTrailingComma: true })
   const [error] = errors
   if (error)
@@ -103,7 +107,7 @@ function positionOf(text: string, offset: number): string {
 /** Returns the text with servers set, or removed where a value is `undefined`. Comments and layout stay. */
 export function withEntries({ text, section }: ClientFile, entries: ReadonlyMap<string, object | undefined>): string {
   const hasBom = text?.startsWith(BOM) === true
-  const body = (text ?? '').replace(BOM, '')
+  const body = withoutBom(text)
   let changed = body.trim() === '' ? '{}\n' : body
   for (const [name, value] of entries) changed = setMember(changed, section, name, value)
   return hasBom ? `${BOM}${changed}` : changed

@@ -5,12 +5,16 @@ import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
 
+/** Other bytes could not be written back. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** Returns the text of a file; `undefined` if there is none. @throws {CliError} `usage` for one that cannot be read */
 export function readFile(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return UTF8.decode(readFileSync(file))
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return undefined
+    if (cause instanceof TypeError) throw new CliError('usage', `${printable(file)} is not UTF-8 text.`, { cause })
     throw new CliError('usage', `${printable(file)} cannot be read (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
   }
 }

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs'
 import { isObject } from '@toolgate/core/internal'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
@@ -81,10 +82,22 @@ function saveSteps(file: string, steps: readonly Step[]): FileChange {
 }
 
 function readSteps(file: string): readonly Step[] {
-  const text = readFile(backupPath(file))
+  const backup = backupPath(file)
+  const text = readFile(backup)
+  if (text !== undefined && !isOwn(backup))
+    throw new CliError('no', `${printable(backup)} is not a backup of this command: others can read or write it.`, {
+      hint: 'It would say which files are overwritten with what. If you did not put it there, delete it.',
+      code: 'backup_untrusted',
+    })
   const steps = text === undefined ? [] : parseObject(text)?.['steps']
   if (Array.isArray(steps) && steps.every(isStep)) return steps
   throw new CliError('no', `${printable(backupPath(file))} is not a backup of this command.`)
+}
+
+/** Backups have mode 600. One that came with a project has not. Windows has no modes. */
+function isOwn(backup: string): boolean {
+  const { mode, uid } = lstatSync(backup)
+  return process.platform === 'win32' || ((mode & 0o177) === 0 && uid === process.getuid?.())
 }
 
 function isStep(value: unknown): value is Step {

@@ -6,14 +6,29 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import { serveScripted } from '../testing/scripted-api.ts'
 
+/** A shell would read more than one word in these. */
+const HOSTILE = [
+  'files:$(id)',
+  'files:`id`',
+  'files:a;id',
+  'files:a id',
+  'files:a\nid',
+  'files:a>x',
+  '-files',
+  "files:'",
+]
+
 describe('toolgate completion', () => {
   let isBroken = false
   const run = serveScripted(({ url = '' }) => {
     if (isBroken) return { status: 500, body: {} }
-    if (url.startsWith('/api/callers')) return { body: { callers: [{ user: 'viewer' }, { user: 'vera' }] } }
+    if (url.startsWith('/api/callers'))
+      return { body: { callers: [{ user: 'viewer' }, { user: 'vera' }, { user: 'vera;id' }] } }
     if (url.startsWith('/api/approvals')) return { body: { approvals: [{ id: 'a-1' }] } }
     if (url.startsWith('/api/tools'))
-      return { body: { tools: [{ id: 'files:read' }, { id: 'files:write' }], servers: [{ name: 'files' }] } }
+      return {
+        body: { tools: ['files:read', 'files:write', ...HOSTILE].map((id) => ({ id })), servers: [{ name: 'files' }] },
+      }
     return { status: 500, body: {} }
   })
   const complete = async (...words: string[]) =>

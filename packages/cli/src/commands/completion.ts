@@ -113,11 +113,15 @@ async function valuesOf(name: string, choices: readonly string[], io: Io): Promi
   if (name === 'client') return (await import('../clients/table.ts')).CLIENTS.map(({ id }) => id)
   const ask = ASKED.get(name)
   try {
-    return ask ? await ask(createApi({ ...findTarget({}, io.env), timeoutMs: COMPLETE_MS })) : []
+    const found = ask ? await ask(createApi({ ...findTarget({}, io.env), timeoutMs: COMPLETE_MS })) : []
+    return found.filter((text) => PLAIN.test(text))
   } catch {
     return []
   }
 }
+
+/** Bash writes a candidate into the line as it is: a server could name a tool so that Enter runs its commands. */
+const PLAIN = /^[\p{L}\p{N}_][\p{L}\p{N}_.:@%+,/-]*$/u
 
 /** Who presses Tab does not wait longer. */
 const COMPLETE_MS = 1_000

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, lstatSync, statSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { CLIENTS, type Host } from '../clients/table.ts'
@@ -61,6 +61,30 @@ describe('toolgate connect', () => {
     await connect('cursor', { undo: true })
     assert.ok(!existsSync(path.join(home, FILE)))
     await assert.rejects(connect('cursor', { undo: true }), /There is nothing to undo for/)
+  })
+
+  it('takes no backup that came with a project: it would say which files are overwritten', async (t) => {
+    const { connect, write, home } = world(t)
+    const target = path.join(home, '.planted')
+    const step = { by: 'x', at: '', files: [{ file: target, before: 'evil', after: 'absent' }] }
+    write(FILE, TEXT)
+    chmodSync(write(BACKUP, JSON.stringify({ steps: [step] })), 0o644)
+    await assert.rejects(connect('cursor', { undo: true }), /is not a backup of this command/)
+    await assert.rejects(connect('cursor'), /is not a backup of this command/)
+    assert.ok(!existsSync(target))
+  })
+
+  it('changes nothing in a file that it could not write back', async (t) => {
+    const { connect, home, read, write } = world(t)
+    write(FILE, '')
+    const bytes = Buffer.from('{ "mcpServers": {}, "name": "\u00e9" }', 'latin1')
+    writeFileSync(path.join(home, FILE), bytes)
+    await assert.rejects(connect('cursor'), /is not UTF-8 text/)
+    assert.deepEqual(readFileSync(path.join(home, FILE)), bytes)
+    const marked = '{ "mcpServers": {}, "name": "a\ufeffb" }'
+    write(FILE, marked)
+    await connect('cursor')
+    assert.ok(read(FILE).includes('a\ufeffb'))
   })
 
   it('leaves a file alone that somebody changed since', async (t) => {
