@@ -49,9 +49,9 @@ for (const { path: file, text } of outputFiles) {
 rmSync(DIST, { recursive: true, force: true })
 mkdirSync(DIST)
 for (const { path: file, contents } of outputFiles) writeFileSync(file, contents)
-for (const folder of ['assets', 'console']) {
-  rmSync(path.join(CLI, folder), { recursive: true, force: true })
-  cpSync(path.join(GATEWAY, folder), path.join(CLI, folder), { recursive: true })
+for (const name of ['assets', 'console', 'openapi.json']) {
+  rmSync(path.join(CLI, name), { recursive: true, force: true })
+  cpSync(path.join(GATEWAY, name), path.join(CLI, name), { recursive: true })
 }
 const inside = [...packagesOfBundle(), ...packagesOfConsole()]
 writeFileSync(path.join(CLI, NOTICES), renderNotices())

@@ -105,6 +105,7 @@ describe('the packed packages', PATIENT, () => {
       'dist/main.js',
       'assets/loopback.js',
       'console/index.html',
+      'openapi.json',
       'quickstart/toolgate.yaml',
       'sbom.cdx.json',
     ])

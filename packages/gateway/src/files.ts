@@ -14,5 +14,8 @@ export const CONSOLE_DIR: string = fileURLToPath(new URL('console/', PACKAGE))
 /** A module that is preloaded into servers, and binds what they open to loopback. */
 export const LOOPBACK: URL = new URL('assets/loopback.js', PACKAGE)
 
+/** The description of the HTTP API, in OpenAPI 3.1. */
+export const OPENAPI: URL = new URL('openapi.json', PACKAGE)
+
 /** Servers that are installed beside this package are found from here. */
 export const INSTALLED_FROM: string = import.meta.filename

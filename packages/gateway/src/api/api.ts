@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { type Context, Hono } from 'hono'
 import {
   type AccessRules,
@@ -17,6 +18,7 @@ import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
 import type { CallerConfig } from '../config/config.ts'
+import { OPENAPI } from '../files.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
@@ -31,6 +33,8 @@ import type { Route } from './request.ts'
 import type { LoginsBody } from './wire.ts'
 
 export interface Api {
+  /** Every route, as `openapi.json` describes them. */
+  readonly routes: readonly { readonly method: string; readonly path: string }[]
   /** `address` is the client's, for counting failed logins. */
   fetch(request: Request, address?: string): Promise<Response>
   /** Serves the pages of approvals. */
@@ -82,6 +86,7 @@ export function createApi(deps: ApiDeps): Api {
   const agents = deps.agents ? agentRoutes({ authenticator, ...deps.agents }) : {}
   for (const [path, { method, answer }] of Object.entries(agents))
     serve(path, { [method]: ({ req }) => answer(req.raw) })
+  serve('/api/openapi.json', { GET: () => openapiAnswer() })
   const oidc = deps.oidc && createOidcRoutes(deps.oidc)
   serve('/api/login', { GET: () => Response.json(loginsOf(deps)), POST: ({ req }) => login(req.raw, access) })
   if (oidc) {
@@ -124,6 +129,8 @@ export function createApi(deps: ApiDeps): Api {
     return toErrorResponse(error, deps.onFault, deps.redact)
   })
   return {
+    // `ALL` are the checks, and the answers to other methods.
+    routes: app.routes.filter(({ method }) => method !== 'ALL'),
     fetch: async (request, address) => app.fetch(request, { address }),
     approvalPage: createApprovalPage({ access, ...deps }),
     admit: (request) => admitToSocket(request, access),
@@ -146,6 +153,11 @@ export function createApi(deps: ApiDeps): Api {
       return body instanceof Response ? body : context.json(body)
     }
   }
+}
+
+/** `GET /api/openapi.json`, for everybody: it says nothing about this gateway. */
+async function openapiAnswer(): Promise<Response> {
+  return new Response(await readFile(OPENAPI, 'utf8'), { headers: { 'content-type': 'application/json' } })
 }
 
 /** `GET /api/login`: how people can log in, for everybody. */

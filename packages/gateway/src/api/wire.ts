@@ -1,4 +1,5 @@
 import type { KeyRow } from '../auth/keys.ts'
+import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
@@ -172,8 +173,11 @@ export interface PreferencesBody {
 /** `GET /api/tool?tool=<id>&as=<user>`: one tool in full. */
 export interface ToolBody {
   readonly tool: ToolRow
+  /** A JSON Schema. */
   readonly inputSchema: unknown
+  /** A JSON Schema. */
   readonly outputSchema?: unknown
+  /** As the server sent them, such as MCP's `ToolAnnotations`. */
   readonly annotations: unknown
   readonly groups: readonly string[]
   /** As `20/60`, each with its selector. */
@@ -183,6 +187,7 @@ export interface ToolBody {
 
 export interface ToolExport {
   readonly target: string
+  /** As this provider or framework takes it. */
   readonly definition: unknown
   readonly warnings: readonly string[]
   readonly errors: readonly string[]
@@ -203,10 +208,33 @@ export interface KeysBody {
   readonly keys: readonly KeyRow[]
 }
 
+/** The body of `POST /api/keys`. */
+export interface NewKeyRequestBody {
+  /** Default: `mcp`. */
+  readonly for?: KeyRow['for']
+  readonly user: string
+  readonly tenant?: string
+  /** The apps that it opens. Default: all. */
+  readonly apps?: readonly string[]
+  /** Wall-clock milliseconds. Default: never. */
+  readonly expiresAt?: number
+  /** Default: a random one. */
+  readonly id?: string
+}
+
 /** `POST /api/keys`: the row, and the key itself, which nothing keeps. */
 export interface NewKeyBody extends KeyRow {
   readonly key: string
 }
+
+/** The body of `POST /api/reload`. */
+export interface ReloadRequestBody {
+  /** Only says what would change. */
+  readonly dryRun?: boolean
+}
+
+/** `POST /api/reload`: what has changed, or would. */
+export type ReloadBody = Reload
 
 /** `GET /api/callers`: the callers that `as` may name, without their keys. */
 export interface CallersBody {
@@ -390,7 +418,7 @@ export interface AgentItemRow {
   readonly name: string
   readonly title?: string
   readonly description: string
-  /** Of tools and prompts. */
+  /** A JSON Schema, of tools and prompts. */
   readonly inputSchema?: unknown
   /** Of resources, and the URI template of templates. */
   readonly uri?: string
@@ -400,8 +428,8 @@ export interface AgentItemRow {
 /** The body of `POST /api/decide?app=` and `POST /api/call?app=`, for agents' keys and tokens. */
 export interface AgentCallRequestBody {
   readonly tool: string
-  /** An object. Default: `{}`. */
-  readonly input?: unknown
+  /** Default: `{}`. */
+  readonly input?: Readonly<Record<string, unknown>>
 }
 
 /** `POST /api/decide`: what the call would get now. Nothing runs, and no limit is taken. */
@@ -444,6 +472,12 @@ export type AgentCallBody = { readonly callId: string; readonly text: string } &
   | { readonly status: 'failed'; /** Such as `tool_failed`. */ readonly reason: string }
 )
 
+/** The body of `POST /api/login`. */
+export interface LoginBody {
+  /** A console key. */
+  readonly key: string
+}
+
 /** `POST /api/logout`. */
 export interface LogoutBody {
   /** Where the browser goes to log out of the authorization server, too. */
@@ -460,7 +494,16 @@ export interface LoginsBody {
   }
 }
 
-/** `GET /api/session` and `POST /api/login` (which takes `{ key }`) */
+/** `GET /api/openapi.json`: the API in OpenAPI 3.1. */
+export interface OpenapiBody {
+  readonly openapi: string
+  readonly info: object
+  readonly tags: readonly object[]
+  readonly paths: object
+  readonly components: object
+}
+
+/** `GET /api/session` and `POST /api/login` */
 export interface SessionBody {
   readonly user: string
   readonly tenant?: string

@@ -1,12 +1,17 @@
 import type { RuleChange } from './changes.ts'
 import type { AccessChange } from './who-gains.ts'
 
-interface Described {
+/** What a reload changed, or would change. It holds no secrets. */
+export interface Reload {
+  /** Whether the rules were replaced. */
   readonly isApplied: boolean
-  readonly revision: { readonly number: number }
+  readonly revision: { readonly id: string; readonly number: number }
   readonly changes: readonly RuleChange[]
   readonly access: readonly AccessChange[]
+  /** The fields that are read at the start only, and that differ now. */
   readonly restartNeeded: readonly string[]
+  /** The same in words, a line each. */
+  readonly text: readonly string[]
 }
 
 const MARKS = { added: '+', removed: '-', changed: '~' } as const
@@ -14,7 +19,10 @@ const MAX_LINES = 200
 const MAX_IDS = 10
 
 /** Returns a reload in words, a line for each change. */
-export function describeReload(reload: Described, { isDryRun }: { readonly isDryRun: boolean }): readonly string[] {
+export function describeReload(
+  reload: Omit<Reload, 'text'>,
+  { isDryRun }: { readonly isDryRun: boolean },
+): readonly string[] {
   const { changes, access, restartNeeded, isApplied, revision } = reload
   const head = isApplied
     ? `revision ${revision.number}`

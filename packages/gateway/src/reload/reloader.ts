@@ -7,22 +7,9 @@ import type { RetiredServer } from '../fleet.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../revision.ts'
 import { findEnded } from '../auth/keyring.ts'
-import { findChanges, type RuleChange } from './changes.ts'
-import { describeReload } from './describe.ts'
-import { type AccessChange, whoGains } from './who-gains.ts'
-
-/** What a reload changed, or would change. It holds no secrets. */
-export interface Reload {
-  /** Whether the rules were replaced. */
-  readonly isApplied: boolean
-  readonly revision: { readonly id: string; readonly number: number }
-  readonly changes: readonly RuleChange[]
-  readonly access: readonly AccessChange[]
-  /** The fields that are read at the start only, and that differ now. */
-  readonly restartNeeded: readonly string[]
-  /** The same in words, a line each. */
-  readonly text: readonly string[]
-}
+import { findChanges } from './changes.ts'
+import { describeReload, type Reload } from './describe.ts'
+import { whoGains } from './who-gains.ts'
 
 export interface ReloadOptions {
   /** Who reloads, for the audit. */

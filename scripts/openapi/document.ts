@@ -1,0 +1,151 @@
+import { FAULTS } from '@toolgate/core'
+import { API_FAULTS } from '../../packages/gateway/src/api/faults.ts'
+import { type FaultCode, type Operation, OPERATIONS, type Who } from './operations.ts'
+
+/** A JSON Schema. */
+type Schema = Readonly<Record<string, unknown>>
+export type Schemas = Readonly<Record<string, Schema>>
+
+const DESCRIPTION = `The HTTP API of a Toolgate gateway, without \`/mcp\` and the WebSocket \`/api/live\`.
+
+Agents list and call tools with a key or an access token of their own. People, the console and the command use console keys, or the cookie of a login. A change by cookie needs the \`Origin\` of the gateway's own page. An unknown query parameter or field of a body is an error.`
+
+const SECURITY_SCHEMES = {
+  agent: { type: 'http', scheme: 'bearer', description: 'A key of an agent, or an OAuth 2.1 access token.' },
+  console: { type: 'http', scheme: 'bearer', description: 'A console key.' },
+  login: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'toolgate_session_8787',
+    description: 'Set by a login. Another port has its own name, such as `toolgate_session_9000`.',
+  },
+}
+
+const SECURITY: Readonly<Record<Who, readonly object[]>> = {
+  agent: [{ agent: [] }],
+  person: [{ console: [] }, { login: [] }],
+  everyone: [],
+}
+
+const FAULTS_OF: Readonly<Record<Who, readonly FaultCode[]>> = {
+  agent: ['query_invalid', 'unauthenticated', 'key_not_for_agents', 'issuer_unavailable'],
+  person: ['query_invalid', 'unauthenticated', 'key_not_for_console'],
+  everyone: [],
+}
+const FAULTS_OF_ALL: readonly FaultCode[] = ['host_forbidden', 'origin_forbidden', 'internal']
+const FAULTS_OF_BODIES: readonly FaultCode[] = ['body_invalid', 'body_too_large', 'media_type_unsupported']
+
+/** Returns the OpenAPI 3.1 document. `types` are the JSON Schemas of `wire.ts`, by name. */
+export function toDocument(types: Schemas): object {
+  const rows = Object.entries(OPERATIONS).map(([route, operation]) => ({ ...splitRoute(route), operation }))
+  const paths = Object.fromEntries(
+    Map.groupBy(rows, ({ path }) => path)
+      .entries()
+      .map(([path, methods]) => [
+        path,
+        Object.fromEntries(methods.map(({ method, operation }) => [method, toOperation(method, path, operation)])),
+      ]),
+  )
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Toolgate',
+      version: '1',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    tags: [
+      { name: 'agent', description: "With an agent's key or token." },
+      { name: 'person', description: 'With a console key or a login.' },
+      { name: 'everyone', description: 'Without a credential.' },
+    ],
+    paths,
+    components: { securitySchemes: SECURITY_SCHEMES, schemas: reachable(paths, types) },
+  }
+}
+
+function splitRoute(route: string): { readonly method: string; readonly path: string } {
+  const [method = '', path = ''] = route.split(' ')
+  return { method: method.toLowerCase(), path }
+}
+
+function toOperation(method: string, path: string, operation: Operation): object {
+  const { who, summary, query = {}, body } = operation
+  const id = path.includes('{id}') ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }] : []
+  const parameters = [...id, ...Object.entries(query).map(([name, parameter]) => ({ name, in: 'query', ...parameter }))]
+  return {
+    operationId: toName(method, path),
+    tags: [who],
+    summary,
+    security: SECURITY[who],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: jsonOf(body) } }),
+    responses: { ...toSuccess(operation), ...toFaults(operation) },
+  }
+}
+
+/** `POST /api/pins/accept` is `postPinsAccept`. */
+function toName(method: string, path: string): string {
+  const words = path.replace('/api/', '').match(/[a-z]+/gi) ?? []
+  return [method, ...words.map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`)].join('')
+}
+
+function toSuccess({ answer, lines, redirect, summary }: Operation): object {
+  if (redirect !== undefined)
+    return {
+      303: { description: redirect, headers: { location: { schema: { type: 'string' } } } },
+      403: { description: 'The login failed.', content: { 'text/html': { schema: { type: 'string' } } } },
+    }
+  if (lines !== undefined)
+    return {
+      200: {
+        description: `Each line is a \`${lines}\`.`,
+        content: { 'application/x-ndjson': { schema: refTo(lines) } },
+      },
+    }
+  return { 200: { description: summary, content: jsonOf(answer ?? '') } }
+}
+
+/** The faults by their status. */
+function toFaults({ who, body, redirect, faults = [] }: Operation): object {
+  if (redirect !== undefined) return {}
+  const codes = [...FAULTS_OF_ALL, ...FAULTS_OF[who], ...(body === undefined ? [] : FAULTS_OF_BODIES), ...faults]
+  const byStatus = Map.groupBy(new Set(codes), statusOf)
+  return Object.fromEntries(
+    byStatus
+      .entries()
+      .map(([status, known]) => [
+        status,
+        { description: known.map((code) => `\`${code}\``).join(', '), content: jsonOf('ErrorBody') },
+      ]),
+  )
+}
+
+function statusOf(code: FaultCode): number {
+  return code in API_FAULTS ? API_FAULTS[code as keyof typeof API_FAULTS] : FAULTS[code as keyof typeof FAULTS].status
+}
+
+function jsonOf(type: string): object {
+  return { 'application/json': { schema: refTo(type) } }
+}
+
+function refTo(type: string): object {
+  return { $ref: `#/components/schemas/${type}` }
+}
+
+/** Returns the types that the paths need, in the order of their names. The gateway refuses unknown fields of bodies. */
+function reachable(paths: object, types: Schemas): Schemas {
+  const bodies = new Set(Object.values(OPERATIONS).map(({ body }) => body))
+  const found = new Map<string, Schema>()
+  const add = (node: object): void => {
+    for (const [, name = ''] of JSON.stringify(node).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (found.has(name)) continue
+      const type = types[name]
+      if (!type) throw new Error(`wire.ts has no type ${name}`)
+      found.set(name, bodies.has(name) ? { ...type, additionalProperties: false } : type)
+      add(type)
+    }
+  }
+  add(paths)
+  return Object.fromEntries([...found].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}

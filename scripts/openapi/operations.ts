@@ -1,0 +1,288 @@
+import type { ApiFaultCode } from '../../packages/gateway/src/api/faults.ts'
+import type { FAULTS } from '@toolgate/core'
+import { AUDIT_OUTCOMES } from '@toolgate/core/words'
+
+/** What the HTTP API serves: the rows of `packages/gateway/openapi.json`. A test compares them with the routes. */
+
+/** Whose credential opens a route. `everyone`: none is needed. */
+export type Who = 'agent' | 'person' | 'everyone'
+
+export interface Operation {
+  readonly who: Who
+  readonly summary: string
+  readonly query?: Readonly<Record<string, QueryParameter>>
+  /** A type of `wire.ts`, as `answer` and `lines` are. */
+  readonly body?: string
+  readonly answer?: string
+  /** The type of each JSON line, instead of an answer. */
+  readonly lines?: string
+  /** Where the browser is sent, instead of an answer. */
+  readonly redirect?: string
+  /** Beside those of every route of its `who`. */
+  readonly faults?: readonly FaultCode[]
+}
+
+export type FaultCode = ApiFaultCode | keyof typeof FAULTS
+
+interface QueryParameter {
+  readonly schema: object
+  readonly description?: string
+  readonly required?: true
+}
+
+const text = { schema: { type: 'string', minLength: 1, maxLength: 256 } }
+const word = (type: string) => ({ schema: { $ref: `#/components/schemas/${type}` } })
+const whole = (minimum: number, maximum?: number) => ({ schema: { type: 'integer', minimum, maximum } })
+const needed = (parameter: QueryParameter) => ({ ...parameter, required: true }) as const
+
+const itemId = {
+  schema: { type: 'string', minLength: 1, maxLength: 2304 },
+  description: 'The id of a tool, or of another item.',
+}
+const time = {
+  schema: { type: 'string' },
+  description: 'RFC 3339, such as 2026-11-21T09:00:00Z, or milliseconds since 1970.',
+}
+const app = { ...text, description: 'The name of an app.' }
+const as = { ...text, description: 'A configured user.' }
+const whose = { as, caller: { schema: { type: 'string' }, description: 'Instead of `as`: a caller as JSON.' }, app }
+
+const auditFilters = {
+  tool: text,
+  user: text,
+  session: text,
+  event: word('AuditEvent'),
+  outcome: { schema: { type: 'string', enum: [...AUDIT_OUTCOMES] } },
+  call: { ...text, description: 'The `tool_call_id`.' },
+  since: time,
+  until: time,
+}
+const auditRange = {
+  ...auditFilters,
+  before: { ...whole(0), description: 'The `seq` of a record.' },
+  after: { ...whole(0), description: 'The `seq` of a record.' },
+}
+
+const approvalFaults = [
+  'approval_unknown',
+  'approval_decided',
+  'approval_not_revocable',
+  'approval_forbidden',
+  'approval_needs_other',
+  'approval_needs_login',
+] as const
+
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  'GET /api/list': {
+    who: 'agent',
+    summary: 'Lists the items of one kind that the agent sees.',
+    query: { app, kind: { ...word('ItemKind'), description: 'Default: `tool`.' } },
+    answer: 'AgentItemsBody',
+    faults: ['app_unknown'],
+  },
+  'POST /api/decide': {
+    who: 'agent',
+    summary: 'Returns what a call would get now. Nothing runs.',
+    query: { app },
+    body: 'AgentCallRequestBody',
+    answer: 'AgentDecisionBody',
+    faults: ['app_unknown'],
+  },
+  'POST /api/call': {
+    who: 'agent',
+    summary: 'Makes a call. Its outcome is in the body.',
+    query: { app },
+    body: 'AgentCallRequestBody',
+    answer: 'AgentCallBody',
+    faults: ['app_unknown', 'scope_insufficient', 'stopping'],
+  },
+  'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
+  'GET /api/login': {
+    who: 'everyone',
+    summary: 'Returns how people can log in beside console keys.',
+    answer: 'LoginsBody',
+  },
+  'POST /api/login': {
+    who: 'everyone',
+    summary: 'Logs a person in by their console key. Sets a cookie.',
+    body: 'LoginBody',
+    answer: 'SessionBody',
+    faults: ['unauthenticated', 'key_not_for_console'],
+  },
+  'GET /api/oidc/login': {
+    who: 'everyone',
+    summary: 'Begins a login with OpenID Connect. Served only if it is configured.',
+    query: { back: { schema: { type: 'string' }, description: 'The page to return to.' } },
+    redirect: 'To the authorization server.',
+  },
+  'GET /api/oidc/callback': {
+    who: 'everyone',
+    summary: 'Ends a login with OpenID Connect. Sets a cookie. Served only if it is configured.',
+    query: { code: { schema: { type: 'string' } }, state: { schema: { type: 'string' } } },
+    redirect: 'To the page where the login began.',
+  },
+  'POST /api/logout': { who: 'everyone', summary: 'Ends the session of the cookie.', answer: 'LogoutBody' },
+  'GET /api/session': { who: 'person', summary: 'Returns who is logged in.', answer: 'SessionBody' },
+  'GET /api/tools': {
+    who: 'person',
+    summary: 'Lists all items of one kind, with the decision for one caller.',
+    query: { ...whose, kind: { ...word('ItemKind'), description: 'Default: `tool`.' } },
+    answer: 'ToolsBody',
+    faults: ['caller_unknown', 'app_unknown'],
+  },
+  'GET /api/tool': {
+    who: 'person',
+    summary: 'Returns one tool, or another listed item, in full.',
+    query: { tool: needed(itemId), ...whose },
+    answer: 'ToolBody',
+    faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
+  },
+  'GET /api/why': {
+    who: 'person',
+    summary: 'Explains the decision about one item for one caller.',
+    query: { tool: needed(itemId), ...whose },
+    answer: 'WhyBody',
+    faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
+  },
+  'GET /api/callers': { who: 'person', summary: 'Lists the callers that `as` may name.', answer: 'CallersBody' },
+  'GET /api/groups': { who: 'person', summary: 'Lists the groups, each with its state.', answer: 'GroupsBody' },
+  'GET /api/apps': { who: 'person', summary: 'Lists the apps.', answer: 'AppsBody' },
+  'GET /api/needs': {
+    who: 'person',
+    summary: "Lists the dependencies of an app's tools, or of all groups.",
+    query: { app },
+    answer: 'NeedsBody',
+    faults: ['app_unknown'],
+  },
+  'GET /api/warnings': {
+    who: 'person',
+    summary: 'Lists likely mistakes in the configuration.',
+    answer: 'WarningsBody',
+  },
+  'GET /api/preferences': {
+    who: 'person',
+    summary: 'Returns what a user has switched off.',
+    query: { as },
+    answer: 'PreferencesBody',
+    faults: ['caller_unknown'],
+  },
+  'PUT /api/preferences': {
+    who: 'person',
+    summary: 'Replaces what a user has switched off.',
+    query: { as },
+    body: 'PreferencesBody',
+    answer: 'PreferencesBody',
+    faults: ['caller_unknown', 'preferences_forbidden', 'state_unavailable'],
+  },
+  'GET /api/audit': {
+    who: 'person',
+    summary: 'Searches the audit, newest first.',
+    query: { limit: whole(1, 1000), ...auditRange },
+    answer: 'AuditBody',
+    faults: ['audit_unavailable'],
+  },
+  'GET /api/audit/counts': {
+    who: 'person',
+    summary: 'Counts how attempts ended, in at most 500 buckets of time.',
+    query: {
+      ...auditFilters,
+      since: needed(time),
+      until: needed(time),
+      bucket: needed({ ...whole(1), description: 'Milliseconds.' }),
+    },
+    answer: 'AuditCountsBody',
+    faults: ['audit_unavailable'],
+  },
+  'GET /api/audit/evidence': {
+    who: 'person',
+    summary: 'Returns the current checkpoints of the audit.',
+    answer: 'AuditEvidenceBody',
+  },
+  'GET /api/audit/export': {
+    who: 'person',
+    summary: 'Returns all matching records, oldest first, as JSON lines.',
+    query: auditRange,
+    lines: 'AuditRecord',
+    faults: ['audit_unavailable'],
+  },
+  'GET /api/approvals': {
+    who: 'person',
+    summary: 'Lists approvals, newest first.',
+    query: {
+      limit: whole(1, 1000),
+      status: word('ApprovalStatus'),
+      user: text,
+      tool: text,
+      chat: text,
+      before: { ...text, description: 'The id of the last approval of the page before.' },
+    },
+    answer: 'ApprovalsBody',
+    faults: ['state_unavailable'],
+  },
+  'POST /api/approvals/{id}': {
+    who: 'person',
+    summary: 'Approves, rejects or revokes an approval.',
+    body: 'ApprovalVerdictBody',
+    answer: 'ApprovalRow',
+    faults: [...approvalFaults, 'state_unavailable'],
+  },
+  'GET /api/halts': { who: 'person', summary: 'Lists the halts, newest first.', answer: 'HaltsBody' },
+  'POST /api/halts': {
+    who: 'person',
+    summary: 'Halts what the body names. It is in effect before the answer.',
+    body: 'HaltBody',
+    answer: 'HaltRow',
+    faults: ['halt_forbidden', 'halt_empty', 'state_unavailable'],
+  },
+  'DELETE /api/halts/{id}': {
+    who: 'person',
+    summary: 'Releases a halt.',
+    answer: 'HaltRow',
+    faults: ['halt_forbidden', 'halt_unknown', 'state_unavailable'],
+  },
+  'GET /api/keys': { who: 'person', summary: 'Lists the keys.', answer: 'KeysBody', faults: ['key_forbidden'] },
+  'POST /api/keys': {
+    who: 'person',
+    summary: 'Makes a key. Only this answer has it.',
+    body: 'NewKeyRequestBody',
+    answer: 'NewKeyBody',
+    faults: ['key_forbidden', 'state_unavailable'],
+  },
+  'DELETE /api/keys/{id}': {
+    who: 'person',
+    summary: 'Revokes a key. Its sessions end before the answer.',
+    answer: 'KeyRow',
+    faults: ['body_invalid', 'key_forbidden', 'state_unavailable'],
+  },
+  'POST /api/reload': {
+    who: 'person',
+    summary: "Reads the gateway's file again.",
+    body: 'ReloadRequestBody',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused'],
+  },
+  'GET /api/logs': {
+    who: 'person',
+    summary: 'Returns the latest lines of a server, oldest first.',
+    query: {
+      server: needed(text),
+      after: { ...whole(0), description: 'The `seq` of a line.' },
+      limit: whole(1, 500),
+    },
+    answer: 'LogsBody',
+    faults: ['logs_forbidden', 'server_unknown'],
+  },
+  'GET /api/pins': {
+    who: 'person',
+    summary: "Lists the state of each tool's definition.",
+    query: { status: word('PinStatus') },
+    answer: 'PinsBody',
+  },
+  'POST /api/pins/accept': {
+    who: 'person',
+    summary: 'Accepts the definition with this hash.',
+    body: 'AcceptPinBody',
+    answer: 'PinRow',
+    faults: ['approval_forbidden', 'pin_unknown', 'tool_unknown', 'state_unavailable'],
+  },
+}

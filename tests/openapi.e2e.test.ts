@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { AgentCallBody, ErrorBody, GatewayConfig, HaltRow, NewKeyBody, PinsBody } from '@toolgate/gateway'
+import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { KEYS } from './support/keys.ts'
+import { Openapi } from './support/openapi.ts'
+import { nodeServer } from './support/servers.ts'
+
+const SLOW = join(import.meta.dirname, 'support/slow-server.js')
+
+describe('openapi.json', () => {
+  it('is valid OpenAPI 3.1, and what scripts/generate-openapi.js writes', () => {
+    const script = join(import.meta.dirname, '../scripts/generate-openapi.js')
+    execFileSync(process.execPath, ['--conditions=toolgate-source', script, '--check'], { stdio: 'pipe' })
+  })
+
+  describe('describes a running gateway', () => {
+    const openapi = new Openapi()
+    let gateway: TestGateway
+    before(async () => {
+      const given: Partial<GatewayConfig> = {
+        servers: [nodeServer('slow', [SLOW])],
+        apps: [{ name: 'small', import: [], tools: ['slow:echo'], policy: [] }],
+        policy: [
+          {
+            allow: ['*'],
+            deny: [{ match: 'slow:long', unless: "'admin' in caller.roles" }],
+            ask: [{ match: 'slow:until', when: "'viewer' in caller.roles" }],
+          },
+        ],
+        limits: ['slow:echo:2/60'],
+        state: { store: 'memory' },
+        pins: 'suspend',
+      }
+      gateway = openapi.watch(await startTestGateway(given, () => given))
+    })
+    after(() => gateway.close())
+
+    const send = async (route: string, body?: object, key: string = KEYS.console) => {
+      const [method = '', path = ''] = route.split(' ')
+      return (await gateway.api(path, { key, method, ...(body ? { body } : {}) })).body
+    }
+    const asAgent = (route: string, body?: object) => send(route, body, KEYS.viewer)
+
+    it('to agents: what they see, and every outcome of a call', async () => {
+      await asAgent('GET /api/list')
+      await asAgent('GET /api/list?app=small&kind=prompt')
+      for (const tool of ['slow:echo', 'slow:long', 'slow:until']) await asAgent('POST /api/decide', { tool })
+      const outcomes = []
+      for (const tool of ['slow:echo', 'slow:echo', 'slow:echo', 'slow:long', 'slow:until'])
+        outcomes.push(((await asAgent('POST /api/call', { tool, input: {} })) as AgentCallBody).status)
+      assert.deepEqual(outcomes, ['done', 'done', 'refused', 'refused', 'waiting'])
+    })
+
+    it('to agents: the faults of their requests', async () => {
+      await asAgent('POST /api/call', {})
+      await asAgent('GET /api/list?app=none')
+      await send('GET /api/list')
+      await send('GET /api/list', undefined, 'wrong')
+    })
+
+    it('to people: approvals', async () => {
+      const waiting = (await asAgent('POST /api/call', { tool: 'slow:until', input: { file: SLOW } })) as AgentCallBody
+      assert.ok(waiting.status === 'waiting')
+      const approval = `POST /api/approvals/${waiting.approval.id}`
+      await send('GET /api/approvals')
+      await send(approval, { decision: 'maybe' })
+      await send(approval, { decision: 'approve' })
+      await send(approval, { decision: 'approve' })
+      await send('POST /api/approvals/none', { decision: 'approve' })
+      await send('GET /api/approvals?status=approved')
+    })
+
+    it('to people: what changes', async () => {
+      const halt = (await send('POST /api/halts', { tool: 'slow:echo', reason: 'a test' })) as HaltRow
+      await send('POST /api/halts', { tool: 'slow:ehco', reason: 'a test' })
+      await send('GET /api/halts')
+      await send(`DELETE /api/halts/${halt.id}`)
+      await send(`DELETE /api/halts/${halt.id}`)
+      const key = (await send('POST /api/keys', { user: 'viewer' })) as NewKeyBody
+      await send('GET /api/keys')
+      await send(`DELETE /api/keys/${key.id}`)
+      await send('PUT /api/preferences?as=viewer', { groups: [], tools: ['slow:echo'] })
+      await send('GET /api/preferences?as=viewer')
+      const { pins } = (await send('GET /api/pins')) as PinsBody
+      const [pin] = pins
+      await send('POST /api/pins/accept', { tool: pin?.tool ?? 'slow:echo', hash: pin?.hash ?? '0'.repeat(64) })
+      await send('POST /api/reload', { dryRun: true })
+    })
+
+    it('to people: what they look at', async () => {
+      await send('POST /api/login', { key: KEYS.console })
+      await send('POST /api/login', { key: 'wrong' })
+      await send('POST /api/logout')
+      for (const path of [
+        'login',
+        'openapi.json',
+        'session',
+        'tools?as=viewer&app=small',
+        'tools?as=none',
+        'tool?tool=slow:echo&as=viewer',
+        'why?tool=slow:long&as=viewer',
+        'why?tool=slow:none&as=viewer',
+        'callers',
+        'groups',
+        'apps',
+        'needs',
+        'warnings',
+        'audit?limit=50',
+        `audit/counts?since=0&until=${Date.now() + 1}&bucket=${Date.now()}`,
+        'audit/counts',
+        'audit/evidence',
+        'logs?server=slow',
+        'logs?server=none',
+      ])
+        await send(`GET /api/${path}`)
+    })
+
+    it('by the parameters that each route knows, and no others', async () => {
+      for (const { method, path, operation } of openapi.operations()) {
+        const { tags, parameters = [], requestBody } = operation
+        if (tags.includes('everyone')) continue
+        const names = parameters.filter((one) => one.in === 'query').map(({ name }) => name)
+        const known = names.length === 0 ? 'there are none' : `known are ${names.toSorted().join(', ')}`
+        const key = tags.includes('agent') ? KEYS.viewer : KEYS.console
+        const at = path.replace('{id}', 'none')
+        const body = await send(`${method} ${at}?nope=1`, requestBody && { nope: 1 }, key)
+        assert.equal(sorted(messageOf(body)), `The query parameter "nope" is unknown; ${known}.`, `${method} ${path}`)
+      }
+    })
+
+    it('by the fields that each body may have, and no others', async () => {
+      for (const { method, path, operation } of openapi.operations()) {
+        const name = operation.requestBody?.content?.['application/json']?.schema.$ref.split('/').at(-1)
+        if (name === undefined) continue
+        const fields = Object.keys(openapi.document.components.schemas[name]?.properties ?? {})
+        const key = operation.tags.includes('agent') ? KEYS.viewer : KEYS.console
+        const body = await send(`${method} ${path.replace('{id}', 'none')}`, { nope: 1 }, key)
+        const expected = `The field "nope" is unknown; known are ${fields.toSorted().join(', ')}.`
+        assert.equal(sorted(messageOf(body)), expected, `${method} ${path}`)
+      }
+    })
+
+    it('of every operation that answers JSON, an answer was checked', () => {
+      const missing = openapi
+        .operations()
+        .filter(({ operation }) => operation.responses['200']?.content?.['application/json'])
+        .map(({ method, path }) => `${method} ${path} 200`)
+        .filter((operation) => !openapi.checked.has(operation))
+      assert.deepEqual(missing, [])
+    })
+  })
+})
+
+function messageOf(body: unknown): string {
+  return (body as ErrorBody).error.message
+}
+
+/** Sorts the names of `known are b, a.` */
+function sorted(message: string): string {
+  return message.replace(/(?<=known are ).*(?=\.)/, (names) => names.split(', ').toSorted().join(', '))
+}
