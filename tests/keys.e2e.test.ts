@@ -66,6 +66,67 @@ describe('keys', () => {
   const create = async (...args: string[]) => (await toolgate('keys', 'create', ...args)).out.trim()
   const rows = async () => ((await gateway.api('/api/keys')).body as { keys: readonly KeyRow[] }).keys
 
+  it('bound to apps open the same apps for agents without MCP, and nothing else', async () => {
+    write('  - { key: desk-only-key, user: vera, roles: [a], apps: [desk] }', OWNER)
+    await toolgate('reload')
+    const body = { tool: 'own:echo', input: {} }
+    const post = (path: string, tool = body.tool) =>
+      gateway.api(path, { key: 'desk-only-key', method: 'POST', body: { ...body, tool } })
+    for (const path of ['/api/call', '/api/decide']) {
+      const opened = (await post(`${path}?app=desk`)).body as { status?: string; outcome?: string }
+      assert.ok(opened.status === 'done' || opened.outcome === 'allow', JSON.stringify(opened))
+      const other = (await post(`${path}?app=desk`, 'own:pid')).body as { outcome?: string }
+      assert.equal(other.outcome, 'deny')
+      const [shop, none, whole] = await Promise.all(
+        [`${path}?app=shop`, `${path}?app=none`, path].map((asked) => post(asked)),
+      )
+      assert.equal(shop?.status, 404)
+      assert.deepEqual([none, whole], [shop, shop])
+    }
+    assert.equal((await gateway.api('/api/list', { key: 'desk-only-key' })).status, 404)
+    assert.equal((await gateway.api('/api/list?app=desk', { key: 'desk-only-key' })).status, 200)
+  })
+
+  for (const [what, after] of [
+    ['revoked', ''],
+    ['bound to another app', '  - { key: vera-one-key, id: one, user: vera, roles: [a], apps: [desk] }'],
+    ['for the console', '  - { key: vera-one-key, id: one, for: console, user: vera, roles: [a] }'],
+    ['of a caller who may no longer call it', '  - { key: vera-one-key, id: one, user: vera, roles: [b] }'],
+  ] as const)
+    for (const through of ['/api/call?app=shop', '/mcp/shop'] as const)
+      it(`ends a call that waits for a slot where its key is now ${what}, at ${through}`, async () => {
+        await gateway.close()
+        const text = (...callers: readonly string[]) =>
+          `${FILE(callers.join('\n')).replace('[{ allow: ["*"] }]', '[{ allow: ["*"], deny: [{ match: "own:wait", when: "\'b\' in caller.roles" }] }]').replace('["own:pid"]', '["own:wait"]')}calls: { concurrency: [{ match: "own:wait", max: 1, waitMs: 60000 }] }\n`
+        const other = '  - { key: vera-other-key, id: other, user: other, roles: [a] }'
+        writeFileSync(file, text(VERA, other, OWNER))
+        gateway = await startTestGateway(loadConfig(file))
+        const go = join(folder.path, 'go')
+        const wait = (key: string, input: object) =>
+          through === '/mcp/shop'
+            ? ask(key, 'tools/call', { path: through, params: { name: 'own__wait', arguments: input } })
+            : send(`${gateway.url}${through}`, {
+                headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+                body: JSON.stringify({ tool: 'own:wait', input }),
+              })
+        const started = async (count: number) =>
+          ((await gateway.api('/api/audit?event=tool_call')).body as { records: readonly AuditRecord[] }).records
+            .length === count
+        const metrics = async () =>
+          (await send(`${gateway.url}/metrics`, { method: 'GET', headers: { authorization: 'Bearer demo-console' } }))
+            .text
+        const first = wait('vera-other-key', { file: go })
+        await until(() => started(1))
+        const second = wait('vera-one-key', { file: go })
+        await until(async () => /^toolgate_running_calls 2$/m.test(await metrics()))
+        writeFileSync(file, text(...(after === '' ? [] : [after]), other, OWNER))
+        assert.equal((await toolgate('reload')).code, 0)
+        writeFileSync(go, '')
+        assert.match((await first).text, /waited/)
+        assert.doesNotMatch((await second).text, /waited/)
+        assert.ok(await started(1), 'it never ran')
+      })
+
   it('are made by the command, work at once, and rotate without a gap: the session of a user goes on with the new one', async () => {
     const begun = await ask('vera-one-key', 'initialize', { era: LEGACY, params: INITIALIZE })
     const session = { 'mcp-session-id': String(begun.headers['mcp-session-id']) }

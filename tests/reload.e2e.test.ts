@@ -189,6 +189,30 @@ describe('a reload', () => {
     )
   })
 
+  it('redacts rotated secrets at once, and the former ones still, in results, errors, logs, the audit and its own text', async () => {
+    const [before, after] = ['first-plain-words', 'later-plain-words']
+    const secret = join(folder.path, 'secret')
+    const servers = SERVER('slow', `, env: { A: "\${file:${secret}}" }`)
+    writeFileSync(secret, `${before}\n`)
+    await reload({ servers })
+    writeFileSync(secret, `${after}\n`)
+    const policy = `[{ allow: ["*"], deny: [{ match: "slow:wait", when: "caller.user == '\${file:${secret}}'" }] }]`
+    write({ servers, policy })
+    const dry = await gateway.api('/api/reload', { method: 'POST', body: { dryRun: true } })
+    const applied = await reload({ servers, policy })
+    await until(async () => (await gateway.list('viewer', MODERN)).includes('slow__fail'))
+    for (const word of [before, after]) {
+      await gateway.call('viewer', MODERN, 'slow__echo', { word })
+      await gateway.call('viewer', MODERN, 'slow__fail', { word })
+    }
+    const logs = () => gateway.api('/api/logs?server=slow')
+    await until(async () => JSON.stringify((await logs()).body).includes('failed with'))
+    const audit = await gateway.api('/api/audit?limit=100')
+    const seen = JSON.stringify([dry.body, applied, audit.body, (await logs()).body, gateway.log])
+    assert.match(seen, /failed with \[redacted:secret\]/)
+    for (const word of [before, after]) assert.equal(seen.includes(word), false, word)
+  })
+
   it('lets calls that run end, also of a server that is gone', async () => {
     const running = gateway.call('viewer', MODERN, 'slow__wait', { file: join(folder.path, 'go') })
     await until(async () => (await records('tool_call')).length === 1)

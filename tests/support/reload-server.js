@@ -1,4 +1,5 @@
-// An MCP server on stdio: `pid` tells its process, `wait` answers when a file is there, `echo` answers at once.
+// An MCP server on stdio: `pid` tells its process, `wait` answers when a file is there, `echo` answers at once, with its
+// `word` if it got one, and `fail` fails with it.
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
@@ -13,10 +14,15 @@ for await (const line of createInterface({ input: process.stdin })) {
     const serverInfo = { name: 'reloaded', version: '1' }
     send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
   } else if (method === 'tools/list') {
-    const tools = ['echo', 'pid', 'wait'].map((name) => ({ name, inputSchema: { type: 'object' } }))
+    const tools = ['echo', 'fail', 'pid', 'wait'].map((name) => ({ name, inputSchema: { type: 'object' } }))
     send({ id, result: { tools } })
   } else if (method === 'tools/call') {
-    if (params.name === 'echo') answer(id, 'echo')
+    const { word = 'echo' } = params.arguments ?? {}
+    if (params.name === 'echo') answer(id, word)
+    if (params.name === 'fail') {
+      process.stderr.write(`failed with ${word}\n`)
+      send({ id, error: { code: -32000, message: `failed with ${word}` } })
+    }
     if (params.name === 'pid') answer(id, String(process.pid))
     if (params.name === 'wait') {
       const timer = setInterval(() => {

@@ -8,7 +8,7 @@ import type { Clock } from '@toolgate/core/stores'
 import type { ListRow, ServerInstances, ServerRow } from './api/wire.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
-import { UpstreamSource } from './catalog/sources.ts'
+import { type CallParts, UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import type { WatchedServer } from './live/server-identity.ts'
 import { withVia } from './mcp/endpoint.ts'
@@ -22,6 +22,7 @@ import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/insta
 import { ownerOf } from './upstream/owner.ts'
 import { PerUserUpstream } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
+import { RunningCalls } from './upstream/running-calls.ts'
 import { ServerLogs, type UpstreamLogLine } from './upstream/server-logs.ts'
 import type { Upstream, UpstreamCall } from './upstream/upstream.ts'
 import type { UserList, UserLists } from './upstream/user-lists.ts'
@@ -39,6 +40,8 @@ interface Server {
   readonly config: ServerConfig
   readonly upstream: Upstream
   readonly source: UpstreamSource
+  /** The calls that it runs, of every source it had. */
+  readonly running: RunningCalls
   /** Absent for a server that all users share. */
   readonly perUser: PerUserUpstream | undefined
 }
@@ -53,7 +56,7 @@ export interface StagedFleet {
 
 export interface RetiredServer {
   readonly upstream: Upstream
-  readonly source: Pick<UpstreamSource, 'idle'>
+  readonly running: Pick<RunningCalls, 'idle'>
 }
 
 /** What the gateway says about a server's items. Its process knows nothing of these. */
@@ -73,7 +76,7 @@ export class Fleet {
   readonly reaper: Reaper = createReaper()
   readonly logs: ServerLogs
   readonly #deps: FleetDeps
-  readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser'>
+  readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser' | 'running'>
   #servers: readonly Server[]
   #byName: ReadonlyMap<string, Server>
 
@@ -92,7 +95,7 @@ export class Fleet {
     this.#open = (config) => {
       const sent = withVia(config, via)
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined
-      return { perUser, upstream: perUser ?? createUpstream(sent, shared) }
+      return { perUser, upstream: perUser ?? createUpstream(sent, shared), running: new RunningCalls() }
     }
     this.#servers = servers.map((config) => this.#create(config, undefined))
     this.#byName = byName(this.#servers)
@@ -155,7 +158,7 @@ export class Fleet {
         this.#byName = byName(next)
         return {
           started: next.flatMap(({ upstream }) => (known.has(upstream) ? [] : [upstream])),
-          retired: before.flatMap(({ upstream, source }) => (kept.has(upstream) ? [] : [{ upstream, source }])),
+          retired: before.flatMap(({ upstream, running }) => (kept.has(upstream) ? [] : [{ upstream, running }])),
         }
       },
     }
@@ -163,9 +166,10 @@ export class Fleet {
 
   #create(config: ServerConfig, before: Server | undefined): Server {
     const isSame = before !== undefined && isSameProcess(before.config, config)
-    const { upstream, perUser } = isSame ? before : this.#open(config)
+    const { upstream, perUser, running } = isSame ? before : this.#open(config)
     const asks = new ServerAsks({ ...this.#deps.asks, server: config })
-    return { config, upstream, perUser, source: toSource(config, upstream, asks, perUser?.lists) }
+    const source = toSource(config, upstream, { asks, running }, perUser?.lists)
+    return { config, upstream, perUser, running, source }
   }
 
   get upstreams(): readonly Upstream[] {
@@ -240,7 +244,7 @@ export class Fleet {
 function toSource(
   config: ServerConfig,
   upstream: Upstream,
-  asks: ServerAsks,
+  ofCalls: CallParts,
   lists: UserLists | undefined,
 ): UpstreamSource {
   const { name } = upstream
@@ -258,9 +262,9 @@ function toSource(
           return list.items
         },
       },
-      asks,
+      ofCalls,
     )
-  return new UpstreamSource(config, upstream, asks, lists && new UserSources(lists, openList))
+  return new UpstreamSource(config, upstream, ofCalls, lists && new UserSources(lists, openList))
 }
 
 function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { ConfigError, createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
 import { endsWithin, safely } from '@toolgate/core/internal'
-import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import { toApps, toGroups } from './catalog/groups.ts'
@@ -13,6 +12,7 @@ import { HeldCalls } from './relay/held-calls.ts'
 import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
+import type { GatewayRedactor } from './redaction.ts'
 import type { Revisions, Rules, Settings } from './revision.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
@@ -36,7 +36,7 @@ export interface GatewayBase {
   readonly config: Settings
   readonly revisions: Revisions
   readonly clock: Clock
-  readonly redact: Redactor
+  readonly redact: GatewayRedactor
   readonly log: (line: LogLine) => void
   readonly onFault: (error: unknown) => void
   readonly lifecycle: Lifecycle

@@ -4,9 +4,43 @@ import { createRedactor, type Redactor } from '@toolgate/core/redact'
 import type { GroupRow, NeedRow, ServerRow } from './api/wire.ts'
 import type { GatewayConfig } from './config/config.ts'
 
+/** The gateway's redactor. Its secrets are those of the configuration, and follow each reload. */
+export interface GatewayRedactor extends Redactor {
+  /** Returns a redactor that knows further secrets, too. */
+  with(secrets: readonly string[] | undefined): Redactor
+  /** Replaces the secrets. Former ones stay redacted, as servers and logs may still hold them: the latest, within bounds. */
+  follow(secrets: readonly string[] | undefined): void
+}
+
+const MAX_FORMER = 256
+const MAX_FORMER_CHARS = 128 * 1024
+
 /** Returns the gateway's redactor: the built-in tables, those of the configuration, and its secrets. */
-export function createGatewayRedactor({ redact, secrets }: GatewayConfig): Redactor {
-  return createRedactor({ ...redact, secrets: secrets ?? [] })
+export function createGatewayRedactor({ redact, secrets: given = [] }: Pick<GatewayConfig, 'redact' | 'secrets'>) {
+  let secrets = given
+  /** The latest first. */
+  let former: readonly string[] = []
+  const create = (further: readonly string[] = []) =>
+    createRedactor({ ...redact, secrets: [...secrets, ...former, ...further] })
+  let current = create()
+  const redactor: GatewayRedactor = {
+    redactText: (text) => current.redactText(text),
+    redactValue: (value) => current.redactValue(value),
+    with: create,
+    follow(next = []) {
+      const known = new Set([...secrets, ...former])
+      if (next.length === secrets.length && next.every((secret, i) => secret === secrets[i])) return
+      former = cutFormer([...known].filter((secret) => !next.includes(secret)))
+      secrets = next
+      current = create()
+    },
+  }
+  return redactor
+}
+
+function cutFormer(secrets: readonly string[]): readonly string[] {
+  let chars = 0
+  return secrets.slice(0, MAX_FORMER).filter(({ length }) => (chars += length) <= MAX_FORMER_CHARS)
 }
 
 interface Line {

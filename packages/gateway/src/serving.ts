@@ -1,3 +1,4 @@
+import { callerAt, toResource } from './auth/credential.ts'
 import { ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
 import { endsWithin, type HaltTarget, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
@@ -128,7 +129,8 @@ export function createMcp(
     audit,
     clock,
     gate: withLists(gate, fleet),
-    callerOf: ({ client }: TaskOwner) => authenticator.current(client)?.caller,
+    callerOf: ({ client }: TaskOwner, app: string | undefined) =>
+      callerAt(authenticator.current(client), toResource(app)),
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     onFault,
   })

@@ -13,7 +13,15 @@ import {
 import { isObject } from '@toolgate/core/internal'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { isMcpResult, unwrapWaiting } from '@toolgate/mcp'
-import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../auth/credential.ts'
+import {
+  type Authenticator,
+  callerAt,
+  isRefused,
+  opensEndpoint,
+  type RefusalReason,
+  toKeyId,
+  toResource,
+} from '../auth/credential.ts'
 import { MAX_BODY_BYTES } from '../mcp/body.ts'
 import { lackingScopes } from '../mcp/scopes.ts'
 import { ApiFault } from './faults.ts'
@@ -105,15 +113,15 @@ function appOf({ url }: Request): string | undefined {
 
 /** A cookie opens nothing here: a page cannot call tools for the person who looks at it. @throws {ApiFault} */
 async function openAs(request: Request, app: string | undefined, { authenticator, view }: AgentDeps): Promise<Agent> {
-  const resource = app === undefined ? '/mcp' : `/mcp/${app}`
+  const resource = toResource(app)
   const authorization = request.headers.get('authorization') ?? undefined
   const answer = await authenticator.authenticate({ authorization }, resource)
   if (isRefused(answer)) throw toFault(answer.refused, authenticator.challenge(answer.refused, resource), authorization)
-  const { for: kind, caller, apps } = answer
+  const { for: kind, caller } = answer
   if (kind !== 'mcp')
     throw new ApiFault('key_not_for_agents', `This is a key for ${KEY_USES[kind]}. Agents need a key of their own.`)
-  if (apps && !(app !== undefined && apps.includes(app))) throw nothingHere()
-  const callerNow = () => authenticator.renewed(answer)?.caller
+  if (!opensEndpoint(answer, resource)) throw nothingHere()
+  const callerNow = () => callerAt(authenticator.renewed(answer), resource)
   return { view: await openView(() => view(caller, app)), resource, callerNow }
 }
 

@@ -133,6 +133,21 @@ export function isRefused(answer: Credential | Refusal): answer is Refusal {
   return 'refused' in answer
 }
 
+/** Returns whether a credential of an agent opens an endpoint: `/mcp` or `/mcp/<app>`. */
+export function opensEndpoint({ apps }: Pick<Credential, 'apps'>, resource: string): boolean {
+  return apps === undefined || apps.some((app) => resource === toResource(app))
+}
+
+/** Returns the path of the endpoint of an app, or of all tools. */
+export function toResource(app: string | undefined): string {
+  return app === undefined ? '/mcp' : `/mcp/${app}`
+}
+
+/** Returns the caller of today's credential, for work at an endpoint of agents; `undefined` if it does not open it. */
+export function callerAt(now: Credential | undefined, resource: string): Caller | undefined {
+  return now?.for === 'mcp' && opensEndpoint(now, resource) ? now.caller : undefined
+}
+
 function readBearer(header: string | undefined): Bearer | Refusal {
   if (header === undefined || !BEARER.test(header)) return MISSING
   if (header.length > MAX_HEADER_LENGTH) return MALFORMED

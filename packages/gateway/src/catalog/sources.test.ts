@@ -5,6 +5,7 @@ import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream, UpstreamCall, UpstreamItems } from '../upstream/upstream.ts'
 import { HeldCalls } from '../relay/held-calls.ts'
 import { ServerAsks } from '../relay/server-asks.ts'
+import { RunningCalls } from '../upstream/running-calls.ts'
 import { UpstreamSource } from './sources.ts'
 
 const SERVER = {
@@ -58,11 +59,10 @@ function fakeUpstream(...tools: McpTool[]) {
 }
 
 const sourceOf = (upstream: Upstream, server = SERVER) =>
-  new UpstreamSource(
-    server,
-    upstream,
-    new ServerAsks({ server, isOwn: () => false, record: () => {}, held: new HeldCalls() }),
-  )
+  new UpstreamSource(server, upstream, {
+    asks: new ServerAsks({ server, isOwn: () => false, record: () => {}, held: new HeldCalls() }),
+    running: new RunningCalls(),
+  })
 const byId = (tools: Iterable<Tool>) => new Map([...tools].map((tool) => [tool.id, tool]))
 
 describe('UpstreamSource', () => {

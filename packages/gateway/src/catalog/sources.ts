@@ -8,6 +8,7 @@ import { isStartedTask, isTaskState, TaskCaller, taskSupportOf } from '../tasks/
 import type { ServerConfig } from '../config/config.ts'
 import { relayCall } from '../relay/relayed-call.ts'
 import type { ServerAsks } from '../relay/server-asks.ts'
+import type { RunningCalls } from '../upstream/running-calls.ts'
 import {
   type CallMethod,
   type Offer,
@@ -20,6 +21,12 @@ type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers
 
 /** A server that lists, as its source uses it. */
 type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
+
+/** What the calls of all sources of a server share. */
+export interface CallParts {
+  readonly asks: Pick<ServerAsks, 'ofCall'>
+  readonly running: Pick<RunningCalls, 'count'>
+}
 
 /** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
@@ -34,13 +41,11 @@ export class UpstreamSource implements Source {
   /** Whether the server ran tasks when its tools were read. */
   #ranTasks = false
   #wasReady = false
-  #running = 0
-  #idle: PromiseWithResolvers<void> | undefined
 
   constructor(
     { name, tools, trustHints, offers, resources, prompts }: SourceConfig,
     upstream: ListedUpstream,
-    asks: Pick<ServerAsks, 'ofCall'>,
+    { asks, running }: CallParts,
     own?: OwnSources,
   ) {
     this.own = own
@@ -53,7 +58,7 @@ export class UpstreamSource implements Source {
       params: JsonObject,
       call: CallContext,
       through: Pick<Upstream, 'call'> = upstream,
-    ) => this.#counted(relayCall(through, { method, params }, call, asks.ofCall(call)))
+    ) => running.count(relayCall(through, { method, params }, call, asks.ofCall(call)))
     const followed = new Set<string>()
     this.#tools = new ServerTools({
       namespace: name,
@@ -82,21 +87,6 @@ export class UpstreamSource implements Source {
       read: (uri, call) => send('resources/read', { uri }, call),
       getPrompt: (prompt, input, call) => send('prompts/get', { name: prompt, arguments: input }, call),
     })
-  }
-
-  /** Resolves when no call of it runs. */
-  idle(): Promise<void> {
-    return this.#running === 0 ? Promise.resolve() : (this.#idle ??= Promise.withResolvers()).promise
-  }
-
-  async #counted<T>(running: Promise<T>): Promise<T> {
-    this.#running++
-    try {
-      return await running
-    } finally {
-      this.#running--
-      if (this.#running === 0) this.#idle?.resolve()
-    }
   }
 
   /** Listed items that the catalog rejects, with the reason. */

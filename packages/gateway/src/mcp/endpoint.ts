@@ -5,7 +5,15 @@ import { isObject, type MaybePromise } from '@toolgate/core/internal'
 import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import { type Authenticator, type Credential, isRefused, type Refusal, toKeyId } from '../auth/credential.ts'
+import {
+  type Authenticator,
+  type Credential,
+  isRefused,
+  opensEndpoint,
+  type Refusal,
+  toKeyId,
+  toResource,
+} from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import type { Offer } from '../upstream/upstream.ts'
@@ -38,8 +46,6 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly sessions: Sessions
   /** Returns whether the gateway waits for running calls and takes no new ones. */
   readonly isStopping: () => boolean
-  /** The path of the endpoint, which is the resource that its tokens are for. Default `/mcp`. */
-  readonly resource?: string
 }
 
 /** Serves `/mcp`. Every answer is JSON-RPC, even to a request that is not. Never rejects. */
@@ -67,7 +73,7 @@ export class McpEndpoints {
     this.#whole.renew(served, undefined)
     this.#apps = new Map(
       gate.apps.list.map(({ name, instructions }) => {
-        const resource = `/mcp/${name}`
+        const resource = toResource(name)
         const endpoint = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource })
         endpoint.renew(served, instructions)
         return [name, endpoint]
@@ -81,7 +87,7 @@ export class McpEndpoints {
     const endpoint = this.#apps.get(app)
     return endpoint
       ? (request, response) => endpoint.answer(request, response)
-      : (request, response) => serveNowhere({ ...this.#deps, resource: `/mcp/${app}` }, request, response)
+      : (request, response) => serveNowhere({ ...this.#deps, resource: toResource(app) }, request, response)
   }
 
   /** Compares the clients' lists soon. Call it when a session has opened or lost a group, which the gate does not announce. */
@@ -313,8 +319,7 @@ function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator,
   if (answer.for !== 'mcp')
     throw new RpcFault('key_not_for_mcp', `This key is for ${USES[answer.for]}. Agents need a key of their own.`)
   // Names of apps cannot be guessed: another app is as one that there is not.
-  if (answer.apps && !answer.apps.some((app) => resource === `/mcp/${app}`))
-    throw new RpcFault('app_unknown', 'Nothing is served here.')
+  if (!opensEndpoint(answer, resource)) throw new RpcFault('app_unknown', 'Nothing is served here.')
   return answer
 }
 

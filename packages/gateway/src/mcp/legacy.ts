@@ -3,7 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
-import type { Authenticator, Credential } from '../auth/credential.ts'
+import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
@@ -181,6 +181,7 @@ class LegacyRequest implements McpRequest {
   readonly #sent: LegacyMessage
   readonly #questions: Questions
   readonly #credentials: Pick<Authenticator, 'renewed'>
+  readonly #resource: string
   #link: ClientLink | undefined
   #running: { readonly canceller: Canceller; readonly end: () => void } | undefined
 
@@ -193,8 +194,10 @@ class LegacyRequest implements McpRequest {
       held,
       questions,
       authenticator,
-    }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions' | 'authenticator'>,
+      resource = '/mcp',
+    }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions' | 'authenticator' | 'resource'>,
   ) {
+    this.#resource = resource
     this.#credentials = authenticator
     const {
       session,
@@ -220,7 +223,7 @@ class LegacyRequest implements McpRequest {
 
   readonly callerNow = (): Caller | undefined => {
     const { session, credential } = this.#sent
-    const now = this.#credentials.renewed(credential)?.caller
+    const now = callerAt(this.#credentials.renewed(credential), this.#resource)
     return now && (session?.callerOf(now) ?? now)
   }
 

@@ -52,6 +52,8 @@ export interface MethodDeps {
   readonly rounds: Pick<CallRounds, 'serve'>
   /** Reads callers again before their calls run. */
   readonly authenticator: Pick<Authenticator, 'renewed'>
+  /** The path of the endpoint, which is the resource that its tokens are for. Default `/mcp`. */
+  readonly resource?: string
   /** Resources, prompts and completion. Absent where no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
   /** Whether a server runs tasks now. Default: any. */

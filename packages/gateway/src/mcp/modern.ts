@@ -3,7 +3,7 @@ import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
-import type { Authenticator, Credential } from '../auth/credential.ts'
+import { callerAt, type Credential } from '../auth/credential.ts'
 import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
@@ -68,10 +68,7 @@ export class ModernPath {
     if (method === 'subscriptions/listen')
       return this.#deps.streams.listen(this.#deps, params, id, credential.caller, response)
     const stream = new AnswerStream(response, this.#deps)
-    const answering = this.#methods.answer(
-      method,
-      new ModernRequest(message, headers, credential, stream, this.#deps.authenticator),
-    )
+    const answering = this.#methods.answer(method, new ModernRequest(message, headers, credential, stream, this.#deps))
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     try {
       const reply = await answering
@@ -118,7 +115,7 @@ class ModernRequest implements McpRequest {
   readonly credential: Credential
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
-  readonly #credentials: Pick<Authenticator, 'renewed'>
+  readonly #deps: Pick<ModernDeps, 'authenticator' | 'resource'>
   #link: ClientLink | undefined
 
   constructor(
@@ -126,9 +123,9 @@ class ModernRequest implements McpRequest {
     headers: IncomingHttpHeaders,
     credential: Credential,
     stream: AnswerStream,
-    credentials: Pick<Authenticator, 'renewed'>,
+    deps: Pick<ModernDeps, 'authenticator' | 'resource'>,
   ) {
-    this.#credentials = credentials
+    this.#deps = deps
     this.id = id
     this.params = params
     this.headers = headers
@@ -140,7 +137,10 @@ class ModernRequest implements McpRequest {
     return this.credential.caller
   }
 
-  readonly callerNow = (): Caller | undefined => this.#credentials.renewed(this.credential)?.caller
+  readonly callerNow = (): Caller | undefined => {
+    const { authenticator, resource = '/mcp' } = this.#deps
+    return callerAt(authenticator.renewed(this.credential), resource)
+  }
 
   get client(): string {
     return this.credential.id

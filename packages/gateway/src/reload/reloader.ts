@@ -67,8 +67,11 @@ export class Reloader {
     const isApplied = isChanged && !isDryRun
     if (isApplied) this.#apply(before, next, config)
     const { id, number } = isApplied ? next : before
-    const reload = { isApplied, revision: { id, number }, changes, access, restartNeeded }
-    const text = describeReload(reload, { isDryRun }).map((line) => base.redact.redactText(line))
+    const { redactText } = base.redact.with(config.secrets)
+    // The text of a clause may hold a secret that was filled in.
+    const shown = changes.map((change) => ({ ...change, name: redactText(change.name) }))
+    const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded }
+    const text = describeReload(reload, { isDryRun }).map((line) => redactText(line))
     if (isApplied) await this.#record(text, by, through)
     return { ...reload, text }
   }
@@ -76,8 +79,11 @@ export class Reloader {
   /** In one turn: what is decided before is by the old rules, and what is decided after by the new ones. */
   #apply(before: Revision, next: Revision, config: GatewayConfig): void {
     const { base, parts, onReplaced } = this.#deps
-    const { revisions, log } = base
-    const { started, retired } = parts.replaceRules(next, () => revisions.replace(next))
+    const { revisions, redact, log } = base
+    const { started, retired } = parts.replaceRules(next, () => {
+      revisions.replace(next)
+      redact.follow(config.secrets)
+    })
     onReplaced()
     revisions.end(findEnded(before.keyring, next.keyring))
     for (const upstream of started) void upstream.start()
@@ -85,10 +91,10 @@ export class Reloader {
     for (const { path, message } of config.warnings ?? []) log({ level: 'warn', message: `${path}: ${message}` })
   }
 
-  async #retire({ upstream, source }: RetiredServer): Promise<void> {
+  async #retire({ upstream, running }: RetiredServer): Promise<void> {
     const { config, onFault } = this.#deps.base
     try {
-      await endsWithin(source.idle(), config.drainMs ?? RETIRE_MS)
+      await endsWithin(running.idle(), config.drainMs ?? RETIRE_MS)
       await upstream.close()
     } catch (error) {
       onFault(error)

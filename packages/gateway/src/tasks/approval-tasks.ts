@@ -211,8 +211,8 @@ export class ApprovalTasks {
     await store.end(open, failed(why))
   }
 
-  #callerOf(owner: TaskOwner, { session }: TaskCall): Caller | undefined {
-    const caller = this.#deps.callerOf(owner)
+  #callerOf(owner: TaskOwner, { app, session }: TaskCall): Caller | undefined {
+    const caller = this.#deps.callerOf(owner, app)
     return caller && session !== undefined ? { ...caller, session } : caller
   }
 }

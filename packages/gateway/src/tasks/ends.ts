@@ -3,14 +3,17 @@ import type { OpenTask, TaskOwner } from './task.ts'
 
 export interface EndsDeps {
   readonly gate: Pick<Gate, 'view'>
-  /** Returns today's caller of a client; `undefined` if its key is no longer accepted. */
-  readonly callerOf: (owner: TaskOwner) => Caller | undefined
+  /** Returns today's caller of a client; `undefined` if its key no longer opens the app, or all tools. */
+  readonly callerOf: (owner: TaskOwner, app: string | undefined) => Caller | undefined
 }
 
 /** Writes the terminal record of a call that nobody goes on with. */
 export async function endOnRecord({ gate, callerOf }: EndsDeps, { owner, call }: OpenTask, why: string): Promise<void> {
   const { tenant, user } = owner
-  const known = callerOf(owner) ?? { ...(tenant !== undefined && { tenant }), ...(user !== undefined && { user }) }
+  const known = callerOf(owner, call.app) ?? {
+    ...(tenant !== undefined && { tenant }),
+    ...(user !== undefined && { user }),
+  }
   const { tool, app, session, callId } = call
   const view = await gate.view(session === undefined ? known : { ...known, session }, { app })
   // Only the id of the first attempt is recorded.

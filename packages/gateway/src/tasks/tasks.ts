@@ -345,8 +345,8 @@ export class Tasks {
     return decision !== undefined && (mayGoOn(decision) || isDown(decision) || this.#mayComeBack(decision))
   }
 
-  #callerOf({ owner, call: { session } }: OpenTask): Caller | undefined {
-    const caller = this.#deps.callerOf(owner)
+  #callerOf({ owner, call: { app, session } }: OpenTask): Caller | undefined {
+    const caller = this.#deps.callerOf(owner, app)
     return caller && session !== undefined ? { ...caller, session } : caller
   }
 
