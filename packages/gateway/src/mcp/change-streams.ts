@@ -24,6 +24,8 @@ type Watch = Pick<ListWatch, 'watch'>
 interface Listening {
   readonly watch: Watch
   readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
+  /** Whether the credential that opened it is still accepted: a token may expire, or be withdrawn. Default: always. */
+  readonly holds?: (() => boolean) | undefined
 }
 
 /** The notification that a resource has changed. */
@@ -50,7 +52,7 @@ export class ChangeStreams {
    * @throws {RpcFault} `params_invalid`, `streams_full`
    */
   async listen(
-    { watch, subscriptions }: Listening,
+    { watch, subscriptions, holds }: Listening,
     params: JsonObject,
     id: RequestId,
     caller: Caller,
@@ -60,11 +62,8 @@ export class ChangeStreams {
     const meta = { [META.subscriptionId]: id }
     const { serverInfo } = this.#options
     this.#checkRoom(caller, 'streams_full')
-    const stream = new EventStream(response, {
-      jsonrpc: '2.0',
-      id,
-      result: { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } },
-    })
+    const result = { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } }
+    const stream = new EventStream(response, { last: { jsonrpc: '2.0', id, result }, holds })
     const asked = urisAskedFor(params)
     this.#enter(stream, caller)
     const uris = await this.#subscribe(subscriptions, stream, asked, caller, meta)
@@ -117,9 +116,9 @@ export class ChangeStreams {
    *
    * @throws {RpcFault} `session_streams_full`
    */
-  async open(watch: Watch, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
+  async open({ watch, holds }: Listening, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
     this.#checkRoom(owner, 'session_streams_full')
-    const stream = new EventStream(response, undefined, caller.session)
+    const stream = new EventStream(response, { session: caller.session, holds })
     this.#enter(stream, owner)
     await this.#serve(watch, stream, caller, { lists: this.#offers })
   }
@@ -230,16 +229,23 @@ function notification(method: string, params?: object): object {
 /** Events are small, so a client with so many unread ones has stopped reading. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
+interface EventStreamOptions extends Pick<Listening, 'holds'> {
+  /** Sent before the stream ends. */
+  readonly last?: object
+  readonly session?: string | undefined
+}
+
 class EventStream {
   readonly #response: ServerResponse
   readonly #last: object | undefined
+  readonly #holds: () => boolean
   /** The session that it was opened in. */
   readonly session: string | undefined
 
-  /** `last` is sent before the stream ends. */
-  constructor(response: ServerResponse, last?: object, session?: string) {
+  constructor(response: ServerResponse, { last, session, holds = () => true }: EventStreamOptions) {
     this.#response = response
     this.#last = last
+    this.#holds = holds
     this.session = session
   }
 
@@ -255,16 +261,19 @@ class EventStream {
     if (greeting) this.send(greeting)
   }
 
+  /** Ends the stream in place of sending once its credential is no longer accepted. */
   send(message: object): void {
-    this.#write(toEvent(JSON.stringify(message)))
+    if (this.#holds()) this.#write(toEvent(JSON.stringify(message)))
+    else this.end()
   }
 
   keepAlive(): void {
-    this.#write(': keepalive\n\n')
+    if (this.#holds()) this.#write(': keepalive\n\n')
+    else this.end()
   }
 
   end(): void {
-    if (this.#last) this.send(this.#last)
+    if (this.#last) this.#write(toEvent(JSON.stringify(this.#last)))
     this.#response.end()
   }
 

@@ -179,7 +179,7 @@ class Endpoint {
       credential = admitted instanceof Promise ? await admitted : admitted
       checkLoop(request.headers, deps.via)
       const session = sessionOf(request)
-      if (session !== undefined) return await this.#serveSession(session, request, response, credential.caller)
+      if (session !== undefined) return await this.#serveSession(session, request, response, credential)
       checkRequest(request)
       const text = await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES)
       if (isLarge(text)) await nextTurn()
@@ -221,8 +221,14 @@ class Endpoint {
   }
 
   /** Serves the GET that listens on a session and the DELETE that ends it, from clients of earlier revisions. */
-  async #serveSession(id: string, request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
-    const { gate, sessions, streams, held } = this.#deps
+  async #serveSession(
+    id: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    credential: Credential,
+  ): Promise<void> {
+    const { gate, sessions, streams, held, authenticator } = this.#deps
+    const { caller } = credential
     const session = this.#findSession(id, caller)
     const inThis = session.callerOf(caller)
     const lastEventId = request.headers['last-event-id']
@@ -234,7 +240,8 @@ class Endpoint {
       this.#checkStopping()
       const release = sessions.hold(caller, id, () => response.end())
       response.once('close', release)
-      return streams.open(this.#watch, inThis, caller, response)
+      const holds = () => authenticator.renewed(credential) !== undefined
+      return streams.open({ watch: this.#watch, holds }, inThis, caller, response)
     }
     sessions.end(caller, id)
     gate.locks.forget(inThis)

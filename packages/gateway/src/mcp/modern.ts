@@ -65,8 +65,11 @@ export class ModernPath {
     response: ServerResponse,
   ): Promise<void> {
     const { id, method, params } = message
-    if (method === 'subscriptions/listen')
-      return this.#deps.streams.listen(this.#deps, params, id, credential.caller, response)
+    if (method === 'subscriptions/listen') {
+      const { watch, subscriptions, authenticator, streams } = this.#deps
+      const holds = () => authenticator.renewed(credential) !== undefined
+      return streams.listen({ watch, subscriptions, holds }, params, id, credential.caller, response)
+    }
     const stream = new AnswerStream(response, this.#deps)
     const answering = this.#methods.answer(method, new ModernRequest(message, headers, credential, stream, this.#deps))
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
