@@ -129,8 +129,10 @@ export function createMcp(
     audit,
     clock,
     gate: withLists(gate, fleet),
-    callerOf: ({ client }: TaskOwner, app: string | undefined) =>
-      callerAt(authenticator.current(client), toResource(app)),
+    callerOf: ({ client }: TaskOwner, app: string | undefined) => {
+      const isServed = app === undefined || gate.apps.list.some(({ name }) => name === app)
+      return isServed ? callerAt(authenticator.current(client), toResource(app)) : undefined
+    },
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     onFault,
   })
@@ -209,8 +211,9 @@ export function createMcp(
 }
 
 /** Returns the views of a gate, each after the lists that its caller has alone: a call may go on after a restart. */
-function withLists(gate: Gate, fleet: Pick<Fleet, 'prepare'>): Pick<Gate, 'view' | 'subscribe' | 'approvals'> {
+function withLists(gate: Gate, fleet: Pick<Fleet, 'prepare'>): Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'> {
   return {
+    apps: gate.apps,
     approvals: gate.approvals,
     subscribe: (listener) => gate.subscribe(listener),
     async view(caller, options) {

@@ -13,7 +13,7 @@ export interface ApprovalTasksDeps extends EndsDeps {
   readonly leases: TaskLeases
   readonly state: Pick<StateStore, 'add' | 'get'>
   readonly clock: Pick<Clock, 'wallMs'>
-  readonly gate: Pick<Gate, 'view' | 'subscribe' | 'approvals'>
+  readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
   /** Whether an attempt has a terminal record. */
   readonly hasEnded: (callId: string) => Promise<boolean>
   readonly onFault: (error: unknown) => void
@@ -169,7 +169,8 @@ export class ApprovalTasks {
     if (!work || !caller) return this.#giveUp(open, work ? NO_KEY : 'The gateway no longer has the call of this task.')
     const runId = randomUUID()
     if (!(await state.add(RUNS + id, runId, { expiresAt: clock.wallMs() + RUN_MS }))) return
-    await store.update(task, { status: 'working' })
+    // Its client may have cancelled it in the meantime.
+    if (!(await store.update(task, { status: 'working' }))) return this.#giveUp(open, CANCELLED)
     const outcome = await this.#run(open, work, { caller, callId: runId, stop })
     await store.close(open)
     await store.end(task, endingOf(approval, outcome))
@@ -220,7 +221,7 @@ export class ApprovalTasks {
 const CANCELLED = 'The client cancelled the task.'
 const EXPIRED = 'The time of the task was over.'
 const STOPPING = 'The gateway is stopping, and keeps no tasks.'
-const NO_KEY = 'The key of this client is no longer accepted.'
+const NO_KEY = 'The key of this client is no longer accepted here.'
 /** How long the end of a task is kept after its approval could have been used. */
 const KEPT_MS = 10 * 60_000
 /** A person's no is an answer; any other refusal means that the call could not be made. */

@@ -2,8 +2,8 @@ import type { Caller, Gate } from '@toolgate/core'
 import type { OpenTask, TaskOwner } from './task.ts'
 
 export interface EndsDeps {
-  readonly gate: Pick<Gate, 'view'>
-  /** Returns today's caller of a client; `undefined` if its key no longer opens the app, or all tools. */
+  readonly gate: Pick<Gate, 'apps' | 'view'>
+  /** Returns today's caller of a client; `undefined` if its key no longer opens the app, or there is no such app now. */
   readonly callerOf: (owner: TaskOwner, app: string | undefined) => Caller | undefined
 }
 
@@ -15,7 +15,9 @@ export async function endOnRecord({ gate, callerOf }: EndsDeps, { owner, call }:
     ...(user !== undefined && { user }),
   }
   const { tool, app, session, callId } = call
-  const view = await gate.view(session === undefined ? known : { ...known, session }, { app })
+  const isServed = gate.apps.list.some(({ name }) => name === app)
+  const caller = session === undefined ? known : { ...known, session }
+  const view = await gate.view(caller, { app: isServed ? app : undefined })
   // Only the id of the first attempt is recorded.
   await view.call({ tool, continues: { callId, round: 0, binding: '' }, abandoned: why })
 }

@@ -145,6 +145,67 @@ describe('Tasks', () => {
     await ends(process, task, 'failed')
   })
 
+  it('fails on record when its app is removed, and keeps no other task running', async (t) => {
+    const { world, open, events } = setUp(t)
+    const process = open()
+    await process.tasks.resume()
+    const task = await world.begin(process, 'desk')
+    const other = await world.begin(process)
+    await until(() => world.follows === 2)
+    world.removeApp()
+    await ends(process, task, 'failed')
+    assert.equal(events().at(-1), 'tool_abandoned')
+    assert.equal(await statusOf(process, other), 'working')
+    world.gate.setPolicy({ deny: ['up:work'] })
+    await ends(process, other, 'failed')
+  })
+
+  it('fails on record when its app was removed while no gateway ran, and keeps no other task waiting', async (t) => {
+    const { world, open } = setUp(t)
+    const first = open()
+    const task = await world.begin(first, 'desk')
+    const other = await world.begin(first)
+    await until(() => world.follows === 2)
+    await first.leave()
+    world.removeApp()
+    const second = open()
+    await second.tasks.resume()
+    await ends(second, task, 'failed')
+    world.move('finish')
+    await ends(second, other, 'completed')
+    assert.deepEqual(await second.store.open('upstream'), [])
+  })
+
+  it('fails on record when its app is removed while a person is asked', async (t) => {
+    const { world, open, events } = setUp(t)
+    const process = open()
+    process.approvals.resume()
+    const task = await world.beginWaiting(process, undefined, 'desk')
+    world.removeApp()
+    const [pending] = await world.gate.approvals.list({ status: 'pending' })
+    await world.gate.approvals.decide({ user: 'ann', roles: ['approver'] }, pending?.id ?? '', { decision: 'approve' })
+    await ends(process, task, 'failed')
+    await until(async () => (await process.store.open('approval')).length === 0)
+    assert.equal(events().at(-1), 'tool_abandoned')
+  })
+
+  it('makes no call that its client has cancelled while it was approved', async (t) => {
+    const { world, open, events } = setUp(t)
+    const process = open()
+    process.approvals.resume()
+    const task = await world.beginWaiting(process)
+    const update = process.store.update.bind(process.store)
+    process.store.update = async (...asked) => {
+      assert.equal(await process.tasks.cancel(task), true)
+      return update(...asked)
+    }
+    const [pending] = await world.gate.approvals.list({ status: 'pending' })
+    await world.gate.approvals.decide({ user: 'ann', roles: ['approver'] }, pending?.id ?? '', { decision: 'approve' })
+    await until(async () => (await process.store.open('approval')).length === 0)
+    assert.equal(await statusOf(process, task), 'cancelled')
+    assert.ok(!events().includes('tool_result'), events().join(' '))
+  })
+
   it('is stopped by a halt while it waits for its client, at its server too', async (t) => {
     const { world, open, events } = setUp(t)
     const process = open()

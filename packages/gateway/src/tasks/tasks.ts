@@ -15,7 +15,7 @@ export interface TasksDeps extends EndsDeps {
   readonly store: TaskStore
   readonly leases: TaskLeases
   readonly clock: Pick<Clock, 'wallMs'>
-  readonly gate: Pick<Gate, 'view' | 'subscribe' | 'approvals'>
+  readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
   /** Cancels a task of a server that no call follows. */
   readonly cancelUpstream: (server: string, state: string, caller: Caller) => Promise<void>
   readonly onFault: (error: unknown) => void
@@ -306,7 +306,9 @@ export class Tasks {
       if (!this.#callerOf(task)) stop.abort(new TaskStopped(NO_KEY))
       if (!(await this.#leases.renew(task.id))) leave.abort(new Error('another gateway follows the task'))
     }
-    if (this.#isResumed) for (const open of await this.store.open('upstream')) await this.#tendOne(open)
+    if (!this.#isResumed) return
+    // The other tasks must not wait for one that cannot be tended.
+    for (const open of await this.store.open('upstream')) await this.#tendOne(open).catch(this.#deps.onFault)
   }
 
   async #tendOne(open: OpenTask | undefined): Promise<void> {
@@ -364,7 +366,7 @@ export class Tasks {
 const CANCELLED = 'The client cancelled the task.'
 const EXPIRED = 'The time of the task was over.'
 const STOPPING = 'The gateway is stopping, and keeps no tasks.'
-const NO_KEY = 'The key of this client is no longer accepted.'
+const NO_KEY = 'The key of this client is no longer accepted here.'
 
 function mayGoOn({ outcome }: Decision): boolean {
   return outcome === 'allow' || outcome === 'ask'

@@ -39,6 +39,7 @@ export class TaskWorld {
   isKnown = true
   isListed = true
   readonly faults: unknown[] = []
+  readonly #rules: Parameters<Gate['setRules']>[0]
   readonly #availability = memoryAvailability({ server: { available: true } })
   readonly #waiters = new Set<() => void>()
   readonly #listeners = new Set<() => void>()
@@ -65,15 +66,14 @@ export class TaskWorld {
       },
     }
     const groups = { server: { tools: ['up:work'], visibility: 'conditional' as const } }
+    this.#rules = { sources: [source], limits: [...limits], groups, policy: { ask: ['up:pay'] } }
     this.gate = createGate({
-      sources: [source],
+      ...this.#rules,
+      apps: { desk: { tools: ['up:*'] } },
       audit: this.audit,
       approvals: memoryApprovals(),
-      limits: [...limits],
-      groups,
       availability: this.#availability,
       clock: this.clock,
-      policy: { ask: ['up:pay'] },
     })
   }
 
@@ -86,7 +86,10 @@ export class TaskWorld {
       clock,
       gate,
       isKept,
-      callerOf: (): Caller | undefined => (this.isKnown ? { user: 'vera' } : undefined),
+      callerOf: (_: TaskOwner, app: string | undefined): Caller | undefined => {
+        const isServed = app === undefined || gate.apps.list.some(({ name }) => name === app)
+        return this.isKnown && isServed ? { user: 'vera' } : undefined
+      },
       cancelUpstream: async (server: string, id: string) => void this.cancelled.push(`${server} ${id}`),
       hasEnded: async (id: string) =>
         this.audit.records.some(({ event, tool_call_id: call }) => call === id && TERMINAL_EVENTS.has(event)),
@@ -98,8 +101,8 @@ export class TaskWorld {
   }
 
   /** A call of `up:work`, which its server runs as a task. */
-  async begin({ tasks }: TaskProcess): Promise<Task> {
-    const view = await this.gate.view({ user: 'vera' })
+  async begin({ tasks }: TaskProcess, app?: string): Promise<Task> {
+    const view = await this.gate.view({ user: 'vera' }, { app })
     const outcome = await view.call({ tool: 'up:work', input: INPUT })
     if (outcome.status !== 'input_required') throw new Error(outcome.text)
     const client = { era: 'modern', capabilities: {} } as const
@@ -107,8 +110,8 @@ export class TaskWorld {
   }
 
   /** A call of `up:pay`, which waits for a person. */
-  async beginWaiting({ approvals }: TaskProcess, input: JsonObject = INPUT): Promise<Task> {
-    const view = await this.gate.view({ user: 'vera' })
+  async beginWaiting({ approvals }: TaskProcess, input: JsonObject = INPUT, app?: string): Promise<Task> {
+    const view = await this.gate.view({ user: 'vera' }, { app })
     const outcome = await view.call({ tool: 'up:pay', input })
     if (outcome.status !== 'waiting') throw new Error(outcome.text)
     return approvals.begin({ owner: VERA, view, input, name: 'up__pay', outcome, requests: {} })
@@ -127,6 +130,11 @@ export class TaskWorld {
   setListed(isListed: boolean): void {
     this.isListed = isListed
     for (const listener of this.#listeners) listener()
+  }
+
+  /** The configuration no longer has the app `desk`. */
+  removeApp(): void {
+    this.gate.setRules(this.#rules)
   }
 
   /** The events of a call, over all of its attempts, and whether each attempt has ended once. */
