@@ -77,6 +77,8 @@ export class Keys implements CredentialSource {
   readonly #expired = new Set<string>()
   readonly #timers: NodeJS.Timeout[] = []
   #unsubscribe: (() => void) | undefined
+  #reading: Promise<void> = Promise.resolve()
+  #next: Promise<void> | undefined
 
   constructor(deps: KeysDeps) {
     this.#deps = deps
@@ -209,7 +211,18 @@ export class Keys implements CredentialSource {
     return expiresAtMs !== undefined && expiresAtMs <= this.#deps.clock.wallMs()
   }
 
-  async #read(): Promise<void> {
+  /** Reads one after the other: an old answer that comes late would bring a revoked key back. */
+  #read(): Promise<void> {
+    this.#next ??= this.#reading.then(() => {
+      this.#next = undefined
+      const reading = this.#readNow()
+      this.#reading = reading.catch(() => {})
+      return reading
+    })
+    return this.#next
+  }
+
+  async #readNow(): Promise<void> {
     const entries = (await this.#state?.list(MADE)) ?? []
     const made = entries.flatMap(({ value }) => toMadeKey(value) ?? [])
     if (JSON.stringify(made) === JSON.stringify(this.#made)) return
@@ -231,17 +244,19 @@ export class Keys implements CredentialSource {
   }
 
   async #flush(): Promise<void> {
-    for (const [id, at] of this.#used) {
-      if (this.#written.get(id) === at) continue
-      if (!this.#isKnown(id)) this.#used.delete(id)
-      else
-        try {
+    for (const [id, at] of this.#used)
+      try {
+        if (!this.#isKnown(id)) {
+          await this.#state?.take(USED + id)
+          this.#used.delete(id)
+          this.#written.delete(id)
+        } else if (this.#written.get(id) !== at) {
           await this.#state?.set(USED + id, at)
           this.#written.set(id, at)
-        } catch (error) {
-          this.#deps.onFault(error)
         }
-    }
+      } catch (error) {
+        this.#deps.onFault(error)
+      }
   }
 
   #isKnown(id: string): boolean {

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { sha256Hex } from '@toolgate/core/internal'
+import { memoryState, type StateStore } from '@toolgate/core/stores'
+import type { GatewayConfig } from '../config/config.ts'
+import { Revisions } from '../revision.ts'
+import { Keys } from './keys.ts'
+
+const CALLERS = [
+  { keyHash: Buffer.from(sha256Hex('of-the-file'), 'hex'), for: 'mcp', caller: { user: 'vera', roles: ['a'] } },
+] as const
+const RULES = { policy: [], callers: CALLERS, limits: [], groups: [], servers: [] }
+const clock = { wallMs: () => 1_000, monotonicMs: () => 0 }
+
+async function setup(t: TestContext, state: StateStore = memoryState({ clock })) {
+  const revisions = new Revisions(RULES as unknown as GatewayConfig)
+  const keys = new Keys({ revisions, clock, onFault: assert.ifError })
+  await keys.open(state)
+  t.after(() => keys.close())
+  const use = (key: string) => keys.find({ token: key, digest: Buffer.from(sha256Hex(key), 'hex').toString('base64') })
+  return { keys, state, use }
+}
+
+describe('Keys', () => {
+  it('never brings a revoked key back, whenever the answers of its store come', async (t) => {
+    const kept = memoryState({ clock })
+    const late: (() => void)[] = []
+    let isSlow = false
+    const changed = new Set<() => void>()
+    const slow: StateStore = {
+      get: (key) => kept.get(key),
+      set: (key, value, options) => kept.set(key, value, options),
+      add: (key, value, options) => kept.add(key, value, options),
+      take: (key) => kept.take(key),
+      subscribe: (listener) => {
+        changed.add(listener)
+        return () => void changed.delete(listener)
+      },
+      async list(prefix) {
+        const entries = await kept.list(prefix)
+        if (!isSlow) return entries
+        isSlow = false
+        await new Promise<void>((resolve) => late.push(resolve))
+        return entries
+      },
+    }
+    const { keys, use } = await setup(t, slow)
+    const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, 'owner')
+    await kept.set('key:other', { id: 'other', hash: sha256Hex('x'), for: 'mcp', user: 'vera', createdAt: 0 })
+    isSlow = true
+    for (const listener of changed) listener()
+    while (late.length === 0) await new Promise(setImmediate)
+    const revoking = keys.revoke(row.id)
+    // Time enough for a read that does not wait for the one before.
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    for (const answer of late) answer()
+    await revoking
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    assert.equal(use(key), undefined)
+    assert.deepEqual(
+      keys.list().map(({ id, from }) => [id, from]),
+      [
+        [sha256Hex('of-the-file').slice(0, 8), 'file'],
+        ['other', 'made'],
+      ],
+    )
+  })
+
+  it('keeps the last use of keys that there are, and forgets that of others', async (t) => {
+    const { keys, state, use } = await setup(t)
+    const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, 'owner')
+    assert.ok(use(key) && use('of-the-file'))
+    await keys.close()
+    assert.equal((await state.list('key-used:')).length, 2)
+    await keys.revoke(row.id)
+    await keys.close()
+    assert.deepEqual(
+      (await state.list('key-used:')).map((one) => one.key),
+      [`key-used:${sha256Hex('of-the-file')}`],
+    )
+  })
+})
