@@ -11,6 +11,8 @@ import type { Reaper } from './reaper.ts'
 import { UpstreamError } from './upstream.ts'
 
 const STDERR_TAIL_BYTES = 8 * 1024
+/** From the end of stdin to SIGTERM, so that a server still reads what was cancelled (MCP 2025-11-25, stdio, "shutdown"). */
+const GOODBYE_MS = 300
 /** From SIGTERM to SIGKILL. */
 const TERM_MS = 1_000
 /** How long to read the output of a child that has ended. */
@@ -26,7 +28,7 @@ export interface Child {
   readonly gone: Promise<string>
   /** The last lines it wrote to stderr. */
   readonly stderrTail: () => string
-  /** Ends the group: SIGTERM, and SIGKILL after a second. */
+  /** Ends the group: the end of stdin, SIGTERM soon after, and SIGKILL after a second. */
   stop(): Promise<void>
 }
 
@@ -157,14 +159,21 @@ async function exited(child: ChildProcess): Promise<string> {
 }
 
 async function stopGroup(child: ChildProcess, pid: number, gone: Promise<string>): Promise<void> {
-  child.stdin?.end()
+  if (child.stdin) {
+    child.stdin.end()
+    await groupEnds(pid, GOODBYE_MS)
+  }
   signalGroup(pid, 'SIGTERM')
-  const deadlineMs = performance.now() + TERM_MS
-  while (groupLives(pid) && performance.now() < deadlineMs) await sleep(10)
+  await groupEnds(pid, TERM_MS)
   signalGroup(pid, 'SIGKILL')
   await Promise.race([gone, sleep(500, undefined, { ref: false })])
   child.stdout?.destroy()
   child.stderr?.destroy()
+}
+
+async function groupEnds(pid: number, withinMs: number): Promise<void> {
+  const deadlineMs = performance.now() + withinMs
+  while (groupLives(pid) && performance.now() < deadlineMs) await sleep(10)
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
