@@ -392,6 +392,8 @@ if (executablePath !== undefined)
     describe('Approvals', () => {
       it('shows a request as it arrives, and its decision elsewhere', async () => {
         await open('#/approvals')
+        // What comes before the first list is part of it.
+        await page.getByRole('heading', { name: 'files:write_file' }).waitFor()
         gateway.ask('a9')
         await page.getByRole('button', { name: '1 new request – show' }).click()
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:move_file' }) })
