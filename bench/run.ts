@@ -15,6 +15,7 @@ const FILES = [
   'stores.ts',
   'redact.ts',
   'oauth.ts',
+  'reload.ts',
   'search.ts',
   'growth.ts',
   'pins.ts',

@@ -213,6 +213,19 @@ describe('a reload', () => {
     for (const word of [before, after]) assert.equal(seen.includes(word), false, word)
   })
 
+  it('says who gains and who loses of callers with the same roles, also where a condition reads the user', async () => {
+    const callers = [VIEWER, '{ key: demo-second, user: second, roles: [viewer] }', ADMIN, OWNER]
+    await reload({ callers })
+    const denyWhen = async (when: string) =>
+      (await reload({ callers, policy: `[{ allow: ["*"], deny: [{ match: "slow:wait", when: "${when}" }] }]` })).access
+    const loses = (caller: string) => ({ caller, gains: [], loses: ['slow:wait'] })
+    assert.deepEqual(await denyWhen("'viewer' in caller.roles"), [loses('viewer'), loses('second')])
+    for (const user of ['caller.user', "caller['user']", 'caller . user']) {
+      await reload({ callers })
+      assert.deepEqual(await denyWhen(`${user} == 'second'`), [loses('second')], user)
+    }
+  })
+
   it('lets calls that run end, also of a server that is gone', async () => {
     const running = gateway.call('viewer', MODERN, 'slow__wait', { file: join(folder.path, 'go') })
     await until(async () => (await records('tool_call')).length === 1)

@@ -105,6 +105,36 @@ describe('a server that lists for each user apart', () => {
     assert.equal(alone.gate.catalog.own.length, 1)
   })
 
+  it('lets a call of a user end in the instance that a reload replaces', async (t) => {
+    const own = tempFolder()
+    const { cwd: _shared, ...server } = mailServer()
+    const servers = { before: [server], after: [{ ...server, callTimeoutMs: server.callTimeoutMs + 1 }] }
+    let now: keyof typeof servers = 'before'
+    const replaced = await startTestGateway(
+      { servers: servers.before, instances: { path: own.path }, policy: [ALLOW], drainMs: 60_000 },
+      () => ({ servers: servers[now] }),
+    )
+    t.after(async () => {
+      await replaced.close()
+      own.remove()
+    })
+    await replaced.call('viewer', MODERN, 'mail__grant', { tool: 'hold' })
+    await until(async () => (await toolsOf('viewer', MODERN, replaced)).includes('mail__hold'))
+    const running = replaced.call('viewer', MODERN, 'mail__hold')
+    await until(async () => {
+      const { body } = await replaced.api('/api/audit?event=tool_call')
+      return (body as { records: readonly { tool?: string }[] }).records.some((one) => one.tool === 'mail:hold')
+    })
+    now = 'after'
+    assert.equal((await replaced.reload()).isApplied, true)
+    const folders = readdirSync(own.path, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('tools.json'),
+    )
+    for (const file of folders) writeFileSync(join(own.path, file, '../release'), '')
+    assert.equal(textOf(await running), 'hold of viewer')
+    await until(async () => (await toolsOf('viewer', MODERN, replaced)).includes('mail__whoami'), 15000)
+  })
+
   it('announces a change to the user whom it concerns, and to nobody else', async () => {
     const heard: Record<string, number> = { viewer: 0, operator: 0, admin: 0 }
     const clients = await Promise.all(

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import { endsWithin, messageOf } from '@toolgate/core/internal'
@@ -65,6 +66,7 @@ export class Reloader {
     const restartNeeded = findFixed(base.config, config)
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
     const isApplied = isChanged && !isDryRun
+    await nextTurn()
     if (isApplied) this.#apply(before, next, config)
     const { id, number } = isApplied ? next : before
     const { redactText } = base.redact.with(config.secrets)

@@ -21,20 +21,23 @@ type Rules = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers'
 
 /**
  * Returns who gains and who loses which tools, resources and prompts: by policy, roles and scopes, and not by what is
- * available just now. Each caller takes a turn of its own, as calls go on meanwhile.
+ * available just now. Each look takes a turn of its own, as calls go on meanwhile.
  */
 export async function whoGains(gate: Gate, before: Rules, after: Rules): Promise<readonly AccessChange[]> {
-  const [old, now] = [createTrial(gate, before), createTrial(gate, after)]
+  await nextTurn()
+  const old = createTrial(gate, before)
+  await nextTurn()
+  const now = createTrial(gate, after)
   try {
     const changes: AccessChange[] = []
     const [had, has] = [agentsOf(before), agentsOf(after)]
+    const [seesOld, seesNew] = [createLook(old, before), createLook(now, after)]
     for (const name of [...new Set([...had.keys(), ...has.keys()])].slice(0, MAX_CALLERS)) {
-      const [lost, kept] = [await visibleTo(old, had.get(name)), await visibleTo(now, has.get(name))]
+      const [lost, kept] = [await seesOld(had.get(name)), await seesNew(has.get(name))]
       const gains = [...kept].filter((id) => !lost.has(id))
       const loses = [...lost].filter((id) => !kept.has(id))
       if (gains.length + loses.length > 0)
         changes.push({ caller: name, gains: gains.slice(0, MAX_NAMED), loses: loses.slice(0, MAX_NAMED) })
-      await nextTurn()
     }
     return changes
   } finally {
@@ -80,12 +83,35 @@ function agentsOf({ callers }: Rules): ReadonlyMap<string, readonly Caller[]> {
   })
 }
 
-async function visibleTo(gate: Gate, callers: readonly Caller[] = []): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>()
-  for (const caller of new Map(callers.map((one) => [callerKey(one), one])).values()) {
-    const view = await gate.view(caller)
-    for (const id of view.ids) ids.add(id)
-    for (const kind of ['resource', 'template', 'prompt'] as const) for (const { id } of view.items(kind)) ids.add(id)
+type Look = (callers: readonly Caller[] | undefined) => Promise<ReadonlySet<string>>
+
+/** Returns what callers see. Those whom the rules cannot tell apart are looked at once. */
+function createLook(gate: Gate, rules: Rules): Look {
+  const known = tellsUsersApart(rules) ? undefined : new Map<string, ReadonlySet<string>>()
+  return async (callers = []) => {
+    const ids = new Set<string>()
+    for (const caller of new Map(callers.map((one) => [callerKey(one), one])).values()) {
+      const { user: _user, agent: _agent, ...rest } = caller
+      const key = callerKey(rest)
+      const visible = known?.get(key) ?? (await visibleTo(gate, caller))
+      known?.set(key, visible)
+      for (const id of visible) ids.add(id)
+    }
+    return ids
   }
+}
+
+/** A condition that reads a caller in any other way than these may tell users apart. */
+const OTHER_READ = /caller(?!\.(?:roles|tenant|scopes|attributes)\b)/
+
+function tellsUsersApart({ policy, groups, apps }: Rules): boolean {
+  return OTHER_READ.test(JSON.stringify([policy, groups, apps]))
+}
+
+async function visibleTo(gate: Gate, caller: Caller): Promise<ReadonlySet<string>> {
+  await nextTurn()
+  const view = await gate.view(caller)
+  const ids = new Set(view.ids)
+  for (const kind of ['resource', 'template', 'prompt'] as const) for (const { id } of view.items(kind)) ids.add(id)
   return ids
 }
