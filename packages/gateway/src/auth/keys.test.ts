@@ -12,8 +12,8 @@ const CALLERS = [
 const RULES = { policy: [], callers: CALLERS, limits: [], groups: [], servers: [] }
 const clock = { wallMs: () => 1_000, monotonicMs: () => 0 }
 
-async function setup(t: TestContext, state: StateStore = memoryState({ clock })) {
-  const revisions = new Revisions(RULES as unknown as GatewayConfig)
+async function setup(t: TestContext, state: StateStore = memoryState({ clock }), rules: object = RULES) {
+  const revisions = new Revisions(rules as unknown as GatewayConfig)
   const keys = new Keys({ revisions, clock, onFault: assert.ifError })
   await keys.open(state)
   t.after(() => keys.close())
@@ -64,6 +64,20 @@ describe('Keys', () => {
         ['other', 'made'],
       ],
     )
+  })
+
+  it('makes no key that opens more apps than the keys of its user in the file', async (t) => {
+    const callers = CALLERS.map((one) => ({ ...one, apps: ['desk', 'shop'] }))
+    const apps = ['desk', 'shop', 'lab'].map((name) => ({ name }))
+    const { keys, use } = await setup(t, undefined, { ...RULES, callers, apps })
+    const appsOf = async (asked?: readonly string[]) => {
+      const { key, row } = await keys.create({ for: 'mcp', user: 'vera', apps: asked }, 'owner')
+      assert.deepEqual(row.apps, use(key)?.apps)
+      return row.apps
+    }
+    assert.deepEqual(await appsOf(), ['desk', 'shop'])
+    assert.deepEqual(await appsOf(['shop', 'lab']), ['shop'])
+    assert.deepEqual(await appsOf(['lab']), [])
   })
 
   it('keeps the last use of keys that there are, and forgets that of others', async (t) => {

@@ -123,8 +123,10 @@ export class Keys implements CredentialSource {
     const before = this.#ring
     const { callers } = this.#deps.revisions.current
     const entries = this.#made.flatMap((key): readonly CallerConfig[] => {
-      const of = callers.find((one) => isOf(one, key))
-      const { hash, for: use, apps, expiresAt: expiresAtMs, id } = key
+      const ofUser = callers.filter((one) => isOf(one, key))
+      const [of] = ofUser
+      const { hash, for: use, expiresAt: expiresAtMs, id } = key
+      const apps = narrowApps(key.apps, ofUser)
       const more = { ...(apps && { apps }), ...(expiresAtMs === undefined ? {} : { expiresAtMs }) }
       return of ? [{ keyHash: Buffer.from(hash, 'hex'), for: use, caller: of.caller, id, ...more }] : []
     })
@@ -140,6 +142,7 @@ export class Keys implements CredentialSource {
     })
     const made = this.#made.map(({ hash, ...key }): KeyRow => ({
       ...key,
+      apps: (this.#ring.current(hash) ?? key).apps,
       ...this.#stateOf(hash, key.expiresAt),
       from: 'made',
     }))
@@ -262,6 +265,16 @@ export class Keys implements CredentialSource {
   #isKnown(id: string): boolean {
     return (this.#deps.revisions.current.keyring.current(id) ?? this.#ring.current(id)) !== undefined
   }
+}
+
+/** Returns the apps of a made key: those it was made for, and none that the file opens with no key of its user. */
+function narrowApps(
+  made: readonly string[] | undefined,
+  ofUser: readonly CallerConfig[],
+): readonly string[] | undefined {
+  if (ofUser.some(({ apps }) => !apps)) return made
+  const opened = [...new Set(ofUser.flatMap(({ apps = [] }) => apps))]
+  return made ? made.filter((app) => opened.includes(app)) : opened
 }
 
 function isOf({ for: use, caller }: CallerConfig, key: Pick<MadeKey, 'for' | 'user' | 'tenant'>): boolean {
