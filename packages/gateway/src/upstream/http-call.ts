@@ -10,7 +10,7 @@ import {
   type HttpRequest,
   type ServerPool,
 } from './http-exchange.ts'
-import { clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
+import { clip, notMcp, parseMessages, rpcError, type RpcMessage, type ServerMessage } from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
@@ -223,7 +223,7 @@ export class HttpCall {
     const { status, contentType, text, sessionId } = answer
     if (status === 200 && contentType === 'application/json') {
       this.#read(text, sessionId)
-      if (!this.#pending.isSettled()) this.#pending.reject(notMcp(text))
+      if (!this.#pending.isSettled()) this.#pending.reject(this.#explain(text))
     } else if (status === 200 && contentType === 'text/event-stream') {
       this.#pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
     } else {
@@ -232,6 +232,16 @@ export class HttpCall {
       this.#pending.reject(error)
       if (GATEWAY_STATUSES.has(status)) this.#host.onBroken(error)
     }
+  }
+
+  /** Returns the error for JSON that does not answer this request. */
+  #explain(text: string): UpstreamError {
+    const isAnswer = (message: RpcMessage) =>
+      message.kind !== 'request' && message.kind !== 'notification' && message.id !== null
+    if (!parseMessages(text).some(isAnswer)) return notMcp(text)
+    // It may be for another user, who alone may read it. The next answer on this connection would be one too late as well.
+    this.#exchange?.distrust()
+    return new UpstreamError('upstream_protocol', 'answered another request')
   }
 
   #giveUp({ message: reason }: UpstreamError): void {

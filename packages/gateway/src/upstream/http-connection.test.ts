@@ -652,9 +652,29 @@ describe('an upstream over HTTP', () => {
     })
   }
 
+  it('uses no connection again that brought the answer to another request', async (t) => {
+    const sockets: unknown[] = []
+    const { upstream } = await scripted(t, {
+      ...modernScript,
+      'tools/call': (exchange) => {
+        sockets.push(exchange.res.socket)
+        if (sockets.length > 1) return result(exchange, { resultType: 'complete', content: [] })
+        json(exchange.res, { jsonrpc: '2.0', id: 99, result: {} })
+      },
+    })
+    await assert.rejects(upstream.call(call('a')), /another request$/)
+    await upstream.call(call('a'))
+    assert.equal(new Set(sockets).size, 2)
+  })
+
   const answers: readonly (readonly [string, (exchange: Exchange) => void, string, RegExp])[] = [
     ['a page', status(200, '<html>', { 'content-type': 'text/html' }), 'upstream_protocol', /not MCP: "<html>"/],
-    ['another request', ({ res }) => json(res, { jsonrpc: '2.0', id: 99, result: {} }), 'upstream_protocol', /not MCP/],
+    [
+      'another request',
+      ({ res }) => json(res, { jsonrpc: '2.0', id: 99, result: { secret: 1 } }),
+      'upstream_protocol',
+      /answered another request$/,
+    ],
     ['no JSON', status(200, '{', { 'content-type': 'application/json' }), 'upstream_protocol', /not MCP: "\{"/],
     ['no result', (exchange) => result(exchange, { content: 'text' }), 'upstream_protocol', /no result of tools\/call/],
     ['too much', (exchange) => result(exchange, { x: 'x'.repeat(17 * 2 ** 20) }), 'upstream_too_large', /16 MiB/],

@@ -54,6 +54,7 @@ export class HttpExchange implements PoolHandler {
   #events: EventStream | undefined
   #flood: FloodGuard | undefined
   #abort: ((reason: Error) => void) | undefined
+  #distrust: (() => void) | undefined
   #failure: UpstreamError | undefined
   #lingering: NodeJS.Timeout | undefined
   #hasEnded = false
@@ -84,8 +85,14 @@ export class HttpExchange implements PoolHandler {
 
   readonly abort = (): void => this.#fail(new UpstreamError('aborted', 'was aborted'))
 
-  onStart(abort: (reason: Error) => void): void {
+  /** Ends the connection that the answer came on, with what is on it now. */
+  distrust(): void {
+    this.#distrust?.()
+  }
+
+  onStart(abort: (reason: Error) => void, distrust?: () => void): void {
     this.#abort = abort
+    this.#distrust = distrust
     if (this.#failure) abort(this.#failure)
   }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { Http1Pool, type Http1PoolOptions, type PoolRequest } from './http1-pool.ts'
+import { Http1Pool, type Http1PoolOptions, type PoolHandler, type PoolRequest } from './http1-pool.ts'
 import { UndiciPool } from './undici-pool.ts'
 
 type Pool = Pick<Http1Pool, 'send'> & { destroy(error?: Error): void | Promise<void> }
@@ -64,7 +64,7 @@ class RawServer {
 const OPTIONS: Http1PoolOptions = { maxConnections: 4, connectTimeoutMs: 5_000 }
 const POST: PoolRequest = { method: 'POST', path: '/mcp', headers: ['content-type', 'application/json'], body: '{}' }
 
-function ask(pool: Pool, request: PoolRequest = POST, onStart: (abort: (reason: Error) => void) => void = () => {}) {
+function ask(pool: Pool, request: PoolRequest = POST, onStart: PoolHandler['onStart'] = () => {}) {
   return new Promise<Got>((resolve, reject) => {
     let head: Omit<Got, 'body'> | undefined
     const parts: Buffer[] = []
@@ -211,6 +211,20 @@ describe('Http1Pool', () => {
     await closed
     server.answer = (socket) => socket.write(ok('"second"'))
     assert.equal((await ask(pool)).body, '"second"')
+  })
+
+  it('ends a connection that is no longer trusted, with what is on it', async (t) => {
+    const { server, pool } = await open(t)
+    server.answer = (socket) => socket.write(ok())
+    let distrust: (() => void) | undefined
+    await ask(pool, POST, (_, given) => (distrust = given))
+    server.answer = () => undefined
+    const next = ask(pool)
+    distrust?.()
+    await assert.rejects(next, { code: 'ECONNRESET' })
+    server.answer = (socket) => socket.write(ok('"third"'))
+    assert.equal((await ask(pool)).body, '"third"')
+    assert.equal(server.connections, 2)
   })
 
   it('opens no more connections than it may, and serves the rest in order', async (t) => {

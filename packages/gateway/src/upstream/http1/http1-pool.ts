@@ -15,8 +15,11 @@ export interface PoolRequest {
 
 /** Receives the answer to one request. */
 export interface PoolHandler {
-  /** Called when the request is sent, or waits for a connection. `abort` ends it with an error. */
-  onStart(abort: (reason: Error) => void): void
+  /**
+   * Called when the request is sent, or waits for a connection. `abort` ends it with an error; `distrust` ends its
+   * connection, also after the answer.
+   */
+  onStart(abort: (reason: Error) => void, distrust?: () => void): void
   onHead(status: number, headers: AnswerHeaders): void
   onBody(bytes: Buffer): void
   onEnd(): void
@@ -188,9 +191,12 @@ class PoolConnection implements AnswerSink {
     const socket = this.#socket
     this.#handler = handler
     this.#reader = new ResponseReader(this)
-    handler.onStart((reason) => {
-      if (this.#handler === handler) this.fail(reason)
-    })
+    handler.onStart(
+      (reason) => {
+        if (this.#handler === handler) this.fail(reason)
+      },
+      () => this.close(),
+    )
     // One write of one text, which is the cheapest. Only a text without other characters has as many bytes.
     if (body === undefined) socket.write(head, 'latin1')
     else if (body.length <= JOINED_CHARS && Buffer.byteLength(body) === body.length) socket.write(head + body, 'latin1')
