@@ -8,7 +8,6 @@ import type { AgentCallBody, AgentDecisionBody, AgentItemsBody, ApprovalsBody, E
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { KEYS, type Who } from './support/keys.ts'
-import { Openapi } from './support/openapi.ts'
 import { nodeServer } from './support/servers.ts'
 
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
@@ -16,10 +15,9 @@ const PYTHON = join(import.meta.dirname, '../examples/python/agent.py')
 const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0
 
 describe('an agent without MCP', () => {
-  const openapi = new Openapi()
   let gateway: TestGateway
   beforeEach(async () => {
-    const started = await startTestGateway({
+    gateway = await startTestGateway({
       servers: [nodeServer('slow', [SLOW])],
       groups: [],
       apps: [{ name: 'small', import: [], tools: ['slow:echo'], policy: [] }],
@@ -35,7 +33,6 @@ describe('an agent without MCP', () => {
       ],
       limits: ['slow:echo:3/60'],
     })
-    gateway = openapi.watch(started)
   })
   afterEach(() => gateway.close())
 

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import type { AgentCallBody, ErrorBody, GatewayConfig, HaltRow, NewKeyBody, PinsBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { KEYS } from './support/keys.ts'
-import { Openapi } from './support/openapi.ts'
+import { openapi } from './support/openapi.ts'
 import { nodeServer } from './support/servers.ts'
 
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
@@ -17,7 +17,6 @@ describe('openapi.json', () => {
   })
 
   describe('describes a running gateway', () => {
-    const openapi = new Openapi()
     let gateway: TestGateway
     before(async () => {
       const given: Partial<GatewayConfig> = {
@@ -34,7 +33,7 @@ describe('openapi.json', () => {
         state: { store: 'memory' },
         pins: 'suspend',
       }
-      gateway = openapi.watch(await startTestGateway(given, () => given))
+      gateway = await startTestGateway(given, () => given)
     })
     after(() => gateway.close())
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type GatewayConfig, type LogLine, type RunningGateway, startGateway, type ToolsBody } from '@toolgate/gateway'
 import { type Answer, send } from './http.ts'
 import { CALLERS, KEYS, type Who } from './keys.ts'
+import { openapi } from './openapi.ts'
 import { type Era, type Params, type RpcAnswer, toMessage } from './rpc.ts'
 
 /** A gateway of a test's own, on a free port, and what tests ask of it. */
@@ -15,6 +16,7 @@ export interface TestGateway extends RunningGateway {
   ask(who: Who, era: Era, method: string, params?: Params, more?: AskOptions): Promise<Answer>
   call(who: Who, era: Era, name: string, args?: unknown): Promise<RpcAnswer>
   list(who: Who, era: Era): Promise<readonly string[]>
+  /** Throws for an answer that `openapi.json` does not describe. */
   api(path: string, options?: ApiOptions): Promise<ApiAnswer>
   tools(as: Who): Promise<ToolsBody>
 }
@@ -72,13 +74,16 @@ export async function startTestGateway(
       ...(signal ? { signal } : {}),
     })
   }
-  const api: TestGateway['api'] = async (path, { key = KEYS.console, method = 'GET', body } = {}) => {
+  const api: TestGateway['api'] = async (path, { key = KEYS.console, method = 'GET', body: sent } = {}) => {
     const answer = await send(`${gateway.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
+      headers: { authorization: `Bearer ${key}`, ...(sent ? { 'content-type': 'application/json' } : {}) },
+      ...(sent ? { body: JSON.stringify(sent) } : {}),
     })
-    return { status: answer.status, body: answer.json() }
+    const { status } = answer
+    const body = answer.json()
+    if (path.startsWith('/api/')) openapi.check({ method, path, status, body })
+    return { status, body }
   }
   return Object.assign(gateway, {
     mcpUrl,

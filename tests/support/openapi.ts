@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { TestGateway } from './gateway.ts'
 
 interface Content {
   readonly content?: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>>
@@ -33,7 +32,7 @@ export interface CheckedAnswer {
 const FILE = new URL('../../packages/gateway/openapi.json', import.meta.url)
 
 /** Answers of the HTTP API, compared with what `openapi.json` says. */
-export class Openapi {
+class Openapi {
   readonly document: Document
   readonly #ajv = new Ajv2020({ strict: false, validateSchema: false, allErrors: true })
   /** The operations of which an answer was checked, with its status. */
@@ -52,19 +51,6 @@ export class Openapi {
     )
   }
 
-  /** Checks every answer of a gateway's `api`. */
-  watch<G extends Pick<TestGateway, 'api'>>(gateway: G): G {
-    const { api } = gateway
-    return Object.assign(gateway, {
-      api: async (...args: Parameters<typeof api>) => {
-        const answer = await api(...args)
-        const [path, { method = 'GET' } = {}] = args
-        this.check({ method, path, ...answer })
-        return answer
-      },
-    })
-  }
-
   /** Throws unless the file describes this answer. */
   check({ method, path, status, body }: CheckedAnswer): void {
     const what = `${method} ${path}: ${status} ${JSON.stringify(body)}`
@@ -79,11 +65,15 @@ export class Openapi {
       const { code } = (body as { readonly error: { readonly code: string } }).error
       assert.match(response.description, new RegExp(`\`${code}\``), `no such fault: ${what}`)
     }
-    const isValid = this.#ajv.validate({ $ref: `openapi${ref}` }, body)
-    assert.ok(isValid, `${what}\n${JSON.stringify(this.#ajv.errors, undefined, 2)}`)
+    const validate = this.#ajv.getSchema(`openapi${ref}`)
+    assert.ok(validate, `no schema ${ref}`)
+    assert.ok(validate(body), `${what}\n${JSON.stringify(validate.errors, undefined, 2)}`)
     this.checked.add(`${method} ${found.path} ${status}`)
   }
 }
+
+/** Checks the answers to every test gateway's `api`. */
+export const openapi: Openapi = new Openapi()
 
 function matches(template: string, path: string): boolean {
   return new RegExp(`^${template.replaceAll('.', '\\.').replace(/\{\w+\}/, '[^/]+')}$`).test(path)
