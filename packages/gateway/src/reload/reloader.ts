@@ -15,11 +15,9 @@ import { whoGains } from './who-gains.ts'
 export interface ReloadOptions {
   /** Who reloads, for the audit. */
   readonly by?: string | undefined
-  readonly through: 'signal' | 'api' | 'watch' | 'host'
+  readonly through: 'signal' | 'api' | 'host'
   /** Only says what would change. */
   readonly isDryRun?: boolean | undefined
-  /** Refuses what widens. */
-  readonly onlyTightens?: boolean | undefined
 }
 
 export interface ReloaderDeps {
