@@ -10,7 +10,7 @@ import {
   type HttpRequest,
   type ServerPool,
 } from './http-exchange.ts'
-import { clip, notMcp, parseMessages, rpcError, type RpcMessage, type ServerMessage } from './json-rpc.ts'
+import { answersOther, clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
@@ -236,9 +236,7 @@ export class HttpCall {
 
   /** Returns the error for JSON that does not answer this request. */
   #explain(text: string): UpstreamError {
-    const isAnswer = (message: RpcMessage) =>
-      message.kind !== 'request' && message.kind !== 'notification' && message.id !== null
-    if (!parseMessages(text).some(isAnswer)) return notMcp(text)
+    if (!parseMessages(text).some((message) => answersOther(message, this.#id))) return notMcp(text)
     // It may be for another user, who alone may read it. The next answer on this connection would be one too late as well.
     this.#exchange?.distrust()
     return new UpstreamError('upstream_protocol', 'answered another request')

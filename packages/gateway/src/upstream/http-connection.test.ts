@@ -689,6 +689,12 @@ describe('an upstream over HTTP', () => {
     ],
     ['a redirect', status(302, '', { location: 'http://127.0.0.1:1/' }), 'upstream_protocol', /not followed/],
     ['a long fault', status(500, 'x'.repeat(1_000_000)), 'upstream_protocol', /HTTP 500 \(x+…\)/],
+    [
+      'the error of another request',
+      status(400, '{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"secret"}}'),
+      'upstream_protocol',
+      /HTTP 400$/,
+    ],
     ['an empty fault', status(503), 'upstream_protocol', /HTTP 503/],
     ['a broken connection', ({ res }) => res.destroy(), 'upstream_down', /is not running/],
   ]

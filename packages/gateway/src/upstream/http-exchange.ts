@@ -3,7 +3,7 @@ import type { JsonRpcError } from '@toolgate/mcp'
 import { Http1Pool, type PoolHandler, type PoolRequest } from './http1/http1-pool.ts'
 import type { AnswerHeaders } from './http1/response-reader.ts'
 import { UndiciPool } from './http1/undici-pool.ts'
-import { clip, notMcp, parseMessages, rpcError } from './json-rpc.ts'
+import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream, messageTooLarge } from './lines.ts'
 import { Pieces } from './pieces.ts'
@@ -214,11 +214,24 @@ export function answerError(
   if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
   const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
   const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
-  return error ? rpcError(error) : statusError(answer)
+  if (error) return rpcError(error)
+  // The text of another request may be another user's.
+  return statusError(answerToOther(text, request.id) ? { ...answer, text: '' } : answer)
+}
+
+function answerToOther(text: string, id: number): RpcMessage | undefined {
+  try {
+    return parseMessages(text).find((message) => answersOther(message, id))
+  } catch {
+    return undefined
+  }
 }
 
 function losesSession({ status, text }: HttpAnswer, id: number): boolean {
   if (status !== 404 && status !== 400) return false
+  const other = answerToOther(text, id)
+  // It says nothing about this request, which may have run, unless it is about the session.
+  if (other) return other.kind === 'error' && LOST_SESSION_CODES.has(other.error.code)
   const error = errorIn(text, id, { named: false })
   return error === undefined || LOST_SESSION_CODES.has(error.code)
 }

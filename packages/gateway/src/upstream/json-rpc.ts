@@ -124,6 +124,12 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** Whether a message answers another request than this one. Some servers answer an unknown one with a text for its id. */
+export function answersOther(message: RpcMessage, id: number): boolean {
+  if (message.kind === 'request' || message.kind === 'notification') return false
+  return typeof message.id === 'number' && message.id !== id
+}
+
 function toMessage(value: unknown, text: string): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') throw notMcp(text)
   const { id, method, params, result, error } = value
