@@ -27,11 +27,11 @@ function compilersAfter(calls: number, start: string): ReadonlySet<string> {
 
 describe('optimizeLate', () => {
   it('leaves a function of some thousand calls to the quick compilers', () => {
-    assert.deepEqual(compilersAfter(12_000, ''), new Set(['MAGLEV', 'TURBOFAN_JS']))
-    assert.deepEqual(compilersAfter(12_000, 'optimizeLate()'), new Set(['MAGLEV']))
+    // Without it, the slow compiler comes some thousand calls after Maglev: when, depends on the machine.
+    assert.deepEqual(compilersAfter(19_000, 'optimizeLate()'), new Set(['MAGLEV']))
   })
 
   it('gives a function of many calls to the best one', () => {
-    assert.deepEqual(compilersAfter(100_000, 'optimizeLate()'), new Set(['MAGLEV', 'TURBOFAN_JS']))
+    assert.deepEqual(compilersAfter(400_000, 'optimizeLate()'), new Set(['MAGLEV', 'TURBOFAN_JS']))
   })
 })
