@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
-import { EventEmitter } from 'node:events'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { HaltRow } from '@toolgate/gateway'
-import { runProgram } from '../packages/cli/src/program.ts'
-import { createStopSignals } from '../packages/cli/src/stop-signals.ts'
-import { fakeIo } from '../packages/cli/src/testing/fake-io.ts'
+import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { KEYS } from './support/keys.ts'
 import { ERAS, MODERN, textOf } from './support/rpc.ts'
@@ -31,12 +28,7 @@ describe('a halt', () => {
     folder.remove()
   })
 
-  const toolgate = async (...args: string[]) => {
-    const io = fakeIo({ TOOLGATE_URL: gateway.url, TOOLGATE_KEY: KEYS.console })
-    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
-    const code = await runProgram(args, { io, version: '1', signals, start: () => assert.fail('nothing is started') })
-    return { code, out: io.out(), err: io.err() }
-  }
+  const toolgate = async (...args: string[]) => runCommand(gateway.url, ...args)
   const records = async (event: string) => {
     const { body } = await gateway.api(`/api/audit?event=${event}`)
     return (body as { records: readonly AuditRecord[] }).records

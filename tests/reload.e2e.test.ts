@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
-import { EventEmitter } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { loadConfig, type Reload } from '@toolgate/gateway'
-import { runProgram } from '../packages/cli/src/program.ts'
-import { createStopSignals } from '../packages/cli/src/stop-signals.ts'
-import { fakeIo } from '../packages/cli/src/testing/fake-io.ts'
+import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
 import { send } from './support/http.ts'
@@ -65,12 +62,7 @@ describe('a reload', () => {
     folder.remove()
   })
 
-  const toolgate = async (...args: string[]) => {
-    const io = fakeIo({ TOOLGATE_URL: gateway.url, TOOLGATE_KEY: 'demo-console' })
-    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
-    const code = await runProgram(args, { io, version: '1', signals, start: () => assert.fail('nothing is started') })
-    return { code, out: io.out(), err: io.err() }
-  }
+  const toolgate = async (...args: string[]) => runCommand(gateway.url, ...args)
   const reload = async (given: File): Promise<Reload> => {
     write(given)
     const { status, body } = await gateway.api('/api/reload', { method: 'POST', body: {} })

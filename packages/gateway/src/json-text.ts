@@ -177,14 +177,14 @@ export function splitItems(text: string): readonly string[] | undefined {
 }
 
 /** The characters that structure a JSON text, as UTF-16 units. */
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const COMMA = 0x2c
-const BRACE = 0x7b
-const BRACE_END = 0x7d
-const BRACKET = 0x5b
-const BRACKET_END = 0x5d
+export const QUOTE = 0x22
+export const BACKSLASH = 0x5c
+export const COLON = 0x3a
+export const COMMA = 0x2c
+export const BRACE = 0x7b
+export const BRACE_END = 0x7d
+export const BRACKET = 0x5b
+export const BRACKET_END = 0x5d
 
 /** Returns the position of the closing quote of the string at `start`, or the text's length if there is none. */
 function endOfString(text: string, start: number): number {

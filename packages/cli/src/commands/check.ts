@@ -4,7 +4,7 @@ import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { serverNotes } from '../notes.ts'
 import { count } from '../render.ts'
-import type { ServeDeps } from './serve.ts'
+import { type ServeDeps, startUnseen } from './serve.ts'
 
 export interface CheckOptions {
   readonly servers?: boolean
@@ -60,17 +60,10 @@ interface Offered {
 
 /** Starts the servers of a configuration, and ends them. Nothing is served to others, kept or recorded. */
 async function findOffered(config: GatewayConfig, start: ServeDeps['start']): Promise<Offered> {
-  const { warnings: ofFile, ...rest } = config
-  const gateway = await start({
-    ...rest,
-    listen: { host: '127.0.0.1', port: 0 },
-    audit: { store: 'memory', mode: 'batched' },
-    state: { store: 'memory' },
-    drainMs: 0,
-  })
+  const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
-    const inFile = new Set(ofFile?.map(({ path }) => path))
+    const inFile = new Set(config.warnings?.map(({ path }) => path))
     return {
       warnings: gateway.warnings().filter(({ path }) => !inFile.has(path)),
       notes: serverNotes(gateway.servers()),

@@ -12,7 +12,7 @@ import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { keysPath } from '../project/keys-file.ts'
 import { count } from '../render.ts'
-import { nextPort, type ServeDeps } from './serve.ts'
+import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
 export interface DoctorOptions {
   readonly config: string
@@ -167,14 +167,7 @@ async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding
 
 /** Starts the gateway where nobody sees it, and asks it what is wrong. */
 async function checkServers(config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Finding[]> {
-  const { warnings: _, ...rest } = config
-  const gateway = await start({
-    ...rest,
-    listen: { host: '127.0.0.1', port: 0 },
-    audit: { store: 'memory', mode: 'batched' },
-    state: { store: 'memory' },
-    drainMs: 0,
-  })
+  const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
     const rows = gateway.servers()

@@ -37,6 +37,17 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
   })
 }
 
+/** Starts the gateway of a configuration where nobody sees it: nothing is served to others, kept or recorded. */
+export function startUnseen({ warnings: _, ...config }: GatewayConfig, start: StartGateway): Promise<RunningGateway> {
+  return start({
+    ...config,
+    listen: { host: '127.0.0.1', port: 0 },
+    audit: { store: 'memory', mode: 'batched' },
+    state: { store: 'memory' },
+    drainMs: 0,
+  })
+}
+
 /** Returns a port to suggest instead of a taken one. */
 export function nextPort(port: number): number {
   return port < 65_535 ? port + 1 : port - 1

@@ -53,6 +53,16 @@ import { bindingOf, continuedBy } from './rounds.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
 
+/** What may come to be against a call while it waits. */
+const MEANWHILE: Check['refusesWith'] = [
+  'approval_required',
+  'tool_changed',
+  'caller_gone',
+  'credential_ended',
+  'gate_closed',
+  'rate_limited',
+]
+
 /**
  * Everything that must say yes before a tool runs, in order. The first that stops the call ends it. The table in
  * docs/guide/the-call.md has a row for each.
@@ -144,14 +154,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'decide again',
     asks: 'does the decision still hold after all that was waited for?',
-    refusesWith: [
-      'approval_required',
-      'tool_changed',
-      'caller_gone',
-      'credential_ended',
-      'gate_closed',
-      'rate_limited',
-    ],
+    refusesWith: MEANWHILE,
     run: checkStillAllowed,
   },
   {
@@ -163,14 +166,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'the last look',
     asks: 'does it hold after the record was waited for, too? Nothing happens between this and `execute`',
-    refusesWith: [
-      'approval_required',
-      'tool_changed',
-      'caller_gone',
-      'credential_ended',
-      'gate_closed',
-      'rate_limited',
-    ],
+    refusesWith: MEANWHILE,
     run: checkStillAllowed,
   },
 ]

@@ -53,7 +53,7 @@ export class Reloader {
   async #reload({ by, through, isDryRun = false }: ReloadOptions): Promise<Reload> {
     const { base, parts, read } = this.#deps
     const { revisions, lifecycle } = base
-    if (lifecycle.isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
+    checkRunning(lifecycle)
     const config = read()
     if (saysNothing(config.policy))
       throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
@@ -65,6 +65,8 @@ export class Reloader {
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
     const isApplied = isChanged && !isDryRun
     await nextTurn()
+    // It may have begun to stop meanwhile, and then must start nothing.
+    if (isApplied) checkRunning(lifecycle)
     if (isApplied) this.#apply(before, next, config)
     const { id, number } = isApplied ? next : before
     const { redactText } = base.redact.with(config.secrets)
@@ -120,6 +122,11 @@ export class Reloader {
       base.onFault(error)
     }
   }
+}
+
+/** @throws {ConfigError} */
+function checkRunning({ isStopping }: GatewayBase['lifecycle']): void {
+  if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
 }
 
 const MAX_DETAIL = 2000

@@ -1,3 +1,5 @@
+import { BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, QUOTE } from '../json-text.ts'
+
 /** What a scanned message is: the answer to a request with a number for its id, or another message. */
 export type Scanned = { readonly kind: 'answer'; readonly id: number } | { readonly kind: 'other' }
 
@@ -111,11 +113,3 @@ export class MessageScan {
 
 const SPACE = 0x20
 const RETURN = 0x0d
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const COMMA = 0x2c
-const BRACE = 0x7b
-const BRACE_END = 0x7d
-const BRACKET = 0x5b
-const BRACKET_END = 0x5d
