@@ -23,10 +23,7 @@ export interface ServeDeps {
 export async function serveCommand(options: ServeOptions, deps: ServeDeps): Promise<ExitName> {
   const { io } = deps
   const port = findPort(options.port, io.env)
-  const read = (): GatewayConfig => {
-    const config = loadConfig(options.config, { env: io.env, packagesFrom: [INSTALLED_FROM] })
-    return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
-  }
+  const read = configReader(options.config, port, io)
   const config = read()
   const { listen } = config
   return runGateway(config, {
@@ -35,6 +32,14 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
     portHint: `Choose another: --port ${nextPort(listen.port)}, PORT=${nextPort(listen.port)}, or "listen" in ${options.config}.`,
     onReady: async (gateway) => printReady(gateway, io),
   })
+}
+
+/** Returns a function that reads a configuration, which then has the port that the command was given. */
+export function configReader(file: string, port: number | undefined, { env }: Io): () => GatewayConfig {
+  return () => {
+    const config = loadConfig(file, { env, packagesFrom: [INSTALLED_FROM] })
+    return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
+  }
 }
 
 /** Starts the gateway of a configuration where nobody sees it: nothing is served to others, kept or recorded. */

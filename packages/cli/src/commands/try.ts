@@ -1,10 +1,10 @@
 import path from 'node:path'
-import { type GatewayConfig, type GroupRow, loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
+import { type GatewayConfig, type GroupRow, type RunningGateway, type ServerRow } from '@toolgate/gateway'
 import { installDemoServers } from './demo-servers.ts'
-import { findPort, nextPort, runGateway, type ServeDeps } from './serve.ts'
+import { configReader, findPort, nextPort, runGateway, type ServeDeps } from './serve.ts'
 import { groupNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
-import { findQuickstart, INSTALLED_FROM } from '../files.ts'
+import { findQuickstart } from '../files.ts'
 import { type Paint, painter, printable, printLine } from '../io.ts'
 import { count } from '../render.ts'
 
@@ -18,32 +18,30 @@ export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<
   const port = findPort(options.port, io.env)
   const file = quickstartOrThrow()
   await installDemoServers(path.dirname(file), io)
-  const config = loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
-  const listen = { ...config.listen, ...(port === undefined ? {} : { port }) }
-  const next = nextPort(listen.port)
+  const read = configReader(file, port, io)
+  const config = read()
+  const next = nextPort(config.listen.port)
   printLine(
     io.stdout,
     painter(io.stdout, io.env)('dim', `Starting ${config.servers.map(({ name }) => name).join(', ')} …`),
   )
-  return runGateway(
-    { ...config, listen },
-    {
-      ...deps,
-      portHint: `Choose another: npm start -- --port ${next}, or PORT=${next} npm start, or toolgate try --port ${next}.`,
-      onReady: async (gateway) => {
-        const text = renderWelcome({
-          url: gateway.url,
-          config,
-          seen: await toolsByKey(config, gateway),
-          servers: gateway.servers(),
-          groups: gateway.groups(),
-          paint: painter(io.stdout, io.env),
-          columns: io.stdout.columns,
-        })
-        printLine(io.stdout, text)
-      },
+  return runGateway(config, {
+    ...deps,
+    read,
+    portHint: `Choose another: npm start -- --port ${next}, or PORT=${next} npm start, or toolgate try --port ${next}.`,
+    onReady: async (gateway) => {
+      const text = renderWelcome({
+        url: gateway.url,
+        config,
+        seen: await toolsByKey(config, gateway),
+        servers: gateway.servers(),
+        groups: gateway.groups(),
+        paint: painter(io.stdout, io.env),
+        columns: io.stdout.columns,
+      })
+      printLine(io.stdout, text)
     },
-  )
+  })
 }
 
 /** Returns the path of the quickstart's configuration. @throws {CliError} `usage` */
