@@ -26,7 +26,9 @@ describe('the young generation', () => {
   it('stays small while a command starts', () => assert.ok(youngAfter('keepYoungGenerationSmall()') <= 2))
 
   it('grows with the load, up to its bound', () => {
-    assert.equal(youngAfter('keepYoungGenerationSmall(); growYoungGeneration(8 * 1024 * 1024)'), 8)
+    const young = youngAfter('keepYoungGenerationSmall(); growYoungGeneration(8 * 1024 * 1024)')
+    // V8 may count one page of 256 KiB more.
+    assert.ok(young === 8 || young === 8.25, `${young} MB`)
     assert.ok(youngAfter('') > 8, 'it would grow further')
   })
 })
