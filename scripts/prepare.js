@@ -3,7 +3,7 @@
 // Runs before anything is installed, so it is plain JavaScript without dependencies, for Node 20 and later.
 // It installs with npm when the lock file is not the one that is installed, with --console builds the web
 // console when its sources have changed, and with --harness installs what only end-to-end tests have: the Claude
-// Agent SDK, whose binary is large, two versions of the referee of MCP, Genkit, and Node 22. When there is nothing to do it says
+// Agent SDK, whose binary is large, two versions of the referee of MCP, Genkit, the servers of frameworks, and Node 22. When there is nothing to do it says
 // nothing.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -22,6 +22,7 @@ const HARNESSES = [
   { folder: path.join(ROOT, 'tests/claude-agent'), what: 'the Claude Agent SDK for its tests (370 MB)' },
   { folder: path.join(ROOT, 'tests/conformance'), what: 'the referee of MCP for the conformance tests (50 MB)' },
   { folder: path.join(ROOT, 'examples/genkit'), what: 'Genkit for its example (90 MB)' },
+  { folder: path.join(ROOT, 'examples/mastra-server'), what: 'Mastra’s server for its example (40 MB)' },
   { folder: path.join(ROOT, 'tests/node22'), what: 'Node 22 for the test of the packages (190 MB)' },
 ]
 const BUSY = path.join(ROOT, '.toolgate/prepare.lock')

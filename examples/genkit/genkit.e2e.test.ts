@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { describe, it } from 'node:test'
-import { promisify } from 'node:util'
 import type { CreateRunOptions } from '@toolgate/adapters/run'
 import { type Caller, createGate, defineTool, memoryAudit, type Policy } from '@toolgate/core'
 import { genkit, type MessageData, type Part, respondTool, restartTool, z } from 'genkit'
+import { describeExample } from '../support/describe-example.ts'
 import { guard } from './adapter.ts'
 
-const HERE = import.meta.dirname
-const ROOT = path.resolve(HERE, '../..')
 const VIEWER: Caller = { user: 'vera', roles: ['viewer'] }
 const HIDDEN: Policy = { deny: ['remove'] }
 const ASKS: Policy = { ask: ['pay'], deny: ['remove'] }
@@ -72,20 +67,7 @@ function toldOf(messages: readonly MessageData[]): readonly unknown[] {
   return messages.flatMap(({ content }) => content.flatMap(({ toolResponse }) => toolResponse?.output ?? []))
 }
 
-describe('the example for Genkit', () => {
-  it('prints its output.txt', async () => {
-    const [program, output] = ['main.ts', 'output.txt'].map((file) => path.join(HERE, file)) as [string, string]
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--conditions=toolgate-source', program])
-    if (process.env['TOOLGATE_UPDATE']) writeFileSync(output, stdout)
-    assert.equal(stderr, '')
-    assert.equal(stdout, readFileSync(output, 'utf8'))
-  })
-
-  it('compiles with the types of Genkit', async () => {
-    const compiling = promisify(execFile)(path.join(ROOT, 'node_modules/.bin/tsc'), ['-p', HERE], { cwd: ROOT })
-    assert.equal(await compiling.then(({ stdout }) => stdout).catch((error: { stdout: string }) => error.stdout), '')
-  })
-})
+describeExample(import.meta.dirname)
 
 describe('the adapter for Genkit', () => {
   it('offers what is visible, runs nothing else, and the model is told', async () => {
