@@ -18,6 +18,7 @@ import type {
   LimitAnswer,
   MaybePromise,
   Place,
+  ReplicaLease,
   RunOfCall,
   Telemetry,
   ValidateInput,
@@ -136,6 +137,8 @@ export interface CallPorts {
   readonly slots: Slots | undefined
   /** Absent where no tool needs a place for each caller. */
   readonly admission: Admission | undefined
+  /** Absent where this process shares its state with no other. */
+  readonly lease: ReplicaLease | undefined
   readonly live: LiveCalls
   readonly telemetry: Telemetry | undefined
   readonly redactor: Redactor
@@ -165,7 +168,7 @@ export interface Check {
   /** The reasons of its own; the layers of the decision have theirs. */
   readonly refusesWith: readonly ReasonCode[]
   /** Only gates that have some of these ask it. */
-  readonly needs?: 'limits' | 'slots' | 'admission'
+  readonly needs?: 'limits' | 'slots' | 'admission' | 'lease'
   /** It is asked for a preview too: it takes nothing, asks nobody, and answers at once. */
   readonly inPreview?: true
   /**

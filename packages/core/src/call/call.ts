@@ -29,6 +29,7 @@ import {
   type CallWaiting,
   GateClosedError,
   HaltedError,
+  LeaseEndedError,
   type CallDone,
   type CallFailed,
   type CallInputRequired,
@@ -256,9 +257,14 @@ function toFailed(
     ? `${calledAs(request)} is unavailable: ${error.message}.`
     : `${calledAs(request)} failed: ${cutText(messageOf(error), ports.maxOutputChars)}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
-  const reason = halted ? 'halted' : isErrorOf(error, GateClosedError) ? 'gate_closed' : code
+  const reason = halted ? 'halted' : (stopReasonOf(error) ?? code)
   const fields = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
   return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, fields }
+}
+
+function stopReasonOf(error: unknown): Reason['code'] | undefined {
+  if (isErrorOf(error, GateClosedError)) return 'gate_closed'
+  return isErrorOf(error, LeaseEndedError) ? 'replica_unsure' : undefined
 }
 
 function toMicros(ms: number): number {

@@ -6,6 +6,7 @@ import type {
   AvailabilitySource,
   Clock,
   CounterStore,
+  ReplicaLease,
   StateStore,
   Telemetry,
 } from '../ports/ports.ts'
@@ -38,6 +39,7 @@ const PORTS = {
     giveBack: true,
   }),
   state: functionsOf<StateStore>({ get: true, set: true, add: true, take: true, list: true, subscribe: true }),
+  lease: functionsOf<ReplicaLease>({ lapse: true, onEnd: true }),
   redactor: functionsOf<Redactor>({ redactText: true, redactValue: true }),
   telemetry: functionsOf<Telemetry>({ startCall: true }),
   audit: functionsOf<AuditSink>({ write: true, flush: true, close: true }),

@@ -45,6 +45,7 @@ import {
   noCapacity,
   notExecutable,
   rateLimited,
+  replicaUnsure,
   scopeNeeded,
   toolChanged,
 } from './refusals.ts'
@@ -83,6 +84,14 @@ export const CHECKS: readonly Check[] = [
     refusesWith: ['gate_closed', 'credential_ended', 'tool_not_executable'],
     inPreview: true,
     run: checkOpen,
+  },
+  {
+    name: 'lease',
+    asks: 'does this replica know what the others have halted, denied and revoked?',
+    refusesWith: ['replica_unsure'],
+    needs: 'lease',
+    inPreview: true,
+    run: checkLease,
   },
   {
     name: 'validate',
@@ -165,9 +174,16 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'the last look',
-    asks: 'does it hold after the record was waited for, too? Nothing happens between this and `execute`',
+    asks: 'does it hold after the record was waited for, too?',
     refusesWith: MEANWHILE,
     run: checkStillAllowed,
+  },
+  {
+    name: 'the lease, at last',
+    asks: 'does it still know that? Nothing happens between this and `execute`',
+    refusesWith: ['replica_unsure'],
+    needs: 'lease',
+    run: checkLease,
   },
 ]
 
@@ -194,6 +210,11 @@ function checkOpen({ ports, request, asked }: Attempt, tool: Tool): Stop | undef
   if (ports.live.isClosed) return { decision: gateClosed() }
   if (request.callerNow && !asked) return { decision: credentialEnded() }
   return (request.instead ?? tool.execute) ? undefined : { decision: notExecutable() }
+}
+
+function checkLease({ ports }: Attempt): Stop | undefined {
+  const lapse = ports.lease?.lapse()
+  return lapse && { decision: replicaUnsure(lapse) }
 }
 
 function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
@@ -506,10 +527,12 @@ function recordFailed(error: unknown, { onFault }: CallPorts): Stop {
   return { decision: auditFailed(error) }
 }
 
-/** A wait ends early when its caller leaves, a person halts the call, or the gate closes. The last two say why. */
+/** A wait ends early when its caller leaves, a person halts the call, the gate closes, or the lease ends. All but the first say why. */
 function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
   const isGone = decision.reasons[0]?.code === 'caller_gone'
-  return { decision: isGone ? (decideNow(attempt, tool, { mayAsk: true }) ?? callerGone()) : decision }
+  if (!isGone) return { decision }
+  const decided = decideNow(attempt, tool, { mayAsk: true })
+  return decided ? { decision: decided } : (checkLease(attempt) ?? { decision: callerGone() })
 }
 
 /** Returns the decision that stops the call now, if there is one: the first question, asked again. */

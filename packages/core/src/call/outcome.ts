@@ -98,6 +98,15 @@ export class GateClosedError extends Error {
   }
 }
 
+/** Why a call that was under way was stopped: its replica has not known for too long what the others have changed. */
+export class LeaseEndedError extends Error {
+  override readonly name = 'LeaseEndedError'
+
+  constructor() {
+    super('this replica lost touch with the others')
+  }
+}
+
 /** Why a call that was under way was stopped: a person halted it. */
 export class HaltedError extends Error {
   override readonly name = 'HaltedError'

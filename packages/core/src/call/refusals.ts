@@ -1,7 +1,7 @@
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { messageOf, type ToolgateError } from '../util/errors.ts'
 import type { InputProblem } from '../util/json.ts'
-import type { Approval, LimitAnswer, NoPlace } from '../ports/ports.ts'
+import type { Approval, LimitAnswer, NoPlace, ReplicaLapse } from '../ports/ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
 /** The decisions that the checks of a call make: they stop a call that the layers allow. */
@@ -28,6 +28,10 @@ export function credentialEnded(): Decision {
 
 export function gateClosed(): Decision {
   return denial('door', 'gate_closed', 'the gate was closed before the call', { message: 'the gate was closed' })
+}
+
+export function replicaUnsure({ text, message }: ReplicaLapse): Decision {
+  return denial('door', 'replica_unsure', text, { message })
 }
 
 export function toolChanged(): Decision {

@@ -119,6 +119,7 @@ export const REASONS = {
   tool_changed: { outcome: 'deny', message: 'blocked' },
   caller_gone: { outcome: 'deny', message: 'blocked' },
   credential_ended: { outcome: 'deny', message: 'blocked' },
+  replica_unsure: { outcome: 'wait', message: 'unavailable' },
   gate_closed: { outcome: 'deny', message: 'blocked' },
   store_failed: { outcome: 'deny', message: 'blocked' },
   audit_failed: { outcome: 'deny', message: 'blocked' },

@@ -15,6 +15,8 @@ export type {
   LimitAnswer,
   LimitUse,
   LockOptions,
+  ReplicaLapse,
+  ReplicaLease,
   SessionLock,
   StateEntry,
   StateOptions,

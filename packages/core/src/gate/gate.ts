@@ -313,6 +313,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       pins.close()
       preferences.close()
       shared.closeGroups()
+      shared.unwatchLease()
       catalog.close()
       await ports.live.close(new GateClosedError())
     },

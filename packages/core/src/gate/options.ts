@@ -14,6 +14,7 @@ import type {
   Clock,
   CounterStore,
   MayApprove,
+  ReplicaLease,
   StateStore,
   Telemetry,
   ValidateInput,
@@ -58,6 +59,8 @@ export interface GateOptions {
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
+  /** Refuses calls while this process cannot know what other processes with the same stores have changed. Default: none. */
+  readonly lease?: ReplicaLease
   /**
    * The effect of a changed definition of a tool: `suspend` takes it away until a person accepts it. Default
    * `warn`.
@@ -163,6 +166,7 @@ export const GATE = shapeOf<GateOptions>({
   counters: true,
   approvals: true,
   state: true,
+  lease: true,
   pins: true,
   definitions: true,
   redactor: true,

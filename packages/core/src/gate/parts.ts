@@ -12,7 +12,7 @@ import type { CallPorts } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
 import { createUnlisted, type Unlisted } from '../decide/unlisted.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
-import { HaltedError } from '../call/outcome.ts'
+import { HaltedError, LeaseEndedError } from '../call/outcome.ts'
 import { parseHooks } from '../call/hooks.ts'
 import { createLiveCalls } from '../call/lifetime.ts'
 import { createSlots, parseCaps } from '../call/slots.ts'
@@ -105,6 +105,7 @@ export interface Shared {
   /** Ends the probes and loads of groups. */
   readonly closeGroups: () => void
   readonly unlisted: Unlisted
+  readonly unwatchLease: () => void
 }
 
 /** The rules of a gate beside its policies: what is replaced as one. */
@@ -157,6 +158,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     ),
     stepUp: checkStepUp(options.stepUp),
     unlisted,
+    unwatchLease: options.lease?.onEnd(() => ports.live.stopWhere(() => new LeaseEndedError())) ?? (() => {}),
     closeGroups() {
       loads.close()
       watched?.close()
@@ -373,6 +375,7 @@ function createPorts(
     hooks: parseHooks(options.hooks),
     slots: caps.length > 0 ? createSlots(caps) : undefined,
     admission: options.admission,
+    lease: options.lease,
     live,
     telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
     redactor: options.redactor ?? redactor,
@@ -385,8 +388,9 @@ function createPorts(
   }
 }
 
-function checksFor({ admission }: AnyOptions, { hasLimits, caps }: ParsedRules): CallPorts['checks'] {
-  return checksOf({ limits: hasLimits, slots: caps.length > 0, admission: admission !== undefined })
+function checksFor({ admission, lease }: AnyOptions, { hasLimits, caps }: ParsedRules): CallPorts['checks'] {
+  const has = { limits: hasLimits, slots: caps.length > 0 }
+  return checksOf({ ...has, admission: admission !== undefined, lease: lease !== undefined })
 }
 
 /** The revisions that a record of the gate has. */

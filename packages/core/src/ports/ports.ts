@@ -508,6 +508,25 @@ export interface NoPlace {
   readonly message: string
 }
 
+/**
+ * Tells whether this process may start calls: one replica of several may not, once it cannot know what the others have
+ * halted, denied or revoked.
+ */
+export interface ReplicaLease {
+  /** Returns why no call may start now. Asked in the turn in which a call starts, so it answers at once. */
+  lapse(): ReplicaLapse | undefined
+  /** Calls the listener when running calls must end, too. Returns a function that unsubscribes. */
+  onEnd(listener: () => void): () => void
+}
+
+/** Why a replica starts no call. */
+export interface ReplicaLapse {
+  /** For people. */
+  readonly text: string
+  /** For the caller, without a full stop. */
+  readonly message: string
+}
+
 /** Checks an input against a tool's schema. Returns the first problem, or `undefined` if it is valid. */
 export type ValidateInput = (schema: object, input: unknown) => InputProblem | undefined
 
