@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { Approval } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { type KeyRow, loadConfig } from '@toolgate/gateway'
 import { runCommand } from './support/command.ts'
@@ -167,7 +168,7 @@ describe('keys', () => {
     assert.match((await running).text, /waited/)
     const changes = (await records('config_changed')).map(({ reason, detail, user_id: by }) => [reason, detail, by])
     assert.deepEqual(changes.toSorted(), [
-      ['key_created', 'two of vera (mcp)', 'owner'],
+      ['key_created', 'two of vera (mcp), made by owner for vera', 'owner'],
       ['key_revoked', 'two of vera (mcp)', 'owner'],
     ])
   })
@@ -269,6 +270,43 @@ describe('keys', () => {
     const revoking = await toolgate('keys', 'revoke', 'one')
     assert.deepEqual([revoking.code, /is in the file/.test(revoking.err)], [2, true])
     assert.match((await toolgate('keys', 'revoke', 'oen')).err, /did you mean "one"/i)
+  })
+
+  it('remember who made them: that person approves no call of the key where another person must', async () => {
+    const people = [OWNER, '  - { key: second-person-key, for: console, user: ada, roles: [approver] }']
+    writeFileSync(
+      file,
+      FILE([VERA, ...people].join('\n')).replace(
+        '[{ allow: ["*"] }]',
+        '[{ allow: ["*"], ask: [{ match: "own:echo", by: other }] }]',
+      ),
+    )
+    await toolgate('reload')
+    const key = await create('--user', 'vera', '--id', 'two')
+    const echo = async (as: string) => (await ask(as, 'tools/call', { params: { name: 'own__echo' } })).text
+    const waiting = async () =>
+      ((await gateway.api('/api/approvals?status=pending')).body as { approvals: readonly Approval[] }).approvals
+    const approve = (id: string, as: string) =>
+      gateway.api(`/api/approvals/${id}`, { key: as, method: 'POST', body: { decision: 'approve' } })
+
+    // What is approved for the user's own key is not for the other one.
+    await echo('vera-one-key')
+    const [own] = await waiting()
+    assert.equal(own?.keyMadeBy, undefined)
+    assert.equal((await approve(String(own?.id), 'demo-console')).status, 200)
+    assert.match(await echo(key), /Waiting for approval/)
+
+    const [asked] = await waiting()
+    assert.ok(asked)
+    assert.equal(asked.keyMadeBy, 'owner')
+    assert.match((await toolgate('approvals')).out, /for vera, with a key made by owner/)
+    const refusal = await approve(asked.id, 'demo-console')
+    assert.equal(refusal.status, 403)
+    assert.match(JSON.stringify(refusal.body), /approval_needs_other/)
+    assert.equal((await approve(asked.id, 'second-person-key')).status, 200)
+    assert.doesNotMatch(await echo(key), /Waiting for approval/)
+    const makers = (await records('tool_result')).map(({ user_id: user, key_made_by: by }) => [user, by])
+    assert.deepEqual(makers, [['vera', 'owner']])
   })
 
   const records = async (event: string) => {

@@ -89,6 +89,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
     client: call.client,
     actor: call.actor,
     act_chain: call.act_chain,
+    key_made_by: call.key_made_by,
     app: call.app,
     run_id: call.run_id,
     step: call.step,

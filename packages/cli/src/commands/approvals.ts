@@ -74,9 +74,10 @@ function statusWord({ status }: Approval, paint: Paint): string {
   return paint(STYLES[status], status)
 }
 
-function forWhom({ user, tenant }: Approval): string {
-  const who = printable(user ?? 'an unknown user')
-  return tenant === undefined ? `for ${who}` : `for ${who} of ${printable(tenant)}`
+function forWhom({ user, tenant, keyMadeBy }: Approval): string {
+  const who = `for ${printable(user ?? 'an unknown user')}`
+  const where = tenant === undefined ? '' : ` of ${printable(tenant)}`
+  return `${who}${where}${keyMadeBy === undefined ? '' : `, with a key made by ${printable(keyMadeBy)}`}`
 }
 
 function linesOf(approval: Approval, paint: Paint, nowMs: number): string[] {

@@ -21,7 +21,7 @@ export interface ApprovalCardProps {
 export function ApprovalCard({ card, nowMs, onDecided }: ApprovalCardProps): ReactElement {
   const id = useId()
   const { approval, state } = card
-  const { tool, user, tenant, run, input, requestedAt, expiresAt } = approval
+  const { tool, user, tenant, keyMadeBy, run, input, requestedAt, expiresAt } = approval
   return (
     <li className={state === 'pending' ? 'approval' : 'approval over'} aria-labelledby={`${id}-title`}>
       <div className="approval-head">
@@ -40,6 +40,11 @@ export function ApprovalCard({ card, nowMs, onDecided }: ApprovalCardProps): Rea
             <>
               {' '}
               of <Exact text={tenant} />
+            </>
+          )}
+          {keyMadeBy !== undefined && (
+            <>
+              , with a key made by <Exact text={keyMadeBy} className="strong" />
             </>
           )}
           {run !== undefined && (

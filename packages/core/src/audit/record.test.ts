@@ -108,6 +108,7 @@ describe('RECORD_FIELDS', () => {
       input_hash: true,
       input_preview: true,
       is_error: true,
+      key_made_by: true,
       kind: true,
       limit: true,
       model: true,

@@ -77,6 +77,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.plain('input_hash', inputHash)
   to.own('input_preview', inputPreview)
   to.flag('is_error', entry.is_error || undefined)
+  to.name('key_made_by', entry.key_made_by)
   to.name('kind', entry.kind)
   to.name('limit', entry.limit)
   to.name('model', entry.model ?? run?.model)

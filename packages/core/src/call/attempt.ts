@@ -414,6 +414,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     client: caller.client,
     actor: caller.actor,
     act_chain: caller.actChain && JSON.stringify(caller.actChain),
+    key_made_by: caller.keyMadeBy,
     app: view.app ?? run?.app,
     run,
     trace_id: trace?.traceId,

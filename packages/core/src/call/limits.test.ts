@@ -120,6 +120,25 @@ describe('createUses', () => {
     assert.deepEqual(some, keysBy([{ ...limit, per: ['tool', 'user'] }]))
   })
 
+  it('counts an actor and a client only where a limit names them: they do not give a user more', () => {
+    const vera = { user: 'vera', tenant: 'acme', client: 'desktop', actor: 'corp/helper' }
+    const others = [
+      { ...vera, actor: 'corp/other' },
+      { ...vera, client: 'phone' },
+    ]
+    const apart = (per?: RateLimit['per']) =>
+      others.map((other) => {
+        const limits = [{ match: 'a', max: 1, windowMs: 60_000, ...(per && { per }) }]
+        return keysBy(limits, 'a', vera)[0] !== keysBy(limits, 'a', other)[0]
+      })
+    assert.deepEqual(apart(), [false, false])
+    assert.deepEqual(apart(['actor']), [true, false])
+    assert.deepEqual(apart(['user', 'client']), [false, true])
+    assert.deepEqual(keysBy([{ match: 'a', max: 1, windowMs: 1, per: ['actor', 'client'] }], 'a', vera), [
+      '1:a/1/actor+client|11:corp/helper|7:desktop',
+    ])
+  })
+
   it('looks at a limit once for each tool, for every caller and however the catalog changes', () => {
     let looked = 0
     const limits = parse(Array.from({ length: 10_000 }, (_, i) => `other-${i}:1/60`)).map((limit) => ({
@@ -143,14 +162,18 @@ describe('createUses', () => {
       tenant: text,
       user: text,
       chat: text.map((id) => (id === undefined ? undefined : { id })),
+      actor: text,
+      client: text,
     })
     fc.assert(
       fc.property(caller, caller, fc.subarray([...LIMIT_PARTS]), (one, other, per) => {
         const keyOf = (who: Caller) => usesBy([{ match: 'a', max: 1, windowMs: 1, per }], 'a', who)[0]?.key
-        const parts = ({ tenant, user, chat }: Caller) => [
+        const parts = ({ tenant, user, chat, actor, client }: Caller) => [
           per.includes('tenant') && tenant,
           per.includes('user') && user,
           per.includes('chat') && chat?.id,
+          per.includes('actor') && actor,
+          per.includes('client') && client,
         ]
         assert.equal(keyOf(one) === keyOf(other), JSON.stringify(parts(one)) === JSON.stringify(parts(other)))
       }),

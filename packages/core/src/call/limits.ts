@@ -22,7 +22,7 @@ import {
 } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
 
-/** At most `max` calls in any window of `windowMs`, for each tenant, tool, chat and user. */
+/** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
 export interface RateLimit {
   /** A selector. `*` gives each tool a bucket of its own. */
   readonly match: string
@@ -30,7 +30,7 @@ export interface RateLimit {
   readonly max: number
   /** 1 ms to 31 days. */
   readonly windowMs: number
-  /** The parts that the limit counts apart. Default: all of them. */
+  /** The parts that the limit counts apart. Default: tenant, tool, chat and user. */
   readonly per?: readonly LimitPart[] | undefined
 }
 
@@ -43,7 +43,10 @@ export interface ToolRateLimit {
   readonly per?: readonly LimitPart[] | undefined
 }
 
-export const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user'] as const
+/** `actor`: who acts for the user. `client`: the OAuth client. */
+export const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user', 'actor', 'client'] as const
+/** With an actor or a client, a user would get more by using several. */
+const DEFAULT_PARTS: readonly LimitPart[] = ['tenant', 'tool', 'chat', 'user']
 export type LimitPart = (typeof LIMIT_PARTS)[number]
 
 const MAX_USES = 1_000_000
@@ -98,7 +101,7 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
     match,
     max,
     windowMs,
-    per = LIMIT_PARTS,
+    per = DEFAULT_PARTS,
   } = typeof written === 'string' ? readText(path, written) : toRateLimit(path, written)
   if (!Number.isSafeInteger(max) || max < 1 || max > MAX_USES)
     throw new ConfigError(path, `${max} is not a count of 1 to ${MAX_USES}`)
@@ -208,9 +211,11 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
  * who change that, one replica after the other, go on counting what was counted, and nobody gets both amounts.
  */
 function bucketOf({ selector, windowMs, per }: ParsedLimit): string {
-  const apart = per.length === LIMIT_PARTS.length ? '' : `/${per.join('+')}`
-  return `${lengthPrefixed(nameOf(selector))}/${windowMs}${apart}`
+  const apart = per.join('+')
+  return `${lengthPrefixed(nameOf(selector))}/${windowMs}${apart === DEFAULT_APART ? '' : `/${apart}`}`
 }
+
+const DEFAULT_APART = DEFAULT_PARTS.join('+')
 
 /** A limit that is written with an alias counts with those that have the id. */
 function nameOf(selector: Selector): string {

@@ -1,3 +1,4 @@
+import { callerParts } from '../ports/caller.ts'
 import { nearestNames } from '../util/text.ts'
 import { ConfigError, ToolgateError, UnknownToolError } from '../util/errors.ts'
 import { systemClock } from '../memory/clock.ts'
@@ -154,7 +155,7 @@ function rememberUses(
       known.clear()
       count = 1
     }
-    uses = usesOf(tool, { tenant: undefined, tool: tool.id, chat, user })
+    uses = usesOf(tool, { ...callerParts({ user }), chat, tool: tool.id })
     const byChat = known.get(tool) ?? new Map<string | undefined, ByUser>()
     const byUser: ByUser = byChat.get(chat) ?? new Map()
     known.set(tool, byChat.set(chat, byUser.set(user, uses)))

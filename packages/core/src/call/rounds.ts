@@ -1,4 +1,5 @@
 import type { ApprovalBinding, ApproverRule } from '../ports/ports.ts'
+import { approvalKeys } from '../memory/approval-rules.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import { sha256Hex } from '../util/hash.ts'
@@ -14,11 +15,11 @@ export function bindingOf(
   tool: Tool,
   approver?: ApproverRule,
 ): ApprovalBinding {
-  const { tenant, user } = view.caller
+  const { tenant, user, keyMadeBy } = view.caller
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
   const inputHash = sha256Hex(canonicalize(input))
   const bound = { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
-  return approver === undefined ? bound : { ...bound, approver }
+  return { ...bound, ...(keyMadeBy !== undefined && { keyMadeBy }), ...(approver !== undefined && { approver }) }
 }
 
 /**
@@ -48,6 +49,7 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
   }
 }
 
-function hashOf({ tenant, user, tool, definitionHash: definition, inputHash, run }: ApprovalBinding): string {
-  return sha256Hex(canonicalize([tenant ?? null, user ?? null, tool, definition, inputHash, run ?? null]))
+/** The approver's rule is no part of it: a later round may be under a stricter one. */
+function hashOf({ approver: _, ...binding }: ApprovalBinding): string {
+  return sha256Hex(approvalKeys(binding).binding)
 }

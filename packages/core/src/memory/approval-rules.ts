@@ -63,11 +63,16 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
  * @throws {ToolgateError} `approval_needs_other`, `approval_needs_login`
  */
 function checkApprover(
-  { user, approver }: Pick<Approval, 'user' | 'approver'>,
+  { user, keyMadeBy, approver }: Pick<Approval, 'user' | 'keyMadeBy' | 'approver'>,
   { by, loginAt, atMs }: ApprovalVerdict,
 ): void {
   if (approver?.by === 'other' && (by === user || by === NOBODY))
     throw new ToolgateError('approval_needs_other', 'Another person than the one who asked must approve this call.')
+  if (approver?.by === 'other' && by === keyMadeBy)
+    throw new ToolgateError(
+      'approval_needs_other',
+      'Another person than the one who made the key of this call must approve it.',
+    )
   const { loginMs } = approver ?? {}
   // A login in the future is no login.
   const ageMs = loginAt === undefined || loginAt > atMs ? Infinity : atMs - loginAt
@@ -97,10 +102,12 @@ function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boole
  * JSON keeps the parts apart for any content, and an absent part apart from an empty one.
  */
 export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
-  const { tenant, user, tool, definitionHash, inputHash, run, approver } = binding
+  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy } = binding
   const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
+  const parts = [tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]
   return {
-    binding: JSON.stringify([tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null, ...demands]),
+    // One more part or none, and two or none: each combination has a length of its own.
+    binding: JSON.stringify([...parts, ...(keyMadeBy === undefined ? [] : [keyMadeBy]), ...demands]),
     user: JSON.stringify([tenant ?? null, user ?? null]),
   }
 }

@@ -86,7 +86,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
       let characters = 0
       for (const other of pending.values()) characters += other
       checkPendingApprovals({ count: pending.size, characters }, length)
-      const { tenant, user, tool, definitionHash, inputHash, run, approver } = binding
+      const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy } = binding
       const approval: Approval = Object.freeze({
         id: randomId(),
         status: 'pending',
@@ -96,6 +96,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         definitionHash,
         inputHash,
         run,
+        ...(keyMadeBy !== undefined && { keyMadeBy }),
         ...(approver !== undefined && { approver }),
         ...(chat !== undefined && { chat }),
         ...(why !== undefined && { why }),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { Caller } from '../ports/caller.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import type { Policies } from './policy.ts'
@@ -14,9 +15,10 @@ function setUp(policy: Policies) {
   const ran: unknown[] = []
   const pay = defineTool({ name: 'pay', execute: (input) => void ran.push(input) })
   const gate = createGate({ tools: [pay], policy, clock })
-  const call = async (cents = 5) => (await gate.view(VERA)).call({ tool: 'pay', input: { cents } })
-  const ask = async (cents = 5) => {
-    const outcome = await call(cents)
+  const call = async (cents = 5, caller: Caller = VERA) =>
+    (await gate.view(caller)).call({ tool: 'pay', input: { cents } })
+  const ask = async (cents = 5, caller: Caller = VERA) => {
+    const outcome = await call(cents, caller)
     assert.equal(outcome.status, 'waiting')
     return outcome.approval
   }
@@ -45,6 +47,31 @@ describe('by: other', () => {
     await gate.approvals.decide(ANN, (await ask()).id, { decision: 'approve' })
     assert.equal((await call()).status, 'done')
     assert.equal(ran.length, 1)
+  })
+})
+
+describe('by: other, where another person made the key', () => {
+  const policy = { ask: [{ match: 'pay', by: 'other' }] } as const
+  const WITH_KEY = { ...VERA, keyMadeBy: 'ann' }
+  const BOB = { ...ANN, user: 'bob' }
+
+  it('keeps that person from approving, and lets a third one', async () => {
+    const { gate, ask, call, ran } = setUp(policy)
+    const { id, keyMadeBy } = await ask(5, WITH_KEY)
+    assert.equal(keyMadeBy, 'ann')
+    for (const person of [VERA, ANN])
+      await assert.rejects(gate.approvals.decide(person, id, { decision: 'approve' }), isFault('approval_needs_other'))
+    await gate.approvals.decide(BOB, id, { decision: 'approve' })
+    assert.equal((await call(5, WITH_KEY)).status, 'done')
+    assert.equal(ran.length, 1)
+  })
+
+  it('keeps approvals of calls with the user’s own key from that key, and the other way round', async () => {
+    const { gate, ask, call, ran } = setUp(policy)
+    await gate.approvals.decide(ANN, (await ask()).id, { decision: 'approve' })
+    assert.equal((await call(5, WITH_KEY)).status, 'waiting')
+    assert.deepEqual(ran, [])
+    assert.equal((await call()).status, 'done')
   })
 })
 

@@ -143,7 +143,7 @@ const celTools = new WeakMap<Tool, object>()
 function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
-    const { roles = [], scopes = [], attributes = {}, actChain, ...seen } = caller
+    const { roles = [], scopes = [], attributes = {}, actChain: _chain, keyMadeBy: _maker, ...seen } = caller
     cel = { ...seen, roles, scopes, attributes }
     celCallers.set(caller, cel)
   }

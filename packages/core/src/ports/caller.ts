@@ -17,6 +17,8 @@ export interface Caller {
   readonly actor?: string | undefined
   /** All actors, the current one first. For the audit alone: earlier actors decide nothing. */
   readonly actChain?: readonly string[] | undefined
+  /** Who made the key that the caller uses, if another person did. For approvals and the audit: it decides nothing else. */
+  readonly keyMadeBy?: string | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -60,12 +62,14 @@ export function callerKey(caller: Caller): string {
 }
 
 /** Returns the parts of a caller that limits count separately. */
-export function callerParts({ tenant, user, chat }: Caller): {
-  tenant: string | undefined
-  user: string | undefined
-  chat: string | undefined
-} {
-  return { tenant, user, chat: chat?.id }
+export function callerParts({
+  tenant,
+  user,
+  chat,
+  actor,
+  client,
+}: Caller): Readonly<Record<'tenant' | 'user' | 'chat' | 'actor' | 'client', string | undefined>> {
+  return { tenant, user, chat: chat?.id, actor, client }
 }
 
 /** Rejects inherited fields: they are not copied, so the copy would be a caller with fewer restrictions. */
@@ -99,6 +103,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['client', text],
   ['actor', text],
   ['actChain', textsInOrder],
+  ['keyMadeBy', text],
   ['attributes', (path, value) => json(path, plainObject(path, value))],
 ])
 
@@ -114,6 +119,7 @@ const CALLER = shapeOf<Caller>(
     client: true,
     actor: true,
     actChain: true,
+    keyMadeBy: true,
     attributes: true,
   },
   'field',

@@ -53,13 +53,15 @@ export interface ApprovalBinding {
   readonly definitionHash: string
   readonly inputHash: string
   readonly run: string | undefined
+  /** Who made the key that asked, if another person than its user did. */
+  readonly keyMadeBy?: string | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
 }
 
 /** What an approval demands of the person who approves, besides that they may. */
 export interface ApproverRule {
-  /** `other`: another person than the one who asked. */
+  /** `other`: another person than the one who asked, and than the one who made the key that asked. */
   readonly by?: 'other'
   /** The longest time since the person's login, in milliseconds. */
   readonly loginMs?: number
@@ -200,6 +202,8 @@ export interface AuditRecord {
   readonly actor?: string
   /** All actors, the current one first, as a JSON list. */
   readonly act_chain?: string
+  /** Who made the key of the call, if another person than its user did. */
+  readonly key_made_by?: string
   readonly app?: string
   readonly run_id?: string
   /** Of the run, counted from 0. */

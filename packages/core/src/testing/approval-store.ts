@@ -46,6 +46,7 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       { run: 'other' },
       { run: undefined },
       { tenant: 'acme","vera' },
+      { keyMadeBy: 'owner' },
     ]
     for (const difference of differences) {
       it(`makes another approval when the binding differs by ${JSON.stringify(difference, undefinedToo)}`, async (t) => {
@@ -76,6 +77,18 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.equal((await store.get(id, NOW))?.status, 'pending')
       assert.equal((await store.decide(id, { ...verdict('approve'), loginAt })).status, 'approved')
       assert.equal((await store.decide(id, { ...verdict('revoke'), by: 'vera' })).status, 'revoked')
+    })
+
+    it('takes an approval by another person neither from the user nor from the maker of the key', async (t) => {
+      const store = await make(t)
+      const binding = { ...BINDING, keyMadeBy: 'owner', approver: { by: 'other' } } as const
+      const { id, keyMadeBy } = await store.request(binding, {}, NOW)
+      assert.equal(keyMadeBy, 'owner')
+      for (const by of ['vera', 'owner'])
+        await assert.rejects(async () => store.decide(id, { ...verdict('approve'), by }), {
+          code: 'approval_needs_other',
+        })
+      assert.equal((await store.decide(id, verdict('approve'))).keyMadeBy, 'owner')
     })
 
     it('shows the input as it was when the approval was asked for', async (t) => {

@@ -556,6 +556,7 @@ const EVERY_FIELD = {
   client: 'client',
   actor: 'corp/actor',
   act_chain: '["corp/actor","corp/first"]',
+  key_made_by: 'ada',
   app: 'app',
   run_id: 'run',
   reason: 'policy_denied',

@@ -81,10 +81,11 @@ export function confirmPage(view: ApprovalView): Page {
 }
 
 function facts({ approval, person }: ApprovalView): string {
-  const { tool, user, tenant, why, reason, decidedBy, expiresAt, requestedAt, chat } = approval
+  const { tool, user, tenant, keyMadeBy, why, reason, decidedBy, expiresAt, requestedAt, chat } = approval
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['Tool', tool],
     ['Asked by', tenant === undefined ? (user ?? 'unknown') : `${user ?? 'unknown'} of ${tenant}`],
+    ['Key made by', keyMadeBy],
     ['Chat', chat],
     ['Asked at', toTime(requestedAt)],
     ['Valid until', toTime(expiresAt)],
@@ -115,7 +116,7 @@ function decideForm({ mayDecide, needsOther, needsKey }: ApprovalView): string {
     ? ''
     : '<button class="approve" name="decision" value="approve">Approve this call once</button>'
   return `<p>You approve this exact input, once. Secrets are masked.</p>
-${needsOther ? '<p class="note">Another person must approve it, as you asked for it yourself.</p>' : ''}
+${needsOther ? '<p class="note">Another person must approve it, as you asked for it yourself or made the key that did.</p>' : ''}
 <form method="post">
 ${NO_ENTER}
 ${key}

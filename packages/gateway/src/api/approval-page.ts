@@ -94,13 +94,14 @@ async function findFor(person: Caller, id: string, approvals: Approvals): Promis
 }
 
 function show(approval: Approval, login: Login, { approvals, clock }: ApprovalPageDeps): Response {
-  const { approver, user } = approval
+  const { approver, user, keyMadeBy } = approval
+  const person = login.person.user
   const ageMs = clock.wallMs() - login.loginAt
   const view: ApprovalView = {
     approval,
     person: toName(login.person),
     mayDecide: approvals.mayDecide(login.person, approval),
-    needsOther: approver?.by === 'other' && login.person.user === user,
+    needsOther: approver?.by === 'other' && (person === user || person === keyMadeBy),
     needsKey: approver?.loginMs !== undefined && ageMs > approver.loginMs,
   }
   return toResponse(confirmPage(view), 200)

@@ -128,7 +128,8 @@ export class Keys implements CredentialSource {
       const { hash, for: use, expiresAt: expiresAtMs, id } = key
       const apps = narrowApps(key.apps, ofUser)
       const more = { ...(apps && { apps }), ...(expiresAtMs === undefined ? {} : { expiresAtMs }) }
-      return of ? [{ keyHash: Buffer.from(hash, 'hex'), for: use, caller: of.caller, id, ...more }] : []
+      const caller = of && withMaker(of.caller, key.createdBy)
+      return caller ? [{ keyHash: Buffer.from(hash, 'hex'), for: use, caller, id, ...more }] : []
     })
     this.#ring = createKeyring(entries, before)
     this.#deps.revisions.end(findEnded(before, this.#ring))
@@ -275,6 +276,12 @@ function narrowApps(
   if (ofUser.some(({ apps }) => !apps)) return made
   const opened = [...new Set(ofUser.flatMap(({ apps = [] }) => apps))]
   return made ? made.filter((app) => opened.includes(app)) : opened
+}
+
+/** Operators who make keys have no tenant. */
+function withMaker(caller: Caller, by: string | undefined): Caller {
+  const isOwn = by === undefined || (by === caller.user && caller.tenant === undefined)
+  return isOwn ? caller : { ...caller, keyMadeBy: by }
 }
 
 function isOf({ for: use, caller }: CallerConfig, key: Pick<MadeKey, 'for' | 'user' | 'tenant'>): boolean {

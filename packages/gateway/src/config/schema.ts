@@ -569,7 +569,7 @@ const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
 
 /** The dimensions by which the gate counts separately. */
-const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user'] as const
+const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user', 'actor', 'client'] as const
 
 const LIMIT = /^\S+:(\d{1,9})\/(\d{1,9})$/
 
@@ -594,7 +594,10 @@ export const limitSchema = z.union([
       .int()
       .min(1, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`)
       .max(MAX_WINDOW_SECONDS * 1000, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`),
-    per: z.array(z.enum(LIMIT_PARTS)).describe('What is counted apart. Default: all of them.').exactOptional(),
+    per: z
+      .array(z.enum(LIMIT_PARTS))
+      .describe('What is counted apart. Default: tenant, tool, chat and user.')
+      .exactOptional(),
   }),
 ])
 

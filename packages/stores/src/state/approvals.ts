@@ -233,8 +233,8 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
 type Request = ApprovalBinding & { readonly input: unknown; readonly why: string | undefined }
 
 function toRequest(binding: ApprovalBinding, input: unknown, why: string | undefined): Request {
-  const { tenant, user, tool, definitionHash, inputHash, run, approver } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, approver, input, why }
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver } = binding
+  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, input, why }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -254,7 +254,7 @@ function statusIn(row: Row): ApprovalStatus {
 }
 
 function toApproval(row: Row): Approval {
-  const { tenant, user, tool, definitionHash, inputHash, run, approver, input, why } = parseRequest(
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, input, why } = parseRequest(
     textIn(row, 'request'),
   )
   return Object.freeze({
@@ -265,6 +265,7 @@ function toApproval(row: Row): Approval {
     definitionHash,
     inputHash,
     run,
+    ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
     ...(approver === undefined ? {} : { approver }),
     ...(why === undefined ? {} : { why }),
     ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),

@@ -27,7 +27,9 @@ export function createKeyRoute({ keys, recordChange }: ApiDeps): Route {
     checkMayMake(person, asked)
     if (!keys) throw new ApiFault('key_forbidden', 'No keys can be made here.')
     const made = await safely(() => keys.create(asked, by))
-    await recordChange?.('key_created', `${made.row.id} of ${asked.user} (${asked.for})`, by)
+    const isOwn = asked.user === person.user && asked.tenant === person.tenant
+    const whose = isOwn ? 'their own' : `made by ${by} for ${asked.user}`
+    await recordChange?.('key_created', `${made.row.id} of ${asked.user} (${asked.for}), ${whose}`, by)
     return { ...made.row, key: made.key } satisfies NewKeyBody
   }
 }
