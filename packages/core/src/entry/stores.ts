@@ -18,6 +18,7 @@ export type {
   ReplicaLapse,
   ReplicaLease,
   SessionLock,
+  StateChange,
   StateEntry,
   StateOptions,
   StateStore,

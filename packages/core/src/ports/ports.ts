@@ -382,7 +382,13 @@ export interface StateStore {
   /** Returns the entries whose keys begin with the prefix, sorted bytewise by key. */
   list(prefix: string): MaybePromise<readonly StateEntry[]>
   /** Calls the listener within a second after any change by any process. Returns a function that ends the subscription. */
-  subscribe(listener: () => void): () => void
+  subscribe(listener: (change?: StateChange) => void): () => void
+}
+
+/** A change of a state store. A store that must know when its change is in effect passes it to its listeners. */
+export interface StateChange {
+  /** Takes a promise that resolves when the listener has applied the change, and rejects if it could not. */
+  waitUntil(applied: Promise<void>): void
 }
 
 export interface StateOptions {

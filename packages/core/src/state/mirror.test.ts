@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryState } from '../memory/state.ts'
-import type { StateEntry, StateStore } from '../ports/ports.ts'
+import type { StateChange, StateEntry, StateStore } from '../ports/ports.ts'
+import { createEmitter } from '../util/emitter.ts'
 import { Mirror, type MirrorOptions } from './mirror.ts'
 
 function open(parts: Partial<StateStore> = {}, options: Partial<MirrorOptions> = {}) {
@@ -182,6 +183,61 @@ describe('Mirror', () => {
     })
     mirror.start()
     assert.deepEqual(readings, [0, 1])
+    mirror.close()
+  })
+})
+
+/** A store whose changes are announced by hand, each with the promise that it is applied. */
+function announcing(list: StateStore['list']) {
+  const changes = createEmitter<[StateChange]>()
+  const announce = () => {
+    const applied: Promise<void>[] = []
+    changes.emit({ waitUntil: (promise) => applied.push(promise) })
+    return Promise.all(applied)
+  }
+  return { state: { list, subscribe: changes.subscribe }, announce }
+}
+
+describe('a change that a store waits for', () => {
+  it('is applied once it was read, also where another reading was under way', async () => {
+    const { state, lists } = listedByHand()
+    const { announce, state: parts } = announcing(state.list)
+    const { mirror, readings } = open(parts)
+    mirror.start()
+    let isApplied = false
+    const applied = announce().then(() => (isApplied = true))
+    lists[0]?.resolve([])
+    await turn()
+    assert.deepEqual([readings, isApplied, lists.length], [[''], false, 2])
+    lists[1]?.resolve([{ key: 'a:1', value: 'x' }])
+    await applied
+    assert.deepEqual(readings, ['', 'a:1=x'])
+    mirror.close()
+  })
+
+  it('is read at once, also in the gap after a reading', async () => {
+    let value = 0
+    const { announce, state } = announcing(() => [{ key: 'a:1', value: ++value }])
+    const { mirror, readings } = open(state, { gapMs: 60_000 })
+    mirror.start()
+    assert.deepEqual(readings, ['a:1=1'])
+    assert.equal((await announce()).length, 1)
+    assert.deepEqual(readings, ['a:1=1', 'a:1=2'])
+    mirror.close()
+  })
+
+  it('is not applied where the store fails, and is at the next try', async () => {
+    let isBroken = false
+    const { announce, state } = announcing(() => {
+      if (isBroken) throw new Error('gone')
+      return []
+    })
+    const { mirror } = open(state, { retryMs: 60_000 })
+    mirror.start()
+    isBroken = true
+    await assert.rejects(announce(), /gone/)
+    isBroken = false
+    await announce()
     mirror.close()
   })
 })

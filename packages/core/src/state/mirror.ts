@@ -1,4 +1,4 @@
-import type { MaybePromise, StateEntry, StateStore } from '../ports/ports.ts'
+import type { MaybePromise, StateChange, StateEntry, StateStore } from '../ports/ports.ts'
 import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '../util/async.ts'
 
 export interface MirrorOptions {
@@ -74,6 +74,8 @@ export class Mirror {
   #unsubscribe: (() => void) | undefined
   /** How often in a row the store could not be read, and not be subscribed to. */
   #failures = { reading: 0, subscribing: 0 }
+  /** Of the latest reading. */
+  #failure: { readonly error: unknown } | undefined
   readonly #writing = new Map<string, Promise<unknown>>()
   readonly #idle: (() => void)[] = []
 
@@ -163,18 +165,25 @@ export class Mirror {
   #subscribe(): void {
     if (this.#unsubscribe || !this.#isStarted) return
     try {
-      this.#unsubscribe = this.#options.state.subscribe(() => this.#onChange())
+      this.#unsubscribe = this.#options.state.subscribe((change) => this.#onChange(change))
       this.#failures.subscribing = 0
     } catch (error) {
       this.#options.onFailed(error, ++this.#failures.subscribing)
     }
   }
 
-  #onChange(): void {
+  #onChange(change: StateChange | undefined): void {
     const phase = this.#phase
     if (phase.kind === 'gap') phase.isStale = true
     else if (phase.kind === 'waiting') this.#read()
     else if (phase.kind === 'reading') this.#onChangeWhile(phase)
+    change?.waitUntil(this.#applied())
+  }
+
+  /** Resolves when a reading that began after now was used. @throws what the store failed with */
+  async #applied(): Promise<void> {
+    while (this.isBusy) await this.idle()
+    if (this.#failure) throw this.#failure.error
   }
 
   /** The answer may be of before the change, or never come: a halt of another process must not wait for that. */
@@ -227,6 +236,7 @@ export class Mirror {
     const wasFailing = this.isFailing
     const ended: Phase = { kind: 'waiting' }
     this.#enter(ended)
+    this.#failure = 'error' in outcome ? outcome : undefined
     this.#failures.reading = 'error' in outcome ? this.#failures.reading + 1 : 0
     if ('error' in outcome) this.#options.onFailed(outcome.error, this.#failures.reading)
     else if (wasFailing) this.#options.onRecovered?.()

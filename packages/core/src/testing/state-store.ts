@@ -269,6 +269,6 @@ const CHANGES: readonly (readonly [string, (store: StateStore) => MaybePromise<u
 
 function watch(t: TestContext, store: StateStore): { readonly called: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>()
-  t.after(store.subscribe(resolve))
+  t.after(store.subscribe(() => resolve()))
   return { called: promise }
 }
