@@ -1,4 +1,4 @@
-/** What a server answered; `body` is JSON, or the text of anything else. */
+/** What a server answered; `body` is parsed if it is JSON. */
 export interface Answered<Body> {
   readonly status: number
   readonly body: Body
@@ -14,7 +14,14 @@ export async function ask<Body = unknown>(
     headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }), ...headers },
     body: json ? JSON.stringify(json) : null,
   })
-  const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('json') === true
-  return { status: response.status, body: (isJson ? JSON.parse(text) : text) as Body }
+  return { status: response.status, body: parse(await response.text()) as Body }
+}
+
+/** By the text: some servers send JSON as a stream without saying so. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
