@@ -26,6 +26,8 @@ export const EVENTS: readonly AuditEvent[] = [
   'audit_opened',
   'audit_closed',
   'audit_dropped',
+  'audit_pruned',
+  'audit_restored',
 ]
 
 export const AUDIT_OUTCOMES: readonly AuditOutcome[] = [

@@ -23,17 +23,25 @@ interface AuditDeps {
 
 /** Opens the audit of a configuration. Only the configured store is loaded. */
 export async function openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit> {
-  const { store, path = '', mode, preview = true } = config
+  const { store, path = '', mode, preview = true, retainMs } = config
+  const options = {
+    path,
+    mode,
+    preview,
+    ...deps,
+    ...toCheckpoints(config.checkpoints),
+    ...(retainMs === undefined ? {} : { retainMs }),
+  }
   switch (store) {
     case 'memory':
       return memoryAudit({ redact: deps.redact, preview })
     case 'jsonl': {
       const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
-      return openJsonlAudit({ path, mode, preview, ...deps, ...toCheckpoints(config.checkpoints) })
+      return openJsonlAudit(options)
     }
     case 'sqlite': {
       const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
-      return openSqliteAudit({ path, mode, preview, ...deps, ...toCheckpoints(config.checkpoints) })
+      return openSqliteAudit(options)
     }
   }
 }

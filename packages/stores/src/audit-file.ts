@@ -19,8 +19,11 @@ export interface AuditFile {
   append(entries: readonly AuditEntry[]): void
   /** Makes everything appended survive a power cut. */
   sync(): Promise<void>
-  /** Signs the records since the last checkpoint, after `sync` has made them durable. */
-  checkpoint(file: CheckpointFile, sync: () => Promise<void>): Promise<void>
+  /**
+   * Signs the records since the last checkpoint, after `sync` has made them durable. `prunedSeq`: and that records up to this
+   * one may be removed.
+   */
+  checkpoint(file: CheckpointFile, sync: () => Promise<void>, prunedSeq?: number): Promise<void>
   /** Whether an error of `append` will pass within moments, such as another process's lock. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): readonly AuditRecord[]
@@ -29,6 +32,16 @@ export interface AuditFile {
   countOutcomes(query: AuditCountQuery): Promise<AuditCounts>
   /** Returns all records, newest first. */
   backwards(): Iterable<AuditRecord>
+  /** Returns the number of the first record; Infinity if there is none. */
+  firstSeq(): number
+  /** Returns the last of these numbers after which the file can be cut; 0 for none. */
+  lastCut(seqs: readonly number[]): number
+  /** Yields the texts of the records after one number, up to another, in groups that take a few milliseconds. */
+  textsIn(after: number, upTo: number): Generator<readonly string[]>
+  /** Removes some of the records up to a number, at least one. */
+  removeUpTo(seq: number): void
+  /** Gives some of the space of removed records back to the disk. Returns whether there is more. */
+  reclaim(): boolean
   /** Lets other processes know that this one has ended the calls that were left open. */
   opened(): void
   close(): void

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AuditCounter, AuditExporter, AuditReader, AuditSink, SealOptions } from '@toolgate/core/audit'
+import { ConfigError } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { type AuditEvidence, checkpointsPath, inputKeyOf, secretAt } from './evidence.ts'
 
@@ -18,9 +19,14 @@ export interface AuditFileOptions extends SealOptions {
   readonly maxWaiting?: number
   /** Signed checkpoints of the audit, in a second place. `false` for none. */
   readonly checkpoints?: CheckpointOptions | false
+  /**
+   * How long records are kept at least. Older ones are removed, in whole groups that a checkpoint has signed, so that the others
+   * still verify. Default: for ever.
+   */
+  readonly retainMs?: number
   /** The clock for the audit's own records. Default: the system's. */
   readonly nowMs?: () => number
-  /** Called when a checkpoint cannot be written. Calls continue. */
+  /** Called when a checkpoint cannot be written, or old records cannot be removed. Calls continue. */
   readonly onFault?: (error: unknown) => void
 }
 
@@ -46,6 +52,7 @@ const OPTIONS = shapeOf<AuditFileOptions>({
   readOnly: true,
   maxWaiting: true,
   checkpoints: true,
+  retainMs: true,
   nowMs: true,
   onFault: true,
   redact: true,
@@ -63,8 +70,12 @@ const CHECKPOINTS = shapeOf<CheckpointOptions>({
 /** @throws {ConfigError} naming an unknown option and the nearest known one */
 export function checkAuditFileOptions(opener: string, options: AuditFileOptions): void {
   checkShape(opener, options, OPTIONS)
-  const { checkpoints = false } = options
+  const { checkpoints = {}, retainMs = 1 } = options
   if (checkpoints !== false) checkShape(`${opener}.checkpoints`, checkpoints, CHECKPOINTS)
+  if (!Number.isSafeInteger(retainMs) || retainMs < 1)
+    throw new ConfigError('retainMs', 'must be a whole number of milliseconds, 1 or greater')
+  if (options.retainMs !== undefined && checkpoints === false)
+    throw new ConfigError('retainMs', 'needs checkpoints: without them, nobody could tell a removal from a deletion')
 }
 
 /** Returns the options for sealing entries. */
@@ -76,6 +87,8 @@ export function sealOptionsOf({ redact, preview, inputKey }: AuditFileOptions): 
 export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
   /** Returns the state of the checkpoints now. */
   evidence(): AuditEvidence
+  /** Removes now what `retainMs` no longer keeps, which otherwise happens every hour. @throws if records cannot be removed */
+  prune(): Promise<void>
   /** How many entries were refused, or lost when the audit was closed on a failing disk. */
   readonly droppedCount: number
 }

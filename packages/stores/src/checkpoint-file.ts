@@ -22,12 +22,14 @@ import {
   parseCheckpoint,
   parseSigningKey,
   parseVerifyingKey,
+  readSeq,
   signCheckpoint,
   type SigningKey,
   type VerifyingKey,
 } from '@toolgate/core/audit'
+import { isSigned } from '@toolgate/core/internal'
 import type { CheckpointOptions } from './audit-options.ts'
-import { linesBackwards } from './lines.ts'
+import { linesBackwards, linesForwards } from './lines.ts'
 import { checkpointsPath, privateKeyOf, secretAt } from './evidence.ts'
 import { createPrivately, isBusy } from './sqlite-file.ts'
 
@@ -41,9 +43,22 @@ export interface CheckpointFile {
   /** Returns the last checkpoint as it is now. */
   last(): Checkpoint | undefined
   readonly path: string
-  /** Signs a segment and makes the checkpoint durable, or throws and leaves none. */
-  append(segment: Segment): void
+  /**
+   * Signs a segment and makes the checkpoint durable, or throws and leaves none. `prunedSeq`: records up to this one may be
+   * removed.
+   */
+  append(segment: Segment, prunedSeq?: number): void
+  /** Returns the last record that may be removed, according to the last checkpoint with a valid signature. */
+  prunedSeq(): number
+  /** Yields the checkpoints after the last one of a record, oldest first, in groups. @throws for one that is not valid */
+  linesAfter(seq: number): Generator<readonly SignedLine[]>
   close(): void
+}
+
+/** A checkpoint whose signature is valid. */
+export interface SignedLine {
+  readonly checkpoint: Checkpoint
+  readonly hash: string
 }
 
 export interface CheckpointFileOptions extends CheckpointOptions {
@@ -60,7 +75,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     options.key === undefined
       ? parseSigningKey(secretAt(privateKeyOf(path), newSigningKey))
       : parseSigningKey(options.key)
-  publish(path, key)
+  const keys = new Map(publish(path, key).map((known) => [known.keyId, known]))
   const fd = openSync(path, 'a+', 0o600)
   // Node has no file locks; an SQLite transaction holds one.
   createPrivately(`${path}.lock`)
@@ -93,8 +108,36 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     throw new Error(`the checkpoints ${path} were removed or replaced while the audit was open`)
   }
 
+  function prunedSeq(): number {
+    for (const { text } of linesBackwards(fd, fstatSync(fd).size)) {
+      const checkpoint = parseCheckpoint(text)
+      if (checkpoint !== undefined && isSigned(checkpoint, keys)) return checkpoint.prunedSeq ?? 0
+    }
+    return 0
+  }
+
+  function* linesAfter(seq: number): Generator<readonly SignedLine[]> {
+    let prev = FIRST_CHECKPOINT
+    for (const texts of linesForwards(fd, fstatSync(fd).size)) {
+      const found: SignedLine[] = []
+      for (const [i, text] of texts.entries()) {
+        if (readSeq(text) <= seq) continue
+        const before = texts[i - 1]
+        if (before !== undefined) prev = hashCheckpoint(before)
+        const checkpoint = parseCheckpoint(text)
+        if (checkpoint === undefined || checkpoint.prevCheckpoint !== prev || !isSigned(checkpoint, keys))
+          throw new Error(`a checkpoint of ${path} is not valid: run toolgate audit verify`)
+        found.push({ checkpoint, hash: hashCheckpoint(text) })
+      }
+      prev = hashCheckpoint(texts.at(-1) ?? '')
+      yield found
+    }
+  }
+
   return {
     path,
+    prunedSeq,
+    linesAfter,
     async alone(work) {
       await takeLock()
       try {
@@ -104,14 +147,16 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
       }
     },
     last: () => parseCheckpoint(lastLine()?.text ?? ''),
-    append(segment) {
+    append(segment, pruned = 0) {
       checkIsThere()
       const before = lastLine()
       // An incomplete line, left by a crash, would spoil the next one.
       if (fstatSync(fd).size > (before?.end ?? 0)) ftruncateSync(fd, before?.end ?? 0)
       const prevCheckpoint = before === undefined ? FIRST_CHECKPOINT : hashCheckpoint(before.text)
       const ts = new Date(nowMs()).toISOString()
-      const line = Buffer.from(`${signCheckpoint({ ...segment, prevCheckpoint, ts, writer }, key)}\n`)
+      const last = Math.max(pruned, prunedSeq())
+      const removal = last === 0 ? {} : { prunedSeq: last }
+      const line = Buffer.from(`${signCheckpoint({ ...segment, prevCheckpoint, ts, writer, ...removal }, key)}\n`)
       try {
         for (let at = 0; at < line.length;) at += writeSync(fd, line, at)
         fdatasyncSync(fd)
@@ -143,10 +188,12 @@ export function parsePublicKeys(text: string): readonly VerifyingKey[] {
   return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
 }
 
-/** Adds the public key to the file beside the checkpoints. Earlier keys stay, for earlier checkpoints. */
-function publish(path: string, key: SigningKey): void {
+/** Adds the public key to the file beside the checkpoints and returns all. Earlier keys stay, for earlier checkpoints. */
+function publish(path: string, key: SigningKey): readonly VerifyingKey[] {
   const file = publicKeysOf(path)
   const known = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  if (parsePublicKeys(known).some(({ keyId }) => keyId === key.keyId)) return
+  const keys = parsePublicKeys(known)
+  if (keys.some(({ keyId }) => keyId === key.keyId)) return keys
   writeFileSync(file, key.publicKey, { flag: 'a', mode: 0o644 })
+  return [...keys, parseVerifyingKey(key.publicKey)]
 }

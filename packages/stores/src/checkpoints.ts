@@ -17,6 +17,10 @@ export interface Checkpoints {
   start(sync: () => Promise<void>): void
   /** Counts stored records. */
   stored(count: number): void
+  /** Signs all records, and that those up to a number may be removed. @throws if it cannot */
+  sign(prunedSeq: number): Promise<void>
+  /** Absent if there are no checkpoints. */
+  readonly place?: CheckpointFile
   evidence(): AuditEvidence
   /** Makes the last checkpoint. */
   close(): Promise<void>
@@ -31,6 +35,7 @@ const NO_CHECKPOINTS: Checkpoints = {
   compareWith: () => {},
   start: () => {},
   stored: () => {},
+  sign: async () => {},
   evidence: () => ({ problems: [] }),
   close: async () => {},
 }
@@ -38,7 +43,7 @@ const NO_CHECKPOINTS: Checkpoints = {
 /** Makes a checkpoint after a number of records or after some time, whichever comes first. One at a time. */
 class SignedCheckpoints implements Checkpoints {
   readonly #file: AuditFile
-  readonly #place: CheckpointFile
+  readonly place: CheckpointFile
   readonly #everyRecords: number
   readonly #everyMs: number
   readonly #onFault: (error: unknown) => void
@@ -56,14 +61,14 @@ class SignedCheckpoints implements Checkpoints {
   constructor(file: AuditFile, { checkpoints, onFault = () => {} }: AuditFileOptions, nowMs: () => number) {
     const options = checkpoints || {}
     this.#file = file
-    this.#place = openCheckpointFile({ ...options, auditPath: file.path, nowMs })
+    this.place = openCheckpointFile({ ...options, auditPath: file.path, nowMs })
     this.#everyRecords = options.everyRecords ?? EVERY_RECORDS
     this.#everyMs = options.everyMs ?? EVERY_MS
     this.#onFault = onFault
   }
 
   compareWith(claimedSeq: number): void {
-    if (claimedSeq <= (this.#place.last()?.seq ?? 0)) return
+    if (claimedSeq <= (this.place.last()?.seq ?? 0)) return
     this.#lostSeq = claimedSeq
     this.#onFault(new Error(this.#missing()?.message))
   }
@@ -80,9 +85,15 @@ class SignedCheckpoints implements Checkpoints {
     if (this.#since >= this.#everyRecords) void this.#run()
   }
 
+  async sign(prunedSeq: number): Promise<void> {
+    while (this.#running !== undefined) await this.#running
+    await this.#run(prunedSeq)
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
   evidence(): AuditEvidence {
-    const last = this.#place.last()
-    const { path } = this.#place
+    const last = this.place.last()
+    const { path } = this.place
     return {
       checkpoints: { path, signedSeq: last?.seq ?? 0, ...(last === undefined ? {} : { signedAt: last.ts }) },
       problems: [this.#missing(), this.#failing()].filter((problem) => problem !== undefined),
@@ -94,21 +105,21 @@ class SignedCheckpoints implements Checkpoints {
     clearTimeout(this.#firstTimer)
     await this.#running
     await this.#run()
-    this.#place.close()
+    this.place.close()
   }
 
-  #run(): Promise<void> {
+  #run(prunedSeq?: number): Promise<void> {
     this.#since = 0
-    this.#running ??= this.#make().finally(() => {
+    this.#running ??= this.#make(prunedSeq).finally(() => {
       this.#running = undefined
     })
     return this.#running
   }
 
   /** Makes a checkpoint. Never rejects: calls do not depend on checkpoints. */
-  async #make(): Promise<void> {
+  async #make(prunedSeq: number | undefined): Promise<void> {
     try {
-      await this.#file.checkpoint(this.#place, async () => this.#sync?.())
+      await this.#file.checkpoint(this.place, async () => this.#sync?.(), prunedSeq)
       this.#failure = undefined
     } catch (error) {
       this.#failure = error
@@ -117,7 +128,7 @@ class SignedCheckpoints implements Checkpoints {
   }
 
   #missing(): EvidenceProblem | undefined {
-    const { path } = this.#place
+    const { path } = this.place
     if (!existsSync(path))
       return { code: 'checkpoints_missing', message: `The checkpoints ${path} were removed while the audit was open.` }
     if (this.#lostSeq === 0) return undefined

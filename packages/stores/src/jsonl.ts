@@ -127,8 +127,10 @@ function writerIn(fd: number, path: string, options: AuditFileOptions, unlock: (
       }
     },
     sync: () => fdatasyncAsync(fd),
-    checkpoint: async (file, sync) => segments?.sign(file, sync, sealer),
+    checkpoint: async (file, sync, prunedSeq) =>
+      segments?.sign(file, sync, { seq: sealer.seq, head: sealer.head, prunedSeq }),
     isPassing: () => false,
+    ...NOTHING_TO_REMOVE,
     query: (query) => queryLines(fd, end, query),
     exportRecords: (query) => exportLines(path, end, query),
     countOutcomes: (query) => countLines(path, end, query),
@@ -153,6 +155,7 @@ function readerOf(path: string): AuditFile {
     sync: async () => {},
     checkpoint: async () => refuse(),
     isPassing: () => false,
+    ...NOTHING_TO_REMOVE,
     query: (query) => queryLines(fd, fstatSync(fd).size, query),
     exportRecords: (query) => exportLines(path, fstatSync(fd).size, query),
     countOutcomes: (query) => countLines(path, fstatSync(fd).size, query),
@@ -162,13 +165,25 @@ function readerOf(path: string): AuditFile {
   }
 }
 
+const NOTHING_TO_REMOVE = {
+  firstSeq: () => Number.POSITIVE_INFINITY,
+  lastCut: () => 0,
+  *textsIn() {},
+  removeUpTo: () => {},
+  reclaim: () => false,
+}
+
 const fdatasyncAsync = promisify(fdatasync)
 
 /** The records that are not signed yet. */
 interface Segments {
   add(hashes: readonly string[], epoch: number | undefined): void
   /** Signs the records so far. Records that arrive meanwhile belong to the next checkpoint. */
-  sign(file: CheckpointFile, sync: () => Promise<void>, end: ChainEnd): Promise<void>
+  sign(file: CheckpointFile, sync: () => Promise<void>, end: SignedEnd): Promise<void>
+}
+
+interface SignedEnd extends ChainEnd {
+  readonly prunedSeq: number | undefined
 }
 
 function createSegments(fd: number, start: ChainEnd & { readonly end: number }): Segments {
@@ -194,7 +209,7 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
       if (tree === undefined) added.push(hashes)
       else for (const hash of hashes) tree.add(hash)
     },
-    async sign(file, sync, { seq, head }) {
+    async sign(file, sync, { seq, head, prunedSeq }) {
       tree ??= firstTree(file)
       for (const hashes of added) for (const hash of hashes) tree.add(hash)
       added = []
@@ -205,7 +220,7 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
       try {
         await sync()
         for (let [segment] = signing; segment !== undefined; [segment] = signing) {
-          file.append(segment)
+          file.append(segment, prunedSeq)
           signing.shift()
         }
       } finally {

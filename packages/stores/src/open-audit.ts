@@ -1,4 +1,4 @@
-import { type AuditRecord, SOLE_WRITER } from '@toolgate/core/audit'
+import { type AuditEntry, type AuditRecord, SOLE_WRITER } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import { type AuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
 import { openCheckpoints } from './checkpoints.ts'
@@ -15,7 +15,16 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
     const queue = new EntryQueue(file, nowMs, sealOptionsOf(options))
     checkpoints.compareWith(recover(file, queue, { nowMs, signedSeq: checkpoints.evidence().checkpoints?.signedSeq }))
     file.opened()
-    const parts = { file, queue, openCalls: createOpenCalls(), checkpoints, nowMs, maxWaiting }
+    const parts = {
+      file,
+      queue,
+      openCalls: createOpenCalls<AuditEntry>(),
+      checkpoints,
+      nowMs,
+      maxWaiting,
+      retainMs: options.retainMs,
+      onFault: options.onFault ?? (() => {}),
+    }
     return toFunctions(mode === 'required' ? new RequiredAudit(parts) : new BatchedAudit(parts))
   } catch (error) {
     file.close()
@@ -33,6 +42,7 @@ function toFunctions(audit: FileAudit): FileAudit {
     exportRecords: (query) => audit.exportRecords(query),
     countOutcomes: (query) => audit.countOutcomes(query),
     evidence: () => audit.evidence(),
+    prune: () => audit.prune(),
     get droppedCount() {
       return audit.droppedCount
     },

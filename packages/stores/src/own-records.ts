@@ -2,11 +2,11 @@ import { type AuditEntry, type AuditEvent, type AuditRecord, TERMINAL_EVENTS } f
 import { SOLE_WRITER } from '@toolgate/core/audit'
 
 /** Calls whose beginning was recorded and whose end was not. */
-export interface OpenCalls {
-  note(entry: AuditEntry): void
+export interface OpenCalls<T = AuditEntry> {
+  note(entry: T): void
   /** Removes a call whose entry was not stored. */
-  forget(entry: AuditEntry): void
-  list(): readonly AuditEntry[]
+  forget(entry: T): void
+  list(): readonly T[]
 }
 
 /** The events that end a call. Other terminal events end an attempt before its call, perhaps another with the same id. */
@@ -14,15 +14,15 @@ const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
   [...TERMINAL_EVENTS].filter((event) => event !== 'tool_rate_limited' && event !== 'tool_approval_required'),
 )
 
-interface OpenCall {
+interface OpenCall<T> {
   /** `undefined` once the calls have ended, so that nothing of them is kept by a table of the past. */
-  entry: AuditEntry | undefined
+  entry: T | undefined
   /** How many calls have this id: a client may use it twice. */
   count: number
 }
 
-export function createOpenCalls(): OpenCalls {
-  const open = new Map<string, OpenCall>()
+export function createOpenCalls<T extends AuditEntry | AuditRecord>(): OpenCalls<T> {
+  const open = new Map<string, OpenCall<T>>()
 
   function end(id: string): void {
     const call = open.get(id)
@@ -106,7 +106,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
 
 /** Returns an entry about the audit itself. */
 export function ownEntry(
-  event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'policy_recorded',
+  event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'audit_pruned' | 'policy_recorded',
   wallMs: number,
   fields: Pick<AuditEntry, 'reason' | 'detail' | 'signed_seq' | 'policy' | 'policy_hash'> = {},
 ): AuditEntry {

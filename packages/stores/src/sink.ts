@@ -14,6 +14,7 @@ import type { FileAudit } from './audit-options.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import type { AuditEvidence } from './evidence.ts'
 import { abandonedEntry, type OpenCalls, ownEntry } from './own-records.ts'
+import { Retention } from './retention.ts'
 import type { EntryQueue } from './entry-queue.ts'
 
 /** How long a flush or a required write waits for another process to release the file. */
@@ -59,6 +60,8 @@ export class ReadOnlyAudit extends AuditFileReader implements FileAudit {
     return { problems: [] }
   }
 
+  async prune(): Promise<void> {}
+
   write(): never {
     throw new ToolgateError('audit_unavailable', 'The audit was opened for reading only.', { detail: this.file.path })
   }
@@ -79,6 +82,9 @@ export interface SinkParts {
   readonly checkpoints: Checkpoints
   readonly nowMs: () => number
   readonly maxWaiting: number
+  /** Absent if everything is kept. */
+  readonly retainMs?: number | undefined
+  readonly onFault: (error: unknown) => void
 }
 
 /** The common part of both modes: the queue, the sync, the checkpoints and closing. */
@@ -88,10 +94,11 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   /** The error of a failed sync. Later syncs are not trusted: the system may have dropped what it could not write. */
   protected lostSync: unknown
   readonly #checkpoints: Checkpoints
+  readonly #retention: Retention | undefined
   readonly #nowMs: () => number
   readonly #maxWaiting: number
 
-  constructor({ file, queue, openCalls, checkpoints, nowMs, maxWaiting }: SinkParts) {
+  constructor({ file, queue, openCalls, checkpoints, nowMs, maxWaiting, retainMs, onFault }: SinkParts) {
     super(file)
     this.queue = queue
     this.openCalls = openCalls
@@ -99,6 +106,19 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     this.#nowMs = nowMs
     this.#maxWaiting = maxWaiting
     checkpoints.start(() => this.sync())
+    const { place } = checkpoints
+    if (retainMs === undefined || place === undefined) return
+    this.#retention = new Retention({
+      file,
+      place,
+      retainMs,
+      nowMs,
+      onFault,
+      record: (entry) => this.recordOwn(entry),
+      sign: (seq) => checkpoints.sign(seq),
+      openSince: () => Math.min(...openCalls.list().map(({ wallMs }) => wallMs)),
+    })
+    this.#retention.start()
   }
 
   get droppedCount(): number {
@@ -115,9 +135,14 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     if (!this.isClosed) await this.settle()
   }
 
+  async prune(): Promise<void> {
+    if (!this.isClosed) await this.#retention?.run()
+  }
+
   async close(): Promise<void> {
     if (this.isClosed) return
     this.isClosed = true
+    await this.#retention?.close()
     try {
       await this.finish()
     } finally {
@@ -128,6 +153,9 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
 
   /** Resolves when all earlier entries are on the disk. @throws {ToolgateError} `audit_unavailable` */
   protected abstract settle(): Promise<void>
+
+  /** Stores an entry of the audit itself, durably. @throws {ToolgateError} `audit_unavailable` */
+  protected abstract recordOwn(entry: AuditEntry): Promise<void>
 
   /** Writes the remaining entries, and those of {@link addLast}. */
   protected abstract finish(): Promise<void>
@@ -202,6 +230,11 @@ export class BatchedAudit extends AuditFileSink {
     await this.#syncStored()
     const problem = this.lostSync ?? this.#failure
     if (problem !== undefined) throw unavailableError(this.file, problem)
+  }
+
+  protected async recordOwn(entry: AuditEntry): Promise<void> {
+    this.queue.addOwn(entry)
+    await this.settle()
   }
 
   protected async finish(): Promise<void> {
@@ -279,6 +312,19 @@ export class RequiredAudit extends AuditFileSink {
   protected async settle(): Promise<void> {
     await this.#working
     if (this.lostSync !== undefined) throw unavailableError(this.file, this.lostSync)
+  }
+
+  protected async recordOwn(entry: AuditEntry): Promise<void> {
+    this.queue.addOwn(entry)
+    // A group that is being stored takes the entry along; its writes must be resolved by itself.
+    while (this.#working !== undefined) await this.#working
+    try {
+      this.store()
+      await this.sync()
+    } catch (error) {
+      this.#retryOwn()
+      throw unavailableError(this.file, error)
+    }
   }
 
   protected async finish(): Promise<void> {

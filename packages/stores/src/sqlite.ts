@@ -23,6 +23,7 @@ import {
 import { APPLICATION_ID, checkKind, countRows, exportRows, migrate, rowsIn, toRecord } from './audit-rows.ts'
 import type { Segment } from './checkpoint-file.ts'
 import { openAudit } from './open-audit.ts'
+import { removalFrom } from './sqlite-removal.ts'
 import { lockWithOthers, type OpenersLock } from './locks.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy, type Row, textIn } from './sqlite-file.ts'
 
@@ -71,6 +72,8 @@ function openDatabase(options: AuditFileOptions): AuditFile {
 function prepareDatabase(db: DatabaseSync, mode: 'batched' | 'required', readOnly: boolean): void {
   if (!readOnly) {
     checkKind(db, [APPLICATION_ID, 0])
+    // Only of a new database: the space of removed records can then be given back.
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`PRAGMA synchronous = ${mode === 'required' ? 'FULL' : 'NORMAL'}`)
     db.exec('BEGIN IMMEDIATE')
@@ -97,6 +100,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const insert = lock && db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
   const rows = rowsIn(db)
   const sealer = createSealer(sealOptionsOf(options))
+  const removal = removalFrom(path)
   let epoch = 0
 
   /** Runs an action in one transaction. An exception undoes it. */
@@ -132,11 +136,11 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       // In `required` mode a commit is synced; in `batched` mode this checkpoint of the WAL syncs them.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
-    async checkpoint(file) {
+    async checkpoint(file, _sync, prunedSeq) {
       await file.alone(() => {
         const segment = segmentAfter(db, file.last()?.seq ?? 0)
         syncLog(path)
-        file.append({ ...segment, epoch })
+        file.append({ ...segment, epoch }, prunedSeq)
       })
     },
     isPassing: isBusy,
@@ -146,8 +150,10 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     *backwards() {
       for (const row of db.prepare('SELECT record FROM audit ORDER BY seq DESC').iterate()) yield toRecord(row)
     },
+    ...removal,
     opened: () => lock?.share(),
     close() {
+      removal.close()
       db.close()
       lock?.release()
     },

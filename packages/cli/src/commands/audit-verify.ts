@@ -125,7 +125,7 @@ const TITLES = {
 } as const
 
 function printVerdict(verdict: AuditVerdict, io: Io): void {
-  const { status, records, lastSeq, unchainedBefore, checkpoints, findings, findingCount } = verdict
+  const { status, records, firstSeq, lastSeq, unchainedBefore, pruned, checkpoints, findings, findingCount } = verdict
   const paint = painter(io.stdout, io.env)
   const [style, title] = TITLES[status]
   printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')}, the last is ${lastSeq}`)
@@ -133,6 +133,11 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
   if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
   if (status === 'unsigned')
     printLine(io.stdout, 'If the checkpoints are elsewhere, name them with --checkpoints, or with --config.')
+  if (pruned !== undefined)
+    printLine(
+      io.stdout,
+      `It begins at record ${firstSeq}. Retention removed the others up to ${pruned.seq}, which checkpoint ${pruned.checkpoint} of ${printable(pruned.ts)} had signed.`,
+    )
   if (unchainedBefore !== undefined)
     printLine(
       io.stdout,

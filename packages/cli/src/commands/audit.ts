@@ -168,6 +168,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   audit_opened: 'dim',
   audit_closed: 'dim',
   audit_dropped: 'red',
+  audit_pruned: 'yellow',
+  audit_restored: 'yellow',
 }
 
 function hasFailed({ event, error, is_error: isError }: AuditRecord): boolean {

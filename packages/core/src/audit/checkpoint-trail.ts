@@ -78,10 +78,22 @@ export interface Segments {
   readonly count: number
   readonly lastSeq: number
   readonly lastTs: string | undefined
+  /** The last record that retention may have removed, according to the checkpoints so far; 0 for none. */
+  readonly prunedSeq: number
+  /** The first checkpoint that signed the record before the first one. */
+  readonly voucher: Voucher | undefined
+  /** Passes the checkpoints of the records before the first one, which continues from `prev`. */
+  startAfter(seq: number, prev: string): void
   /** Compares the records so far with the checkpoints that end here. */
   before(lastSeq: number, head: string): void
   add(link: Link, isEdited: boolean): void
   finish(lastSeq: number, head: string): void
+}
+
+/** A checkpoint that vouches for removed records. */
+export interface Voucher {
+  readonly checkpoint: number
+  readonly ts: string
 }
 
 export function createSegments(trail: CheckpointTrail, report: (finding: AuditFinding) => void): Segments {
@@ -91,6 +103,8 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
   let count = 0
   let last: Checkpoint | undefined
   let rewrittenFrom: number | undefined
+  let prunedSeq = 0
+  let voucher: Voucher | undefined
 
   function compare(checkpoint: Checkpoint, head: string): void {
     const { seq, headHash, merkleRoot } = checkpoint
@@ -114,6 +128,7 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
       })
     count++
     last = checkpoint
+    prunedSeq = Math.max(prunedSeq, checkpoint.prunedSeq ?? 0)
     trail.advance()
   }
 
@@ -135,6 +150,24 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
     },
     get lastTs() {
       return last?.ts
+    },
+    get prunedSeq() {
+      return prunedSeq
+    },
+    get voucher() {
+      return voucher
+    },
+    startAfter(seq, prev) {
+      for (let { next } = trail; next !== undefined && next.seq <= seq; { next } = trail) {
+        if (next.seq === seq) {
+          voucher ??= { checkpoint: trail.line, ts: next.ts }
+          compare(next, prev)
+        }
+        pass(next)
+      }
+      if (trail.next !== undefined && trail.next.seq - trail.next.count < seq)
+        voucher ??= { checkpoint: trail.line, ts: trail.next.ts }
+      beginAt(seq)
     },
     before(lastSeq, head) {
       for (let { next } = trail; next !== undefined && next.seq <= lastSeq; { next } = trail) {

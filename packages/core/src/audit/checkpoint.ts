@@ -39,6 +39,8 @@ export interface Checkpoint {
   readonly merkleRoot: string
   /** Hash of the previous checkpoint. */
   readonly prevCheckpoint: string
+  /** Records up to this number, which earlier checkpoints have signed, were removed by retention or may be. Absent for none. */
+  readonly prunedSeq?: number
   readonly seq: number
   /** Ed25519 over `toolgate.checkpoint.v1`, a NUL, and the RFC 8785 form without this field; base64url. */
   readonly sig: string
@@ -89,10 +91,8 @@ export function parseVerifyingKey(pem: string): VerifyingKey {
 
 /** Signs a checkpoint and returns its line. */
 export function signCheckpoint(checkpoint: UnsignedCheckpoint, key: SigningKey): string {
-  const { count, epoch, headHash, merkleRoot, prevCheckpoint, seq, ts, writer } = checkpoint
-  const { keyId } = key
-  const sig = key.sign(canonicalize({ count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, ts, writer }))
-  return canonicalize({ count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, sig, ts, writer })
+  const signed = { ...checkpoint, keyId: key.keyId }
+  return canonicalize({ ...signed, sig: key.sign(canonicalize(signed)) })
 }
 
 /** Returns the hash by which the next checkpoint names this one. */
@@ -117,14 +117,16 @@ export function isSigned({ sig, ...signed }: Checkpoint, keys: ReadonlyMap<strin
 
 function isCheckpoint(value: unknown): value is Checkpoint {
   if (!isObject(value)) return false
-  const { count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, sig, ts, writer } = value
+  const { count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, prunedSeq = 0, seq, sig, ts, writer } = value
   return (
     isCount(count) &&
     isCount(epoch) &&
     isCount(seq) &&
+    isCount(prunedSeq) &&
     [headHash, merkleRoot, prevCheckpoint].every(isHash) &&
     [keyId, sig, ts, writer].every((text) => typeof text === 'string') &&
-    count <= seq
+    count <= seq &&
+    prunedSeq <= seq
   )
 }
 

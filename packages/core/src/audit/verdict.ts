@@ -45,6 +45,14 @@ export interface AuditVerdict {
   readonly head: string
   /** Records before this number were written by a version without a chain. They cannot be verified. */
   readonly unchainedBefore: number | undefined
+  /** Absent unless records at the beginning were removed by retention, as a signed checkpoint says. */
+  readonly pruned?: {
+    /** The last removed record. The audit begins after it. */
+    readonly seq: number
+    /** The checkpoint that signed the last removed record: its line, counted from 1, and its time. */
+    readonly checkpoint: number
+    readonly ts: string
+  }
   readonly checkpoints: {
     readonly count: number
     /** The last record that a checkpoint has signed; 0 for none. */

@@ -60,9 +60,10 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   return {
     add(text) {
       line++
-      segments.before(sequence.lastSeq, sequence.head)
-      claims.add(text, segments.lastSeq)
       const link = readLink(text)
+      if (line === 1 && link !== undefined && link.seq > 1) segments.startAfter(link.seq - 1, link.prev)
+      else segments.before(sequence.lastSeq, sequence.head)
+      claims.add(text, segments.lastSeq)
       if (link === undefined) {
         sequence.addUnchained(text, line)
         return
@@ -80,7 +81,8 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
       checkShape('finish', end, END)
       const { torn = false } = end
       segments.finish(sequence.lastSeq, sequence.head)
-      sequence.finish()
+      const prunedTo = Math.min(segments.prunedSeq, sequence.firstSeq - 1)
+      sequence.finish(prunedTo)
       claims.finish({ hasCheckpoints: segments.count > 0, missing: line > 0 ? missing : undefined })
       if (torn) report({ kind: 'torn', line: line + 1, text: 'The last line has no end: a crash left half a record.' })
       const { firstSeq, lastSeq, head, unchainedBefore } = sequence
@@ -92,6 +94,7 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
         lastSeq,
         head,
         unchainedBefore,
+        ...(prunedTo > 0 && segments.voucher !== undefined ? { pruned: { seq: prunedTo, ...segments.voucher } } : {}),
         checkpoints: { count, lastSeq: checkedSeq, lastTs },
         findings,
         findingCount,
@@ -124,7 +127,8 @@ function createSequence(report: Report): {
   addUnchained(text: string, line: number): void
   /** Whether the record is in its place. */
   addChained(link: Link, line: number, isEdited: boolean): boolean
-  finish(): void
+  /** `prunedTo`: records at the beginning, up to this one, were removed by retention. */
+  finish(prunedTo: number): void
 } {
   let firstSeq = 0
   let lastSeq = 0
@@ -224,8 +228,10 @@ function createSequence(report: Report): {
       isHeadUnknown = isEdited
       return true
     },
-    finish() {
-      for (const { from, to, line } of missing) {
+    finish(prunedTo) {
+      for (const { from: first, to, line } of missing) {
+        const from = Math.max(first, prunedTo + 1)
+        if (from > to) continue
         report({ kind: 'missing', seq: from, line, text: `${areMissing(from, to)} before line ${line}.` })
       }
     },

@@ -31,6 +31,8 @@ export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 
 // Stores
+export { hashRecord } from '../audit/chain.ts'
+export { isSigned } from '../audit/checkpoint.ts'
 export { parseRecord, RECORD_FIELDS } from '../audit/record.ts'
 export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.ts'
 

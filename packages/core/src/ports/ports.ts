@@ -168,6 +168,8 @@ export const GATE_EVENTS = [
   'audit_opened',
   'audit_closed',
   'audit_dropped',
+  'audit_pruned',
+  'audit_restored',
 ] as const
 export const AUDIT_EVENTS = [...ATTEMPT_EVENTS, ...GATE_EVENTS] as const
 export type AttemptEvent = (typeof ATTEMPT_EVENTS)[number]

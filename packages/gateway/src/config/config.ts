@@ -268,6 +268,8 @@ export interface AuditConfig {
   readonly path?: string
   /** `required`: each record is durable before the call continues. `batched`: within a second. */
   readonly mode: 'required' | 'batched'
+  /** How long records are kept at least. Default: for ever. */
+  readonly retainMs?: number
 }
 
 /** Where approvals, halts and the pins of tools are kept. */

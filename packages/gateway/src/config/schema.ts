@@ -493,6 +493,13 @@ export const auditSchema = z.strictObject({
     ])
     .describe('Signed checkpoints, which show that a tail was cut off. Default: each 1000 records, and each minute.')
     .exactOptional(),
+  retain: z
+    .string()
+    .regex(/^[1-9]\d{0,4}[hd]$/, 'a time such as "90d" or "36h"')
+    .describe(
+      'How long records are kept, such as 90d. Older ones are removed; the others still verify. Default: for ever.',
+    )
+    .exactOptional(),
 })
 
 const PIN_HELP =

@@ -134,17 +134,35 @@ const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.js
 /** By default, the audit is a SQLite file beside the configuration. */
 function auditIn(configDir: string) {
   return auditSchema.transform((input, ctx): AuditConfig => {
-    const { store = 'sqlite', mode = 'batched', path: file, checkpoints, ...preview } = input
+    const { store = 'sqlite', mode = 'batched', path: file, checkpoints, retain, ...preview } = input
     if (store === 'memory') {
       if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')
       if (checkpoints !== undefined)
         reportIn(ctx, ['checkpoints'], 'found checkpoints for the store "memory", expected none')
+      if (retain !== undefined)
+        reportIn(ctx, ['retain'], 'found a time for the store "memory", which keeps the newest 10,000 records')
       return { store, mode, ...preview }
     }
     const resolved = path.resolve(configDir, file ?? DEFAULT_FILES[store])
     const signed = checkpoints && toCheckpoints(checkpoints, configDir)
-    return { store, path: resolved, mode, ...preview, ...(signed === undefined ? {} : { checkpoints: signed }) }
+    if (retain !== undefined && signed === false)
+      reportIn(ctx, ['retain'], 'found a time without checkpoints, which prove what was removed')
+    return {
+      store,
+      path: resolved,
+      mode,
+      ...preview,
+      ...(signed === undefined ? {} : { checkpoints: signed }),
+      ...(retain === undefined ? {} : { retainMs: toMs(retain) }),
+    }
   })
+}
+
+const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const
+
+/** Returns the milliseconds of a time such as `90d`, whose form the schema has checked. */
+function toMs(time: string): number {
+  return Number.parseInt(time, 10) * (time.endsWith('h') ? UNIT_MS.h : UNIT_MS.d)
 }
 
 type CheckpointsInput = Exclude<NonNullable<z.infer<typeof auditSchema>['checkpoints']>, false>

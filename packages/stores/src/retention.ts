@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type AuditEntry, type AuditRecord, createRecordTree, readLink } from '@toolgate/core/audit'
+import { hashRecord, parseRecord } from '@toolgate/core/internal'
+import type { AuditFile } from './audit-file.ts'
+import type { CheckpointFile, SignedLine } from './checkpoint-file.ts'
+import { createOpenCalls, ownEntry } from './own-records.ts'
+
+const FIRST_MS = 10_000
+const EVERY_MS = 3_600_000
+/** How many records one `audit_pruned` record is about at most: what is left waits for the next round. */
+const RECORDS_A_ROUND = 100_000
+/** Between parts of the work, so that calls do not wait for it. A part takes a few milliseconds. */
+const PAUSE_MS = 10
+const SHOWN_CALLS = 8
+
+/** The parts of an open audit that retention uses. */
+export interface RetentionParts {
+  readonly file: AuditFile
+  readonly place: CheckpointFile
+  readonly retainMs: number
+  readonly nowMs: () => number
+  readonly onFault: (error: unknown) => void
+  /** Stores a record of the audit itself, durably. */
+  readonly record: (entry: AuditEntry) => Promise<void>
+  /** Signs all records, and that those up to a number may be removed. */
+  readonly sign: (prunedSeq: number) => Promise<void>
+  /** Returns when the oldest running call of this process began. */
+  readonly openSince: () => number
+}
+
+/** The records that one round removes. */
+interface Plan {
+  readonly from: number
+  /** The last checkpoint over them. */
+  readonly voucher: SignedLine
+  readonly openCalls: readonly AuditRecord[]
+}
+
+/**
+ * Removes the oldest records of an audit, so that what is left still verifies.
+ *
+ * Only whole groups of records that a checkpoint has signed are removed, after they were compared with it: otherwise, the
+ * removal would hide that they were changed. First an `audit_pruned` record says so, then a signed checkpoint, and only then
+ * are records removed. After a crash at any point, the next round goes on.
+ */
+export class Retention {
+  readonly #parts: RetentionParts
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#schedule(FIRST_MS)
+  }
+
+  /** Removes what is older than retention allows. @throws if it cannot; everything that was not removed still verifies */
+  run(): Promise<void> {
+    this.#running ??= this.#rounds().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** Stops between two parts of the work. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#running?.catch(() => {})
+  }
+
+  #schedule(ms: number): void {
+    this.#timer = setTimeout(() => void this.#runScheduled(), ms).unref()
+  }
+
+  async #runScheduled(): Promise<void> {
+    await this.run().catch(this.#parts.onFault)
+    if (!this.#isClosed) this.#schedule(EVERY_MS)
+  }
+
+  async #rounds(): Promise<void> {
+    const { place, record, sign, nowMs } = this.#parts
+    // A crash may have left some of what an earlier round was removing.
+    await this.#remove(place.prunedSeq())
+    for (let plan = await this.#plan(); plan !== undefined && !this.#isClosed; plan = await this.#plan()) {
+      await record(prunedEntry(plan, nowMs()))
+      const { seq } = plan.voucher.checkpoint
+      await sign(seq)
+      await this.#remove(seq)
+    }
+    while (!this.#isClosed && this.#parts.file.reclaim()) await delay(PAUSE_MS)
+  }
+
+  async #remove(seq: number): Promise<void> {
+    const { file } = this.#parts
+    while (!this.#isClosed && file.firstSeq() <= seq) {
+      try {
+        file.removeUpTo(seq)
+      } catch (error) {
+        if (!file.isPassing(error)) throw error
+      }
+      await delay(PAUSE_MS)
+    }
+  }
+
+  /** Returns the next records to remove, compared with their checkpoints. */
+  async #plan(): Promise<Plan | undefined> {
+    const { file, place, nowMs, retainMs, openSince } = this.#parts
+    const prunedSeq = place.prunedSeq()
+    const until = Math.min(nowMs() - retainMs, openSince() - 1)
+    const signed = await this.#signedUntil(until, prunedSeq)
+    const cut = file.lastCut(signed.map(({ checkpoint }) => checkpoint.seq))
+    const removed = signed.filter(({ checkpoint }) => checkpoint.seq <= cut)
+    const voucher = removed.at(-1)
+    if (voucher === undefined) return undefined
+    const first = file.firstSeq()
+    if (first !== prunedSeq + 1) throw unsafe(`record ${prunedSeq + 1} is not its first`)
+    const calls = createOpenCalls<AuditRecord>()
+    for (const line of removed) {
+      await this.#compare(line, calls)
+      if (this.#isClosed) return undefined
+    }
+    return { from: first, voucher, openCalls: calls.list() }
+  }
+
+  /** Returns the checkpoints over records after a number that were made before a time, as far as they are in order. */
+  async #signedUntil(untilMs: number, after: number): Promise<readonly SignedLine[]> {
+    const found: SignedLine[] = []
+    let seq = after
+    for (const lines of this.#parts.place.linesAfter(after)) {
+      for (const line of lines) {
+        const { ts, count } = line.checkpoint
+        if (Date.parse(ts) > untilMs || line.checkpoint.seq - after > RECORDS_A_ROUND) return found
+        if (line.checkpoint.seq - count !== seq) throw unsafe(`no checkpoint signs the records after ${seq}`)
+        seq += count
+        if (count > 0) found.push(line)
+      }
+      await delay(PAUSE_MS)
+    }
+    return found
+  }
+
+  /** Compares records with their checkpoint. @throws if they are not those that it signed */
+  async #compare({ checkpoint }: SignedLine, calls: { note(record: AuditRecord): void }): Promise<void> {
+    const { seq, count, headHash, merkleRoot } = checkpoint
+    const tree = createRecordTree()
+    let head: string | undefined
+    for (const texts of this.#parts.file.textsIn(seq - count, seq)) {
+      for (const text of texts) {
+        const link = readLink(text)
+        const goesOn = link !== undefined && (head === undefined || link.prev === head)
+        if (!goesOn || hashRecord(link.prev, link.hashed) !== link.hash)
+          throw unsafe(`a record up to ${seq} was changed`)
+        tree.add(link.hash)
+        head = link.hash
+        const record = parseRecord(text)
+        if (record !== undefined) calls.note(record)
+      }
+      await delay(PAUSE_MS)
+    }
+    if (tree.size !== count || head !== headHash || tree.root() !== merkleRoot)
+      throw unsafe(`the records up to ${seq} are not those that a checkpoint signed`)
+  }
+}
+
+function unsafe(why: string): Error {
+  return new Error(`retention removes nothing, as ${why}: run toolgate audit verify`)
+}
+
+function prunedEntry({ from, voucher, openCalls }: Plan, wallMs: number): AuditEntry {
+  const { seq, ts } = voucher.checkpoint
+  const range = `records ${from} to ${seq}, signed by the checkpoint ${voucher.hash} of ${ts}`
+  return ownEntry('audit_pruned', wallMs, { reason: 'retention', detail: `${range}${aboutCalls(openCalls)}` })
+}
+
+/** Names the calls whose beginning is removed and whose end is kept, or is not recorded. */
+function aboutCalls(calls: readonly AuditRecord[]): string {
+  if (calls.length === 0) return ''
+  const ids = calls.slice(0, SHOWN_CALLS).map(({ tool_call_id: id = '' }) => id.slice(0, 64))
+  const more = calls.length > SHOWN_CALLS ? ` and ${calls.length - SHOWN_CALLS} more` : ''
+  return `; these calls begin there and do not end there: ${ids.join(', ')}${more}`
+}

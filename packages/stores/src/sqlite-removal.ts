@@ -1,0 +1,65 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { AuditFile } from './audit-file.ts'
+import { numberIn, numberOf, textIn } from './sqlite-file.ts'
+
+/** How many records are read or removed at once: a few milliseconds. */
+const ROWS = 200
+/** How many pages of 4 KiB are moved at once. */
+const PAGES = 100
+/** Space is given back once this part of the file is free. Less is filled by new records soon. */
+const FREE_PART = 1 / 4
+
+/** The part of an audit in SQLite that removes records. */
+export type Removal = Pick<AuditFile, 'firstSeq' | 'lastCut' | 'textsIn' | 'removeUpTo' | 'reclaim'> & { close(): void }
+
+/**
+ * Returns the removal of records from a database. It has a connection of its own, opened at first use, whose commits do not
+ * wait for the disk: records that come back after a power cut are removed again.
+ */
+export function removalFrom(path: string): Removal {
+  let opened: DatabaseSync | undefined
+  let isReclaiming = false
+
+  function open(): DatabaseSync {
+    if (opened === undefined) {
+      opened = new DatabaseSync(path, { timeout: 0 })
+      opened.exec('PRAGMA synchronous = NORMAL')
+    }
+    return opened
+  }
+
+  function firstSeq(): number {
+    return Number(open().prepare('SELECT min(seq) AS seq FROM audit').get()?.['seq'] ?? Number.POSITIVE_INFINITY)
+  }
+
+  return {
+    firstSeq,
+    lastCut: (seqs) => seqs.at(-1) ?? 0,
+    *textsIn(after, upTo) {
+      const page = open().prepare('SELECT seq, record FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?')
+      for (let from = after; ;) {
+        const rows = page.all(from, upTo, ROWS)
+        yield rows.map((row) => textIn(row, 'record'))
+        if (rows.length < ROWS) return
+        from = numberIn(rows.at(-1) ?? {}, 'seq')
+      }
+    },
+    removeUpTo(seq) {
+      const upTo = Math.min(seq, firstSeq() + ROWS - 1)
+      open().prepare('DELETE FROM audit WHERE seq <= ?').run(upTo)
+    },
+    reclaim() {
+      const db = open()
+      const free = numberOf(db, 'PRAGMA freelist_count')
+      isReclaiming ||= free > numberOf(db, 'PRAGMA page_count') * FREE_PART
+      // A database of an earlier version cannot be made smaller: its free pages are filled by new records.
+      if (!isReclaiming || free === 0 || numberOf(db, 'PRAGMA auto_vacuum') !== INCREMENTAL)
+        return (isReclaiming = false)
+      db.exec(`PRAGMA incremental_vacuum(${PAGES})`)
+      return true
+    },
+    close: () => opened?.close(),
+  }
+}
+
+const INCREMENTAL = 2
