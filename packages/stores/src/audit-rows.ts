@@ -12,7 +12,8 @@ import {
   outcomeOfRecord,
 } from '@toolgate/core/audit'
 import { parseRecord } from '@toolgate/core/internal'
-import { numberOf, type Row, textIn } from './sqlite-file.ts'
+import { type Row, textIn } from './rows.ts'
+import { numberOf } from './sqlite-file.ts'
 
 /** `TGAT`, which identifies our files. */
 export const APPLICATION_ID = 0x54474154

@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { errnoOf } from '@toolgate/core/internal'
 
 /** How long an opening waits for other processes. */
@@ -33,28 +33,6 @@ export function retryWhileBusy(action: () => void): void {
 
 export function numberOf(db: DatabaseSync, sql: string): number {
   return Number(Object.values(db.prepare(sql).get() ?? {})[0])
-}
-
-/** A row as SQLite returns it. */
-export type Row = Readonly<Record<string, SQLOutputValue>>
-
-/** Returns the text in a column. Our tables are `STRICT`, so another type means that the file is not ours. */
-export function textIn(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw new Error(`its column ${column} does not hold a text`)
-  return value
-}
-
-/** Returns the bytes in a column. */
-export function bytesIn(row: Row, column: string): Uint8Array {
-  const value = row[column]
-  if (!(value instanceof Uint8Array)) throw new Error(`its column ${column} does not hold bytes`)
-  return value
-}
-
-/** Returns the number in a column. */
-export function numberIn(row: Row, column: string): number {
-  return Number(row[column])
 }
 
 /** Whether another process holds the lock that a statement needs. */

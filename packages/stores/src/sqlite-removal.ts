@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { AuditFile } from './audit-file.ts'
-import { numberIn, numberOf, textIn } from './sqlite-file.ts'
+import { numberIn, textIn } from './rows.ts'
+import { numberOf } from './sqlite-file.ts'
 
 /** How many records are read or removed at once: a few milliseconds. */
 const ROWS = 200

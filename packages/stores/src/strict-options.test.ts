@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import { ConfigError } from '@toolgate/core'
 import * as jsonl from './jsonl.ts'
+import * as postgres from './postgres.ts'
 import * as sqlite from './sqlite.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 import * as verify from './verify.ts'
@@ -41,6 +42,10 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ],
     ['lock', 'leasMs', 'leaseMs', (file) => sqlite.openSqliteStores(loose({ path: file, lock: { leasMs: 1 } }))],
   ],
+  openPostgresStores: [
+    ['options', 'uri', 'url', () => postgres.openPostgresStores(loose({ uri: 'x' }))],
+    ['approvals', 'ttl', 'ttlMs', () => postgres.openPostgresStores(loose({ url: 'x', approvals: { ttl: 1 } }))],
+  ],
   verifyAudit: [
     ['options', 'checkpoint', 'checkpoints', (file) => verify.verifyAudit(loose({ path: file, checkpoint: 'x' }))],
   ],
@@ -49,12 +54,12 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   ],
 }
 
-/** They take a part of a configuration as it is, and read nothing but the places in it. */
-const WITHOUT_OPTIONS: ReadonlySet<string> = new Set(['checkpointsPath', 'findPlaceProblems'])
+/** They take a text, or a part of a configuration of which they read nothing but the places. */
+const WITHOUT_OPTIONS: ReadonlySet<string> = new Set(['checkpointsPath', 'findPlaceProblems', 'statement'])
 
 describe('options of @toolgate/stores', () => {
   it('are listed here for every exported function', () => {
-    const exported = Object.entries({ ...jsonl, ...sqlite, ...verify })
+    const exported = Object.entries({ ...jsonl, ...postgres, ...sqlite, ...verify })
     const functions = exported.flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
     assert.deepEqual([...Object.keys(MISSPELLINGS), ...WITHOUT_OPTIONS].toSorted(), functions.toSorted())
   })

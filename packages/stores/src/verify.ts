@@ -17,7 +17,8 @@ import { checkKind, APPLICATION_ID } from './audit-rows.ts'
 import { parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'
 import { linesForwards } from './lines.ts'
-import { numberIn, numberOf, type Row, textIn } from './sqlite-file.ts'
+import { numberIn, type Row, textIn } from './rows.ts'
+import { numberOf } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {
   /** An audit, SQLite or JSON lines: recognised by its first bytes. */

@@ -1,13 +1,11 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Approval } from '@toolgate/core'
-import { approvalStatusAt, type DatedApproval } from '@toolgate/core/internal'
-import { APPROVAL_STATUSES } from '@toolgate/core/words'
+import { approvalStatusAt } from '@toolgate/core/internal'
 import {
   approvalAt,
   type ApprovalBinding,
   type ApprovalFilter,
   approvalKeys,
-  type ApprovalStatus,
   type ApprovalStore,
   checkApprovalFilter,
   checkPendingApprovals,
@@ -15,22 +13,18 @@ import {
   isLiveAt,
   tooManyApprovals,
 } from '@toolgate/core/stores'
-import { numberIn, type Row, textIn } from '../sqlite-file.ts'
+import { numberIn } from '../rows.ts'
+import {
+  DEFAULT_LIMIT,
+  HISTORY_MS,
+  MAX_KEPT_CHARACTERS,
+  type StoredApprovalsOptions,
+  textOf,
+  toApproval,
+  toDated,
+  toRequest,
+} from './approval-rows.ts'
 import type { StoresDatabase } from './database.ts'
-
-export interface SqliteApprovalsOptions {
-  /** How long an approval lives from its request. Default 10 minutes. */
-  readonly ttlMs?: number | undefined
-  /** How long one that is over is kept for people to see. Default 30 days. */
-  readonly historyMs?: number | undefined
-  /** How many are kept at most, live ones among them. Default 10,000. */
-  readonly maxKept?: number | undefined
-}
-
-/** Over all that are kept, of JSON: what a disk can bear. */
-const MAX_KEPT_CHARACTERS = 256_000_000
-const DEFAULT_LIMIT = 100
-const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 
 /** The columns that decide whether an approval matches, without its input. */
 const DATED = 'seq, status, requested_at, expires_at, characters'
@@ -43,7 +37,7 @@ const DATED = 'seq, status, requested_at, expires_at, characters'
  */
 export function approvalsIn(
   db: StoresDatabase,
-  { ttlMs = 600_000, historyMs = HISTORY_MS, maxKept = 10_000 }: SqliteApprovalsOptions = {},
+  { ttlMs = 600_000, historyMs = HISTORY_MS, maxKept = 10_000 }: StoredApprovalsOptions = {},
 ): ApprovalStore {
   const setVerdict = db.prepare(
     'UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?',
@@ -228,61 +222,4 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
     }
     return found
   }
-}
-
-type Request = ApprovalBinding & { readonly input: unknown; readonly why: string | undefined }
-
-function toRequest(binding: ApprovalBinding, input: unknown, why: string | undefined): Request {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, input, why }
-}
-
-/** Returns the fields that decide an approval's status. */
-function toDated(row: Row): DatedApproval {
-  return {
-    status: statusIn(row),
-    requestedAt: numberIn(row, 'requested_at'),
-    expiresAt: numberIn(row, 'expires_at'),
-  }
-}
-
-function statusIn(row: Row): ApprovalStatus {
-  const text = textIn(row, 'status')
-  const status = APPROVAL_STATUSES.find((known) => known === text)
-  if (status === undefined) throw new Error(`an approval has the unknown status ${text}`)
-  return status
-}
-
-function toApproval(row: Row): Approval {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, input, why } = parseRequest(
-    textIn(row, 'request'),
-  )
-  return Object.freeze({
-    id: textIn(row, 'id'),
-    tenant,
-    user,
-    tool,
-    definitionHash,
-    inputHash,
-    run,
-    ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
-    ...(approver === undefined ? {} : { approver }),
-    ...(why === undefined ? {} : { why }),
-    ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
-    input,
-    ...toDated(row),
-    ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),
-    ...(row['decided_by'] === null ? {} : { decidedBy: textIn(row, 'decided_by') }),
-    ...(row['reason'] === null ? {} : { reason: textIn(row, 'reason') }),
-  })
-}
-
-/** Parses a text that `toRequest` made: no one else writes this column. */
-function parseRequest(text: string): Request {
-  return JSON.parse(text) as Request
-}
-
-/** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */
-function textOf(value: string | undefined): string | null {
-  return value === undefined ? null : JSON.stringify(value)
 }

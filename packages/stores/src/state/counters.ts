@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite'
 import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
-import { numberIn, type Row } from '../sqlite-file.ts'
+import { numberIn, type Row } from '../rows.ts'
 import type { StoresDatabase, WriteBatch } from './database.ts'
 
 export interface SqliteCountersOptions {

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
-import { approvalsIn, type SqliteApprovalsOptions } from './approvals.ts'
+import type { StoredApprovalsOptions } from './approval-rows.ts'
+import { approvalsIn } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
 import { lockIn, type SqliteLockOptions } from './lock.ts'
@@ -16,7 +17,7 @@ export interface SqliteStoresOptions {
   readonly bootId?: string | undefined
   /** How many pages of 4 KiB the file may have. Then writes that need more are refused. Default: no bound. */
   readonly maxPages?: number
-  readonly approvals?: SqliteApprovalsOptions
+  readonly approvals?: StoredApprovalsOptions
   readonly counters?: SqliteCountersOptions
   readonly lock?: SqliteLockOptions
 }
@@ -30,7 +31,7 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
   counters: true,
   lock: true,
 })
-const APPROVALS = shapeOf<SqliteApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
+const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
 const LOCK = shapeOf<SqliteLockOptions>({ leaseMs: true })
 

@@ -8,7 +8,7 @@ import {
   toStateExpiry,
   toStateText,
 } from '@toolgate/core/stores'
-import { bytesIn, type Row, textIn } from '../sqlite-file.ts'
+import { bytesIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteState extends StateStore {

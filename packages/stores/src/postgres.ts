@@ -1,0 +1,3 @@
+export { openPostgresStores, type PostgresStores, type PostgresStoresOptions } from './postgres/open-stores.ts'
+export { type PostgresDatabase, statement, type Statement } from './postgres/database.ts'
+export type { PostgresState } from './postgres/state.ts'

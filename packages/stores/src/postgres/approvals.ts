@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Approval, ToolgateError } from '@toolgate/core'
+import { approvalStatusAt } from '@toolgate/core/internal'
+import {
+  approvalAt,
+  approvalKeys,
+  type ApprovalStore,
+  checkApprovalFilter,
+  checkPendingApprovals,
+  decidedApproval,
+  isLiveAt,
+  tooManyApprovals,
+} from '@toolgate/core/stores'
+import { numberIn, type Row } from '../rows.ts'
+import {
+  DEFAULT_LIMIT,
+  HISTORY_MS,
+  MAX_KEPT_CHARACTERS,
+  type StoredApprovalsOptions,
+  textOf,
+  toApproval,
+  toDated,
+  toRequest,
+} from '../state/approval-rows.ts'
+import { type PostgresDatabase, statement } from './database.ts'
+
+/** How often a request is made again because another of the same asker came between. */
+const MAX_TRIES = 200
+const PAGE = 500
+
+/**
+ * Returns the approvals in the database, each used once by all replicas together.
+ *
+ * The bounds are those of the approvals in memory and in SQLite. Each change is one conditional statement: it happens if the row
+ * is still what was read, and is read again if not.
+ */
+export function approvalsIn(
+  db: PostgresDatabase,
+  { ttlMs = 600_000, historyMs = HISTORY_MS, maxKept = 10_000 }: StoredApprovalsOptions = {},
+): ApprovalStore {
+  const sql = statementsFor(db.schema)
+
+  async function find(id: string, nowMs: number): Promise<Approval | undefined> {
+    // No id of ours has a NUL, which the server does not take.
+    const [row] = id.includes('\0') ? [] : await db.query(sql.selectById, [id])
+    return row && approvalAt(toOwnApproval(row), nowMs)
+  }
+
+  async function findLive(binding: Buffer, nowMs: number): Promise<Approval | undefined> {
+    const [row] = await db.query(sql.selectByBinding, [binding])
+    const approval = row && toOwnApproval(row)
+    return approval && isLiveAt(approval, nowMs) ? approval : undefined
+  }
+
+  /** Deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. */
+  async function makeRoom(characters: number, nowMs: number): Promise<void> {
+    await db.query(sql.removeOld, [nowMs - historyMs])
+    const [row = {}] = await db.query(sql.selectSize)
+    const size = { count: numberIn(row, 'count'), characters: numberIn(row, 'characters') }
+    const isFull = (): boolean => size.count >= maxKept || size.characters + characters > MAX_KEPT_CHARACTERS
+    if (!isFull()) return
+    const removed: unknown[] = []
+    for (const each of await db.query(sql.selectOldest)) {
+      if (!isFull()) break
+      if (isLiveAt(toDated(each), nowMs)) continue
+      removed.push(each['seq'])
+      size.count--
+      size.characters -= numberIn(each, 'characters')
+    }
+    if (isFull()) throw tooManyApprovals()
+    await db.query(sql.remove, [removed])
+  }
+
+  return {
+    async request(binding, input, nowMs, { chat, why } = {}) {
+      const keys = approvalKeys(binding)
+      const [bound, asker] = [digestOf(keys.binding), digestOf(keys.user)]
+      const current = await findLive(bound, nowMs)
+      if (current) return current
+      const characters = JSON.stringify(input)?.length ?? 0
+      const request = JSON.stringify(toRequest(binding, input, why))
+      const texts = [textOf(binding.tenant), textOf(binding.user), JSON.stringify(binding.tool), textOf(chat)]
+      await makeRoom(characters, nowMs)
+      return untilDone(async () => {
+        // What is read after the asker's newest approval is at least as new, and the insert checks that it still is the newest.
+        const ofAsker = await db.query(sql.selectOfAsker, [asker])
+        const meanwhile = await findLive(bound, nowMs)
+        if (meanwhile) return meanwhile
+        checkPending(ofAsker, characters, nowMs)
+        const newest = ofAsker[0]?.['seq'] ?? 0
+        const dates = [nowMs, nowMs + ttlMs]
+        const values = [newest, crypto.randomUUID(), bound, asker, ...texts, ...dates, characters, request]
+        const [row] = await db.query(sql.insert, values)
+        return row && toOwnApproval(row)
+      })
+    },
+    get: find,
+    async list({ before, limit = DEFAULT_LIMIT, ...filter }, nowMs) {
+      checkApprovalFilter(filter)
+      const { status, tenant, user, tool, chat } = filter
+      const values = [tenant, user, tool, chat].map(textOf)
+      // An expired approval is stored with its earlier status.
+      const stored = status === undefined ? null : status === 'expired' ? ['pending', 'approved'] : [status]
+      const found: unknown[] = []
+      let from = await seqOf(before)
+      while (from !== undefined && found.length < limit) {
+        const rows = await db.query(sql.selectPage, [from, stored, ...values, PAGE])
+        const matching = rows.filter((row) => status === undefined || approvalStatusAt(toDated(row), nowMs) === status)
+        found.push(...matching.slice(0, limit - found.length).map((row) => row['seq']))
+        from = rows.length < PAGE ? undefined : rows.at(-1)?.['seq']
+      }
+      const rows = found.length === 0 ? [] : await db.query(sql.selectBySeq, [found])
+      return rows.map((row) => approvalAt(toOwnApproval(row), nowMs))
+    },
+    decide: (id, verdict) =>
+      untilDone(async () => {
+        const current = await find(id, verdict.atMs)
+        const approval = decidedApproval(current, id, verdict)
+        const { status, decidedAt, decidedBy, reason } = approval
+        const values = [id, current?.status, status, decidedAt, textOf(decidedBy), textOf(reason)]
+        const { length } = await db.query(sql.decide, values)
+        return length === 1 ? approval : undefined
+      }),
+    async consume(id, nowMs) {
+      const approval = await find(id, nowMs)
+      return approval?.status === 'approved' && (await db.query(sql.consume, [id])).length === 1
+    },
+    async giveBack(id) {
+      if (!id.includes('\0')) await db.query(sql.giveBack, [id])
+    },
+  }
+
+  /** Returns where a page begins; `undefined` for an unknown id. */
+  async function seqOf(before: string | undefined): Promise<unknown> {
+    if (before === undefined) return '9223372036854775807'
+    const [row] = before.includes('\0') ? [] : await db.query(sql.selectSeq, [before])
+    return row?.['seq']
+  }
+}
+
+function statementsFor(schema: string) {
+  const approvals = `${schema}.approvals`
+  const dated = 'seq, status, requested_at, expires_at, characters'
+  return {
+    selectById: statement(`SELECT * FROM ${approvals} WHERE id = $1`),
+    selectByBinding: statement(`SELECT * FROM ${approvals} WHERE binding = $1 ORDER BY seq DESC LIMIT 1`),
+    selectOfAsker: statement(`
+      (SELECT ${dated} FROM ${approvals} WHERE asker = $1 ORDER BY seq DESC LIMIT 1)
+      UNION (SELECT ${dated} FROM ${approvals} WHERE asker = $1 AND status = 'pending')
+      ORDER BY seq DESC`),
+    selectSize: statement(`SELECT count(*) AS count, coalesce(sum(characters), 0) AS characters FROM ${approvals}`),
+    selectOldest: statement(`SELECT ${dated} FROM ${approvals} ORDER BY seq`),
+    removeOld: statement(`
+      DELETE FROM ${approvals} WHERE seq IN (
+        SELECT seq FROM ${approvals} WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)`),
+    remove: statement(`DELETE FROM ${approvals} WHERE seq = ANY ($1::bigint[])`),
+    // The lock keeps the newest approval until this one is there.
+    insert: statement(`
+      WITH newest AS (SELECT FROM ${approvals} WHERE seq = $1 FOR KEY SHARE)
+      INSERT INTO ${approvals} (follows, id, binding, asker, tenant, "user", tool, chat, status, requested_at, expires_at,
+        characters, request)
+      SELECT $1::bigint, $2::text, $3::bytea, $4::bytea, $5::text, $6::text, $7::text, $8::text, 'pending', $9::float8,
+        $10::float8, $11::bigint, $12::text
+      WHERE $1::bigint = 0 OR EXISTS (SELECT FROM newest)
+      ON CONFLICT (asker, follows) DO NOTHING RETURNING *`),
+    selectSeq: statement(`SELECT seq FROM ${approvals} WHERE id = $1`),
+    selectPage: statement(`
+      SELECT ${dated} FROM ${approvals}
+      WHERE seq < $1 AND ($2::text[] IS NULL OR status = ANY ($2)) AND ($3::text IS NULL OR tenant = $3)
+        AND ($4::text IS NULL OR "user" = $4) AND ($5::text IS NULL OR tool = $5) AND ($6::text IS NULL OR chat = $6)
+      ORDER BY seq DESC LIMIT $7`),
+    selectBySeq: statement(`SELECT * FROM ${approvals} WHERE seq = ANY ($1::bigint[]) ORDER BY seq DESC`),
+    decide: statement(`
+      UPDATE ${approvals} SET status = $3, decided_at = $4, decided_by = $5, reason = $6 WHERE id = $1 AND status = $2
+      RETURNING 1`),
+    consume: statement(`UPDATE ${approvals} SET status = 'consumed' WHERE id = $1 AND status = 'approved' RETURNING 1`),
+    giveBack: statement(`UPDATE ${approvals} SET status = 'approved' WHERE id = $1 AND status = 'consumed'`),
+  }
+}
+
+/** @throws {ToolgateError} `approval_too_many` if the asker has no room for one more pending approval */
+function checkPending(ofAsker: readonly Row[], characters: number, nowMs: number): void {
+  const pending = ofAsker.filter((row) => row['status'] === 'pending' && isLiveAt(toDated(row), nowMs))
+  const total = pending.reduce((sum, row) => sum + numberIn(row, 'characters'), 0)
+  checkPendingApprovals({ count: pending.length, characters: total }, characters)
+}
+
+/** Repeats a change that returns nothing because another came between. Each time, one of them is done. */
+async function untilDone<T>(change: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const done = await change()
+    if (done !== undefined) return done
+    await sleep(Math.random() * Math.min(tries, 20))
+  }
+  throw new ToolgateError('state_unavailable', 'The state cannot be written: too many changes at once.')
+}
+
+/** Returns an approval whose texts of people are kept as JSON, since a text of Postgres holds no NUL. */
+function toOwnApproval(row: Row): Approval {
+  return toApproval({ ...row, decided_by: parseText(row['decided_by']), reason: parseText(row['reason']) })
+}
+
+function parseText(text: unknown): unknown {
+  return typeof text === 'string' ? JSON.parse(text) : text
+}
+
+/** Has one length for any text, so that an index can have it. */
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { ToolgateError } from '@toolgate/core'
+import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
+import { type ClientConfig, Pool, type PoolClient } from 'pg'
+import type { Row } from '../rows.ts'
+
+/** One statement, prepared once by each connection. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+/** The connections of this process. Its errors are `state_unavailable`. */
+export interface PostgresDatabase {
+  /** The schema as it is written in SQL. */
+  readonly schema: string
+  /** Runs one statement, which is a transaction by itself: nobody waits for a client between two statements. */
+  query(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
+  close(): Promise<void>
+}
+
+export interface PoolOptions {
+  readonly config: ClientConfig
+  /** Where it is, without the password. */
+  readonly place: string
+  readonly schema: string
+  readonly maxConnections: number
+}
+
+/** Statements that wait for a connection. More are refused at once. */
+const MAX_WAITING = 1000
+const BACKOFF = { firstMs: 25, maxMs: 500 }
+
+/** Returns a statement whose name comes from its text. */
+export function statement(text: string): Statement {
+  return { name: `toolgate_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text }
+}
+
+/** Returns a pool of connections, which are made when they are needed. */
+export function openPool(options: PoolOptions): PostgresDatabase {
+  return new Database(options)
+}
+
+class Database implements PostgresDatabase {
+  readonly schema: string
+  readonly #place: string
+  readonly #pool: Pool
+  /** Failed attempts to connect since the last that succeeded. */
+  #failures = 0
+  /** No connection is tried before this time. */
+  #retryAtMs = Number.NEGATIVE_INFINITY
+  #lastError: unknown
+
+  constructor({ config, place, schema, maxConnections }: PoolOptions) {
+    this.schema = schema
+    this.#place = place
+    this.#pool = new Pool({
+      ...config,
+      max: maxConnections,
+      allowExitOnIdle: true,
+      verify: (client, done) => void refuseReadOnly(client, done),
+    })
+    // A lost idle connection is replaced by the next statement, which reports if that fails.
+    this.#pool.on('error', () => undefined)
+  }
+
+  async query({ name, text }: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const client = await this.#connect()
+    let broken: Error | undefined
+    try {
+      const { rows } = await client.query<Row>({ name, text, values: [...values] })
+      return rows
+    } catch (error) {
+      if (!isAnswer(error)) broken = error instanceof Error ? error : new Error(messageOf(error))
+      throw this.#toFault(error)
+    } finally {
+      // Nobody knows what a connection does whose answer did not come.
+      client.release(broken)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#pool.ending) await this.#pool.end()
+  }
+
+  async #connect(): Promise<PoolClient> {
+    const { idleCount, waitingCount } = this.#pool
+    if (idleCount === 0 && performance.now() < this.#retryAtMs) throw this.#toFault(this.#lastError)
+    if (waitingCount >= MAX_WAITING)
+      throw this.#toFault(new Error(`${waitingCount} statements are waiting for a connection`))
+    try {
+      const client = await this.#pool.connect()
+      this.#failures = 0
+      return client
+    } catch (error) {
+      if (!isPoolTimeout(error)) {
+        this.#lastError = error
+        this.#retryAtMs = performance.now() + backoffMs(++this.#failures, BACKOFF)
+      }
+      throw this.#toFault(error)
+    }
+  }
+
+  #toFault(error: unknown): ToolgateError {
+    return new ToolgateError('state_unavailable', 'The state cannot be read or written.', {
+      detail: `${this.#place}: ${describeError(error)}`,
+    })
+  }
+}
+
+/** Returns the message of an error. An attempt at several addresses has one for each, and none of its own. */
+export function describeError(error: unknown): string {
+  return messageOf(error instanceof AggregateError ? (error.errors[0] ?? error) : error)
+}
+
+const SELECT_READ_ONLY = "SELECT current_setting('transaction_read_only') AS read_only"
+
+/** After a fail-over the address may still be that of the old primary, now a standby. */
+async function refuseReadOnly(client: PoolClient, done: (error?: Error) => void): Promise<void> {
+  try {
+    const { rows } = await client.query<Row>(SELECT_READ_ONLY)
+    done(rows[0]?.['read_only'] === 'on' ? new Error('the server is read-only') : undefined)
+  } catch (error) {
+    done(error instanceof Error ? error : new Error(messageOf(error)))
+  }
+}
+
+const READ_ONLY_TRANSACTION = '25006'
+
+/** Returns whether the server has answered with an error and goes on with the connection. */
+function isAnswer(error: unknown): boolean {
+  const severity = error instanceof Error && 'severity' in error ? error.severity : undefined
+  return severity === 'ERROR' && errnoOf(error) !== READ_ONLY_TRANSACTION
+}
+
+/** All connections are in use: the server is not the reason. */
+function isPoolTimeout(error: unknown): boolean {
+  return messageOf(error) === 'timeout exceeded when trying to connect'
+}

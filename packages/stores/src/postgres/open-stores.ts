@@ -1,0 +1,128 @@
+import { ConfigError } from '@toolgate/core'
+import { checkShape, errnoOf, shapeOf } from '@toolgate/core/internal'
+import type { ApprovalStore, Clock } from '@toolgate/core/stores'
+import { Client, type ClientConfig } from 'pg'
+import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
+import { approvalsIn } from './approvals.ts'
+import { describeError, openPool, type PostgresDatabase } from './database.ts'
+import { prepareSchema } from './schema.ts'
+import { openState, type PostgresState } from './state.ts'
+
+export interface PostgresStoresOptions {
+  /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Errors never contain the password. */
+  readonly url: string
+  /** Default `toolgate`. It is made if it does not exist. */
+  readonly schema?: string
+  /** Shown by `pg_stat_activity`. Default `toolgate`. */
+  readonly applicationName?: string
+  /** Default 10. */
+  readonly maxConnections?: number
+  /** The longest time for a connection, from the pool or a new one. Default 2,000 ms. */
+  readonly connectTimeoutMs?: number
+  /** The longest time for a statement. The server ends it too. Default 5,000 ms. */
+  readonly statementTimeoutMs?: number
+  /** Its time must be the same for all replicas. Default: the server's. */
+  readonly clock?: Clock
+  readonly approvals?: StoredApprovalsOptions
+}
+
+const OPTIONS = shapeOf<PostgresStoresOptions>({
+  url: true,
+  schema: true,
+  applicationName: true,
+  maxConnections: true,
+  connectTimeoutMs: true,
+  statementTimeoutMs: true,
+  clock: true,
+  approvals: true,
+})
+const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
+
+/** The stores of one schema. Any number of replicas may open it. */
+export interface PostgresStores {
+  readonly approvals: ApprovalStore
+  readonly state: PostgresState
+  /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
+  readonly database: PostgresDatabase
+  /** Later requests are refused with `state_unavailable`. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the stores in a Postgres database, which any number of replicas may share. The database is checked, and the schema made
+ * or upgraded, before it resolves.
+ *
+ * @throws {ConfigError} for an unknown option, and for a URL, password, database, server or schema that cannot be used
+ * @example
+ * const { approvals, state, close } = await openPostgresStores({ url: 'postgres://toolgate@db.example/toolgate' })
+ */
+export async function openPostgresStores(options: PostgresStoresOptions): Promise<PostgresStores> {
+  checkShape(NAME, options, OPTIONS)
+  if (options.approvals !== undefined) checkShape(`${NAME}.approvals`, options.approvals, APPROVALS)
+  const { url, schema = 'toolgate', maxConnections = 10, clock } = options
+  const place = placeOf(url)
+  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
+    throw new ConfigError(`${NAME}.schema`, 'must be 1 to 41 lower-case letters, digits and underscores')
+  const config = toConfig(options)
+  await prepare(config, schema, place)
+  const database = openPool({ config, place, schema, maxConnections })
+  const state = await openState(database, clock)
+  return {
+    approvals: approvalsIn(database, options.approvals),
+    state,
+    database,
+    async close() {
+      state.close()
+      await database.close()
+    },
+  }
+}
+
+const NAME = 'openPostgresStores'
+
+function toConfig(options: PostgresStoresOptions): ClientConfig {
+  const { url, applicationName = 'toolgate', connectTimeoutMs = 2000, statementTimeoutMs = 5000 } = options
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // The server answers first, unless it is silent.
+    query_timeout: statementTimeoutMs + 500,
+    keepAlive: true,
+  }
+}
+
+/** Returns a URL without its password and its parameters, which may hold one. */
+function placeOf(url: string): string {
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:')
+    throw new ConfigError(`${NAME}.url`, 'must be a URL such as postgres://user:password@host:5432/database')
+  const { protocol, username, host, pathname } = parsed
+  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
+}
+
+async function prepare(config: ClientConfig, schema: string, place: string): Promise<void> {
+  let client: Client | undefined
+  try {
+    client = new Client(config)
+    // The statement that waits for it reports the loss.
+    client.on('error', () => undefined)
+    await client.connect()
+    await prepareSchema(client, schema)
+  } catch (error) {
+    throw new ConfigError(`${NAME}.url`, `${place}: ${problemOf(error)}`)
+  } finally {
+    await client?.end().catch(() => undefined)
+  }
+}
+
+const PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ['28P01', 'the password is wrong'],
+  ['ECONNREFUSED', 'nothing listens there'],
+  ['ENOTFOUND', 'the host is unknown'],
+])
+
+function problemOf(error: unknown): string {
+  return PROBLEMS.get(errnoOf(error) ?? '') ?? describeError(error)
+}

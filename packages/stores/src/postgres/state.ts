@@ -1,0 +1,168 @@
+import { createEmitter } from '@toolgate/core/internal'
+import {
+  checkStateKey,
+  checkStatePrefix,
+  type Clock,
+  parseStateText,
+  type StateOptions,
+  type StateStore,
+  systemClock,
+  toStateExpiry,
+  toStateText,
+} from '@toolgate/core/stores'
+import { bytesIn, numberIn, type Row, textIn } from '../rows.ts'
+import { type PostgresDatabase, statement } from './database.ts'
+
+export interface PostgresState extends StateStore {
+  /** Returns the number of changes so far, as the primary has it. Who then reads the state sees all of them. */
+  readRevision(): Promise<number>
+  close(): void
+}
+
+/** Greater than every byte of UTF-8. */
+const AFTER_ALL = Buffer.from([0xff])
+/** Well below the second within which a change must be seen. */
+const POLL_MS = 250
+
+/**
+ * Returns the state in the database, shared by all replicas.
+ *
+ * Expiries are kept in the server's time: each is as far ahead of it as it was of the clock of the replica that set it, so
+ * that clocks that differ do not matter.
+ */
+export async function openState(db: PostgresDatabase, clock: Clock | undefined): Promise<PostgresState> {
+  const sql = statementsFor(db.schema)
+  const changes = createChanges(readRevision, await readRevision())
+  const nowMs = (): number | null => clock?.wallMs() ?? null
+
+  async function readRevision(): Promise<number> {
+    const [row] = await db.query(sql.selectRevision)
+    return numberIn(row ?? {}, 'revision')
+  }
+
+  /** Returns the milliseconds until an expiry; `null` for never. */
+  function leftMs(options: StateOptions | undefined): number | null {
+    const expiresAt = toStateExpiry(options)
+    if (expiresAt === Number.POSITIVE_INFINITY) return null
+    return Math.max(expiresAt - (clock ?? systemClock).wallMs(), -Number.MAX_SAFE_INTEGER)
+  }
+
+  /** Notifies the listeners after a change, which has the revision that its row returns. */
+  function changed(row: Row | undefined): boolean {
+    if (row === undefined) return false
+    changes.notify(numberIn(row, 'revision'))
+    return true
+  }
+
+  return {
+    readRevision,
+    async get(key) {
+      checkStateKey(key)
+      const [row] = await db.query(sql.select, [nowMs(), Buffer.from(key)])
+      return row && parseStateText(textIn(row, 'value'))
+    },
+    async set(key, value, options) {
+      checkStateKey(key)
+      const [row] = await db.query(sql.set, [nowMs(), Buffer.from(key), toStateText(value), leftMs(options)])
+      changed(row)
+    },
+    async add(key, value, options) {
+      checkStateKey(key)
+      const [row] = await db.query(sql.add, [nowMs(), Buffer.from(key), toStateText(value), leftMs(options)])
+      return changed(row)
+    },
+    async take(key) {
+      checkStateKey(key)
+      const [row] = await db.query(sql.take, [nowMs(), Buffer.from(key)])
+      return row && changed(row) ? parseStateText(textIn(row, 'value')) : undefined
+    },
+    async list(prefix) {
+      checkStatePrefix(prefix)
+      const from = Buffer.from(prefix)
+      const rows = await db.query(sql.list, [nowMs(), from, Buffer.concat([from, AFTER_ALL])])
+      return rows.map((row) => ({
+        key: Buffer.from(bytesIn(row, 'key')).toString(),
+        value: parseStateText(textIn(row, 'value')),
+      }))
+    },
+    subscribe: changes.subscribe,
+    close: changes.close,
+  }
+}
+
+/**
+ * The first parameter is the time, if it is not the server's.
+ *
+ * A change locks the row of its key first and the revision last, so that no two wait for each other. Each removes two expired
+ * rows at most, which is more than it adds.
+ */
+function statementsFor(schema: string) {
+  const time = 'coalesce($1::float8, extract(epoch FROM clock_timestamp()) * 1000)'
+  const isLive = `(expires_at IS NULL OR expires_at > ${time})`
+  const put = `
+    WITH removed AS (
+      DELETE FROM ${schema}.state WHERE key IN (
+        SELECT key FROM ${schema}.state WHERE expires_at <= ${time} AND key <> $2
+        ORDER BY expires_at LIMIT 2 FOR UPDATE SKIP LOCKED)
+    ), changed AS (
+      INSERT INTO ${schema}.state AS old (key, value, expires_at) VALUES ($2, $3, ${time} + $4::float8)
+      ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`
+  const count = `
+    UPDATE ${schema}.state_revision SET revision = revision + 1 WHERE EXISTS (SELECT FROM changed) RETURNING revision`
+  return {
+    select: statement(`SELECT value FROM ${schema}.state WHERE key = $2 AND ${isLive}`),
+    list: statement(`SELECT key, value FROM ${schema}.state WHERE key >= $2 AND key < $3 AND ${isLive} ORDER BY key`),
+    set: statement(`${put} RETURNING 1) ${count}`),
+    add: statement(`${put} WHERE old.expires_at <= ${time} RETURNING 1) ${count}`),
+    take: statement(`
+      WITH gone AS (DELETE FROM ${schema}.state WHERE key = $2 RETURNING value, expires_at),
+      changed AS (SELECT value FROM gone WHERE ${isLive}),
+      counted AS (${count})
+      SELECT value, revision FROM changed, counted`),
+    selectRevision: statement(`SELECT revision FROM ${schema}.state_revision`),
+  }
+}
+
+interface Changes {
+  /** Notifies the listeners of a change by this process. */
+  notify(revision: number): void
+  subscribe(listener: () => void): () => void
+  close(): void
+}
+
+/** Returns the notifications of changes. While there are listeners, it polls for changes of other replicas. */
+function createChanges(readRevision: () => Promise<number>, seen: number): Changes {
+  const emitter = createEmitter()
+  let timer: NodeJS.Timeout | undefined
+  let revision = seen
+
+  async function poll(): Promise<void> {
+    try {
+      notify(await readRevision())
+    } catch {
+      // The next poll is soon; reads and writes report the fault meanwhile.
+    }
+    if (emitter.size > 0) timer = setTimeout(() => void poll(), POLL_MS).unref()
+    else timer = undefined
+  }
+
+  function notify(latest: number): void {
+    if (latest === revision) return
+    revision = latest
+    emitter.emit()
+  }
+
+  return {
+    notify,
+    subscribe(listener) {
+      // The first poll also notifies of changes since the last subscription.
+      if (timer === undefined) timer = setTimeout(() => void poll(), 0).unref()
+      return emitter.subscribe(listener)
+    },
+    close() {
+      emitter.clear()
+      clearTimeout(timer)
+      timer = undefined
+    },
+  }
+}
