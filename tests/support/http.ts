@@ -1,4 +1,5 @@
-import { type IncomingHttpHeaders, request } from 'node:http'
+import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
+import { request as tlsRequest } from 'node:https'
 import { connect } from 'node:net'
 
 export interface Answer {
@@ -16,19 +17,31 @@ export interface Sending {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly body?: string | Buffer
   readonly signal?: AbortSignal
+  /** The address that it comes from. */
+  readonly localAddress?: string
 }
 
 /** Sends one request on a connection of its own, with exactly these headers beside `Host` and the length. */
-export function send(url: string, { method = 'POST', headers = {}, body, signal }: Sending): Promise<Answer> {
+export function send(url: string, sending: Sending): Promise<Answer> {
+  const { method = 'POST', headers = {}, body, signal, localAddress } = sending
+  const isTls = url.startsWith('https:')
+  const request = isTls ? tlsRequest : plainRequest
+  // Else the name is the one of the header `Host`.
+  const named = isTls ? { servername: new URL(url).hostname } : {}
+  const from = localAddress === undefined ? {} : { localAddress, family: 4 }
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent: false, headers: { ...headers } as never, signal }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () =>
-        resolve(toAnswer(response.statusCode ?? 0, response.headers, Buffer.concat(chunks).toString())),
-      )
-    })
+    const sent = request(
+      url,
+      { method, agent: false, headers: { ...headers } as never, signal, ...from, ...named },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () =>
+          resolve(toAnswer(response.statusCode ?? 0, response.headers, Buffer.concat(chunks).toString())),
+        )
+      },
+    )
     sent.on('error', reject)
     sent.end(body)
   })

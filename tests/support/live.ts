@@ -13,7 +13,7 @@ export interface LivePage {
 
 /** Opens `/api/live` with exactly these headers. Rejects with the status where it is refused. */
 export async function openLive(url: string, headers: Readonly<Record<string, string>>): Promise<LivePage> {
-  const socket = new WebSocket(`${url.replace('http:', 'ws:')}/api/live`, { headers })
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/api/live`, { headers })
   const messages: LiveMessage[] = []
   let end: readonly [number, string] | undefined
   socket.on('message', (data: Buffer) => messages.push(JSON.parse(data.toString()) as LiveMessage))

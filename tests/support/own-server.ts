@@ -31,6 +31,8 @@ export interface OwnServerOptions {
   }) => void | Promise<void>
   /** Says that the server answers. By default once its port takes connections. */
   readonly isReady?: (at: { readonly port: number; readonly folder: string }) => Promise<boolean>
+  /** Default: a free one. */
+  readonly port?: number
   readonly env?: Readonly<Record<string, string>>
   /** Runs as `nobody` where the tests run as root. Postgres refuses to run as root. */
   readonly unprivileged?: boolean
@@ -52,7 +54,7 @@ export async function startOwnServer(options: OwnServerOptions): Promise<OwnServ
   const user: RunsAs = options.unprivileged && process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-server-'))
   if (user.uid !== undefined) chownSync(folder, NOBODY, NOBODY)
-  const at = { folder, port: await freePort() }
+  const at = { folder, port: options.port ?? (await freePort()) }
   await options.prepare?.({ ...at, user })
   const server = new OwnProcess(options, at, user)
   try {

@@ -1,4 +1,4 @@
-// An MCP server on stdio with a tool that never answers, one that answers when a file is there, one that does at once,
+// An MCP server on stdio with a tool that never answers, one that reports progress and answers when a file is there, one that does at once,
 // and one that says much.
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -22,6 +22,9 @@ for await (const line of createInterface({ input: process.stdin })) {
       break
     case 'tools/call':
       if (params.name === 'until') {
+        const { progressToken } = params._meta ?? {}
+        if (progressToken !== undefined)
+          send({ method: 'notifications/progress', params: { progressToken, progress: 1 } })
         const timer = setInterval(() => {
           if (!existsSync(params.arguments.file)) return
           clearInterval(timer)

@@ -16,6 +16,7 @@ import type { GatewayConfig } from './config/config.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
 import type { Fleet } from './fleet.ts'
 import { VERSION } from './files.ts'
+import { createClientAddresses } from './http/client-address.ts'
 import type { HttpDeps } from './http/server.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -75,7 +76,8 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   const groupWatch = createGroupWatch({ names, availability, clock, onFault })
   lifecycle.onClose(() => groupWatch.close())
   const revisions = () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision })
-  const logins = createFailedLogins({ audit, clock, revisions, onFault })
+  const addresses = createClientAddresses(config.listen.proxies)
+  const logins = createFailedLogins({ audit, clock, revisions, addresses, onFault })
   lifecycle.onClose(() => logins.close())
   const recording = { audit, clock, redact, revisions, onFault }
   recordStateChanges({ watch: groupWatch, serverOf: (group) => fleet.serverOfGroup(group), ...recording })

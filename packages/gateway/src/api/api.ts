@@ -19,6 +19,7 @@ import { ApiFault, toErrorResponse } from './faults.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { OPENAPI } from '../files.ts'
+import type { RequestSource } from '../http/client-address.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
@@ -35,8 +36,8 @@ import type { LoginsBody } from './wire.ts'
 export interface Api {
   /** Every route, as `openapi.json` describes them. */
   readonly routes: readonly { readonly method: string; readonly path: string }[]
-  /** `address` is the client's, for counting failed logins. */
-  fetch(request: Request, address?: string): Promise<Response>
+  /** `from` is where it came from, for counting failed logins. */
+  fetch(request: Request, from?: RequestSource): Promise<Response>
   /** Serves the pages of approvals. */
   readonly approvalPage: ReturnType<typeof createApprovalPage>
   /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
@@ -44,7 +45,7 @@ export interface Api {
 }
 
 interface Client {
-  readonly Bindings: { readonly address?: string | undefined }
+  readonly Bindings: { readonly from?: RequestSource | undefined }
 }
 
 type Handler = (context: Context<Client>) => Response | Promise<Response>
@@ -125,13 +126,13 @@ export function createApi(deps: ApiDeps): Api {
     throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
   })
   app.onError(async (error, { env }) => {
-    if (error instanceof ApiFault && error.keyId !== undefined) await deps.logins?.failed(env.address, error.keyId)
+    if (error instanceof ApiFault && error.keyId !== undefined) await deps.logins?.failed(env.from, error.keyId)
     return toErrorResponse(error, deps.onFault, deps.redact)
   })
   return {
     // `ALL` are the checks, and the answers to other methods.
     routes: app.routes.filter(({ method }) => method !== 'ALL'),
-    fetch: async (request, address) => app.fetch(request, { address }),
+    fetch: async (request, from) => app.fetch(request, { from }),
     approvalPage: createApprovalPage({ access, ...deps }),
     admit: (request) => admitToSocket(request, access),
   }

@@ -4,6 +4,7 @@ import type { Approvals } from '@toolgate/core/internal'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type AccessRules, checkHeaders, findLogin, isSecure, type Login, loginByKey, openSession } from './access.ts'
 import { type ApprovalView, confirmPage, loginPage, messagePage, type Page, reloadPage } from './approval-page-html.ts'
+import type { RequestSource } from '../http/client-address.ts'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
 
@@ -22,14 +23,14 @@ const MAX_REASON_LENGTH = 500
 
 /** Serves the page where a person decides one approval, without scripts. */
 export function createApprovalPage(deps: ApprovalPageDeps): {
-  fetch(request: Request, address?: string): Promise<Response>
+  fetch(request: Request, from?: RequestSource): Promise<Response>
 } {
   return {
-    async fetch(request, address) {
+    async fetch(request, from) {
       try {
         return await serve(request, deps)
       } catch (error) {
-        return answerError(error, deps, address)
+        return answerError(error, deps, from)
       }
     },
   }
@@ -149,9 +150,9 @@ function backTo(id: string, headers: Readonly<Record<string, string>> = {}): Res
 async function answerError(
   error: unknown,
   { logins, onFault }: ApprovalPageDeps,
-  address: string | undefined,
+  from: RequestSource | undefined,
 ): Promise<Response> {
-  if (error instanceof ApiFault && error.keyId !== undefined) await logins?.failed(address, error.keyId)
+  if (error instanceof ApiFault && error.keyId !== undefined) await logins?.failed(from, error.keyId)
   if (error instanceof ApiFault && error.code === 'unauthenticated')
     return toResponse(loginPage('The key is not known.'), 401, { 'www-authenticate': 'Bearer realm="toolgate"' })
   const isKnown = error instanceof ApiFault || (error instanceof ToolgateError && error.code.startsWith('approval_'))

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { getRequestListener } from '@hono/node-server'
+import type { RequestSource } from '../http/client-address.ts'
 import { once } from '../lifecycle.ts'
 import { APPROVAL_PATH } from '../relay/approval-doors.ts'
 
@@ -135,7 +136,7 @@ function text(status: number, body: string, headers: Readonly<Record<string, str
 }
 
 interface Fetches {
-  fetch(request: Request, address?: string): Promise<Response>
+  fetch(request: Request, from?: RequestSource): Promise<Response>
 }
 
 /** Returns the handler of the API under `/api/`, of the pages of approvals, and of the console elsewhere. */
@@ -148,10 +149,8 @@ export function createPages({
 }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const listener = getRequestListener((request, { incoming }) => {
     const { pathname } = new URL(request.url)
-    if (pathname.startsWith(APPROVAL_PATH)) return api.approvalPage.fetch(request, incoming.socket.remoteAddress)
-    return pathname === '/api' || pathname.startsWith('/api/')
-      ? api.fetch(request, incoming.socket.remoteAddress)
-      : pages.fetch(request)
+    if (pathname.startsWith(APPROVAL_PATH)) return api.approvalPage.fetch(request, incoming)
+    return pathname === '/api' || pathname.startsWith('/api/') ? api.fetch(request, incoming) : pages.fetch(request)
   })
   return async (request, response) => {
     await listener(request, response)

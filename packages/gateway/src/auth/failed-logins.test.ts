@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
+import { createClientAddresses } from '../http/client-address.ts'
 import { createFailedLogins, toNetwork } from './failed-logins.ts'
+
+const addresses = createClientAddresses()
+const from = (remoteAddress: string) => ({ headers: {}, socket: { remoteAddress } })
 
 function setup(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -12,6 +16,7 @@ function setup(t: TestContext) {
     audit,
     clock: { wallMs: () => nowMs, monotonicMs: () => nowMs },
     revisions: () => ({ policy_revision: 1, catalog_revision: 1 }),
+    addresses,
     onFault: (error) => assert.ifError(error),
     wait: async (ms) => void delays.push(ms),
   })
@@ -30,37 +35,37 @@ function setup(t: TestContext) {
 describe('createFailedLogins', () => {
   it('answers the first five failures of an address at once, and each one after that later, up to five seconds', async (t) => {
     const { logins, delays } = setup(t)
-    for (let i = 0; i < 13; i++) await logins.failed('192.0.2.1', `k${i}`)
+    for (let i = 0; i < 13; i++) await logins.failed(from('192.0.2.1'), `k${i}`)
     assert.deepEqual(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000])
-    await logins.failed('192.0.2.2', 'k13')
+    await logins.failed(from('192.0.2.2'), 'k13')
     assert.equal(delays.length, 8)
   })
 
   it('slows the failures of one key from many addresses alike', async (t) => {
     const { logins, delays } = setup(t)
-    for (let i = 0; i < 7; i++) await logins.failed(`192.0.2.${i}`, 'same')
+    for (let i = 0; i < 7; i++) await logins.failed(from(`192.0.2.${i}`), 'same')
     assert.deepEqual(delays, [100, 200])
   })
 
   it('begins again after ten quiet minutes', async (t) => {
     const { logins, delays, pass } = setup(t)
-    for (let i = 0; i < 6; i++) await logins.failed('192.0.2.1', undefined)
+    for (let i = 0; i < 6; i++) await logins.failed(from('192.0.2.1'), undefined)
     pass(10 * 60_000)
-    await logins.failed('192.0.2.1', undefined)
+    await logins.failed(from('192.0.2.1'), undefined)
     assert.deepEqual(delays, [100])
   })
 
   it('records a minute of one address as one record with the count, and forgets no failure when it closes', async (t) => {
     const { logins, records, pass } = setup(t)
-    for (let i = 0; i < 1000; i++) await logins.failed('192.0.2.1', `k${i}`)
-    await logins.failed('2001:db8::1', undefined)
+    for (let i = 0; i < 1000; i++) await logins.failed(from('192.0.2.1'), `k${i}`)
+    await logins.failed(from('2001:db8::1'), undefined)
     assert.deepEqual(records(), [])
     pass(60_000)
     assert.deepEqual(records(), [
       ['login_failed', '192.0.2.1: 1000 failed logins, key ids k0 k1 k2 k3 k4 …'],
       ['login_failed', '2001:db8:0:0::/64: one failed login'],
     ])
-    await logins.failed('192.0.2.1', 'k1')
+    await logins.failed(from('192.0.2.1'), 'k1')
     logins.close()
     assert.deepEqual(records().at(-1), ['login_failed', '192.0.2.1: one failed login, key ids k1'])
     assert.equal(logins.count, 1002)
@@ -68,7 +73,7 @@ describe('createFailedLogins', () => {
 
   it('keeps a bounded number of addresses apart', async (t) => {
     const { logins, records, pass } = setup(t)
-    for (let i = 0; i < 25_000; i++) await logins.failed(`10.0.${i >> 8}.${i & 255}`, undefined)
+    for (let i = 0; i < 25_000; i++) await logins.failed(from(`10.0.${i >> 8}.${i & 255}`), undefined)
     pass(60_000)
     assert.equal(records().length, 101)
     assert.deepEqual(records().at(-1), ['login_failed', 'other addresses: 24900 failed logins'])
@@ -78,9 +83,9 @@ describe('createFailedLogins', () => {
     const audit = memoryAudit()
     const clock = { wallMs: () => 0, monotonicMs: () => 0 }
     const revisions = () => ({ policy_revision: 1, catalog_revision: 1 })
-    const logins = createFailedLogins({ audit, clock, revisions, onFault: (error) => assert.ifError(error) })
+    const logins = createFailedLogins({ audit, clock, revisions, addresses, onFault: (error) => assert.ifError(error) })
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const answers = Array.from({ length: 1100 }, () => logins.failed('192.0.2.1', undefined))
+    const answers = Array.from({ length: 1100 }, () => logins.failed(from('192.0.2.1'), undefined))
     // Five are free, a thousand wait.
     await Promise.all([...answers.slice(0, 5), ...answers.slice(1005)])
     logins.close()

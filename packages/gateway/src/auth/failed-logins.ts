@@ -1,12 +1,13 @@
 import type { AuditSink } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
+import type { ClientAddresses, RequestSource } from '../http/client-address.ts'
 
 /** Counts, delays and records failed logins. */
 export interface FailedLogins {
   /** The number of failed logins. */
   readonly count: number
   /** Counts a failed login, and resolves when it may be answered. Never rejects. */
-  failed(address: string | undefined, keyId: string | undefined): Promise<void>
+  failed(from: RequestSource | undefined, keyId: string | undefined): Promise<void>
   /** Records the counts, and ends all delays. */
   close(): void
 }
@@ -15,6 +16,7 @@ export interface FailedLoginsDeps {
   readonly audit: Pick<AuditSink, 'write'>
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   revisions(): { readonly policy_revision: number; readonly catalog_revision: number }
+  readonly addresses: Pick<ClientAddresses, 'of'>
   readonly onFault: (error: unknown) => void
   /** Waits, for tests. Default: a timer. */
   readonly wait?: (ms: number, stopped: AbortSignal) => Promise<void>
@@ -41,7 +43,7 @@ const MAX_SUMMARISED = 100
  * so nobody can lock out the owner of a valid key. The failures of one address in one minute are one record.
  */
 export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
-  const { clock, wait = waitFor } = deps
+  const { clock, addresses, wait = waitFor } = deps
   const recent = new Map<string, Recent>()
   const summary = new Summary(deps)
   const stopping = new AbortController()
@@ -65,11 +67,11 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
     get count() {
       return count
     },
-    async failed(address, keyId) {
+    async failed(from, keyId) {
       count++
-      const from = toNetwork(address)
-      summary.add(from, keyId)
-      const delays = [delayOf(`address ${from}`), keyId === undefined ? 0 : delayOf(`key ${keyId}`)]
+      const network = toNetwork(from && addresses.of(from))
+      summary.add(network, keyId)
+      const delays = [delayOf(`address ${network}`), keyId === undefined ? 0 : delayOf(`key ${keyId}`)]
       const delayMs = Math.max(...delays)
       if (delayMs === 0 || waiting >= MAX_WAITING || stopping.signal.aborted) return
       waiting++

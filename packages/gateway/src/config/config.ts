@@ -18,6 +18,8 @@ export interface GatewayConfig {
     readonly port: number
     /** Further origins, such as `https://tools.example.com` of a proxy in front. */
     readonly origins?: readonly string[]
+    /** Proxies whose `X-Forwarded-For` is read: addresses, and ranges such as `10.0.0.0/8`. */
+    readonly proxies?: readonly string[]
   }
   readonly servers: readonly ServerConfig[]
   /** Of every server that has none of its own. */

@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { maySchema } from './may.ts'
 import { oauthSchema } from './oauth.ts'
 import { oidcSchema } from './oidc.ts'
+import { isProxyRange } from '../http/client-address.ts'
 import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
@@ -440,6 +441,10 @@ export const listenSchema = z.strictObject({
   origins: z
     .array(z.string().regex(/^https?:\/\/[^/\s?#]+\/?$/, 'an origin, such as https://tools.example.com'))
     .describe('Further names it is reached by, such as https://tools.example.com in front of a proxy.')
+    .exactOptional(),
+  proxies: z
+    .array(z.string().refine(isProxyRange, 'an address such as 127.0.0.1, or a range such as 10.0.0.0/8'))
+    .describe('Proxies in front. Only their X-Forwarded-For is read, to count wrong keys by client.')
     .exactOptional(),
 })
 

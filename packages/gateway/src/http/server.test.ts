@@ -52,4 +52,16 @@ describe('listen', () => {
     await new Promise((resolve) => first.once('close', resolve))
     for (let taken = false; !taken;) taken = await answered(open())
   })
+
+  it('takes as many connections of a listed proxy as there are, since they are those of many clients', async (t) => {
+    const open = await listening(t, { maxOfAddress: 1, proxies: ['127.0.0.0/8'] })
+    for (let n = 0; n < 5; n++) {
+      const socket = open()
+      socket.write(ask)
+      await new Promise((resolve, reject) => {
+        socket.once('data', resolve)
+        socket.once('close', () => reject(new Error(`connection ${n} was closed`)))
+      })
+    }
+  })
 })

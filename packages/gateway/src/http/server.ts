@@ -9,6 +9,7 @@ import type { ProtectedResources } from '../auth/oauth/protected-resource.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/protocol.ts'
 import { once } from '../lifecycle.ts'
+import { type ClientAddresses, createClientAddresses } from './client-address.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -49,6 +50,8 @@ const MAX_HEADER_BYTES = 16 * 1024
 export interface ListenOptions {
   readonly host: string
   readonly port: number
+  /** Addresses of proxies, whose connections are those of many clients. */
+  readonly proxies?: readonly string[]
   /** Default 15 s. */
   readonly headersTimeoutMs?: number
   /** Connections for one address. Default 1,024. */
@@ -64,6 +67,7 @@ export interface ListenOptions {
 export async function listen({
   host,
   port,
+  proxies,
   headersTimeoutMs = HEADERS_TIMEOUT_MS,
   maxOfAddress = MAX_CONNECTIONS_OF_ADDRESS,
 }: ListenOptions): Promise<Listening & { attach(deps: HttpDeps): void }> {
@@ -74,7 +78,7 @@ export async function listen({
   // An import would read every export of node:http, and so load the client of `fetch`: 30 ms and 13 MB.
   const { createServer } = process.getBuiltinModule('node:http')
   const server = createServer(options, (request, response) => route(request, response))
-  boundAddresses(server, maxOfAddress)
+  boundAddresses(server, maxOfAddress, createClientAddresses(proxies))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (live && pathOf(request) === '/api/live' && request.method === 'GET') void live(request, socket, head)
     else refuseUpgrade(socket)
@@ -180,10 +184,11 @@ function answerForeign(response: ServerResponse, message: string): void {
   })
 }
 
-/** Closes connections of an address with too many, before anything is read from them. */
-function boundAddresses(server: Server, max: number): void {
+/** Closes connections of an address with too many, before anything is read from them. A proxy has those of its clients. */
+function boundAddresses(server: Server, max: number, { isProxy }: Pick<ClientAddresses, 'isProxy'>): void {
   const counts = new Map<string, number>()
   server.on('connection', (socket) => {
+    if (isProxy(socket.remoteAddress)) return
     const network = toNetwork(socket.remoteAddress)
     const count = (counts.get(network) ?? 0) + 1
     if (count > max) {

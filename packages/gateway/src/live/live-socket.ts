@@ -96,8 +96,7 @@ class WebSockets implements LiveSocket {
       const admitted = await this.#admit(request)
       this.#server.handleUpgrade(request, socket, head, (opened) => void this.#welcome(opened, admitted))
     } catch (error) {
-      if (error instanceof ApiFault && error.keyId !== undefined)
-        await this.#deps.logins?.failed(request.socket.remoteAddress, error.keyId)
+      if (error instanceof ApiFault && error.keyId !== undefined) await this.#deps.logins?.failed(request, error.keyId)
       await refuse(socket, error, this.#deps)
     }
   }

@@ -277,13 +277,13 @@ async function serveNowhere(deps: EndpointDeps, request: IncomingMessage, respon
 }
 
 async function slowWrongKey(
-  { headers, socket }: IncomingMessage,
+  request: IncomingMessage,
   error: unknown,
   { logins }: Pick<EndpointDeps, 'logins'>,
 ): Promise<void> {
-  const keyId = toKeyId(headers.authorization)
+  const keyId = toKeyId(request.headers.authorization)
   const isWrong = error instanceof RpcFault && error.rule === 'key_refused' && keyId !== undefined
-  if (isWrong) await logins?.failed(socket.remoteAddress, keyId)
+  if (isWrong) await logins?.failed(request, keyId)
 }
 
 /** Records a refused call. Never rejects: a record that cannot be written does not change the answer. */

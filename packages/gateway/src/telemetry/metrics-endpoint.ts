@@ -21,7 +21,7 @@ export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoin
     const refusal = await refuse(request, deps)
     if (refusal) {
       const keyId = refusal.status === 401 ? toKeyId(request.headers.authorization) : undefined
-      if (keyId !== undefined) await deps.logins?.failed(request.socket.remoteAddress, keyId)
+      if (keyId !== undefined) await deps.logins?.failed(request, keyId)
       return answer(response, refusal.status, JSON_TYPE, JSON.stringify({ error: refusal.error }), refusal.headers)
     }
     answer(response, 200, acceptedType(request.headers.accept), await deps.metrics())
