@@ -2,11 +2,8 @@ import { hash } from 'node:crypto'
 import { type Caller, defineCaller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { IssuerConfig } from '../../config/oauth.ts'
-
-/** A token that is genuine, and that the gateway still does not accept. */
-export class TokenProblem extends Error {
-  override readonly name = 'TokenProblem'
-}
+import { remember } from './remember.ts'
+import { TokenProblem } from './token-problem.ts'
 
 /** Who a token is for. */
 export interface Identity {
@@ -21,34 +18,52 @@ const MAX_TEXT = 256
 const MAX_LIST = 256
 const MAX_ACTORS = 8
 
-/**
- * Returns the caller of the claims of a verified token.
- *
- * A token without a user is its client's own (client credentials): `<issuer>:client/<id>`, which no subject can equal.
- *
- * @throws {TokenProblem} for claims that are missing, too long or of the wrong shape
- */
-export function toIdentity(
-  claims: JsonObject,
-  config: IssuerConfig,
-  nameOf: (issuer: string) => string | undefined,
-): Identity {
-  const client = textOf(claims, 'client_id') ?? textOf(claims, 'azp')
-  const user = userOf(claims, config, client)
-  const scopes = scopesOf(claims, config)
-  const roles = config.claims.roles === undefined ? [] : rolesAt(claims, config.claims.roles)
-  const tenant = tenantOf(claims, config)
-  const actors = actorsOf(claims['act'], config, nameOf)
-  const caller = defineCaller({
-    user,
-    roles,
-    scopes,
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(client === undefined ? {} : { client }),
-    ...(actors.length === 0 ? {} : { actor: actors[0], actChain: actors }),
-  })
-  const id = hash('sha256', JSON.stringify([config.issuer, tenant ?? null, user, client ?? null, actors]), 'hex')
-  return { id, caller, scopes, ...(client === undefined ? {} : { client }) }
+/** Users and clients that are remembered. */
+const MAX_IDENTITIES = 10_000
+
+type NameOf = (issuer: string) => string | undefined
+
+/** Makes callers of claims. Equal callers are one object, so that a refreshed token finds the same views. */
+export class Identities {
+  /** Oldest first. */
+  readonly #known = new Map<string, Identity>()
+  readonly #nameOf: NameOf
+
+  /** `nameOf` returns the name of another issuer, for actors. */
+  constructor(nameOf: NameOf = () => undefined) {
+    this.#nameOf = nameOf
+  }
+
+  /**
+   * Returns who a verified token is for.
+   *
+   * A token without a user is its client's own (client credentials): `<issuer>:client/<id>`, which no subject can equal.
+   *
+   * @throws {TokenProblem} for claims that are missing, too long or of the wrong shape
+   */
+  of(claims: JsonObject, config: IssuerConfig): Identity {
+    const client = textOf(claims, 'client_id') ?? textOf(claims, 'azp')
+    const user = userOf(claims, config, client)
+    const scopes = scopesOf(claims, config)
+    const roles = config.claims.roles === undefined ? [] : rolesAt(claims, config.claims.roles)
+    const tenant = tenantOf(claims, config)
+    const actors = actorsOf(claims['act'], config, this.#nameOf)
+    const who = JSON.stringify([config.issuer, tenant ?? null, user, client ?? null, actors])
+    const key = JSON.stringify([who, roles, scopes])
+    const known = this.#known.get(key)
+    if (known) return known
+    const caller = defineCaller({
+      user,
+      roles,
+      scopes,
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(client === undefined ? {} : { client }),
+      ...(actors.length === 0 ? {} : { actor: actors[0], actChain: actors }),
+    })
+    const identity = { id: hash('sha256', who, 'hex'), caller, scopes, ...(client === undefined ? {} : { client }) }
+    remember(this.#known, key, identity, MAX_IDENTITIES)
+    return identity
+  }
 }
 
 function userOf(
@@ -59,7 +74,8 @@ function userOf(
   const subject = textAt(claims, user)
   const isClient = subject === undefined || (client !== undefined && subject === client)
   if (!isClient) return users.get(subject) ?? `${name}/${subject}`
-  if (client === undefined) throw new TokenProblem(`the token has neither the claim "${user}" nor "client_id"`)
+  if (client === undefined)
+    throw new TokenProblem('claims', `the token has neither the claim "${user}" nor "client_id"`)
   return users.get(client) ?? clientName(name, client)
 }
 
@@ -71,7 +87,7 @@ function clientName(issuer: string, client: string): string {
 function tenantOf(claims: JsonObject, { claims: { tenant: name }, tenant }: IssuerConfig): string | undefined {
   if (name === undefined) return tenant
   const value = textAt(claims, name)
-  if (value === undefined) throw new TokenProblem(`the token lacks the claim "${name}" of the tenant`)
+  if (value === undefined) throw new TokenProblem('claims', `the token lacks the claim "${name}" of the tenant`)
   return value
 }
 
@@ -86,31 +102,25 @@ function scopesOf(claims: JsonObject, { claims: { scopes } }: IssuerConfig): rea
  *
  * @throws {TokenProblem} for a chain that cannot be kept whole
  */
-function actorsOf(
-  act: unknown,
-  config: IssuerConfig,
-  nameOf: (issuer: string) => string | undefined,
-): readonly string[] {
+function actorsOf(act: unknown, config: IssuerConfig, nameOf: NameOf): readonly string[] {
   const actors: string[] = []
   for (let link = act; link !== undefined; link = link['act']) {
-    if (!isObject(link)) throw new TokenProblem('the claim "act" is not an object')
-    if (actors.length === MAX_ACTORS) throw new TokenProblem(`the claim "act" has more than ${MAX_ACTORS} actors`)
+    if (!isObject(link)) throw new TokenProblem('claims', 'the claim "act" is not an object')
+    if (actors.length === MAX_ACTORS)
+      throw new TokenProblem('claims', `the claim "act" has more than ${MAX_ACTORS} actors`)
     actors.push(actorOf(link, config, nameOf))
   }
   return actors
 }
 
-function actorOf(
-  link: JsonObject,
-  { name, issuer: own }: IssuerConfig,
-  nameOf: (issuer: string) => string | undefined,
-): string {
+function actorOf(link: JsonObject, { name, issuer: own }: IssuerConfig, nameOf: NameOf): string {
   const issuer = textOf(link, 'iss') ?? own
   const known = issuer === own ? name : (nameOf(issuer) ?? issuer)
   const subject = textOf(link, 'sub')
   if (subject !== undefined) return `${known}/${subject}`
   const client = textOf(link, 'client_id')
-  if (client === undefined) throw new TokenProblem('an actor in the claim "act" has neither "sub" nor "client_id"')
+  if (client === undefined)
+    throw new TokenProblem('claims', 'an actor in the claim "act" has neither "sub" nor "client_id"')
   return clientName(known, client)
 }
 
@@ -136,7 +146,7 @@ function textAt(claims: JsonObject, path: string): string | undefined {
 function checkText(value: unknown, name: string): string | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT)
-    throw new TokenProblem(`the claim "${name}" is not a text of 1 to ${MAX_TEXT} characters`)
+    throw new TokenProblem('claims', `the claim "${name}" is not a text of 1 to ${MAX_TEXT} characters`)
   return value
 }
 
@@ -155,6 +165,6 @@ function rolesAt(claims: JsonObject, path: string): readonly string[] {
 function toList(items: unknown, path: string): readonly string[] {
   if (items === undefined) return []
   if (!Array.isArray(items) || items.length > MAX_LIST)
-    throw new TokenProblem(`the claim "${path}" is not a list of at most ${MAX_LIST} texts`)
+    throw new TokenProblem('claims', `the claim "${path}" is not a list of at most ${MAX_LIST} texts`)
   return [...new Set(items.map((item) => checkText(item, path) as string))]
 }

@@ -1,39 +1,67 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { IntrospectionConfig } from '../../config/oauth.ts'
+import type { Clock } from '@toolgate/core/stores'
+import type { Bearer } from '../credential.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import type { Issuer } from './issuer.ts'
+import { remember } from './remember.ts'
+import { TokenProblem } from './token-problem.ts'
 
 /** Questions to one authorization server at a time. Unknown tokens must not make the gateway ask at will. */
 const MAX_RUNNING = 50
+const MAX_INACTIVE = 1_000
+/** How long a known token goes on before a question that failed is asked again. */
+const RETRY_MS = 5_000
+
+/** What is known of an active token. */
+export interface Activity {
+  /** Absent for a known token while the authorization server does not answer. */
+  readonly claims: JsonObject | undefined
+  /** On the monotonic clock. */
+  readonly untilMs: number
+}
 
 /** Asks an authorization server whether a token is active (RFC 7662). */
 export class Introspection {
   readonly config: IntrospectionConfig
   readonly #issuer: Issuer
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  /** The digests of tokens that are not active, until when, oldest first. */
+  readonly #inactive = new Map<string, number>()
   #running = 0
 
-  constructor(issuer: Issuer, config: IntrospectionConfig) {
+  constructor(issuer: Issuer, config: IntrospectionConfig, clock: Pick<Clock, 'monotonicMs'>) {
     this.#issuer = issuer
     this.config = config
+    this.#clock = clock
   }
 
   /**
-   * Returns the claims of an active token; `undefined` for any other.
-   *
    * Known tokens are never turned away: by sending many others, somebody could keep a revoked one.
    *
+   * @throws {TokenProblem} for a token that is not active
    * @throws {IssuerError}
    */
-  async ask(token: string, isKnown: boolean): Promise<JsonObject | undefined> {
+  async ask({ token, digest }: Bearer, isKnown: boolean): Promise<Activity> {
+    const nowMs = this.#clock.monotonicMs()
+    if ((this.#inactive.get(digest) ?? nowMs) > nowMs) throw new TokenProblem('inactive', INACTIVE)
     if (this.#running >= MAX_RUNNING && !isKnown) throw new IssuerError('too many introspections are running')
+    const untilMs = nowMs + this.config.cacheMs
     this.#running++
     try {
-      return await this.#ask(token)
+      const claims = await this.#ask(token)
+      if (claims) return { claims, untilMs }
+    } catch (error) {
+      if (!isKnown || !(error instanceof IssuerError)) throw error
+      return { claims: undefined, untilMs: Math.min(nowMs + RETRY_MS, untilMs) }
     } finally {
       this.#running--
     }
+    remember(this.#inactive, digest, untilMs, MAX_INACTIVE)
+    throw new TokenProblem('inactive', INACTIVE)
   }
 
+  /** Returns the claims of an active token; `undefined` for any other. */
   async #ask(token: string): Promise<JsonObject | undefined> {
     if (this.#issuer.introspectionEndpoint === undefined) await this.#issuer.refresh()
     const endpoint = this.#issuer.introspectionEndpoint
@@ -52,6 +80,8 @@ export class Introspection {
     return body['active'] ? body : undefined
   }
 }
+
+const INACTIVE = 'the token is not active'
 
 /** RFC 6749 §2.3.1: each part is encoded as in a form. */
 export function toBasic(id: string, secret: string): string {

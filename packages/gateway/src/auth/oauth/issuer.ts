@@ -1,13 +1,12 @@
-import type { JSONWebKeySet, JWK, JWTVerifyGetKey } from 'jose'
-import { createLocalJWKSet } from 'jose'
 import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { type IssuerConfig, isSecureUrl } from '../../config/oauth.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
+import { type SignatureKey, toSignatureKeys } from './signature-keys.ts'
 
 /** The public keys of an issuer. Another object after each change of them. */
 export interface IssuerKeys {
-  readonly find: JWTVerifyGetKey
+  readonly keys: readonly SignatureKey[]
 }
 
 export type IssuerStatus = 'unknown' | 'up' | 'down'
@@ -93,10 +92,10 @@ export class Issuer {
       const { jwksUri } = await this.#discover()
       const { status, body } = await fetchJson(jwksUri)
       if (status !== 200) throw new IssuerError(`${jwksUri} answered ${status}`)
-      const keys = toKeySet(body, jwksUri)
-      const text = JSON.stringify(keys)
+      const jwks = toKeySet(body, jwksUri)
+      const text = JSON.stringify(jwks)
       // The same keys stay the same object, so that verified tokens are not verified again.
-      if (this.#keys?.text !== text) this.#keys = { text, find: createLocalJWKSet(keys) }
+      if (this.#keys?.text !== text) this.#keys = { text, keys: toSignatureKeys(jwks, this.config.algorithms) }
       this.#keysReadMs = this.#clock.monotonicMs()
       this.#problem = undefined
     } catch (error) {
@@ -178,19 +177,11 @@ function secureUrl(body: JsonObject, field: string): string | undefined {
   return value
 }
 
-/** Returns the public signature keys. A secret key among them would let everybody who reads them sign. */
-function toKeySet(body: unknown, from: string): JSONWebKeySet {
+function toKeySet(body: unknown, from: string): readonly unknown[] {
   const keys: unknown = isObject(body) ? body['keys'] : undefined
   if (!Array.isArray(keys)) throw new IssuerError(`${from} answered without "keys"`)
   if (keys.length > MAX_KEYS) throw new IssuerError(`${from} answered more than ${MAX_KEYS} keys`)
-  return { keys: keys.filter(isSignatureKey) }
-}
-
-const PUBLIC_TYPES: ReadonlySet<unknown> = new Set(['RSA', 'EC', 'OKP'])
-
-function isSignatureKey(key: unknown): key is JWK {
-  if (!isObject(key) || !PUBLIC_TYPES.has(key['kty']) || 'd' in key) return false
-  return key['use'] === undefined || key['use'] === 'sig'
+  return keys
 }
 
 const MAX_SHOWN = 200

@@ -1,6 +1,10 @@
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
-import { TokenProblem } from './claims.ts'
+import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
+import { type JsonObject, type MaybePromise, messageOf } from '@toolgate/core/internal'
+import type { IssuerConfig } from '../../config/oauth.ts'
 import type { Issuer, IssuerKeys } from './issuer.ts'
+import { remember } from './remember.ts'
+import { checkSignature, type Signed, UnknownKey } from './signature-keys.ts'
+import { TokenProblem } from './token-problem.ts'
 
 const JWT = /^[\w-]{1,4096}\.[\w-]{1,8192}\.[\w-]{0,2048}$/
 
@@ -9,12 +13,57 @@ export function isJwt(token: string): boolean {
   return JWT.test(token)
 }
 
-/** Returns the issuer that a JWT claims, which nothing has checked yet. */
-export function claimedIssuer(token: string): string | undefined {
-  return decodeJwt(token).iss
+/** A JWT that nothing has verified yet. */
+export interface Jwt extends Signed {
+  readonly typ: string | undefined
+  readonly claims: JWTPayload
 }
 
-/** The claims of a verified access token. */
+/** @throws {TokenProblem} */
+export function parseJwt(token: string): Jwt {
+  const end = token.lastIndexOf('.')
+  const header = headerOf(token)
+  const claims = decode(() => decodeJwt(token))
+  const signature = Buffer.from(token.slice(end + 1), 'base64url')
+  // A text that decodes to the same bytes is another token.
+  if (signature.toString('base64url') !== token.slice(end + 1))
+    throw new TokenProblem('malformed', 'the signature is not base64url')
+  return { ...header, claims, text: token.slice(0, end), signature }
+}
+
+type Header = Pick<Jwt, 'alg' | 'kid' | 'typ'>
+
+const MAX_HEADERS = 100
+/** By their text, as all tokens of a key have the same one. */
+const headers = new Map<string, Header>()
+
+function headerOf(token: string): Header {
+  const text = token.slice(0, token.indexOf('.'))
+  const known = headers.get(text)
+  if (known) return known
+  const { alg, kid, typ, crit } = decode(() => decodeProtectedHeader(token))
+  if (typeof alg !== 'string') throw new TokenProblem('malformed', 'the header has no "alg"')
+  if (!isText(kid) || !isText(typ)) throw new TokenProblem('malformed', 'the "kid" or "typ" of the header is no text')
+  // RFC 7515 §4.1.11: the gateway knows no extension.
+  if (crit !== undefined) throw new TokenProblem('malformed', 'the header has a critical extension')
+  const header = { alg, kid, typ }
+  remember(headers, text, header, MAX_HEADERS)
+  return header
+}
+
+function decode<Value>(read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw new TokenProblem('malformed', messageOf(error), { cause: error })
+  }
+}
+
+function isText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}
+
+/** The claims of a verified token. */
 export interface VerifiedJwt {
   readonly claims: JWTPayload
   /** The keys that verified it. */
@@ -22,73 +71,94 @@ export interface VerifiedJwt {
 }
 
 /**
- * Verifies an access token of an issuer: signature, issuer, times and kind. The audience is the caller's to check.
+ * Verifies a token of an issuer: signature, issuer, and times.
  *
- * A key that is not known may be a new one: the keys are read again once.
+ * Synchronous while its key is known. Another key may be a new one: then the keys are read again once.
  *
- * @throws {TokenProblem | errors.JOSEError}
+ * @throws {TokenProblem}
  */
-export async function verifyJwt(token: string, issuer: Issuer, nowMs: number): Promise<VerifiedJwt> {
-  checkType(decodeProtectedHeader(token).typ)
-  return withKeys(issuer, (keys) => verifyWith(keys, token, issuer, nowMs))
-}
-
-/** Verifies with the keys of an issuer, and once again with newer ones if the key is not among them. */
-export async function withKeys<Value>(issuer: Issuer, verify: (keys: IssuerKeys) => Promise<Value>): Promise<Value> {
-  const before = issuer.keys as IssuerKeys
+export function verifyJwt(jwt: Jwt, issuer: Issuer, nowMs: number): MaybePromise<VerifiedJwt> {
+  const before = issuer.keys
   try {
-    return await verify(before)
+    return verifyWith(before, jwt, issuer, nowMs)
   } catch (error) {
-    if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-    await issuer.refresh()
-    if (!issuer.keys || issuer.keys === before) throw error
-    return verify(issuer.keys)
+    if (!(error instanceof UnknownKey)) throw error
+    return issuer.refresh().then(() => {
+      if (issuer.keys === before) throw error
+      return verifyWith(issuer.keys, jwt, issuer, nowMs)
+    })
   }
 }
 
-async function verifyWith(keys: IssuerKeys, token: string, { config }: Issuer, nowMs: number): Promise<VerifiedJwt> {
-  const { payload, protectedHeader } = await jwtVerify(token, keys.find, {
-    issuer: config.issuer,
-    algorithms: [...config.algorithms],
-    clockTolerance: config.clockSkewMs / 1000,
-    currentDate: new Date(nowMs),
-    requiredClaims: ['exp', 'aud'],
-  })
-  checkClaims(payload, nowMs + config.clockSkewMs)
-  checkIsAccessToken(payload, protectedHeader.typ)
-  return { claims: payload, keys }
+function verifyWith(keys: IssuerKeys | undefined, jwt: Jwt, { config }: Issuer, nowMs: number): VerifiedJwt {
+  if (!config.algorithms.includes(jwt.alg))
+    throw new TokenProblem('algorithm', `the "alg" ${JSON.stringify(jwt.alg)} is not accepted`)
+  if (!keys) throw new UnknownKey('key', 'the keys of the issuer are not known')
+  checkSignature(jwt, keys.keys)
+  const { claims } = jwt
+  if (claims.iss !== config.issuer) throw new TokenProblem('issuer', 'the "iss" is of another issuer')
+  if (claims.exp === undefined) throw new TokenProblem('claims', 'the token has no "exp"')
+  checkTimes(claims, config, nowMs)
+  return { claims, keys }
+}
+
+/**
+ * Checks that a token is of the present, as far as it says.
+ *
+ * @throws {TokenProblem}
+ */
+export function checkTimes(
+  claims: JsonObject,
+  { clockSkewMs }: Pick<IssuerConfig, 'clockSkewMs'>,
+  nowMs: number,
+): void {
+  const exp = timeOf(claims, 'exp')
+  const nbf = timeOf(claims, 'nbf')
+  const iat = timeOf(claims, 'iat')
+  if (exp !== undefined && exp + clockSkewMs <= nowMs)
+    throw new TokenProblem('expired', 'the token has expired ("exp")')
+  if (nbf !== undefined && nbf > nowMs + clockSkewMs)
+    throw new TokenProblem('early', 'the token is not valid yet ("nbf")')
+  if (iat !== undefined && iat > nowMs + clockSkewMs)
+    throw new TokenProblem('early', 'the token is from the future ("iat")')
+}
+
+/** Returns a time in milliseconds. */
+function timeOf(claims: JsonObject, name: string): number | undefined {
+  const value = claims[name]
+  if (value === undefined) return undefined
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw new TokenProblem('claims', `the claim "${name}" is not a number`)
+  return value * 1000
 }
 
 /** RFC 9068 §2.1. Many issuers write `JWT`, or nothing. */
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
 const ANY_TOKEN = /^(?:application\/)?(?:at\+)?jwt$/i
-
-function checkType(typ: string | undefined): void {
-  if (typ !== undefined && !ANY_TOKEN.test(typ))
-    throw new TokenProblem('the token is of a type that is no access token')
-}
-
-/**
- * Checks what neither a signature nor an introspection says: that the token is of the present, and a bearer token.
- *
- * @throws {TokenProblem}
- */
-export function checkClaims(claims: JWTPayload, latestMs: number): void {
-  if (claims.iat !== undefined && claims.iat * 1000 > latestMs) throw new TokenProblem('the token is from the future')
-  // Until the gateway checks the proof, the token would be one that anybody can use.
-  if (claims['cnf'] !== undefined) throw new TokenProblem('the token is bound to a key, which the gateway cannot check')
-}
-
 /** Claims that only ID tokens have (OpenID Connect Core §2, §3.1.3.6, §3.3.2.11). */
 const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 const OTHER_KIND = /^(?:id|refresh|offline)$/i
 
-/** An ID token is for the client that asked for it, a logout token has events. */
-function checkIsAccessToken(claims: JWTPayload, typ: string | undefined): void {
-  if (claims['events'] !== undefined) throw new TokenProblem('the token is a security event')
+/**
+ * Checks that a token is a bearer token for resources. An ID token is for the client that asked for it, a logout token has
+ * events.
+ *
+ * @throws {TokenProblem}
+ */
+export function checkIsAccessToken({ typ, claims }: Pick<Jwt, 'typ' | 'claims'>): void {
+  checkIsBearer(claims)
+  if (typ !== undefined && !ANY_TOKEN.test(typ))
+    throw new TokenProblem('kind', 'the token is of a type that is no access token')
+  if (claims['events'] !== undefined) throw new TokenProblem('kind', 'the token is a security event')
   if (typ !== undefined && ACCESS_TOKEN.test(typ)) return
   const isForClient = [claims.aud ?? []].flat().some((one) => one === claims['client_id'] || one === claims['azp'])
   const hasIdClaim = OF_ID_TOKENS.some((name) => claims[name] !== undefined)
   const isOther = [claims['token_use'], claims['typ']].some((kind) => typeof kind === 'string' && OTHER_KIND.test(kind))
-  if (isForClient || hasIdClaim || isOther) throw new TokenProblem('the token is no access token')
+  if (isForClient || hasIdClaim || isOther) throw new TokenProblem('kind', 'the token is no access token')
+}
+
+/** Until the gateway checks the proof, a bound token would be one that anybody can use. */
+export function checkIsBearer(claims: JsonObject): void {
+  if (claims['cnf'] !== undefined)
+    throw new TokenProblem('bound', 'the token is bound to a key, which the gateway cannot check')
 }

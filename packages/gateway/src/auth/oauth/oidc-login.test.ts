@@ -113,7 +113,7 @@ describe('OidcLogin', () => {
       ],
       ['an ID token of another login', { nonce: 'other' }, {}, /another login/],
       ['an ID token without a nonce', { nonce: undefined }, {}, /another login/],
-      ['an ID token for another client', { aud: 'other' }, {}, /aud/],
+      ['an ID token for another client', { aud: 'other' }, {}, /another client/],
       ['an ID token for many clients', { aud: ['console', 'other'] }, {}, /another client/],
       ['an ID token that another client got', { azp: 'other' }, {}, /another client/],
       ['an ID token of another issuer', { iss: 'https://evil.example.com' }, {}, /iss/],

@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type JWTPayload, jwtVerify } from 'jose'
+import type { JWTPayload } from 'jose'
 import { type Caller, defineCaller } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
-import { toIdentity, TokenProblem } from './claims.ts'
+import { Identities } from './claims.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import { toBasic } from './introspection.ts'
 import { Issuer, type LoginMetadata } from './issuer.ts'
-import { withKeys } from './jwt.ts'
+import { parseJwt, verifyJwt } from './jwt.ts'
 
 export interface OidcLoginDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
@@ -25,6 +25,11 @@ export interface OidcPerson {
   readonly endsAtMs: number
   /** Where the person also logs out of the authorization server. */
   readonly logoutUrl?: string
+}
+
+/** A login that failed. Why is for the log. */
+class LoginProblem extends Error {
+  override readonly name = 'LoginProblem'
 }
 
 interface Attempt {
@@ -81,20 +86,20 @@ export class OidcLogin {
   /**
    * Ends a login with the answer of the authorization server. An attempt has one answer.
    *
-   * @throws {TokenProblem | IssuerError | errors.JOSEError}
+   * @throws {LoginProblem | TokenProblem | IssuerError}
    */
   async finish(answer: URLSearchParams, secret: string): Promise<OidcPerson & { readonly back: string }> {
     const attempt = this.#attempts.get(secret)
     this.#attempts.delete(secret)
     if (!attempt || attempt.endsMs <= this.#deps.clock.monotonicMs())
-      throw new TokenProblem('this login has ended, or began in another browser')
-    if (answer.get('state') !== attempt.state) throw new TokenProblem('the answer belongs to another login')
+      throw new LoginProblem('this login has ended, or began in another browser')
+    if (answer.get('state') !== attempt.state) throw new LoginProblem('the answer belongs to another login')
     const metadata = await this.#metadata()
     const named = answer.get('iss')
     const isOther = named === null ? metadata.namesIssuer : named !== this.#config.server.issuer
-    if (isOther) throw new TokenProblem('the answer is of another authorization server')
+    if (isOther) throw new LoginProblem('the answer is of another authorization server')
     const code = answer.get('code')
-    if (code === null) throw new TokenProblem('the authorization server refused the login')
+    if (code === null) throw new LoginProblem('the authorization server refused the login')
     const idToken = await this.#exchange(metadata, code, attempt.verifier)
     return { ...this.#toPerson(await this.#verify(idToken, attempt.nonce), idToken), back: attempt.back }
   }
@@ -125,38 +130,30 @@ export class OidcLogin {
       body: form.toString(),
     })
     const token: unknown = isObject(body) ? body['id_token'] : undefined
-    if (status !== 200 || typeof token !== 'string') throw new TokenProblem(`the token endpoint answered ${status}`)
+    if (status !== 200 || typeof token !== 'string') throw new LoginProblem(`the token endpoint answered ${status}`)
     return token
   }
 
   /** OpenID Connect Core §3.1.3.7. */
   async #verify(token: string, nonce: string): Promise<JWTPayload> {
-    const { clientId, server } = this.#config
-    const { payload } = await withKeys(this.#issuer, (keys) =>
-      jwtVerify(token, keys.find, {
-        issuer: server.issuer,
-        audience: clientId,
-        algorithms: [...server.algorithms],
-        clockTolerance: server.clockSkewMs / 1000,
-        currentDate: new Date(this.#deps.clock.wallMs()),
-        requiredClaims: ['exp', 'iat', 'sub'],
-      }),
-    )
-    if (payload['nonce'] !== nonce) throw new TokenProblem('the ID token belongs to another login')
-    const isForMany = Array.isArray(payload.aud) && payload.aud.length > 1
-    const party = payload['azp']
-    if (party === undefined ? isForMany : party !== clientId)
-      throw new TokenProblem('the ID token is for another client')
-    return payload
+    const { clientId } = this.#config
+    const { claims } = await verifyJwt(parseJwt(token), this.#issuer, this.#deps.clock.wallMs())
+    const { iat, sub, nonce: own, azp: party } = claims
+    if (iat === undefined || sub === undefined) throw new LoginProblem('the ID token lacks "iat" or "sub"')
+    if (own !== nonce) throw new LoginProblem('the ID token belongs to another login')
+    const audiences = [claims.aud ?? []].flat()
+    const isOurs = audiences.includes(clientId) && (party === undefined ? audiences.length === 1 : party === clientId)
+    if (!isOurs) throw new LoginProblem('the ID token is for another client')
+    return claims
   }
 
   #toPerson(claims: JWTPayload, idToken: string): OidcPerson {
     const { server, roles: rolesOf } = this.#config
     // The client is no part of who the person is.
     const { azp, client_id: client, act, scope, scp, ...own } = claims
-    const { caller } = toIdentity(own, server, () => undefined)
+    const { caller } = new Identities().of(own, server)
     const groups = (caller.roles ?? []).filter((group) => rolesOf.has(group))
-    if (groups.length === 0) throw new TokenProblem('this person may not log in here')
+    if (groups.length === 0) throw new LoginProblem('this person may not log in here')
     const roles = [...new Set(groups.flatMap((group) => rolesOf.get(group) ?? []))]
     const { user, tenant } = caller
     const person = defineCaller({ user, roles, ...(tenant === undefined ? {} : { tenant }) })

@@ -1,14 +1,25 @@
 import type { JWTPayload } from 'jose'
-import type { Caller } from '@toolgate/core'
-import { callerKey, type JsonObject, type MaybePromise, messageOf } from '@toolgate/core/internal'
+import { type JsonObject, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import type { OAuthConfig } from '../../config/oauth.ts'
 import type { Bearer, Credential, CredentialSource, Refusal } from '../credential.ts'
-import { toIdentity, TokenProblem } from './claims.ts'
+import { Identities } from './claims.ts'
 import { IssuerError } from './fetch-json.ts'
 import { Introspection } from './introspection.ts'
 import { Issuer, type IssuerKeys } from './issuer.ts'
-import { checkClaims, claimedIssuer, isJwt, verifyJwt } from './jwt.ts'
+import {
+  checkIsAccessToken,
+  checkIsBearer,
+  checkTimes,
+  isJwt,
+  type Jwt,
+  parseJwt,
+  type VerifiedJwt,
+  verifyJwt,
+} from './jwt.ts'
+import { remember } from './remember.ts'
+import { TokenCredential } from './token-credential.ts'
+import { TokenProblem } from './token-problem.ts'
 
 export interface TokensDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
@@ -20,7 +31,7 @@ export interface TokensDeps {
 interface Verdict {
   readonly credential: Credential
   /** The paths of the endpoints that it opens; `undefined`: every one. */
-  readonly paths: ReadonlySet<string> | undefined
+  readonly paths: readonly string[] | undefined
   readonly source: Source
   /** The keys that verified it. Absent for tokens that are no JWT. */
   readonly keys: IssuerKeys | undefined
@@ -31,6 +42,8 @@ interface Verdict {
   readonly bearer?: Bearer
 }
 
+type Checked = Verdict | Refusal | undefined
+
 /** An authorization server, and how its tokens are checked. */
 interface Source {
   readonly issuer: Issuer
@@ -38,9 +51,6 @@ interface Source {
 }
 
 const MAX_VERDICTS = 10_000
-const MAX_REFUSED = 1_000
-/** How long a known token goes on before an introspection that failed is tried again. */
-const RETRY_MS = 5_000
 
 /**
  * Verifies access tokens, and remembers those that it has verified.
@@ -53,21 +63,17 @@ export class Tokens implements CredentialSource {
   readonly #sources: ReadonlyMap<string, Source>
   /** By the digest of the token, oldest first. */
   readonly #verdicts = new Map<string, Verdict>()
-  readonly #checking = new Map<string, Promise<Verdict | Refusal | undefined>>()
-  /** Tokens that an introspection does not know, until when. */
-  readonly #inactive = new Map<string, number>()
+  readonly #checking = new Map<string, Promise<Checked>>()
   /** The digest of the token of each id that was used last, oldest first. */
   readonly #latest = new Map<string, string>()
-  readonly #digests = new WeakMap<Credential, string>()
-  /** Equal callers are one object, so that a refreshed token finds the same views. */
-  readonly #callers = new Map<string, Caller>()
+  readonly #identities = new Identities((issuer) => this.#sources.get(issuer)?.issuer.config.name)
 
   constructor({ issuers }: OAuthConfig, deps: TokensDeps) {
     this.#deps = deps
     this.#sources = new Map(
       issuers.map((config) => {
         const issuer = new Issuer(config, deps.clock)
-        const introspection = config.introspection && new Introspection(issuer, config.introspection)
+        const introspection = config.introspection && new Introspection(issuer, config.introspection, deps.clock)
         return [config.issuer, { issuer, introspection }]
       }),
     )
@@ -82,16 +88,16 @@ export class Tokens implements CredentialSource {
     await Promise.all(this.issuers.map((issuer) => issuer.refresh()))
   }
 
-  find({ token, digest }: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined> {
+  find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined> {
+    const { digest } = bearer
     const verdict = this.#verdicts.get(digest)
     if (verdict && this.#holds(verdict)) {
       const { id } = verdict.credential
-      if (this.#latest.get(id) !== digest) remember(this.#latest, id, digest)
+      if (this.#latest.get(id) !== digest) remember(this.#latest, id, digest, MAX_VERDICTS)
       return admit(verdict, resource)
     }
-    return this.#check(token, digest).then((checked) =>
-      checked && 'paths' in checked ? admit(checked, resource) : checked,
-    )
+    const checked = this.#check(bearer)
+    return checked instanceof Promise ? checked.then((answer) => admit(answer, resource)) : admit(checked, resource)
   }
 
   current(id: string): Credential | undefined {
@@ -99,7 +105,7 @@ export class Tokens implements CredentialSource {
   }
 
   renewed(credential: Credential): Credential | undefined {
-    return this.#today(this.#digests.get(credential))
+    return this.#today(TokenCredential.digestOf(credential))
   }
 
   /** An introspection that is due begins here, and its answer counts from the next time. */
@@ -107,7 +113,7 @@ export class Tokens implements CredentialSource {
     const verdict = digest === undefined ? undefined : this.#verdicts.get(digest)
     if (!verdict || !this.#isValid(verdict)) return undefined
     const { bearer, credential } = verdict
-    if (bearer && !this.#holds(verdict)) void this.#check(bearer.token, bearer.digest)
+    if (bearer && !this.#holds(verdict)) void this.#check(bearer)
     return credential
   }
 
@@ -121,147 +127,128 @@ export class Tokens implements CredentialSource {
   }
 
   /** Verifies a token once for all requests that bring it now. */
-  #check(token: string, digest: string): Promise<Verdict | Refusal | undefined> {
+  #check(bearer: Bearer): MaybePromise<Checked> {
+    const { digest } = bearer
     const running = this.#checking.get(digest)
     if (running) return running
-    const checking = this.#verify(token, digest)
-      .then((verdict) => {
-        if (verdict && 'paths' in verdict) this.#remember(digest, verdict)
-        else this.#verdicts.delete(digest)
-        return verdict
-      })
+    const verified = this.#verify(bearer)
+    if (!(verified instanceof Promise)) return this.#keep(digest, verified)
+    const checking = verified
+      .then((checked) => this.#keep(digest, checked))
       .finally(() => this.#checking.delete(digest))
     this.#checking.set(digest, checking)
     return checking
   }
 
-  async #verify(token: string, digest: string): Promise<Verdict | Refusal | undefined> {
+  #keep(digest: string, checked: Checked): Checked {
+    if (checked && 'paths' in checked) {
+      remember(this.#verdicts, digest, checked, MAX_VERDICTS)
+      remember(this.#latest, checked.credential.id, digest, MAX_VERDICTS)
+    } else this.#verdicts.delete(digest)
+    return checked
+  }
+
+  #verify(bearer: Bearer): MaybePromise<Checked> {
     try {
-      return isJwt(token) ? await this.#verifyJwt(token, digest) : await this.#verifyOpaque(token, digest)
+      const verified = isJwt(bearer.token) ? this.#verifyJwt(bearer) : this.#verifyOpaque(bearer)
+      return verified instanceof Promise ? verified.catch(toRefusal) : verified
     } catch (error) {
-      const refused = error instanceof IssuerError ? 'unavailable' : 'unknown'
-      return { refused, detail: messageOf(error) }
+      return toRefusal(error)
     }
   }
 
-  async #verifyJwt(token: string, digest: string): Promise<Verdict | undefined> {
-    const source = this.#sources.get(claimedIssuer(token) ?? '')
+  /** Synchronous while the keys are known and nobody is asked. */
+  #verifyJwt(bearer: Bearer): MaybePromise<Verdict | undefined> {
+    const jwt = parseJwt(bearer.token)
+    const source = this.#sources.get(jwt.claims.iss ?? '')
     if (!source) return undefined
+    checkIsAccessToken(jwt)
+    const known = this.#known(bearer)
     const { issuer, introspection } = source
-    const known = this.#verdicts.get(digest)
-    const isKnown = known !== undefined && this.#isValid(known)
-    if (!issuer.isFresh && !isKnown) {
-      await issuer.refresh()
-      if (!issuer.isFresh) throw new IssuerError(issuer.problem ?? 'the keys of the issuer are not known')
-    }
-    const verified = await verifyJwt(token, issuer, this.#deps.clock.wallMs())
-    const verdict = this.#toVerdict(source, verified.claims, verified.keys)
-    if (introspection?.config.tokens !== 'always') return verdict
-    return this.#introspected(introspection, token, digest, isKnown, () => verdict)
+    const verify = () => this.#verifySignature(source, jwt, bearer)
+    const verified =
+      issuer.isFresh || known
+        ? verify()
+        : issuer.refresh().then(() => {
+            if (!issuer.isFresh) throw new IssuerError(issuer.problem ?? 'the keys of the issuer are not known')
+            return verify()
+          })
+    if (introspection?.config.tokens !== 'always') return verified
+    return Promise.resolve(verified).then((verdict) =>
+      withActivity(introspection, bearer, known && verdict, () => verdict),
+    )
   }
 
-  async #verifyOpaque(token: string, digest: string): Promise<Verdict | undefined> {
-    const known = this.#verdicts.get(digest)
-    const sources = known ? [known.source] : [...this.#sources.values()]
-    for (const source of sources) {
-      const { introspection } = source
-      if (!introspection) continue
-      const isKnown = known !== undefined && this.#isValid(known)
-      const toVerdict = (claims: JsonObject) => this.#toVerdict(source, this.#checkOpaque(claims, source), undefined)
-      return this.#introspected(introspection, token, digest, isKnown, (claims) => (claims ? toVerdict(claims) : known))
-    }
-    return undefined
+  #verifySignature(source: Source, jwt: Jwt, { digest }: Bearer): MaybePromise<Verdict> {
+    const toVerdict = ({ claims, keys }: VerifiedJwt) => this.#toVerdict(digest, source, claims, keys)
+    const verified = verifyJwt(jwt, source.issuer, this.#deps.clock.wallMs())
+    return verified instanceof Promise ? verified.then(toVerdict) : toVerdict(verified)
   }
 
-  /** Asks whether the token is active. A known token goes on while the answer fails. */
-  async #introspected(
-    introspection: Introspection,
-    token: string,
-    digest: string,
-    isKnown: boolean,
-    toVerdict: (claims: JsonObject | undefined) => Verdict | undefined,
-  ): Promise<Verdict | undefined> {
-    const nowMs = this.#deps.clock.monotonicMs()
-    if ((this.#inactive.get(digest) ?? nowMs) > nowMs) throw new TokenProblem('the token is not active')
-    const { cacheMs } = introspection.config
-    try {
-      const claims = await introspection.ask(token, isKnown)
-      if (claims) {
-        const verdict = toVerdict(claims)
-        return verdict && { ...verdict, activeUntilMs: nowMs + cacheMs, bearer: { token, digest } }
-      }
-    } catch (error) {
-      const verdict = isKnown && error instanceof IssuerError ? toVerdict(undefined) : undefined
-      if (!verdict) throw error
-      return { ...verdict, activeUntilMs: nowMs + Math.min(RETRY_MS, cacheMs), bearer: { token, digest } }
-    }
-    remember(this.#inactive, digest, nowMs + cacheMs, MAX_REFUSED)
-    throw new TokenProblem('the token is not active')
+  /** A token that is no JWT does not say whose it is, so one issuer is asked. */
+  #verifyOpaque(bearer: Bearer): MaybePromise<Verdict | undefined> {
+    const { digest } = bearer
+    const before = this.#verdicts.get(digest)
+    const source = before?.source ?? [...this.#sources.values()].find(({ introspection }) => introspection)
+    if (!source?.introspection) return undefined
+    return withActivity(source.introspection, bearer, this.#known(bearer), (claims) =>
+      this.#toVerdict(digest, source, this.#checkOpaque(claims, source), undefined),
+    )
+  }
+
+  #known({ digest }: Bearer): Verdict | undefined {
+    const verdict = this.#verdicts.get(digest)
+    return verdict && this.#isValid(verdict) ? verdict : undefined
   }
 
   /** RFC 7662 §2.2: what is absent is not known. Without an end, a token is known for one answer only. */
   #checkOpaque(claims: JsonObject, { issuer: { config }, introspection }: Source): JWTPayload {
     const wallMs = this.#deps.clock.wallMs()
-    const { exp = (wallMs + (introspection?.config.cacheMs ?? 0)) / 1000, nbf = 0, iss = config.issuer } = claims
-    if (iss !== config.issuer) throw new TokenProblem('the token is of another issuer')
-    if (typeof exp !== 'number' || typeof nbf !== 'number' || nbf * 1000 > wallMs + config.clockSkewMs)
-      throw new TokenProblem('the token is not valid now')
-    if (exp * 1000 + config.clockSkewMs <= wallMs) throw new TokenProblem('the token has expired')
+    const { exp = (wallMs + (introspection?.config.cacheMs ?? 0)) / 1000, iss = config.issuer } = claims
+    if (iss !== config.issuer) throw new TokenProblem('issuer', 'the token is of another issuer')
     const checked = { ...claims, exp } as JWTPayload
-    checkClaims(checked, wallMs + config.clockSkewMs)
+    checkTimes(checked, config, wallMs)
+    checkIsBearer(checked)
     return checked
   }
 
-  #toVerdict(source: Source, claims: JWTPayload, keys: IssuerKeys | undefined): Verdict {
+  #toVerdict(digest: string, source: Source, claims: JWTPayload, keys: IssuerKeys | undefined): Verdict {
     const { config } = source.issuer
-    const nameOf = (issuer: string) => this.#sources.get(issuer)?.issuer.config.name
-    const { caller, ...identity } = toIdentity(claims, config, nameOf)
     const expiresAtMs = (claims.exp as number) * 1000 + config.clockSkewMs
-    const credential: Credential = Object.freeze({
-      ...identity,
-      for: 'mcp',
-      caller: this.#intern(caller),
-      issuer: config.issuer,
-      expiresAtMs,
-    })
+    const identity = this.#identities.of(claims, config)
+    const credential = new TokenCredential(digest, identity, config.issuer, expiresAtMs)
     const paths = toPaths(claims.aud, config.audiences, this.#deps.publicUrl)
     return { credential, paths, source, keys, expiresAtMs, activeUntilMs: Number.POSITIVE_INFINITY }
   }
-
-  #remember(digest: string, verdict: Verdict): void {
-    remember(this.#verdicts, digest, verdict)
-    remember(this.#latest, verdict.credential.id, digest)
-    this.#digests.set(verdict.credential, digest)
-  }
-
-  #intern(caller: Caller): Caller {
-    const key = callerKey(caller)
-    const known = this.#callers.get(key) ?? caller
-    remember(this.#callers, key, known)
-    return known
-  }
 }
 
-function remember<Value>(kept: Map<string, Value>, key: string, value: Value, max: number = MAX_VERDICTS): void {
-  kept.delete(key)
-  kept.set(key, value)
-  if (kept.size > max) kept.delete(kept.keys().next().value as string)
+/** Asks whether a token is active. A known token goes on while the answer fails. */
+async function withActivity(
+  introspection: Introspection,
+  bearer: Bearer,
+  known: Verdict | undefined,
+  toVerdict: (claims: JsonObject) => Verdict,
+): Promise<Verdict> {
+  const { claims, untilMs } = await introspection.ask(bearer, known !== undefined)
+  const verdict = claims ? toVerdict(claims) : (known as Verdict)
+  return { ...verdict, activeUntilMs: untilMs, bearer }
 }
 
-function admit({ credential, paths }: Verdict, resource: string): Credential | Refusal {
-  return paths === undefined || paths.has(resource) ? credential : OTHER_AUDIENCE
+function toRefusal(error: unknown): Refusal {
+  return { refused: error instanceof IssuerError ? 'unavailable' : 'unknown', detail: messageOf(error) }
+}
+
+function admit(checked: Checked, resource: string): Credential | Refusal | undefined {
+  if (!checked || 'refused' in checked) return checked
+  return checked.paths === undefined || checked.paths.includes(resource) ? checked.credential : OTHER_AUDIENCE
 }
 
 const OTHER_AUDIENCE: Refusal = Object.freeze({ refused: 'unknown', detail: 'the token is for another audience' })
 
 /** Returns the paths of the endpoints that an audience names. A listed audience opens every one. */
-function toPaths(
-  aud: JWTPayload['aud'],
-  listed: readonly string[],
-  publicUrl: string,
-): ReadonlySet<string> | undefined {
+function toPaths(aud: JWTPayload['aud'], listed: readonly string[], publicUrl: string): readonly string[] | undefined {
   const audiences = [aud ?? []].flat()
   if (audiences.some((one) => listed.includes(one))) return undefined
-  const own = audiences.filter((one) => one.startsWith(`${publicUrl}/`))
-  return new Set(own.map((one) => one.slice(publicUrl.length)))
+  const own = audiences.filter((one) => typeof one === 'string' && one.startsWith(`${publicUrl}/`))
+  return own.map((one) => one.slice(publicUrl.length))
 }

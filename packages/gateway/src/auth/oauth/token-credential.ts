@@ -1,0 +1,31 @@
+import type { Caller } from '@toolgate/core'
+import type { Credential } from '../credential.ts'
+import type { Identity } from './claims.ts'
+
+/** A credential that knows its token. */
+export class TokenCredential implements Credential {
+  readonly for = 'mcp'
+  readonly id: string
+  readonly caller: Caller
+  readonly issuer: string
+  readonly expiresAtMs: number
+  readonly scopes: readonly string[]
+  declare readonly client?: string
+  readonly #digest: string
+
+  constructor(digest: string, { id, caller, client, scopes }: Identity, issuer: string, expiresAtMs: number) {
+    this.id = id
+    this.caller = caller
+    this.issuer = issuer
+    this.expiresAtMs = expiresAtMs
+    this.scopes = scopes
+    if (client !== undefined) this.client = client
+    this.#digest = digest
+    Object.freeze(this)
+  }
+
+  /** Returns the digest of the token, if it is one. */
+  static digestOf(credential: Credential): string | undefined {
+    return credential instanceof TokenCredential ? credential.#digest : undefined
+  }
+}
