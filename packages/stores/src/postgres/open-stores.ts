@@ -5,6 +5,8 @@ import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import { approvalsIn } from './approvals.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
+import { openOwnConnection } from './own-connection.ts'
+import { channelOf, type PostgresReplicas, replicasIn } from './replicas.ts'
 import { prepareSchema } from './schema.ts'
 import { openState, type PostgresState } from './state.ts'
 
@@ -44,8 +46,19 @@ export interface PostgresStores {
   readonly state: PostgresState
   /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
   readonly database: PostgresDatabase
+  /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
+  openReplicas(options: OpenReplicas): PostgresReplicas
   /** Later requests are refused with `state_unavailable`. */
   close(): Promise<void>
+}
+
+export interface OpenReplicas {
+  /** How long a lease holds. */
+  readonly leaseMs: number
+  /** The longest time for a renewal. */
+  readonly answerMs: number
+  /** Called when another replica has changed something. A pooler may drop notifications, so polling alone must do. */
+  readonly onNotice: () => void
 }
 
 /**
@@ -67,13 +80,22 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   await prepare(config, schema, place)
   const database = openPool({ config, place, schema, maxConnections })
   const state = await openState(database, clock)
+  const connections: Pick<PostgresDatabase, 'close'>[] = [database]
   return {
     approvals: approvalsIn(database, options.approvals),
     state,
     database,
+    openReplicas({ leaseMs, answerMs, onNotice }) {
+      const bounded = { ...config, connectionTimeoutMillis: answerMs, query_timeout: answerMs }
+      // Losing a renewal in a crash costs nothing, so no disk and no standby is waited for.
+      const first = [`LISTEN ${channelOf(schema)}`, 'SET synchronous_commit = off']
+      const renewing = openOwnConnection({ config: bounded, place, first, onNotice })
+      connections.push(renewing)
+      return replicasIn({ renewing, database, leaseMs })
+    },
     async close() {
       state.close()
-      await database.close()
+      await Promise.all(connections.map((each) => each.close()))
     },
   }
 }

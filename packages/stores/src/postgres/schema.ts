@@ -1,6 +1,7 @@
 import { ConfigError } from '@toolgate/core'
 import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
+import { replicaTables } from './replicas.ts'
 
 /** The oldest version that is tested and that its makers still mend, as the server counts. */
 const MIN_SERVER = 130_000
@@ -57,6 +58,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   CREATE INDEX approvals_expiry ON ${schema}.approvals (expires_at);
   CREATE INDEX approvals_size ON ${schema}.approvals (characters);
   `,
+  replicaTables,
 ]
 
 /** The version that this program makes and knows. */
@@ -97,9 +99,15 @@ export function checkServerSettings(row: Row): void {
   if (row['read_only'] === 'on') throw unusable('the server is read-only: a standby, or a role that may not write')
 }
 
+/** From the tables of the catalog: a connection remembers what `to_regclass` did not find, also after another made it. */
+const SCHEMA_EXISTS = 'SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1) AS found'
+const TABLE_EXISTS = `
+  SELECT EXISTS (SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS space ON space.oid = relnamespace
+    WHERE nspname = $1 AND relname = 'schema_version') AS found`
+
 /** Returns the version of a schema; `undefined` where Toolgate has made none. */
 async function versionOf(client: Client, schema: string): Promise<number | undefined> {
-  const [found] = await rowsOf(client, 'SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.schema_version`])
+  const [found] = await rowsOf(client, TABLE_EXISTS, [schema])
   if (found?.['found'] !== true) return undefined
   const [row] = await rowsOf(client, `SELECT version FROM ${schema}.schema_version`)
   const version = numberIn(row ?? {}, 'version')
@@ -109,7 +117,7 @@ async function versionOf(client: Client, schema: string): Promise<number | undef
 }
 
 async function createVersion(client: Client, schema: string): Promise<number> {
-  const [found] = await rowsOf(client, 'SELECT to_regnamespace($1) IS NOT NULL AS found', [schema])
+  const [found] = await rowsOf(client, SCHEMA_EXISTS, [schema])
   // Without the right to make schemas, a role may use one that was made for it.
   if (found?.['found'] !== true) await client.query(`CREATE SCHEMA ${schema}`)
   await client.query(`CREATE TABLE ${schema}.schema_version (version integer NOT NULL)`)

@@ -1,0 +1,84 @@
+import { ToolgateError } from '@toolgate/core'
+import { Client, type ClientConfig } from 'pg'
+import type { Row } from '../rows.ts'
+import { describeError, type PostgresDatabase } from './database.ts'
+
+export interface OwnConnectionOptions {
+  readonly config: ClientConfig
+  /** Where it is, without the password. */
+  readonly place: string
+  /** Statements of each new connection. */
+  readonly first: readonly string[]
+  /** Called for a notification, and after a new connection: some may have been missed. */
+  readonly onNotice: () => void
+}
+
+/**
+ * Returns one connection, for statements that must not wait for those of others, and for notifications. It is made when it is
+ * needed, and replaced after each failure.
+ */
+export function openOwnConnection(options: OwnConnectionOptions): Omit<PostgresDatabase, 'schema'> {
+  return new OwnConnection(options)
+}
+
+class OwnConnection implements Omit<PostgresDatabase, 'schema'> {
+  readonly #options: OwnConnectionOptions
+  #client: Client | undefined
+  #isClosed = false
+
+  constructor(options: OwnConnectionOptions) {
+    this.#options = options
+  }
+
+  async query(
+    { name, text }: Parameters<PostgresDatabase['query']>[0],
+    values: readonly unknown[] = [],
+  ): Promise<readonly Row[]> {
+    try {
+      const client = this.#client ?? (await this.#connect())
+      return (await client.query<Row>({ name, text, values: [...values] })).rows
+    } catch (error) {
+      this.#drop()
+      const detail = `${this.#options.place}: ${describeError(error)}`
+      throw new ToolgateError('state_unavailable', 'The database does not answer.', { detail, cause: error })
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#drop()
+  }
+
+  async #connect(): Promise<Client> {
+    if (this.#isClosed) throw new Error('it is closed')
+    const { config, first, onNotice } = this.#options
+    const client = new Client(config)
+    client.on('error', () => this.#forget(client))
+    client.on('end', () => this.#forget(client))
+    client.on('notification', onNotice)
+    try {
+      await client.connect()
+      for (const text of first) await client.query(text)
+    } catch (error) {
+      end(client)
+      throw error
+    }
+    if (this.#isClosed) end(client)
+    else this.#client = client
+    return client
+  }
+
+  #forget(client: Client): void {
+    if (this.#client === client) this.#client = undefined
+  }
+
+  #drop(): void {
+    if (this.#client) end(this.#client)
+    this.#client = undefined
+  }
+}
+
+/** A connection that does not answer is not waited for. */
+function end(client: Client): void {
+  client.end().catch(() => undefined)
+}

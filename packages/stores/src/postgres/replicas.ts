@@ -1,0 +1,192 @@
+import { numberIn, type Row, textIn } from '../rows.ts'
+import { type PostgresDatabase, type Statement, statement } from './database.ts'
+
+/** A replica, and one start of it. */
+export interface Replica {
+  readonly id: string
+  /** Another one at each start. */
+  readonly incarnation: string
+  /** Where other replicas reach it. */
+  readonly url?: string | undefined
+  readonly version: string
+}
+
+/** A replica that has joined. Times are wall-clock milliseconds of the database. */
+export interface ReplicaRow extends Replica {
+  /** The revision that it has applied. */
+  readonly applied: number
+  /** Its lease may hold. */
+  readonly isLive: boolean
+  readonly joinedAt: number
+  readonly renewedAt: number
+}
+
+/** Where the shared state is, as the primary says. */
+export interface SharedPosition {
+  /** Grows with each change of what replicas keep a copy of. */
+  readonly revision: number
+  /** Names the database and its timeline: another one after a fail-over to a standby, or a restored backup. */
+  readonly timeline: string
+  /** The timeline is the first one, or a person has accepted it. */
+  readonly isAccepted: boolean
+  /** Another process has the row of this replica. */
+  readonly isTaken: boolean
+}
+
+/** The rows of replicas that share a schema, and the revision that their leases are about. */
+export interface PostgresReplicas {
+  /** Takes the row of an id. Returns `false` if a live replica has it. */
+  join(replica: Replica): Promise<boolean>
+  /** Reads the position, and keeps in the replica's row which revision it has applied. On a connection of its own. */
+  renew(replica: Replica, applied: number): Promise<SharedPosition>
+  /** Frees the row. */
+  leave(replica: Replica): Promise<void>
+  list(): Promise<readonly ReplicaRow[]>
+  /** Counts the replicas whose lease may hold: those that have applied a revision, and the others. */
+  confirmations(revision: number): Promise<{ readonly applied: number; readonly missing: number }>
+  revision(): Promise<number>
+  /** Accepts the present timeline, with a revision above the given one. */
+  accept(seen: number): Promise<void>
+}
+
+export interface ReplicasOptions {
+  /** For a renewal, which must not wait for other statements. */
+  readonly renewing: Pick<PostgresDatabase, 'query'>
+  readonly database: PostgresDatabase
+  /** How long a lease holds. */
+  readonly leaseMs: number
+}
+
+/** Returns the replicas of a schema. */
+export function replicasIn({ renewing, database, leaseMs }: ReplicasOptions): PostgresReplicas {
+  const sql = statementsFor(database.schema)
+  const read = async (of: Statement, values: readonly unknown[] = []) => (await database.query(of, values))[0] ?? {}
+  return {
+    async join({ id, incarnation, url, version }) {
+      return (await read(sql.join, [id, incarnation, url ?? null, version, leaseMs]))['joined'] === true
+    },
+    async renew({ id, incarnation, url, version }, applied) {
+      const [row = {}] = await renewing.query(sql.renew, [id, incarnation, url ?? null, version, applied])
+      return {
+        revision: numberIn(row, 'revision'),
+        timeline: textIn(row, 'timeline'),
+        isAccepted: row['accepted'] === true,
+        isTaken: row['mine'] !== true,
+      }
+    },
+    async leave({ id, incarnation }) {
+      await read(sql.leave, [id, incarnation])
+    },
+    list: async () => (await database.query(sql.list, [leaseMs])).map(toReplica),
+    async confirmations(revision) {
+      const row = await read(sql.confirmations, [revision, leaseMs])
+      return { applied: numberIn(row, 'applied'), missing: numberIn(row, 'missing') }
+    },
+    revision: async () => numberIn(await read(sql.revision), 'revision'),
+    async accept(seen) {
+      await read(sql.accept, [seen])
+    },
+  }
+}
+
+/** The prefixes of keys that nobody keeps a copy of: they are read where they are needed. */
+const NOT_COPIED = ['gateway/', 'key-used:', 'pin-definition']
+
+/** The tables of replicas, for the migrations. Whoever changes the state counts the revision, in the same transaction. */
+export function replicaTables(schema: string): string {
+  const isCopied = (row: string) =>
+    NOT_COPIED.map((prefix) => `substring(${row}.key FOR ${prefix.length}) <> '${prefix}'::bytea`).join(' AND ')
+  return `
+  -- One row. revision: of the state that replicas keep a copy of. timeline: the accepted one; NULL before the first lease.
+  CREATE TABLE ${schema}.replica_state (
+    id integer PRIMARY KEY CHECK (id = 1),
+    revision bigint NOT NULL,
+    timeline text
+  ) WITH (fillfactor = 10);
+  INSERT INTO ${schema}.replica_state VALUES (1, 0, NULL);
+
+  CREATE TABLE ${schema}.replicas (
+    id text PRIMARY KEY,
+    incarnation text NOT NULL,
+    url text,
+    version text NOT NULL,
+    applied bigint NOT NULL,
+    joined_at timestamptz NOT NULL,
+    renewed_at timestamptz NOT NULL
+  ) WITH (fillfactor = 10);
+
+  CREATE FUNCTION ${schema}.count_replica_state() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    UPDATE ${schema}.replica_state SET revision = revision + 1;
+    PERFORM pg_notify('${channelOf(schema)}', '');
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER count_put AFTER INSERT OR UPDATE ON ${schema}.state FOR EACH ROW
+    WHEN (${isCopied('NEW')}) EXECUTE FUNCTION ${schema}.count_replica_state();
+  CREATE TRIGGER count_removed AFTER DELETE ON ${schema}.state FOR EACH ROW
+    WHEN (${isCopied('OLD')}) EXECUTE FUNCTION ${schema}.count_replica_state();
+  `
+}
+
+/** The channel of notifications: the state that replicas keep a copy of has changed. */
+export function channelOf(schema: string): string {
+  return `${schema}_replicas`
+}
+
+/** A promotion begins a timeline, which is in the names of its WAL files. Another cluster has another identifier. */
+const TIMELINE =
+  "(SELECT system_identifier FROM pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+
+function statementsFor(schema: string) {
+  const replicas = `${schema}.replicas`
+  const isLive = (ms: string) => `renewed_at > clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`
+  return {
+    join: statement(`
+      WITH forgotten AS (
+        DELETE FROM ${replicas} WHERE renewed_at < clock_timestamp() - interval '1 day' AND id <> $1
+      ), joined AS (
+        INSERT INTO ${replicas} AS old (id, incarnation, url, version, applied, joined_at, renewed_at)
+        VALUES ($1, $2, $3, $4, 0, clock_timestamp(), clock_timestamp())
+        ON CONFLICT (id) DO UPDATE SET incarnation = excluded.incarnation, url = excluded.url, version = excluded.version,
+          applied = 0, joined_at = excluded.joined_at, renewed_at = excluded.renewed_at
+        WHERE old.incarnation = excluded.incarnation OR NOT (old.${isLive('$5')}) RETURNING 1)
+      SELECT EXISTS (SELECT FROM joined) AS joined`),
+    renew: statement(`
+      WITH mine AS (
+        INSERT INTO ${replicas} AS old (id, incarnation, url, version, applied, joined_at, renewed_at)
+        VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp())
+        ON CONFLICT (id) DO UPDATE SET applied = excluded.applied, renewed_at = excluded.renewed_at
+        WHERE old.incarnation = excluded.incarnation RETURNING 1
+      ), present AS (SELECT ${TIMELINE} AS timeline
+      ), first AS (
+        UPDATE ${schema}.replica_state SET timeline = present.timeline FROM present
+        WHERE replica_state.timeline IS NULL RETURNING 1)
+      SELECT revision, present.timeline, coalesce(kept.timeline = present.timeline, true) AS accepted,
+        EXISTS (SELECT FROM mine) AS mine FROM ${schema}.replica_state AS kept, present`),
+    leave: statement(`DELETE FROM ${replicas} WHERE id = $1 AND incarnation = $2`),
+    list: statement(`
+      SELECT id, incarnation, url, version, applied, ${isLive('$1')} AS live,
+        extract(epoch FROM joined_at) * 1000 AS joined_ms, extract(epoch FROM renewed_at) * 1000 AS renewed_ms
+      FROM ${replicas} ORDER BY id`),
+    confirmations: statement(`
+      SELECT count(*) FILTER (WHERE applied >= $1) AS applied, count(*) FILTER (WHERE applied < $1) AS missing
+      FROM ${replicas} WHERE ${isLive('$2')}`),
+    revision: statement(`SELECT revision FROM ${schema}.replica_state`),
+    accept: statement(`
+      UPDATE ${schema}.replica_state SET timeline = ${TIMELINE}, revision = greatest(revision, $1) + 1`),
+  }
+}
+
+function toReplica(row: Row): ReplicaRow {
+  const url = row['url']
+  return {
+    id: textIn(row, 'id'),
+    incarnation: textIn(row, 'incarnation'),
+    ...(typeof url === 'string' ? { url } : {}),
+    version: textIn(row, 'version'),
+    applied: numberIn(row, 'applied'),
+    isLive: row['live'] === true,
+    joinedAt: numberIn(row, 'joined_ms'),
+    renewedAt: numberIn(row, 'renewed_ms'),
+  }
+}
