@@ -1,5 +1,5 @@
-import { ConfigError, type Gate } from '@toolgate/core'
-import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
+import type { Gate } from '@toolgate/core'
+import { checkShape, endsWithin, type MaybePromise, shapeOf } from '@toolgate/core/internal'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
 import type { ApiDeps } from './api/deps.ts'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
@@ -7,9 +7,9 @@ import { type OpenedAuthenticator, openAuthenticator } from './auth/open-authent
 import { Keys } from './auth/keys.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
-import { loadConfig } from './config/load-config.ts'
+import { readConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
-import { saysNothing } from './config/policy.ts'
+import { checkUsable } from './config/usable.ts'
 import { CONSOLE_DIR } from './files.ts'
 import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
@@ -26,7 +26,7 @@ export interface GatewayOptions {
   readonly consoleDir?: string
   readonly log?: (line: LogLine) => void
   /** Reads the configuration again, for a reload. Default: from its file. */
-  readonly read?: () => GatewayConfig
+  readonly read?: () => MaybePromise<GatewayConfig>
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
 }
@@ -83,8 +83,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const redact = createGatewayRedactor(config)
   const log = redactLog(options.log ?? (() => {}), redact)
   const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
-  if (saysNothing(config.policy))
-    throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
+  checkUsable(config)
   const revisions = new Revisions(config, onFault)
   const listener = await listen(config.listen)
   const { port } = listener
@@ -109,7 +108,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const reloader = new Reloader({
       base,
       parts,
-      read: options.read ?? (() => loadConfig(config.file)),
+      read: options.read ?? (() => readConfig(config.file)),
       onReplaced: () => {
         keys.renew()
         watching.renew()

@@ -1,6 +1,6 @@
 export { findAuditProblems } from './stores.ts'
 export type { GatewayConfig } from './config/config.ts'
-export { loadConfig, type LoadConfigOptions } from './config/load-config.ts'
+export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'
 export { ConfigFileError } from './config/problems.ts'
 export type { LogLine } from './gate-parts.ts'
 export { type GatewayOptions, type RunningGateway, startGateway } from './gateway.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError } from '@toolgate/core'
 import { commandProbe, envProbe, httpProbe, tcpProbe } from './probes/index.ts'
-import { loadConfig, startGateway } from './index.ts'
+import { loadConfig, readConfig, startGateway } from './index.ts'
 
 /** Takes a value past the compiler, as a variable of a wider type does. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type is the caller's to say
@@ -13,6 +13,7 @@ function loose<T>(value: unknown): T {
 const MISSPELLINGS: readonly (readonly [name: string, key: string, meant: string, use: () => unknown])[] = [
   ['startGateway', 'consoledir', 'consoleDir', () => startGateway(loose({}), loose({ consoledir: '/tmp' }))],
   ['loadConfig', 'enve', 'env', () => loadConfig('toolgate.yaml', loose({ enve: {} }))],
+  ['readConfig', 'enve', 'env', () => readConfig('toolgate.yaml', loose({ enve: {} }))],
   ['envProbe', 'equal', 'equals', () => envProbe('KEY', loose({ equal: 'on' }))],
   ['tcpProbe', 'timeout', 'timeoutMs', () => tcpProbe({ host: 'localhost', port: 1 }, loose({ timeout: 1 }))],
   ['tcpProbe', 'prt', 'port', () => tcpProbe(loose({ host: 'localhost', prt: 1 }))],

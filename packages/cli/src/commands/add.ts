@@ -40,7 +40,7 @@ export async function addCommand(
     })
   const entry = toEntry(target, options, path.dirname(path.resolve(file)))
   const added = withServer(before, name, entry)
-  const config = checkConfig(added, io.env)
+  const config = await checkConfig(added, io.env, { starts: options.start })
   const tools = options.start ? await listTools(name, config, start) : undefined
   saveConfig(tools ? withServer(before, name, { ...entry, ...tagsOf(tools) }, { tools: REVIEW }) : added)
   if (options.json) printJson(io.stdout, { name, config: file, tools: tools?.map(toRow) })

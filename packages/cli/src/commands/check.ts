@@ -1,4 +1,11 @@
-import { ConfigFileError, findAuditProblems, type GatewayConfig, loadConfig, type WarningRow } from '@toolgate/gateway'
+import {
+  ConfigFileError,
+  findAuditProblems,
+  type GatewayConfig,
+  loadConfig,
+  readConfig,
+  type WarningRow,
+} from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
@@ -12,8 +19,8 @@ export interface CheckOptions {
 }
 
 /**
- * `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts nothing, unless
- * `--servers` asks for the warnings about what the servers offer.
+ * `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts nothing - no
+ * server, no command of a secret - unless `--servers` asks for the warnings about what the servers offer.
  */
 export async function checkCommand(
   file: string,
@@ -21,8 +28,9 @@ export async function checkCommand(
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ExitName> {
   try {
-    const config = loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
-    const { warnings: names = [] } = config
+    const how = { env: io.env, packagesFrom: [INSTALLED_FROM] }
+    const config = options.servers === true ? await readConfig(file, how) : loadConfig(file, how)
+    const { warnings: names = [], notRun } = config
     const audit = await findAuditProblems(config.audit)
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
     if (options.json) {
@@ -30,6 +38,7 @@ export async function checkCommand(
       printJson(io.stdout, {
         ok: true,
         problems: [],
+        ...(notRun && { notRun }),
         warnings: [...names, ...audit, ...offered.warnings.map(toJson), ...notes],
       })
     } else {
@@ -40,6 +49,7 @@ export async function checkCommand(
         ...audit.map(({ message }) => printable(message)),
         ...offered.warnings.map(({ path, text }) => `${paint('bold', `${printable(path)}:`)} ${printable(text)}`),
         ...offered.notes,
+        ...(notRun ? [describeNotRun(notRun)] : []),
       ]
       for (const text of texts) printLine(io.stderr, `${paint('yellow', 'warn')}  ${text}`)
     }
@@ -50,6 +60,12 @@ export async function checkCommand(
     else printProblems(error, io)
     return 'usage'
   }
+}
+
+/** Returns which commands of secrets were not run. */
+export function describeNotRun(programs: readonly string[]): string {
+  const names = [...new Set(programs)].map(printable).join(', ')
+  return `${count(programs.length, 'command')} of secrets not run (${names}), so what they write is not checked`
 }
 
 interface Offered {

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { isObject, messageOf } from '@toolgate/core/internal'
-import { ConfigFileError, type GatewayConfig, loadConfig, type RunningGateway } from '@toolgate/gateway'
+import { ConfigFileError, type GatewayConfig, loadConfig, readConfig, type RunningGateway } from '@toolgate/gateway'
 import { listenUrlOf } from '../address.ts'
 import { hostOf, readClientFile } from '../clients/client-file.ts'
 import { type ClientRow, CLIENTS } from '../clients/table.ts'
@@ -11,6 +11,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { keysPath } from '../project/keys-file.ts'
+import { describeNotRun } from './check.ts'
 import { count } from '../render.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
@@ -36,7 +37,7 @@ export async function doctorCommand(
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ExitName> {
   const findings: Finding[] = [checkNode()]
-  const config = readConfig(options.config, io, findings)
+  const config = await readFile(options, io, findings)
   if (config) {
     findings.push(...checkFiles(config), await checkPort(config, options.config), ...(await checkClocks(config)))
     if (options.start) findings.push(...(await checkServers(config, start)))
@@ -54,14 +55,27 @@ function checkNode(): Finding {
 
 const UNSET = /the environment variable (\w+) is not set/
 
-function readConfig(file: string, io: Io, findings: Finding[]): GatewayConfig | undefined {
+/** The commands of secrets run where servers do. */
+async function readFile(
+  { config: file, start }: DoctorOptions,
+  io: Io,
+  findings: Finding[],
+): Promise<GatewayConfig | undefined> {
   if (!existsSync(file)) {
     findings.push({ level: 'error', about: file, text: 'there is no such file', mend: 'toolgate init' })
     return undefined
   }
   try {
-    const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+    const how = { env: io.env, packagesFrom: [import.meta.filename] }
+    const config = start ? await readConfig(file, how) : loadConfig(file, how)
     findings.push({ level: 'ok', about: file, text: 'it is valid' })
+    if (config.notRun)
+      findings.push({
+        level: 'warn',
+        about: file,
+        text: describeNotRun(config.notRun),
+        mend: `toolgate doctor --config ${file}`,
+      })
     for (const { line, column, path: at, message } of config.warnings ?? [])
       findings.push({ level: 'warn', about: `${file}:${line}:${column}`, text: `${at}: ${message}` })
     return config

@@ -112,8 +112,9 @@ async function configAfter(
   // What is not set yet does not make the configuration a wrong one.
   const unset = Object.fromEntries(fresh.flatMap(variablesOf).map((name) => [name, UNSET]))
   const env = { ...unset, ...io.env }
-  const checked = checkConfig(added, env)
-  if (!options.apply || !options.start) return added
+  const starts = options.apply === true && options.start
+  const checked = await checkConfig(added, env, { starts })
+  if (!starts) return added
   const startable = fresh.filter((one) => variablesOf(one).every((name) => io.env[name])).map(({ name }) => name)
   if (startable.length === 0) return added
   const probed = await probeServers(startable, checked, start)

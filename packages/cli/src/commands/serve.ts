@@ -1,6 +1,6 @@
 import { ToolgateError } from '@toolgate/core'
 import { endsWithin, errnoOf, messageOf } from '@toolgate/core/internal'
-import { type GatewayConfig, loadConfig, type LogLine, type RunningGateway, type startGateway } from '@toolgate/gateway'
+import { type GatewayConfig, type LogLine, readConfig, type RunningGateway, type startGateway } from '@toolgate/gateway'
 import { groupNotes, serverNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -24,7 +24,7 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
   const { io } = deps
   const port = findPort(options.port, io.env)
   const read = configReader(options.config, port, io)
-  const config = read()
+  const config = await read()
   const { listen } = config
   return runGateway(config, {
     ...deps,
@@ -35,9 +35,9 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
 }
 
 /** Returns a function that reads a configuration, which then has the port that the command was given. */
-export function configReader(file: string, port: number | undefined, { env }: Io): () => GatewayConfig {
-  return () => {
-    const config = loadConfig(file, { env, packagesFrom: [INSTALLED_FROM] })
+export function configReader(file: string, port: number | undefined, { env }: Io): () => Promise<GatewayConfig> {
+  return async () => {
+    const config = await readConfig(file, { env, packagesFrom: [INSTALLED_FROM] })
     return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
   }
 }
@@ -79,7 +79,7 @@ interface RunOptions {
   /** How to choose another port if this one is taken. */
   readonly portHint: string
   /** Reads the configuration again, on SIGHUP. Absent if there is no file. */
-  readonly read?: () => GatewayConfig
+  readonly read?: () => Promise<GatewayConfig>
   /** Called once every server has answered or failed its first start. */
   readonly onReady: (gateway: RunningGateway) => Promise<void>
 }

@@ -87,11 +87,11 @@ async function ownGateway(
   { io, start }: ServeDeps,
   log: (text: string) => void,
 ): Promise<Endpoint> {
-  const [{ loadConfig }, { endsWithin }] = await Promise.all([
+  const [{ readConfig }, { endsWithin }] = await Promise.all([
     import('@toolgate/gateway'),
     import('@toolgate/core/internal'),
   ])
-  const config = loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
+  const config = await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const agent = findCaller(config, as, file)
   const running = await findRunning(config, agent, file, app)
   if (running) return running

@@ -19,7 +19,7 @@ export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<
   const file = quickstartOrThrow()
   await installDemoServers(path.dirname(file), io)
   const read = configReader(file, port, io)
-  const config = read()
+  const config = await read()
   const next = nextPort(config.listen.port)
   printLine(
     io.stdout,

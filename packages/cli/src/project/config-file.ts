@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
-import { ConfigFileError, type GatewayConfig, loadConfig } from '@toolgate/gateway'
+import { ConfigFileError, type GatewayConfig, loadConfig, readConfig } from '@toolgate/gateway'
 import { type Document, isCollection, isMap, isScalar, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { CliError } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -108,12 +108,18 @@ function insertServer({ text, doc }: ConfigFile, name: string, entry: YAMLMap): 
   return `${before}\n\n${lines}\n${text.slice(before.length).replace(/^[^\S\n]*\n/, '')}`
 }
 
-/** Returns the configuration as it will be read. @throws {ConfigFileError} */
-export function checkConfig({ file, text }: ConfigFile, env: Io['env']): GatewayConfig {
+/** Returns the configuration as it will be read, with the commands of its secrets run if it is to start. @throws {ConfigFileError} */
+export async function checkConfig(
+  { file, text }: ConfigFile,
+  env: Io['env'],
+  { starts }: { readonly starts: boolean },
+): Promise<GatewayConfig> {
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
   try {
     writeFileSync(draft, text, { mode: 0o600 })
-    return { ...loadConfig(draft, { env, packagesFrom: [INSTALLED_FROM] }), file: path.resolve(file) }
+    const how = { env, packagesFrom: [INSTALLED_FROM] }
+    const config = starts ? await readConfig(draft, how) : loadConfig(draft, how)
+    return { ...config, file: path.resolve(file) }
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
     throw new ConfigFileError(error.problems.map((problem) => ({ ...problem, file })))

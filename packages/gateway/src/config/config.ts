@@ -8,6 +8,7 @@ import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ConfigWarning } from './problems.ts'
+import type { SecretCommandsConfig } from './secret-commands.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
 export interface GatewayConfig {
@@ -52,6 +53,10 @@ export interface GatewayConfig {
   /** Absent: in memory. */
   readonly state?: StateConfig
   readonly redact?: RedactConfig
+  /** How the commands of `${command:…}` run. Read at each reload. */
+  readonly secretCommands?: SecretCommandsConfig
+  /** The programs of commands that were not run, so that the configuration cannot be used. */
+  readonly notRun?: readonly string[]
   /** The values of `${VAR}` and the keys of callers. Never log or show them. Prints as its length. */
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig

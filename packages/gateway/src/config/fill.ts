@@ -13,12 +13,20 @@ export interface FillContext {
   readonly inCondition: boolean
   /** Called with the value of each variable of the environment, which may be a secret. */
   readonly onFilled?: (name: string, value: string) => void
+  /** Returns the output of a command, as it is written. Absent: no command may stand here. */
+  readonly outputOf?: (command: string) => SecretAnswer
 }
+
+export type SecretAnswer =
+  | { readonly value: string; readonly problem?: undefined; /** It is not the value yet. */ readonly isStandIn?: true }
+  | { readonly problem: string }
 
 export interface Filled {
   readonly text: string
   /** Whether anything was replaced, so that offsets in `text` differ from those in the source. */
   readonly changed: boolean
+  /** Whether a value in it is not the value yet, so that no check of the text has a meaning. */
+  readonly isUnread: boolean
   readonly problems: readonly { readonly offset: number; readonly message: string }[]
 }
 
@@ -26,21 +34,26 @@ const PLACEHOLDER = /\$?\$\{([^}]*)(\}?)/g
 const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
 /**
- * Fills `${VAR}` and `${VAR:-default}` from the environment, `${file:/run/secrets/x}` from a file, and `${configDir}`.
+ * Fills `${VAR}` and `${VAR:-default}` from the environment, `${file:/run/secrets/x}` from a file, `${command:op read x}`
+ * from what a command wrote, and `${configDir}`.
  *
  * A blank variable counts as unset, unless `${VAR:-}` allows it. `$${` is an escaped `${`.
  * Filled-in values are not filled again.
  */
 export function fillText(text: string, context: FillContext): Filled {
-  if (!text.includes('${')) return { text, changed: false, problems: [] }
+  if (!text.includes('${')) return { text, changed: false, isUnread: false, problems: [] }
   const problems: { offset: number; message: string }[] = []
+  let isUnread = false
   const filled = text.replace(PLACEHOLDER, (whole, inner: string, close: string, offset: number) => {
     const answer = whole.startsWith('$$') ? escaped(whole, inner, context) : resolve(whole, inner, close, context)
-    if ('text' in answer) return answer.text
+    if ('text' in answer) {
+      isUnread ||= answer.isStandIn === true
+      return answer.text
+    }
     problems.push({ offset, message: answer.problem })
     return whole
   })
-  return { text: filled, changed: filled !== text, problems }
+  return { text: filled, changed: filled !== text, isUnread, problems }
 }
 
 /** The names that are known only when a server starts. */
@@ -50,12 +63,21 @@ const LATER: ReadonlyMap<string, string> = new Map([
   ['tenant', 'is known only in the args, env, cwd and headers of a server'],
 ])
 
-type Filling = { readonly text: string } | { readonly problem: string }
+type Filling = { readonly text: string; readonly isStandIn?: true | undefined } | { readonly problem: string }
 
 function resolve(whole: string, inner: string, close: string, context: FillContext): Filling {
-  if (close && inner.startsWith(FILE)) return fillFromFile(inner, context)
+  if (close && inner.startsWith(FILE)) return fillSecret(inner, readSecret(inner.slice(FILE.length), context), context)
+  if (close && inner.startsWith(COMMAND)) {
+    const answer = context.outputOf?.(inner.slice(COMMAND.length)) ?? {
+      problem: `found ${whole}, where no command can be`,
+    }
+    return fillSecret(inner, answer, context)
+  }
   const [, name, fallback] = (close && REFERENCE.exec(inner)) || []
-  if (name === undefined) return { problem: `found ${whole}, expected \${VAR}, \${VAR:-default} or \${file:<path>}` }
+  if (name === undefined)
+    return {
+      problem: `found ${whole}, expected \${VAR}, \${VAR:-default}, \${file:<path>} or \${command:<program> <args>}`,
+    }
   const unknown = LATER.get(name)
   if (unknown !== undefined && fallback === undefined)
     return context.keeps.has(name) ? { text: whole } : { problem: `found ${whole}, which ${unknown}` }
@@ -68,34 +90,44 @@ function resolve(whole: string, inner: string, close: string, context: FillConte
 }
 
 const FILE = 'file:'
-const MAX_SECRET_BYTES = 64 * 1024
+const COMMAND = 'command:'
+export const MAX_SECRET_BYTES = 64 * 1024
 
-/** Reads a secret from a file, without the line feed at its end. A problem names the file, and nothing of what is in it. */
-function fillFromFile(inner: string, context: FillContext): Filling {
-  const file = path.resolve(context.configDir, inner.slice(FILE.length))
-  const answer = readSecret(file)
-  if (answer.problem !== undefined) return { problem: `the secret file ${file} ${answer.problem}` }
-  const { value } = answer
+function fillSecret(inner: string, answer: SecretAnswer, context: FillContext): Filling {
+  if (answer.problem !== undefined) return answer
+  const { value, isStandIn } = answer
   context.onFilled?.(inner, value)
-  return { text: context.inCondition ? escapeCel(value) : value }
+  return { text: context.inCondition ? escapeCel(value) : value, isStandIn }
 }
 
-function readSecret(
-  file: string,
-): { readonly value: string; readonly problem?: undefined } | { readonly problem: string } {
+/** Reads a secret from a file. A problem names the file, and nothing of what is in it. */
+function readSecret(name: string, { configDir }: FillContext): SecretAnswer {
+  const file = path.resolve(configDir, name)
+  const answer = readFile(file)
+  return answer.problem === undefined ? answer : { problem: `the secret file ${file} ${answer.problem}` }
+}
+
+function readFile(file: string): SecretAnswer {
   try {
     const stats = statSync(file)
     // A pipe could be waited for, for ever.
     if (!stats.isFile()) return { problem: 'is not a file' }
     if (stats.size > MAX_SECRET_BYTES) return { problem: `has more than ${MAX_SECRET_BYTES} bytes` }
-    const value = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, '')
-    if (value.trim() === '') return { problem: 'is empty' }
-    return { value }
+    return toSecret(readFileSync(file))
   } catch (error) {
     const code = errnoOf(error)
-    if (error instanceof TypeError) return { problem: 'is not text' }
     if (code === 'ENOENT') return { problem: 'cannot be read: there is no such file' }
     return { problem: `cannot be read (${code ?? 'unknown'})` }
+  }
+}
+
+/** Returns bytes as a text without the line feed at its end. */
+export function toSecret(bytes: Uint8Array): SecretAnswer {
+  try {
+    const value = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '')
+    return value.trim() === '' ? { problem: 'is empty' } : { value }
+  } catch {
+    return { problem: 'is not text' }
   }
 }
 

@@ -17,6 +17,7 @@ import { findPublicUrlWarnings } from './public-url.ts'
 import { readOAuth, readOidc } from './read-oauth.ts'
 import { readServers } from './servers.ts'
 import { parseSource, type Source } from './source.ts'
+import { type OutputOf, SecretCommands } from './secret-commands.ts'
 import { findNameWarnings } from './warnings.ts'
 import type { FillContext } from './fill.ts'
 
@@ -32,7 +33,8 @@ export interface LoadConfigOptions {
 const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, checkPolicy: true })
 
 /**
- * Parses and checks a `toolgate.yaml`. Starts nothing and writes nothing.
+ * Parses and checks a `toolgate.yaml`. Starts nothing and writes nothing: commands of `${command:…}` are not run, and a
+ * gateway does not start with such a configuration.
  *
  * @throws {ConfigFileError} with every problem in the file, each with its line and column
  * @example
@@ -40,13 +42,38 @@ const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, chec
  */
 export function loadConfig(file: string, options: LoadConfigOptions = {}): GatewayConfig {
   checkShape('loadConfig', options, OPTIONS)
+  const commands = new SecretCommands()
+  const config = parseConfig(file, readText(file), options, commands.collect)
+  return commands.isEmpty ? config : commands.withoutThem(config)
+}
+
+/**
+ * Parses and checks a `toolgate.yaml`, and runs the commands of its `${command:…}`, if there is no other problem.
+ *
+ * @throws {ConfigFileError} with every problem in the file, each with its line and column
+ * @example
+ * await startGateway(await readConfig('toolgate.yaml'))
+ */
+export async function readConfig(file: string, options: LoadConfigOptions = {}): Promise<GatewayConfig> {
+  checkShape('readConfig', options, OPTIONS)
+  const text = readText(file)
+  const commands = new SecretCommands()
+  const config = parseConfig(file, text, options, commands.collect)
+  if (commands.isEmpty) return config
+  const outputOf = await commands.run(config.secretCommands ?? {}, path.dirname(config.file))
+  return parseConfig(file, text, options, outputOf)
+}
+
+function parseConfig(file: string, text: string, options: LoadConfigOptions, outputOf: OutputOf): GatewayConfig {
   const absolute = path.resolve(file)
   const configDir = path.dirname(absolute)
   const env = options.env ?? process.env
   const secrets = createSecretList()
-  const source = parseSource(file, readText(file), (at) => ({
+  const source = parseSource(file, text, (at) => ({
     ...fillContext(at, env, configDir),
     onFilled: secrets.addFilled,
+    // A command cannot need what another command writes.
+    ...(at[0] === 'secretCommands' ? {} : { outputOf }),
   }))
   const config = readRoot(source, absolute, {
     source,

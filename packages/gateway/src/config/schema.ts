@@ -577,6 +577,16 @@ export const stateSchema = z
   })
   .describe('Where approvals, halts, preferences and the pins of tools are kept. memory: gone when the gateway ends.')
 
+export const secretCommandsSchema = z
+  .strictObject({
+    env: z
+      .record(variableName, z.string())
+      .describe('Their variables, besides PATH and HOME: { VAULT_TOKEN: "${VAULT_TOKEN}" }.')
+      .exactOptional(),
+    timeoutMs: timeoutMs.describe('For each. Default: 10000.').exactOptional(),
+  })
+  .describe('How the commands of ${command:…} run: at the start and at each reload, without a shell.')
+
 const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
 
@@ -643,6 +653,7 @@ export const configSchema = z
     state: stateSchema.exactOptional(),
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').exactOptional(),
     search: searchSchema.exactOptional(),
+    secretCommands: secretCommandsSchema.exactOptional(),
     metrics: metricsSchema.describe('GET /metrics, for Prometheus.').exactOptional(),
     pins: pinsSchema.exactOptional(),
     definitions: definitionsSchema.exactOptional(),

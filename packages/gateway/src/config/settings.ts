@@ -27,6 +27,7 @@ import {
   redactSchema,
   searchSchema,
   stateSchema,
+  secretCommandsSchema,
 } from './schema.ts'
 
 type Settings = Pick<
@@ -45,6 +46,7 @@ type Settings = Pick<
   | 'pins'
   | 'definitions'
   | 'drainMs'
+  | 'secretCommands'
 > & { readonly audit: AuditConfig; readonly state: StateConfig }
 
 /** Reads the sections that do not depend on servers, groups and policies, with defaults. */
@@ -61,6 +63,7 @@ export function readSettings(reading: Reading): Settings {
   const definitions = ifPresent('definitions', definitionsSchema)
   const publicUrl = ifPresent('publicUrl', publicUrlSchema)
   const drainMs = ifPresent('drainMs', drainSchema)
+  const secretCommands = ifPresent('secretCommands', secretCommandsSchema)
   return {
     listen: readListen(reading),
     instances: readSection(source, 'instances', instancesIn(configDir)),
@@ -78,6 +81,7 @@ export function readSettings(reading: Reading): Settings {
     ...(definitions === undefined ? {} : { definitions }),
     ...(drainMs === undefined ? {} : { drainMs }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(secretCommands === undefined ? {} : { secretCommands }),
   }
 }
 

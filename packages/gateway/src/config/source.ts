@@ -42,7 +42,10 @@ export function parseSource(file: string, text: string, fill: (path: ConfigPath)
     problems.push({ file, line: line || 1, column: col || 1, path: formatPath(path), message })
   }
   const document = parseYaml(text, lines, add)
-  const root = document && problems.length === 0 ? toTree(document, { text, fill, report: add }) : undefined
+  const root =
+    document && problems.length === 0
+      ? toTree(document, { text, fill, report: add, onUnread: (path) => unread.add(formatPath(path)) })
+      : undefined
   for (const { path } of problems) unread.add(path)
   return {
     root,
@@ -147,6 +150,7 @@ interface TreeOptions {
   /** Returns how to fill `${…}` at a path. */
   readonly fill: (path: ConfigPath) => FillContext
   readonly report: (offset: number, path: ConfigPath, message: string) => void
+  readonly onUnread: (path: ConfigPath) => void
 }
 
 /**
@@ -235,7 +239,8 @@ function keyText(key: Node): string | undefined {
 function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number): SourceNode {
   const { value } = scalar
   if (typeof value !== 'string') return { value, start }
-  const { text, changed, problems } = fillText(value, walk.fill(path))
+  const { text, changed, isUnread, problems } = fillText(value, walk.fill(path))
+  if (isUnread) walk.onUnread(path)
   const inside = placeInside(walk.text, scalar, start, value)
   for (const problem of problems) walk.report(inside(problem.offset), path, problem.message)
   return {

@@ -124,7 +124,7 @@ describe('commandProbe', () => {
 
   it('is killed if it never stops writing errors; its output is ignored', async () => {
     const flood = `const line = 'x'.repeat(65536); for (;;) require('fs').writeSync(2, line)`
-    assert.match((await ask(node(flood))).reason, /writes more than 1 MB of errors$/)
+    assert.match((await ask(node(flood))).reason, /writes more than 1 MiB$/)
     assert.equal(await node(`process.stdout.write('x'.repeat(5e6))`).ask(asking()), true)
   })
 

@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
+import { type CommandEnd, type ProcessWatch, runBounded } from '../bounded-command.ts'
 import type { ProbeOptions } from './network-probes.ts'
 
 export interface CommandProbeOptions extends ProbeOptions {
@@ -17,19 +16,11 @@ export interface CommandProbeOptions extends ProbeOptions {
   readonly reaper?: ProcessWatch | undefined
 }
 
-/** Keeps process groups from outliving this process. */
-export interface ProcessWatch {
-  watch(pid: number): void
-  release(pid: number): void
-}
-
 const OPTIONS = shapeOf<CommandProbeOptions>({ timeoutMs: true, cwd: true, env: true, redactor: true, reaper: true })
 const MAX_STDERR_BYTES = 1024 * 1024
 const TAIL_BYTES = 2048
 const MAX_DETAIL_CHARS = 300
 const DEFAULT_TIMEOUT_MS = 5000
-/** How long to read the output of a command that has ended. */
-const DRAIN_MS = 100
 
 /**
  * Returns a probe that runs a command and checks for exit code 0. There is no shell. At the deadline the command is
@@ -52,89 +43,34 @@ export function commandProbe(argv: readonly [string, ...string[]], options: Comm
   }
 }
 
-function run(
-  [command, ...args]: readonly [string, ...string[]],
-  { cwd, env = {}, redactor: redact = redactor, reaper }: CommandProbeOptions,
+async function run(
+  argv: readonly [string, ...string[]],
+  { cwd, env, redactor: redact = redactor, reaper }: CommandProbeOptions,
   { signal }: ProbeAsking,
 ): Promise<ProbeAnswer> {
-  const { promise, resolve } = Promise.withResolvers<ProbeAnswer>()
-  const name = path.basename(command)
-  const child = spawn(command, args, {
+  const end = await runBounded({
+    argv,
     cwd,
-    env: { ...bareEnv(), ...env },
-    detached: true,
-    shell: false,
-    stdio: ['ignore', 'ignore', 'pipe'],
+    env,
+    reads: 'stderr',
+    maxBytes: MAX_STDERR_BYTES,
+    keepBytes: TAIL_BYTES,
+    signal,
+    reaper,
   })
-  const { pid } = child
-  if (pid !== undefined) reaper?.watch(pid)
-  const tail = keepTail(child, () => settle(no(name, 'writes more than 1 MB of errors')))
-  const onAbort = () => settle(no(name, 'was ended at its deadline'))
-  signal.addEventListener('abort', onAbort, { once: true })
-  child.once('error', (error: NodeJS.ErrnoException) => settle(no(name, whyNotStarted(error, cwd))))
-  child.once('exit', (code, killedBy) => {
-    if (code === 0) return settle(true)
-    if (pid !== undefined) killGroup(pid)
-    const how = killedBy ? `was ended by ${killedBy}` : `exits with code ${code}`
-    const end = () => settle(no(name, how, lastLine(tail(), redact)))
-    child.once('close', end)
-    // A process outside of the group may hold the pipe open forever.
-    setTimeout(end, DRAIN_MS).unref()
-  })
-  return promise
-
-  function settle(answer: ProbeAnswer): void {
-    signal.removeEventListener('abort', onAbort)
-    // The whole group, as the command may have left processes running.
-    if (pid !== undefined) {
-      killGroup(pid)
-      reaper?.release(pid)
-    }
-    child.stderr?.destroy()
-    resolve(answer)
-  }
+  if (end.problem === undefined) return true
+  const detail = lastLine(tailOf(end), redact)
+  const reason = `the command ${path.basename(argv[0])} ${end.problem}`
+  return { available: false, reason, ...(detail === '' ? {} : { detail }) }
 }
 
-function no(name: string, how: string, detail = ''): ProbeAnswer {
-  return { available: false, reason: `the command ${name} ${how}`, ...(detail === '' ? {} : { detail }) }
-}
-
-/** Reads stderr and keeps its end. A command that never stops writing is killed. */
-function keepTail(child: ChildProcess, onFlood: () => void): () => string {
-  let tail: Buffer = Buffer.alloc(0)
-  let bytes = 0
-  child.stderr?.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    tail = Buffer.from(Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES))
-    if (bytes > MAX_STDERR_BYTES) onFlood()
-  })
-  child.stderr?.on('error', () => undefined)
-  // A line whose beginning is lost is left out, as it may be the second half of a secret.
-  return () => (bytes > TAIL_BYTES ? tail.subarray(tail.indexOf(10) + 1 || tail.length) : tail).toString()
+/** A line whose beginning is lost is left out, as it may be the second half of a secret. */
+function tailOf({ output, isCut }: CommandEnd): string {
+  return (isCut ? output.subarray(output.indexOf(10) + 1 || output.length) : output).toString()
 }
 
 /** Redacts before cutting, so that no half of a secret is left. */
 function lastLine(stderr: string, { redactText }: Redactor): string {
   const lines = redactText(stderr).split('\n')
   return (lines.findLast((line) => line.trim() !== '') ?? '').trim().slice(0, MAX_DETAIL_CHARS)
-}
-
-function whyNotStarted({ code, message }: NodeJS.ErrnoException, cwd: string | undefined): string {
-  if (code === 'ENOENT' && cwd !== undefined && !existsSync(cwd)) return 'cannot be started: its folder is not there'
-  if (code === 'ENOENT') return 'is not found'
-  if (code === 'EACCES') return 'may not be executed'
-  return `cannot be started (${code ?? message})`
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // All of it has ended already.
-  }
-}
-
-function bareEnv(): Record<string, string> {
-  const { PATH, HOME } = process.env
-  return { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }) }
 }

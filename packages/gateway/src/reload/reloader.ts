@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
-import { endsWithin, messageOf } from '@toolgate/core/internal'
+import { endsWithin, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
-import { saysNothing } from '../config/policy.ts'
+import { checkUsable } from '../config/usable.ts'
 import type { RetiredServer } from '../fleet.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../revision.ts'
@@ -24,7 +24,7 @@ export interface ReloaderDeps {
   readonly base: GatewayBase
   readonly parts: Pick<GateParts, 'gate' | 'fleet' | 'replaceRules' | 'audit' | 'warnings'>
   /** Reads the file again. Throws `ConfigFileError`. */
-  readonly read: () => GatewayConfig
+  readonly read: () => MaybePromise<GatewayConfig>
   /** Called in the turn in which the rules are replaced. */
   readonly onReplaced: () => void
 }
@@ -54,9 +54,8 @@ export class Reloader {
     const { base, parts, read } = this.#deps
     const { revisions, lifecycle } = base
     checkRunning(lifecycle)
-    const config = read()
-    if (saysNothing(config.policy))
-      throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
+    const config = await read()
+    checkUsable(config)
     const before = revisions.current
     const next = revisions.next(config)
     const changes = findChanges(before, next)
@@ -142,7 +141,7 @@ function isSameSecrets(before: Revision, next: Revision): boolean {
 }
 
 /** What the gateway computes itself. */
-const NOT_FIELDS = ['file', 'secrets', 'warnings'] as const
+const NOT_FIELDS = ['file', 'secrets', 'secretCommands', 'notRun', 'warnings'] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 
 /** Returns the settings that differ and need a restart. */

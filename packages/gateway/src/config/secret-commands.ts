@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { runBounded } from '../bounded-command.ts'
+import { createReaper } from '../upstream/reaper.ts'
+import type { GatewayConfig } from './config.ts'
+import { MAX_SECRET_BYTES, type SecretAnswer, toSecret } from './fill.ts'
+
+/** What `secretCommands` says, for every `${command:…}` of a file. */
+export interface SecretCommandsConfig {
+  /** Their variables, besides PATH and HOME. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Default 10,000. */
+  readonly timeoutMs?: number
+}
+
+/** Returns the output of a command, as it is written in the file. */
+export type OutputOf = (command: string) => SecretAnswer
+
+const MAX_COMMANDS = 64
+const MAX_AT_ONCE = 4
+const DEFAULT_TIMEOUT_MS = 10_000
+
+/** A word, and what is between it and the next. Quotes are around whole words, and there are no escapes. */
+const WORD = /([\w@%+=:,./^-]+|'[^'\n]*'|"[^"\n]*")( +|$)/y
+
+type Argv = readonly [string, ...string[]]
+
+/**
+ * Returns the program and the arguments of a command.
+ *
+ * There is no shell: words are separated by spaces, and a word with any other character than letters, digits and
+ * `_@%+=:,./^-` is in single or double quotes, within which every character is itself.
+ */
+export function parseCommand(text: string): { readonly argv: Argv } | { readonly problem: string } {
+  const words: string[] = []
+  let at = 0
+  while (at < text.length) {
+    WORD.lastIndex = at
+    const [all, word = ''] = WORD.exec(text) ?? []
+    if (all === undefined)
+      return {
+        problem: `cannot be read at ${JSON.stringify(text.slice(at, at + 20))}: put each word with such characters in quotes, as there is no shell`,
+      }
+    words.push(/^['"]/.test(word) ? word.slice(1, -1) : word)
+    at += all.length
+  }
+  const [program = '', ...args] = words
+  return program === '' ? { problem: 'has no program' } : { argv: [program, ...args] }
+}
+
+/** The commands that a file names, before they run. */
+export class SecretCommands {
+  readonly #argvs = new Map<string, Argv>()
+  /** Random, so that nobody can use it as a key. */
+  readonly #standIn = randomBytes(32).toString('hex')
+
+  get isEmpty(): boolean {
+    return this.#argvs.size === 0
+  }
+
+  /** Returns a configuration whose commands did not run: without keys that nobody has. */
+  withoutThem(config: GatewayConfig): GatewayConfig {
+    const callers = config.callers.map(({ demoKey, ...rest }) =>
+      demoKey === undefined || demoKey.includes(this.#standIn) ? rest : { ...rest, demoKey },
+    )
+    return { ...config, callers, notRun: [...this.#argvs.keys()].map(nameOf) }
+  }
+
+  /** Collects a command, and returns a value that stands in for its output. */
+  readonly collect: OutputOf = (text) => {
+    const parsed = parseCommand(text)
+    if ('problem' in parsed) return { problem: `the command ${parsed.problem}` }
+    this.#argvs.set(text, parsed.argv)
+    if (this.#argvs.size > MAX_COMMANDS) return { problem: `found more than ${MAX_COMMANDS} commands` }
+    return { value: this.#standIn, isStandIn: true }
+  }
+
+  /** Runs each command once, and returns what they wrote. Never rejects: a command that fails is a problem where it stands. */
+  async run({ env, timeoutMs = DEFAULT_TIMEOUT_MS }: SecretCommandsConfig, cwd: string): Promise<OutputOf> {
+    const answers = new Map<string, SecretAnswer>()
+    const waiting = [...this.#argvs]
+    const reaper = createReaper()
+    reaper.start()
+    const work = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [text, argv] = next
+        const bounds = {
+          maxBytes: MAX_SECRET_BYTES,
+          keepBytes: MAX_SECRET_BYTES,
+          signal: AbortSignal.timeout(timeoutMs),
+        }
+        const { problem, output } = await runBounded({ argv, env, cwd, reads: 'stdout', ...bounds, reaper })
+        answers.set(text, problem === undefined ? toSecret(output) : { problem })
+      }
+    }
+    try {
+      await Promise.all(Array.from({ length: MAX_AT_ONCE }, work))
+    } finally {
+      await reaper.close()
+    }
+    return (text) => {
+      const answer = answers.get(text) ?? { problem: 'was not run: a file or a variable changed meanwhile' }
+      return answer.problem === undefined ? answer : { problem: `the command ${nameOf(text)} ${answer.problem}` }
+    }
+  }
+}
+
+/** The program alone: its arguments may hold a secret. */
+function nameOf(text: string): string {
+  const parsed = parseCommand(text)
+  return 'argv' in parsed ? path.basename(parsed.argv[0]) : ''
+}
