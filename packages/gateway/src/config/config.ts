@@ -8,7 +8,6 @@ import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ConfigWarning } from './problems.ts'
-import type { SecretCommandsConfig } from './secret-commands.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
 export interface GatewayConfig {
@@ -66,6 +65,14 @@ export interface GatewayConfig {
   readonly warnings?: readonly ConfigWarning[]
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
+}
+
+/** What `secretCommands` says, for every `${command:…}` of a file. */
+export interface SecretCommandsConfig {
+  /** Their variables, besides PATH and HOME. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Default 10,000. */
+  readonly timeoutMs?: number
 }
 
 /** How clients name the tools of a server. */

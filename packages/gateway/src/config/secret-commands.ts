@@ -2,16 +2,8 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { runBounded } from '../bounded-command.ts'
 import { createReaper } from '../upstream/reaper.ts'
-import type { GatewayConfig } from './config.ts'
+import type { GatewayConfig, SecretCommandsConfig } from './config.ts'
 import { MAX_SECRET_BYTES, type SecretAnswer, toSecret } from './fill.ts'
-
-/** What `secretCommands` says, for every `${command:…}` of a file. */
-export interface SecretCommandsConfig {
-  /** Their variables, besides PATH and HOME. */
-  readonly env?: Readonly<Record<string, string>>
-  /** Default 10,000. */
-  readonly timeoutMs?: number
-}
 
 /** Returns the output of a command, as it is written in the file. */
 export type OutputOf = (command: string) => SecretAnswer
