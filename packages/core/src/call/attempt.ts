@@ -16,6 +16,7 @@ import type {
   Clock,
   CounterStore,
   LimitAnswer,
+  LimitUse,
   MaybePromise,
   Place,
   ReplicaLease,
@@ -27,6 +28,7 @@ import type { Redactor } from '../redact/redact.ts'
 import { kindOfId, recordedKind } from '../tools/tool-id.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'
+import { sha256Hex } from '../util/hash.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
@@ -44,6 +46,12 @@ export interface CallRequest<Name extends string = string> {
   readonly input?: unknown
   /** Default: a random UUID. */
   readonly callId?: string | undefined
+  /**
+   * The host's own name of the call, for a host that makes it again, as a durable runner that replays a step does. The limits
+   * are taken once for all calls of a user to a tool with one key, until the longest of their windows has passed. It must not
+   * come from a model or a client, who would be free of limits with it.
+   */
+  readonly idempotencyKey?: string | undefined
   readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the execution after so many milliseconds. Default: the gate's. */
@@ -205,6 +213,8 @@ export interface Attempt {
   /** These must be given back if the call does not go ahead. */
   taken: LimitAnswer | undefined
   approvalId: string | undefined
+  /** The name of this use of the approval. */
+  spend: string | undefined
   /** Whether it is a later round of a call. Known once the input is. */
   continues: Continuation | undefined
   slots: HeldSlots | undefined
@@ -239,6 +249,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     approval: undefined,
     taken: undefined,
     approvalId: undefined,
+    spend: undefined,
     continues: undefined,
     slots: undefined,
     place: undefined,
@@ -263,9 +274,11 @@ export function startTrace(attempt: Attempt): void {
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
-  const { signal, deadlineMs, run, continues, purpose, instead } = request
+  const { signal, deadlineMs, run, continues, purpose, instead, idempotencyKey } = request
   if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
   if (run !== undefined) checkShape('call.run', run, RUN)
+  if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === ''))
+    throw new ConfigError('call.idempotencyKey', 'must be a text that is not empty')
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
     throw new ConfigError('call.deadlineMs', 'must be a number of milliseconds')
   if (purpose !== undefined && !CALL_PURPOSES.includes(purpose))
@@ -279,6 +292,7 @@ const REQUEST = shapeOf<CallRequest>({
   tool: true,
   input: true,
   callId: true,
+  idempotencyKey: true,
   signal: true,
   onProgress: true,
   deadlineMs: true,
@@ -317,12 +331,24 @@ export function giveBack(attempt: Attempt): MaybePromise<void> {
 }
 
 async function giveBackTaken(attempt: Attempt): Promise<void> {
-  const { taken, approvalId, ports, uses } = attempt
+  const { taken, approvalId, spend, ports } = attempt
   attempt.taken = undefined
   attempt.approvalId = undefined
   // Each by itself: that one store fails must not keep the other from giving back.
-  if (taken) await tryStep(ports, () => ports.counters.giveBack(uses, taken))
-  if (approvalId !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approvalId))
+  if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
+  if (approvalId !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approvalId, spend))
+}
+
+/**
+ * Returns the uses that are taken for a call. One that its host may make again has a use more, of which there is one: it is the
+ * first, so where it is refused the others were taken before.
+ */
+export function usesToTake({ uses, request, view: { caller } }: Attempt): readonly LimitUse[] {
+  const { idempotencyKey, tool } = request
+  if (idempotencyKey === undefined) return uses
+  const named = JSON.stringify([caller.tenant ?? null, caller.user ?? null, tool ?? null, idempotencyKey])
+  const windowMs = uses.reduce((longest, use) => Math.max(longest, use.windowMs), 0)
+  return [{ key: `repeated|${sha256Hex(named)}`, max: 1, windowMs }, ...uses]
 }
 
 export function releaseSlots(attempt: Attempt): void {

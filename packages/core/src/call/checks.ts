@@ -29,6 +29,7 @@ import {
   hookPorts,
   toHooked,
   callerNow,
+  usesToTake,
 } from './attempt.ts'
 import { askBefore } from './hooks.ts'
 import {
@@ -431,9 +432,10 @@ async function placeWhileWanted(
 
 function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   attempt.uses = usesNow(attempt)
-  const { ports, uses } = attempt
-  if (uses.length === 0 || continuedBy(attempt, tool)) return undefined
+  const { ports } = attempt
+  if (attempt.uses.length === 0 || continuedBy(attempt, tool)) return undefined
   const { counters } = ports
+  const uses = usesToTake(attempt)
   const taking = counters.take(uses)
   if (!(taking instanceof Promise)) return tookLimits(attempt, taking)
   const back = (answer: LimitAnswer) => (isYes(answer.allowed) ? counters.giveBack(uses, answer) : undefined)
@@ -441,9 +443,14 @@ function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined
 }
 
 function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {
-  if (!isYes(answer.allowed)) return { decision: rateLimited(attempt.uses, answer) }
-  attempt.taken = answer
-  return undefined
+  if (isYes(answer.allowed)) {
+    attempt.taken = answer
+    return undefined
+  }
+  if (attempt.request.idempotencyKey === undefined) return { decision: rateLimited(attempt.uses, answer) }
+  // The first use is that of the key: the call was counted when it was made before.
+  if (answer.refused === 0) return undefined
+  return { decision: rateLimited(attempt.uses, { ...answer, refused: answer.refused - 1 }) }
 }
 
 function takeApproval(attempt: Attempt): MaybePromise<Stop | undefined> {
@@ -452,11 +459,13 @@ function takeApproval(attempt: Attempt): MaybePromise<Stop | undefined> {
 
 async function consume(attempt: Attempt, { id }: Approval): Promise<Stop | undefined> {
   const { ports } = attempt
-  const consuming = ports.approvals.consume(id, ports.clock.wallMs())
-  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id) : undefined)
+  const spend = ports.newCallId()
+  const consuming = ports.approvals.consume(id, ports.clock.wallMs(), spend)
+  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id, spend) : undefined)
   const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
   if (!isYes(consumed)) return { decision: approvalUsed() }
   attempt.approvalId = id
+  attempt.spend = spend
   return undefined
 }
 
@@ -497,9 +506,9 @@ function isSameUses(a: readonly LimitUseOf[], b: readonly LimitUseOf[]): boolean
 
 /** The limits were replaced after the call took from them: it takes from the new ones, and is looked at once more. */
 async function takeOtherLimits(attempt: Attempt, tool: Tool, uses: readonly LimitUseOf[]): Promise<Stop | undefined> {
-  const { ports, taken, uses: before } = attempt
+  const { ports, taken } = attempt
   attempt.taken = undefined
-  if (taken) await storeInTime(ports, ports.counters.giveBack(before, taken))
+  if (taken) await storeInTime(ports, ports.counters.giveBack(usesToTake(attempt), taken))
   attempt.uses = uses
   const stop = uses.length > 0 ? await takeLimits(attempt, tool) : undefined
   return stop ?? checkStillAllowed(attempt, tool)

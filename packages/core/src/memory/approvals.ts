@@ -34,6 +34,8 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   /** By id, in the order of asking, which is also that of expiry. */
   const kept = new Map<string, Approval>()
   const idByBinding = new Map<string, string>()
+  /** Which use consumed it, by id. */
+  const spendOf = new Map<string, string | undefined>()
   /** The ids of each user's pending ones, with the length of their inputs. */
   const pendingByUser = new Map<string, Map<string, number>>()
 
@@ -49,6 +51,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
 
   function forget(approval: Approval): void {
     kept.delete(approval.id)
+    spendOf.delete(approval.id)
     const { binding, user } = approvalKeys(approval)
     if (idByBinding.get(binding) === approval.id) idByBinding.delete(binding)
     const pending = pendingByUser.get(user)
@@ -123,15 +126,19 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         .slice(0, limit)
     },
     decide: (id, verdict) => keep(decidedApproval(find(id, verdict.atMs), id, verdict)),
-    consume(id, nowMs) {
+    consume(id, nowMs, spend) {
       const approval = find(id, nowMs)
-      if (approval?.status !== 'approved') return false
+      if (approval?.status !== 'approved')
+        return approval?.status === 'consumed' && spend !== undefined && spendOf.get(id) === spend
       keep({ ...approval, status: 'consumed' })
+      spendOf.set(id, spend)
       return true
     },
-    giveBack(id) {
+    giveBack(id, spend) {
       const approval = kept.get(id)
-      if (approval?.status === 'consumed') keep({ ...approval, status: 'approved' })
+      if (approval?.status !== 'consumed' || (spend !== undefined && spendOf.get(id) !== spend)) return
+      keep({ ...approval, status: 'approved' })
+      spendOf.delete(id)
     },
   }
 }

@@ -29,6 +29,8 @@ export interface LimitAnswer {
   readonly resetMs: number
   /** The store's own time of the answer. `giveBack` finds the take by it. */
   readonly atMs?: number
+  /** The store's own name of the take, if it has one: by it a take is given back once, however often that is asked for. */
+  readonly take?: string
 }
 
 /** Counts uses in exact sliding windows. Several uses are taken together or not at all. */
@@ -134,10 +136,13 @@ export interface ApprovalStore {
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
    */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
-  /** Consumes an approved one, exactly once. Returns `false` if it was already consumed or has expired. */
-  consume(id: string, nowMs: number): MaybePromise<boolean>
-  /** Sets a consumed one back to approved, because the call did not go ahead. */
-  giveBack(id: string): MaybePromise<void>
+  /**
+   * Consumes an approved one, exactly once. Returns `false` if it was already consumed or has expired. `spend` names this
+   * use: asked again with the same name, the answer is the same.
+   */
+  consume(id: string, nowMs: number, spend?: string): MaybePromise<boolean>
+  /** Sets a consumed one back to approved, because the call did not go ahead. With `spend`, only if that use consumed it. */
+  giveBack(id: string, spend?: string): MaybePromise<void>
 }
 
 /** The records of an attempt: `tool_call` when it goes ahead, and one of the others at its end. */

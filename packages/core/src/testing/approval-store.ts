@@ -271,6 +271,26 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.equal(await store.consume(id, NOW), false)
     })
 
+    it('answers a use that is asked for twice by one name as it did, and no other', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      assert.equal(await store.consume(id, NOW, 'first'), true)
+      assert.equal(await store.consume(id, NOW, 'first'), true)
+      for (const other of ['second', undefined]) assert.equal(await store.consume(id, NOW, other), false)
+    })
+
+    it('is given back by the use that consumed it, once', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      await store.consume(id, NOW, 'first')
+      await store.giveBack(id, 'second')
+      assert.equal(await store.consume(id, NOW, 'second'), false)
+      await store.giveBack(id, 'first')
+      assert.equal(await store.consume(id, NOW, 'second'), true)
+      await store.giveBack(id, 'first')
+      assert.equal((await store.get(id, NOW))?.status, 'consumed')
+    })
+
     it('stays as it is when it is given back without having been used', async (t) => {
       const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW)

@@ -122,12 +122,13 @@ export function approvalsIn(
         const { length } = await db.query(sql.decide, values)
         return length === 1 ? approval : undefined
       }),
-    async consume(id, nowMs) {
-      const approval = await find(id, nowMs)
-      return approval?.status === 'approved' && (await db.query(sql.consume, [id])).length === 1
+    async consume(id, nowMs, spend) {
+      const status = (await find(id, nowMs))?.status
+      if (status !== 'approved' && status !== 'consumed') return false
+      return (await db.query(sql.consume, [id, status, spend ?? null])).length === 1
     },
-    async giveBack(id) {
-      if (!id.includes('\0')) await db.query(sql.giveBack, [id])
+    async giveBack(id, spend) {
+      if (!id.includes('\0')) await db.query(sql.giveBack, [id, spend ?? null])
     },
   }
 
@@ -174,8 +175,12 @@ function statementsFor(schema: string) {
     decide: statement(`
       UPDATE ${approvals} SET status = $3, decided_at = $4, decided_by = $5, reason = $6 WHERE id = $1 AND status = $2
       RETURNING 1`),
-    consume: statement(`UPDATE ${approvals} SET status = 'consumed' WHERE id = $1 AND status = 'approved' RETURNING 1`),
-    giveBack: statement(`UPDATE ${approvals} SET status = 'approved' WHERE id = $1 AND status = 'consumed'`),
+    consume: statement(`
+      UPDATE ${approvals} SET status = 'consumed', spend = $3
+      WHERE id = $1 AND status = $2 AND ($2 = 'approved' OR spend = $3) RETURNING 1`),
+    giveBack: statement(`
+      UPDATE ${approvals} SET status = 'approved', spend = NULL
+      WHERE id = $1 AND status = 'consumed' AND ($2::text IS NULL OR spend = $2)`),
   }
 }
 

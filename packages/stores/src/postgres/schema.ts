@@ -47,7 +47,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
     decided_at double precision,
     decided_by text,
     reason text,
-    used_by text,
+    spend text,
     characters bigint NOT NULL,
     request text NOT NULL
   );

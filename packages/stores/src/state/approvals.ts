@@ -42,8 +42,12 @@ export function approvalsIn(
   const setVerdict = db.prepare(
     'UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?',
   )
-  const consume = db.prepare("UPDATE approvals SET status = 'consumed' WHERE id = ?")
-  const giveBack = db.prepare("UPDATE approvals SET status = 'approved' WHERE id = ? AND status = 'consumed'")
+  const consume = db.prepare("UPDATE approvals SET status = 'consumed', spend = ? WHERE id = ?")
+  const isConsumedBy = db.prepare("SELECT 1 FROM approvals WHERE id = ? AND status = 'consumed' AND spend = ?")
+  const giveBack = db.prepare(
+    "UPDATE approvals SET status = 'approved', spend = NULL " +
+      "WHERE id = ?1 AND status = 'consumed' AND (?2 IS NULL OR spend = ?2)",
+  )
   const { find, findLive } = findersIn(db)
   const checkPending = pendingIn(db)
   const insert = insertIn(db)
@@ -76,15 +80,15 @@ export function approvalsIn(
         setVerdict.run(approval.status, verdict.atMs, verdict.by, verdict.reason ?? null, id)
         return approval
       }),
-    consume: (id, nowMs) =>
+    consume: (id, nowMs, spend) =>
       db.write(() => {
-        if (find(id, nowMs)?.status !== 'approved') return false
-        consume.run(id)
+        if (find(id, nowMs)?.status !== 'approved') return isConsumedBy.get(id, spend ?? null) !== undefined
+        consume.run(spend ?? null, id)
         return true
       }),
-    giveBack: (id) =>
+    giveBack: (id, spend) =>
       db.write(() => {
-        giveBack.run(id)
+        giveBack.run(id, spend ?? null)
       }),
   }
 }

@@ -222,11 +222,12 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which identifies our files. */
 export const APPLICATION_ID = 0x54475354
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /** The statements that upgrade a file to the next version, by its version. */
 export const UPGRADES: ReadonlyMap<number, string> = new Map([
   [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT; PRAGMA user_version = 2'],
+  [2, 'ALTER TABLE approvals ADD COLUMN spend TEXT; PRAGMA user_version = 3'],
 ])
 
 /**
@@ -270,6 +271,7 @@ export const SCHEMA = `
     decided_at REAL,
     decided_by TEXT,
     reason TEXT,
+    spend TEXT,
     characters INTEGER NOT NULL,
     request TEXT NOT NULL
   ) STRICT;

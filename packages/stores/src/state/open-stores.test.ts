@@ -53,7 +53,7 @@ describe('a file of version 1', () => {
     const { id } = await first.approvals.request({ ...binding, tool: 'old' }, {}, 1000)
     first.close()
     const db = new DatabaseSync(path)
-    db.exec('ALTER TABLE approvals DROP COLUMN chat; PRAGMA user_version = 1')
+    db.exec('ALTER TABLE approvals DROP COLUMN chat; ALTER TABLE approvals DROP COLUMN spend; PRAGMA user_version = 1')
     db.close()
     const { approvals } = openScratchStores(t, { path })
     assert.equal((await approvals.get(id, 1000))?.tool, 'old')
