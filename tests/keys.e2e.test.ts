@@ -232,7 +232,7 @@ describe('keys', () => {
     assert.equal(text.includes(key), false)
     assert.equal(/[0-9a-f]{64}/.test(text), false)
     assert.ok(((await rows()).find(({ id }) => id === 'two')?.lastUsedAt ?? 0) > Date.now() - 60_000)
-    assert.match((await toolgate('keys')).out, /two +mcp +vera +all +never +20/)
+    assert.match((await toolgate('keys')).out, /two +mcp +vera +a +all +never +20\S+ +owner/)
   })
 
   it('end with the user that the file no longer has, and come with the roles that it has now', async () => {

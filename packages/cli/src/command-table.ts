@@ -261,6 +261,7 @@ export const COMMANDS: readonly CommandRow[] = [
         .requiredOption('--user <user>', 'whose it is, as the configuration names them')
         .addOption(new Option('--for <use>', 'what it opens; default: mcp').choices(['mcp', 'console', 'host']))
         .option('--tenant <tenant>', 'the tenant of the user')
+        .option('--like <id>', 'the key in the file whose rights it has, if the user has keys with different ones')
         .option('--apps <apps>', 'only these apps, with commas between them')
         .option('--expires <when>', 'a date, or a time from now such as 90d or 12h; default: never')
         .option('--id <id>', 'its name; default: a random one'),

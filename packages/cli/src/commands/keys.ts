@@ -12,6 +12,7 @@ export interface CreateKeyOptions extends KeysOptions {
   readonly user: string
   readonly for?: string
   readonly tenant?: string
+  readonly like?: string
   readonly apps?: string
   readonly expires?: string
   readonly id?: string
@@ -23,16 +24,35 @@ export async function keysCommand(options: KeysOptions, io: Io): Promise<ExitNam
   if (options.json) printJson(io.stdout, body)
   else {
     const rows = body.keys.map((row) => cellsOf(row))
-    printLine(io.stdout, renderTable(['ID', 'FOR', 'USER', 'APPS', 'EXPIRES', 'LAST USED', 'FROM'], rows, io.stdout))
+    printLine(
+      io.stdout,
+      renderTable(['ID', 'FOR', 'USER', 'ROLES', 'APPS', 'EXPIRES', 'LAST USED', 'MADE BY'], rows, io.stdout),
+    )
   }
   return 'ok'
 }
 
-function cellsOf({ id, for: use, user, tenant, apps, expiresAt, lastUsedAt, from, isExpired }: KeyRow): string[] {
+function cellsOf(row: KeyRow): string[] {
+  const {
+    id,
+    for: use,
+    user,
+    tenant,
+    roles = [],
+    apps,
+    expiresAt,
+    lastUsedAt,
+    from,
+    createdBy,
+    isExpired,
+    isOrphan,
+  } = row
   const who = tenant === undefined ? (user ?? '') : `${user} of ${tenant}`
   const expires = expiresAt === undefined ? 'never' : `${isExpired ? 'expired ' : ''}${toTime(expiresAt)}`
   const used = lastUsedAt === undefined ? '' : toTime(lastUsedAt)
-  return [id, use, who, apps?.join(', ') ?? 'all', expires, used, from].map(printable)
+  const opens = isOrphan ? 'nothing' : (apps?.join(', ') ?? 'all')
+  const maker = from === 'file' ? 'the file' : (createdBy ?? '')
+  return [id, use, who, roles.join(', '), opens, expires, used, maker].map(printable)
 }
 
 function toTime(ms: number): string {
@@ -41,11 +61,12 @@ function toTime(ms: number): string {
 
 /** `toolgate keys create`: prints the key, which is shown this once. */
 export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promise<ExitName> {
-  const { user, for: use, tenant, apps, expires, id } = options
+  const { user, for: use, tenant, like, apps, expires, id } = options
   const made = await createApi(findTarget(options, io.env)).createKey({
     user,
     for: use ?? 'mcp',
     ...(tenant === undefined ? {} : { tenant }),
+    ...(like === undefined ? {} : { like }),
     ...(apps === undefined ? {} : { apps: apps.split(',').map((app) => app.trim()) }),
     ...(expires === undefined ? {} : { expiresAt: parseExpiry(expires, Date.now()) }),
     ...(id === undefined ? {} : { id }),

@@ -214,6 +214,8 @@ export interface NewKeyRequestBody {
   readonly for?: KeyRow['for']
   readonly user: string
   readonly tenant?: string
+  /** The id of the key in the file whose rights it has. Needed where the user has keys with different rights. */
+  readonly like?: string
   /** The apps that it opens. Default: all. */
   readonly apps?: readonly string[]
   /** Wall-clock milliseconds. Default: never. */

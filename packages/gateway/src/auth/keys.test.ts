@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { Caller } from '@toolgate/core'
 import { sha256Hex } from '@toolgate/core/internal'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
-import type { GatewayConfig } from '../config/config.ts'
+import type { CallerConfig, GatewayConfig } from '../config/config.ts'
 import { Revisions } from '../revision.ts'
 import { Keys } from './keys.ts'
 
 const CALLERS = [
   { keyHash: Buffer.from(sha256Hex('of-the-file'), 'hex'), for: 'mcp', caller: { user: 'vera', roles: ['a'] } },
 ] as const
+const OWNER = { user: 'owner' }
 const RULES = { policy: [], callers: CALLERS, limits: [], groups: [], servers: [] }
 const clock = { wallMs: () => 1_000, monotonicMs: () => 0 }
 
@@ -18,7 +20,16 @@ async function setup(t: TestContext, state: StateStore = memoryState({ clock }),
   await keys.open(state)
   t.after(() => keys.close())
   const use = (key: string) => keys.find({ token: key, digest: Buffer.from(sha256Hex(key), 'hex').toString('base64') })
-  return { keys, state, use }
+  /** Replaces the callers of the file. */
+  const reload = (callers: readonly CallerConfig[]) => {
+    revisions.replace(revisions.next({ ...rules, callers } as unknown as GatewayConfig))
+    keys.renew()
+  }
+  return { keys, state, use, reload }
+}
+
+function entry(id: string, key: string, caller: Caller): CallerConfig {
+  return { id, keyHash: Buffer.from(sha256Hex(key), 'hex'), for: 'mcp', caller }
 }
 
 describe('Keys', () => {
@@ -45,7 +56,7 @@ describe('Keys', () => {
       },
     }
     const { keys, use } = await setup(t, slow)
-    const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, 'owner')
+    const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, OWNER)
     await kept.set('key:other', { id: 'other', hash: sha256Hex('x'), for: 'mcp', user: 'vera', createdAt: 0 })
     isSlow = true
     for (const listener of changed) listener()
@@ -71,7 +82,7 @@ describe('Keys', () => {
     const apps = ['desk', 'shop', 'lab'].map((name) => ({ name }))
     const { keys, use } = await setup(t, undefined, { ...RULES, callers, apps })
     const appsOf = async (asked?: readonly string[]) => {
-      const { key, row } = await keys.create({ for: 'mcp', user: 'vera', apps: asked }, 'owner')
+      const { key, row } = await keys.create({ for: 'mcp', user: 'vera', apps: asked }, OWNER)
       assert.deepEqual(row.apps, use(key)?.apps)
       return row.apps
     }
@@ -80,9 +91,56 @@ describe('Keys', () => {
     assert.deepEqual(await appsOf(['lab']), [])
   })
 
+  const wide = entry('wide', 'wide-key', { user: 'vera', roles: ['admin', 'viewer'] })
+  const narrow = entry('narrow', 'narrow-key', { user: 'vera', roles: ['viewer'] })
+
+  it('makes no key that does not say which, where the keys of its user have different rights', async (t) => {
+    const { keys, use, reload } = await setup(t, undefined, { ...RULES, callers: [wide, narrow] })
+    const choices = '"wide" (roles: admin, viewer), "narrow" (roles: viewer)'
+    await assert.rejects(keys.create({ for: 'mcp', user: 'vera' }, OWNER), {
+      path: 'like',
+      problem: `is needed, as "vera" has keys with different rights: ${choices}`,
+    })
+    await assert.rejects(keys.create({ for: 'mcp', user: 'vera', like: 'wid' }, OWNER), {
+      problem: `"wid" is no key of "vera" in the file; there are ${choices}`,
+    })
+    const { key, row } = await keys.create({ for: 'mcp', user: 'vera', like: 'narrow' }, OWNER)
+    assert.deepEqual([use(key)?.caller.roles, row.roles, row.like], [['viewer'], ['viewer'], 'narrow'])
+
+    // It never becomes what another entry of its user is.
+    reload([wide])
+    assert.equal(use(key), undefined)
+    assert.equal(keys.list().find(({ id }) => id === row.id)?.isOrphan, true)
+    reload([narrow, wide])
+    assert.deepEqual(use(key)?.caller.roles, ['viewer'])
+  })
+
+  it('ends a key that does not say which, once the keys of its user differ', async (t) => {
+    const { keys, use, reload } = await setup(t, undefined, { ...RULES, callers: [narrow] })
+    const { key } = await keys.create({ for: 'mcp', user: 'vera' }, OWNER)
+    assert.deepEqual(use(key)?.caller.roles, ['viewer'])
+    reload([narrow, wide])
+    assert.equal(use(key), undefined)
+  })
+
+  it('makes no console key that may do more than the one it is made with', async (t) => {
+    const callers = [
+      { ...entry('both', 'both-key', { user: 'ada', roles: ['approver', 'operator'] }), for: 'console' as const },
+      { ...entry('one', 'one-key', { user: 'ada', roles: ['operator'] }), for: 'console' as const },
+    ]
+    const { keys, use } = await setup(t, undefined, { ...RULES, callers })
+    const asked = { for: 'console', user: 'ada', like: 'both' } as const
+    await assert.rejects(keys.create(asked, { user: 'ada', roles: ['operator'] }), {
+      path: 'like',
+      problem: /may do more/,
+    })
+    const { key } = await keys.create({ ...asked, like: 'one' }, { user: 'ada', roles: ['approver', 'operator'] })
+    assert.deepEqual(use(key)?.caller.roles, ['operator'])
+  })
+
   it('keeps the last use of keys that there are, and forgets that of others', async (t) => {
     const { keys, state, use } = await setup(t)
-    const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, 'owner')
+    const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, OWNER)
     assert.ok(use(key) && use('of-the-file'))
     await keys.close()
     assert.equal((await state.list('key-used:')).length, 2)

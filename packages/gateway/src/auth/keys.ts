@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { type Caller, ConfigError } from '@toolgate/core'
-import { didYouMean, isObject, sha256Hex } from '@toolgate/core/internal'
+import { didYouMean, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { CallerConfig } from '../config/config.ts'
-import { KEY_ID } from '../config/schema.ts'
-import type { Revision, Revisions } from '../revision.ts'
+import type { Revisions } from '../revision.ts'
 import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { createKeyring, findEnded, type Keyring } from './keyring.ts'
+import { checkNewKey, idOf, type MadeKey, type NewKey, toEntry, toMadeKey } from './made-key.ts'
 
 /** A key, as people see it: never the key itself, nor its hash. */
 export interface KeyRow {
@@ -14,6 +14,10 @@ export interface KeyRow {
   readonly for: 'mcp' | 'console' | 'host'
   readonly user: string | undefined
   readonly tenant?: string | undefined
+  /** Absent: none, or the key opens nothing. */
+  readonly roles?: readonly string[] | undefined
+  /** Of a made key: the id of the key in the file whose rights it has. Absent: all of its user have the same. */
+  readonly like?: string | undefined
   /** The apps that it opens. Absent: all. */
   readonly apps?: readonly string[] | undefined
   /** Wall-clock milliseconds, as the other times. */
@@ -25,30 +29,8 @@ export interface KeyRow {
   /** `file`: of the configuration. `made`: by `toolgate keys create`, and kept in the state store. */
   readonly from: 'file' | 'made'
   readonly isExpired: boolean
-}
-
-/** What a new key is for. Its caller is the one that the configuration has for this user and use. */
-export interface NewKey {
-  readonly for: 'mcp' | 'console' | 'host'
-  readonly user: string
-  readonly tenant?: string | undefined
-  readonly apps?: readonly string[] | undefined
-  readonly expiresAt?: number | undefined
-  /** Default: a random one. */
-  readonly id?: string | undefined
-}
-
-/** A key that was made while the gateway ran. Only its hash is kept. */
-interface MadeKey {
-  readonly id: string
-  readonly hash: string
-  readonly for: CallerConfig['for']
-  readonly user: string
-  readonly tenant: string | undefined
-  readonly apps: readonly string[] | undefined
-  readonly expiresAt: number | undefined
-  readonly createdAt: number
-  readonly createdBy: string | undefined
+  /** Of a made key: it opens nothing, as the file has no key of its user, or none that it is like. */
+  readonly isOrphan?: boolean
 }
 
 export interface KeysDeps {
@@ -63,8 +45,6 @@ const FLUSH_MS = 60_000
 const TICK_MS = 1000
 const MAX_KEYS = 10_000
 const MAX_OF_USER = 100
-const MAX_LIFE_MS = 10 * 366 * 24 * 60 * 60 * 1000
-
 /** The keys of the configuration, and those that were made while the gateway ran. */
 export class Keys implements CredentialSource {
   readonly #deps: KeysDeps
@@ -122,15 +102,7 @@ export class Keys implements CredentialSource {
   renew(): void {
     const before = this.#ring
     const { callers } = this.#deps.revisions.current
-    const entries = this.#made.flatMap((key): readonly CallerConfig[] => {
-      const ofUser = callers.filter((one) => isOf(one, key))
-      const [of] = ofUser
-      const { hash, for: use, expiresAt: expiresAtMs, id } = key
-      const apps = narrowApps(key.apps, ofUser)
-      const more = { ...(apps && { apps }), ...(expiresAtMs === undefined ? {} : { expiresAtMs }) }
-      const caller = of && withMaker(of.caller, key.createdBy)
-      return caller ? [{ keyHash: Buffer.from(hash, 'hex'), for: use, caller, id, ...more }] : []
-    })
+    const entries = this.#made.flatMap((key) => toEntry(key, callers) ?? [])
     this.#ring = createKeyring(entries, before)
     this.#deps.revisions.end(findEnded(before, this.#ring))
   }
@@ -139,14 +111,20 @@ export class Keys implements CredentialSource {
     const { callers, keyring } = this.#deps.revisions.current
     const ofFile = callers.map((one, i): KeyRow => {
       const credential = keyring.credentials[i] as Credential
-      return { ...toRow(one, credential.id), ...this.#stateOf(credential.id, one.expiresAtMs), from: 'file' }
+      return { ...toRow(one), ...this.#stateOf(credential.id, one.expiresAtMs), from: 'file' }
     })
-    const made = this.#made.map(({ hash, ...key }): KeyRow => ({
-      ...key,
-      apps: (this.#ring.current(hash) ?? key).apps,
-      ...this.#stateOf(hash, key.expiresAt),
-      from: 'made',
-    }))
+    const made = this.#made.map(({ hash, ...key }): KeyRow => {
+      const credential = this.#ring.current(hash)
+      const { apps } = credential ?? key
+      return {
+        ...key,
+        ...(credential?.caller.roles && { roles: credential.caller.roles }),
+        apps,
+        isOrphan: credential === undefined,
+        ...this.#stateOf(hash, key.expiresAt),
+        from: 'made',
+      }
+    })
     return [...ofFile, ...made]
   }
 
@@ -155,11 +133,11 @@ export class Keys implements CredentialSource {
    *
    * @throws {ConfigError} naming the field
    */
-  async create(asked: NewKey, by: string | undefined): Promise<{ readonly row: KeyRow; readonly key: string }> {
+  async create(asked: NewKey, by: Caller | undefined): Promise<{ readonly row: KeyRow; readonly key: string }> {
     const state = this.#stateStore()
     const { revisions, clock } = this.#deps
-    checkNewKey(asked, revisions.current, clock.wallMs())
-    const { for: use, user, tenant, apps, expiresAt, id = `k-${randomBytes(6).toString('hex')}` } = asked
+    checkNewKey(asked, revisions.current, clock.wallMs(), by)
+    const { for: use, user, tenant, like, apps, expiresAt, id = `k-${randomBytes(6).toString('hex')}` } = asked
     if (this.list().some((row) => row.id === id)) throw new ConfigError('id', `a key has the id "${id}" already`)
     const ofUser = this.#made.filter((one) => one.user === user && one.tenant === tenant)
     if (this.#made.length >= MAX_KEYS || ofUser.length >= MAX_OF_USER)
@@ -171,10 +149,11 @@ export class Keys implements CredentialSource {
       for: use,
       user,
       tenant,
+      like,
       apps,
       expiresAt,
       createdAt: clock.wallMs(),
-      createdBy: by,
+      createdBy: by?.user,
     }
     if (!(await state.add(MADE + id, made))) throw new ConfigError('id', `a key has the id "${id}" already`)
     await this.#read()
@@ -268,80 +247,16 @@ export class Keys implements CredentialSource {
   }
 }
 
-/** Returns the apps of a made key: those it was made for, and none that the file opens with no key of its user. */
-function narrowApps(
-  made: readonly string[] | undefined,
-  ofUser: readonly CallerConfig[],
-): readonly string[] | undefined {
-  if (ofUser.some(({ apps }) => !apps)) return made
-  const opened = [...new Set(ofUser.flatMap(({ apps = [] }) => apps))]
-  return made ? made.filter((app) => opened.includes(app)) : opened
-}
-
-/** Operators who make keys have no tenant. */
-function withMaker(caller: Caller, by: string | undefined): Caller {
-  const isOwn = by === undefined || (by === caller.user && caller.tenant === undefined)
-  return isOwn ? caller : { ...caller, keyMadeBy: by }
-}
-
-function isOf({ for: use, caller }: CallerConfig, key: Pick<MadeKey, 'for' | 'user' | 'tenant'>): boolean {
-  return use === key.for && caller.user === key.user && caller.tenant === key.tenant
-}
-
-/** A key of the file without an id is known by the start of its hash. */
-function toRow(
-  { id, for: use, caller: { user, tenant }, apps, expiresAtMs }: CallerConfig,
-  hash: string,
-): Omit<KeyRow, 'from' | 'isExpired'> {
+function toRow(one: CallerConfig): Omit<KeyRow, 'from' | 'isExpired'> {
+  const { for: use, caller, apps, expiresAtMs } = one
+  const { user, tenant, roles } = caller
   return {
-    id: id ?? hash.slice(0, 8),
+    id: idOf(one),
     for: use,
     user,
     ...(tenant === undefined ? {} : { tenant }),
+    ...(roles && { roles }),
     ...(apps && { apps }),
     ...(expiresAtMs === undefined ? {} : { expiresAt: expiresAtMs }),
-  }
-}
-
-function checkNewKey({ for: use, user, tenant, apps = [], expiresAt, id }: NewKey, rules: Revision, now: number): void {
-  const known = rules.callers.filter((one) => one.for === use && one.caller.tenant === tenant)
-  if (!rules.callers.some((one) => isOf(one, { for: use, user, tenant })))
-    throw new ConfigError(
-      'user',
-      `no caller for "${use}" is "${user}"${didYouMean(user, namesOf(known))}; add it to the file first`,
-    )
-  const served = (rules.apps ?? []).map(({ name }) => name)
-  const unknown = apps.find((app) => !served.includes(app))
-  if (unknown !== undefined) throw new ConfigError('apps', `no app is named "${unknown}"${didYouMean(unknown, served)}`)
-  if (apps.length > 0 && use !== 'mcp') throw new ConfigError('apps', 'are for keys of agents only')
-  if (id !== undefined && !KEY_ID.test(id))
-    throw new ConfigError('id', 'has 1 to 64 letters, digits, ".", "_" and "-", and begins with a letter or digit')
-  if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= now + MAX_LIFE_MS))
-    throw new ConfigError('expiresAt', 'must be in the future, and within ten years')
-}
-
-function namesOf(callers: readonly { readonly caller: Caller }[]): string[] {
-  return callers.flatMap(({ caller: { user } }) => user ?? [])
-}
-
-/** Returns `undefined` for an entry that cannot be read: it opens nothing. */
-function toMadeKey(value: unknown): MadeKey | undefined {
-  if (!isObject(value)) return undefined
-  const { id, hash, for: use, user, tenant, apps, expiresAt, createdAt, createdBy } = value
-  const isUse = use === 'mcp' || use === 'console' || use === 'host'
-  if (typeof id !== 'string' || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined
-  if (!isUse || typeof user !== 'string' || (tenant !== undefined && typeof tenant !== 'string')) return undefined
-  if (apps !== undefined && !(Array.isArray(apps) && apps.every((app) => typeof app === 'string'))) return undefined
-  if (expiresAt !== undefined && typeof expiresAt !== 'number') return undefined
-  return {
-    id,
-    hash,
-    for: use,
-    user,
-    tenant,
-    apps: apps as readonly string[] | undefined,
-    expiresAt,
-    createdAt: typeof createdAt === 'number' ? createdAt : 0,
-    createdBy: typeof createdBy === 'string' ? createdBy : undefined,
   }
 }

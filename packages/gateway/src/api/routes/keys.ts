@@ -1,12 +1,13 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import type { KeyRow, NewKey } from '../../auth/keys.ts'
+import type { KeyRow } from '../../auth/keys.ts'
+import type { NewKey } from '../../auth/made-key.ts'
 import { maySee } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { invalidBody, parseQuery, readBody, type Route } from '../request.ts'
 import type { KeysBody, NewKeyBody } from '../wire.ts'
 
-const FIELDS = ['for', 'user', 'tenant', 'apps', 'expiresAt', 'id']
+const FIELDS = ['for', 'user', 'tenant', 'like', 'apps', 'expiresAt', 'id']
 const MAX_TEXT = 300
 
 /** `GET /api/keys`: the keys that the person may see, without the keys themselves. */
@@ -26,7 +27,7 @@ export function createKeyRoute({ keys, recordChange }: ApiDeps): Route {
     const by = nameOperator(person)
     checkMayMake(person, asked)
     if (!keys) throw new ApiFault('key_forbidden', 'No keys can be made here.')
-    const made = await safely(() => keys.create(asked, by))
+    const made = await safely(() => keys.create(asked, person))
     const isOwn = asked.user === person.user && asked.tenant === person.tenant
     const whose = isOwn ? 'their own' : `made by ${by} for ${asked.user}`
     await recordChange?.('key_created', `${made.row.id} of ${asked.user} (${asked.for}), ${whose}`, by)
@@ -61,7 +62,7 @@ function parseNewKey(body: ReadonlyMap<string, unknown>): NewKey {
     throw invalidBody('The field "apps" must be a list of names.')
   if (expiresAt !== undefined && typeof expiresAt !== 'number')
     throw invalidBody('The field "expiresAt" must be milliseconds since 1970.')
-  return { for: use, user, tenant: text('tenant'), apps, expiresAt, id: text('id') }
+  return { for: use, user, tenant: text('tenant'), like: text('like'), apps, expiresAt, id: text('id') }
 }
 
 /** A key opens what its user may do, so making one takes a person without a tenant. */

@@ -1,0 +1,158 @@
+import { type Caller, ConfigError } from '@toolgate/core'
+import { callerKey, didYouMean, isObject } from '@toolgate/core/internal'
+import type { CallerConfig } from '../config/config.ts'
+import { KEY_ID } from '../config/schema.ts'
+import type { Revision } from '../revision.ts'
+
+/** What a new key is for. Its caller is the one that the configuration has for this user and use. */
+export interface NewKey {
+  readonly for: 'mcp' | 'console' | 'host'
+  readonly user: string
+  readonly tenant?: string | undefined
+  /** The id of the key in the file whose rights it has. Needed where the user has keys with different rights. */
+  readonly like?: string | undefined
+  readonly apps?: readonly string[] | undefined
+  readonly expiresAt?: number | undefined
+  /** Default: a random one. */
+  readonly id?: string | undefined
+}
+
+/** A key that was made while the gateway ran. Only its hash is kept. */
+export interface MadeKey extends Omit<NewKey, 'id'> {
+  readonly id: string
+  readonly hash: string
+  readonly createdAt: number
+  readonly createdBy: string | undefined
+}
+
+type Asked = Pick<NewKey, 'for' | 'user' | 'tenant' | 'like'>
+
+const HASH_LENGTH = 8
+const MAX_LIFE_MS = 10 * 366 * 24 * 60 * 60 * 1000
+
+/** Returns the id that people see: a key of the file without one is known by the start of its hash. */
+export function idOf({ id, keyHash }: CallerConfig): string {
+  return id ?? Buffer.from(keyHash).toString('hex').slice(0, HASH_LENGTH)
+}
+
+/**
+ * Returns the keys of the file whose rights a made key has: all of them have the same. Empty if there are none, or if
+ * several have different rights and the key does not say which: it then opens nothing.
+ */
+export function sourcesOf(key: Asked, callers: readonly CallerConfig[]): readonly CallerConfig[] {
+  const ofUser = callers.filter((one) => isOf(one, key))
+  if (key.like !== undefined) return ofUser.filter((one) => idOf(one) === key.like)
+  return new Set(ofUser.map(({ caller }) => callerKey(caller))).size === 1 ? ofUser : []
+}
+
+/** Returns what a made key opens today, or `undefined` for one whose user or source is gone. */
+export function toEntry(key: MadeKey, callers: readonly CallerConfig[]): CallerConfig | undefined {
+  const sources = sourcesOf(key, callers)
+  const [source] = sources
+  if (!source) return undefined
+  const { hash, for: use, expiresAt: expiresAtMs, id } = key
+  const apps = narrowApps(key.apps, sources)
+  return {
+    keyHash: Buffer.from(hash, 'hex'),
+    for: use,
+    caller: withMaker(source.caller, key.createdBy),
+    id,
+    ...(apps && { apps }),
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+  }
+}
+
+/** Returns the apps of a made key: those it was made for, and none that the file opens with no key of its user. */
+function narrowApps(
+  made: readonly string[] | undefined,
+  sources: readonly CallerConfig[],
+): readonly string[] | undefined {
+  if (sources.some(({ apps }) => !apps)) return made
+  const opened = [...new Set(sources.flatMap(({ apps = [] }) => apps))]
+  return made ? made.filter((app) => opened.includes(app)) : opened
+}
+
+/** Operators who make keys have no tenant. */
+function withMaker(caller: Caller, by: string | undefined): Caller {
+  const isOwn = by === undefined || (by === caller.user && caller.tenant === undefined)
+  return isOwn ? caller : { ...caller, keyMadeBy: by }
+}
+
+function isOf({ for: use, caller }: CallerConfig, key: Asked): boolean {
+  return use === key.for && caller.user === key.user && caller.tenant === key.tenant
+}
+
+/**
+ * Checks that a key can be made, by this person.
+ *
+ * @throws {ConfigError} naming the field
+ */
+export function checkNewKey(asked: NewKey, rules: Revision, now: number, by: Caller | undefined): void {
+  const { for: use, apps = [], expiresAt, id } = asked
+  const [source] = checkSources(asked, rules.callers)
+  // A person who has a narrow and a wide console key gets no wide one by the narrow one.
+  if (
+    by &&
+    use === 'console' &&
+    !(includesAll(by.roles, source.caller.roles) && includesAll(by.scopes, source.caller.scopes))
+  )
+    throw new ConfigError('like', 'names a console key that may do more than the one you use')
+  const served = (rules.apps ?? []).map(({ name }) => name)
+  const unknown = apps.find((app) => !served.includes(app))
+  if (unknown !== undefined) throw new ConfigError('apps', `no app is named "${unknown}"${didYouMean(unknown, served)}`)
+  if (apps.length > 0 && use !== 'mcp') throw new ConfigError('apps', 'are for keys of agents only')
+  if (id !== undefined && !KEY_ID.test(id))
+    throw new ConfigError('id', 'has 1 to 64 letters, digits, ".", "_" and "-", and begins with a letter or digit')
+  if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= now + MAX_LIFE_MS))
+    throw new ConfigError('expiresAt', 'must be in the future, and within ten years')
+}
+
+function checkSources(asked: NewKey, callers: readonly CallerConfig[]): readonly [CallerConfig, ...CallerConfig[]] {
+  const { for: use, user, tenant, like } = asked
+  const ofUser = callers.filter((one) => isOf(one, asked))
+  if (ofUser.length === 0) {
+    const known = callers.filter((one) => one.for === use && one.caller.tenant === tenant)
+    const names = known.flatMap(({ caller }) => caller.user ?? [])
+    throw new ConfigError(
+      'user',
+      `no caller for "${use}" is "${user}"${didYouMean(user, names)}; add it to the file first`,
+    )
+  }
+  const [source, ...more] = sourcesOf(asked, callers)
+  if (source) return [source, ...more]
+  const choices = ofUser.map((one) => `"${idOf(one)}" (roles: ${one.caller.roles?.join(', ') || 'none'})`).join(', ')
+  if (like === undefined)
+    throw new ConfigError('like', `is needed, as "${user}" has keys with different rights: ${choices}`)
+  throw new ConfigError('like', `"${like}" is no key of "${user}" in the file; there are ${choices}`)
+}
+
+function includesAll(all: readonly string[] = [], some: readonly string[] = []): boolean {
+  return some.every((one) => all.includes(one))
+}
+
+/** Returns `undefined` for an entry that cannot be read: it opens nothing. */
+export function toMadeKey(value: unknown): MadeKey | undefined {
+  if (!isObject(value)) return undefined
+  const { id, hash, for: use, user, tenant, like, apps, expiresAt, createdAt, createdBy } = value
+  const isUse = use === 'mcp' || use === 'console' || use === 'host'
+  if (typeof id !== 'string' || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined
+  if (!isUse || typeof user !== 'string' || !isTextOrAbsent(tenant) || !isTextOrAbsent(like)) return undefined
+  if (apps !== undefined && !(Array.isArray(apps) && apps.every((app) => typeof app === 'string'))) return undefined
+  if (expiresAt !== undefined && typeof expiresAt !== 'number') return undefined
+  return {
+    id,
+    hash,
+    for: use,
+    user,
+    tenant,
+    like,
+    apps: apps as readonly string[] | undefined,
+    expiresAt,
+    createdAt: typeof createdAt === 'number' ? createdAt : 0,
+    createdBy: typeof createdBy === 'string' ? createdBy : undefined,
+  }
+}
+
+function isTextOrAbsent(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}
