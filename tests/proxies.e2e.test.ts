@@ -8,41 +8,40 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { LogLine } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
-import { createAuthority, type TestAuthority } from './support/certificates.ts'
+import { createAuthority } from './support/certificates.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
 import { openLive } from './support/live.ts'
 import { freePort, type OwnServer } from './support/own-server.ts'
-import { startCaddy, startNginx, type StartProxy } from './support/proxies.ts'
+import { type Behind, startCaddy, startNginx } from './support/proxies.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { MODERN, toMessage } from './support/rpc.ts'
 import { httpServer, nodeServer } from './support/servers.ts'
 
-/** The proxies of `deploy/`, with TLS, in front of a real gateway: what clients of both eras get through them. */
+/** The proxies of `deploy/`, with TLS, in front of a real gateway, and its own TLS: what clients of both eras get. */
 
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 const BEARER = { authorization: `Bearer ${KEYS.console}` }
 const INFO = { name: 'test', version: '1' }
 
 withBinaries(['nginx', 'caddy', 'openssl'], ({ nginx, caddy, openssl }) => {
-  for (const [name, command, start] of [
-    ['nginx', nginx, startNginx],
-    ['Caddy', caddy, startCaddy],
-  ] as const)
-    describe(`behind ${name}`, () => runsBehind(start, command, openssl))
+  describe('behind nginx', () => runsWithTls(openssl, (behind) => startNginx(nginx, behind)))
+  describe('behind Caddy', () => runsWithTls(openssl, (behind) => startCaddy(caddy, behind)))
+  describe('with listen.tls', () => runsWithTls(openssl))
 })
 
-function runsBehind(start: StartProxy, command: string, openssl: string): void {
+/** Without a proxy, the gateway itself serves HTTPS. */
+function runsWithTls(openssl: string, startProxy?: (behind: Behind) => Promise<OwnServer>): void {
   const folder = tempFolder()
   const auditFile = join(folder.path, 'audit.jsonl')
   let upstreams: readonly RecordingServer[]
   let gateway: TestGateway
-  let proxy: OwnServer
+  let proxy: OwnServer | undefined
   let url: string
 
   before(async () => {
-    const authority: TestAuthority = createAuthority(openssl, folder.path)
+    const certificate = createAuthority(openssl, folder.path).issue('front')
     const port = await freePort()
     url = `https://localhost:${port}`
     const hang = {
@@ -55,7 +54,9 @@ function runsBehind(start: StartProxy, command: string, openssl: string): void {
       await startRecordingServer([hang], { era: 'modern' }),
     ]
     gateway = await startTestGateway({
-      listen: { host: '127.0.0.1', port: 0, proxies: ['127.0.0.1'] },
+      listen: startProxy
+        ? { host: '127.0.0.1', port: 0, proxies: ['127.0.0.1'] }
+        : { host: '127.0.0.1', port, tls: certificate },
       publicUrl: url,
       servers: [
         nodeServer('slow', [SLOW]),
@@ -64,7 +65,7 @@ function runsBehind(start: StartProxy, command: string, openssl: string): void {
       policy: [{ allow: ['*'], ask: ['legacy:pay'] }],
       audit: { store: 'jsonl', path: auditFile, mode: 'batched', checkpoints: false },
     })
-    proxy = await start(command, { port: gateway.port, at: port, ...authority.issue('front') })
+    proxy = await startProxy?.({ port: gateway.port, at: port, ...certificate })
   })
 
   after(async () => {
@@ -179,9 +180,12 @@ function runsBehind(start: StartProxy, command: string, openssl: string): void {
     assert.equal((await call(4 * 1024 * 1024)).status, 413)
   })
 
-  it('health is for everybody, metrics are not', async () => {
+  it('health is for everybody, metrics stop at the proxy', async () => {
     const get = async (path: string) => (await send(url + path, { method: 'GET', headers: BEARER })).status
-    assert.deepEqual([await get('/healthz'), await get('/readyz'), await get('/metrics')], [200, 200, 404])
+    assert.deepEqual(
+      [await get('/healthz'), await get('/readyz'), await get('/metrics')],
+      [200, 200, startProxy ? 404 : 200],
+    )
   })
 
   it('wrong keys count for the address of the client, whatever it claims', async () => {

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
-import { connect } from 'node:net'
+import { connect, isIP } from 'node:net'
 
 export interface Answer {
   readonly status: number
@@ -27,7 +27,8 @@ export function send(url: string, sending: Sending): Promise<Answer> {
   const isTls = url.startsWith('https:')
   const request = isTls ? tlsRequest : plainRequest
   // Else the name is the one of the header `Host`.
-  const named = isTls ? { servername: new URL(url).hostname } : {}
+  const { hostname } = new URL(url)
+  const named = isTls && isIP(hostname) === 0 ? { servername: hostname } : {}
   const from = localAddress === undefined ? {} : { localAddress, family: 4 }
   return new Promise((resolve, reject) => {
     const sent = request(

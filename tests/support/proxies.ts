@@ -14,7 +14,7 @@ export interface Behind {
 }
 
 /** Starts a proxy of `deploy/` for `localhost` and with a test's certificate. */
-export type StartProxy = (command: string, behind: Behind) => Promise<OwnServer>
+type StartProxy = (command: string, behind: Behind) => Promise<OwnServer>
 
 export const startNginx: StartProxy = (command, behind) =>
   startOwnServer({

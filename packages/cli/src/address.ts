@@ -24,8 +24,14 @@ export function mcpUrlOf(address: string, app?: string): URL {
   return url
 }
 
+interface Listen {
+  readonly host: string
+  readonly port: number
+  readonly tls?: object
+}
+
 /** Returns the address at which a configuration is served, as seen from this machine. */
-export function listenUrlOf({ host, port }: { readonly host: string; readonly port: number }): string {
+export function listenUrlOf({ host, port, tls }: Listen): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

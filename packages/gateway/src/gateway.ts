@@ -90,8 +90,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
   const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle }
   try {
-    const { host } = config.listen
-    const publicUrl = config.publicUrl ?? (isLoopback(host) ? toUrl(host, port) : undefined)
+    const publicUrl = config.publicUrl ?? (isLoopback(config.listen.host) ? toUrl(config.listen, port) : undefined)
     const { oauth } = config
     const keys = new Keys({ revisions, clock, onFault })
     const opened = await openAuthenticator(keys, { oauth, publicUrl, clock })
@@ -109,6 +108,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       base,
       parts,
       read: options.read ?? (() => readConfig(config.file)),
+      readCertificate: () => listener.readCertificate(),
       onReplaced: () => {
         keys.renew()
         watching.renew()
@@ -121,11 +121,14 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       keys,
     }
     const { consoleDir = CONSOLE_DIR } = options
-    listener.attach(toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, entrance }))
+    const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs
+    listener.attach(
+      toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, certificateExpiresAtMs, entrance }),
+    )
     const { gate, fleet, probed, warnings } = parts
     const starting = fleet.upstreams.map((upstream) => upstream.start())
     return {
-      url: toUrl(config.listen.host, port),
+      url: toUrl(config.listen, port),
       port,
       gate,
       ready: Promise.all([endsWithin(probed, FIRST_ASK_MS), ...starting]).then(() => {
@@ -144,19 +147,19 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   }
 }
 
-function toUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+function toUrl({ host, tls }: GatewayConfig['listen'], port: number): string {
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function toEntrance(
-  { listen: { host, origins = [] }, publicUrl: written }: GatewayConfig,
+  { listen: { host, tls, origins = [] }, publicUrl: written }: GatewayConfig,
   opened: OpenedAuthenticator,
   { port, publicUrl }: Pick<Entrance, 'port' | 'publicUrl'>,
 ): Entrance {
   const known = written === undefined ? origins : [...origins, written]
   return {
     ...opened,
-    origins: createOriginRules({ host, port, origins: known }),
+    origins: createOriginRules({ host, port, isTls: tls !== undefined, origins: known }),
     port,
     publicUrl,
   }

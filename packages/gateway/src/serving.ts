@@ -342,6 +342,8 @@ function limitText({ selector, label, per }: ReturnType<typeof parseLimits>[numb
 interface HttpParts {
   readonly apiDeps: ApiDeps
   readonly consoleDir: string
+  /** When the certificate ends, if the gateway has one. */
+  readonly certificateExpiresAtMs: () => number | undefined
   readonly entrance: Pick<Entrance, 'issuers' | 'resources'>
 }
 
@@ -351,7 +353,7 @@ export function toHttpDeps(
   { gate, audit, counts, warnings }: GateParts,
   { groups, groupWatch, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
-  { apiDeps, consoleDir, entrance }: HttpParts,
+  { apiDeps, consoleDir, certificateExpiresAtMs, entrance }: HttpParts,
 ): HttpDeps {
   const { authenticator, origins } = apiDeps
   const api = once(async () => (await import('./api/api.ts')).createApi(apiDeps))
@@ -369,6 +371,7 @@ export function toHttpDeps(
     servers,
     groups: () => groups().map(({ name, available }) => ({ name, available, changes: changesOf(name) })),
     failedLogins: () => logins.count,
+    certificateExpiresAtMs,
     streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
     onFault,
   })

@@ -1,4 +1,9 @@
-export { openPostgresStores, type OpenReplicas, type PostgresStores, type PostgresStoresOptions } from './postgres/open-stores.ts'
+export {
+  openPostgresStores,
+  type OpenReplicas,
+  type PostgresStores,
+  type PostgresStoresOptions,
+} from './postgres/open-stores.ts'
 export { type PostgresDatabase, statement, type Statement } from './postgres/database.ts'
 export type { PostgresReplicas, Replica, ReplicaRow, SharedPosition } from './postgres/replicas.ts'
 export type { PostgresState } from './postgres/state.ts'

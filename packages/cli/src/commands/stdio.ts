@@ -101,7 +101,7 @@ async function ownGateway(
     {
       ...config,
       // The port of the configuration belongs to the gateway that "toolgate serve" runs.
-      listen: { ...config.listen, host: '127.0.0.1', port: 0 },
+      listen: { host: '127.0.0.1', port: 0 },
       callers: [...config.callers, caller],
       secrets: [...(config.secrets ?? []), key],
       drainMs: 0,

@@ -37,9 +37,10 @@ export function findAgent({ file, doc }: ConfigFile, as: string | undefined): Ag
 /** Returns the address at which the configuration is served. */
 export function listenUrl({ doc }: ConfigFile): string {
   const { listen } = doc.toJS() as { readonly listen?: unknown }
-  const { host, port } = isObject(listen) ? listen : {}
+  const { host, port, tls } = isObject(listen) ? listen : {}
   return listenUrlOf({
     host: typeof host === 'string' ? host : '127.0.0.1',
     port: typeof port === 'number' ? port : 8787,
+    ...(isObject(tls) && { tls }),
   })
 }

@@ -13,6 +13,8 @@ export interface OriginOptions {
   readonly host: string
   /** The port it has bound. */
   readonly port: number
+  /** Whether it serves HTTPS. */
+  readonly isTls?: boolean
   /** Further origins, such as `https://tools.example.com` of a proxy in front. */
   readonly origins?: readonly string[]
 }
@@ -33,9 +35,11 @@ const MAX_SHOWN = 100
  * @example
  * createOriginRules({ host: '127.0.0.1', port: 8787 }).origins // has 'http://localhost:8787'
  */
-export function createOriginRules({ host, port, origins = [] }: OriginOptions): OriginRules {
+export function createOriginRules({ host, port, isTls = false, origins = [] }: OriginOptions): OriginRules {
   const names = ANY_ADDRESS.has(host) ? LOOPBACK : [...LOOPBACK, host]
-  const own = names.map((name) => new URL(`http://${name.includes(':') ? `[${name}]` : name}:${port}`))
+  const own = names.map(
+    (name) => new URL(`${isTls ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`),
+  )
   const all = [...own, ...origins.map(parseOrigin)]
   return { hosts: new Set(all.flatMap(spellings)), origins: new Set(all.map((url) => url.origin)) }
 }

@@ -3,6 +3,7 @@ import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { NameRules, ServerOverlay } from '@toolgate/mcp'
+import type { TlsFiles } from '../http/certificate.ts'
 import type { Offer } from '../upstream/upstream.ts'
 import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
@@ -20,6 +21,8 @@ export interface GatewayConfig {
     readonly origins?: readonly string[]
     /** Proxies whose `X-Forwarded-For` is read: addresses, and ranges such as `10.0.0.0/8`. */
     readonly proxies?: readonly string[]
+    /** Serves HTTPS instead of HTTP. */
+    readonly tls?: TlsFiles
   }
   readonly servers: readonly ServerConfig[]
   /** Of every server that has none of its own. */

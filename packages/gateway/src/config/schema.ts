@@ -446,6 +446,13 @@ export const listenSchema = z.strictObject({
     .array(z.string().refine(isProxyRange, 'an address such as 127.0.0.1, or a range such as 10.0.0.0/8'))
     .describe('Proxies in front. Only their X-Forwarded-For is read, to count wrong keys by client.')
     .exactOptional(),
+  tls: z
+    .strictObject({
+      certFile: text.describe('PEM: the certificate, then those that lead to its authority.'),
+      keyFile: text.describe('PEM: its private key, without a passphrase.'),
+    })
+    .describe('Serves HTTPS instead of HTTP. A reload reads both files again.')
+    .exactOptional(),
 })
 
 const LOOPBACK_ORIGIN = /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/

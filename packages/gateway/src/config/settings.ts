@@ -4,6 +4,7 @@ import { ConfigError } from '@toolgate/core'
 import { createRedactor } from '@toolgate/core/redact'
 import type * as z from 'zod'
 import type { AuditConfig, CheckpointConfig, GatewayConfig, StateConfig } from './config.ts'
+import { CertificateError, readCertificate } from '../http/certificate.ts'
 import { isLoopback } from './loopback.ts'
 import { checkEntry } from './policy.ts'
 import { checkShape, found, has, lengthOf, type Reading, readSection, reportIn } from './reading.ts'
@@ -85,10 +86,23 @@ export function readSettings(reading: Reading): Settings {
   }
 }
 
-const listen = listenSchema.transform(({ host = '127.0.0.1', port = 8787, ...rest }) => ({ host, port, ...rest }))
+/** The certificate is read once here, so that a file with a mistake names its line. */
+function listenIn(configDir: string) {
+  return listenSchema.transform(({ host = '127.0.0.1', port = 8787, tls, ...rest }, ctx): GatewayConfig['listen'] => {
+    if (tls === undefined) return { host, port, ...rest }
+    const files = { certFile: path.resolve(configDir, tls.certFile), keyFile: path.resolve(configDir, tls.keyFile) }
+    try {
+      readCertificate(files)
+    } catch (error) {
+      if (!(error instanceof CertificateError)) throw error
+      reportIn(ctx, ['tls', error.field], error.message)
+    }
+    return { host, port, tls: files, ...rest }
+  })
+}
 
 /** Beyond loopback, callers must have secret keys. */
-function readListen({ source }: Reading): GatewayConfig['listen'] {
+function readListen({ source, configDir }: Reading): GatewayConfig['listen'] {
   const host = source.get(['listen', 'host'])?.value
   if (typeof host === 'string' && !isLoopback(host)) {
     const callers = lengthOf(source, ['callers'])
@@ -103,7 +117,7 @@ function readListen({ source }: Reading): GatewayConfig['listen'] {
         source.report(['callers', i, 'key'], `found a demo key with listen.host beyond loopback, expected a secret one`)
     }
   }
-  return readSection(source, 'listen', listen)
+  return readSection(source, 'listen', listenIn(configDir))
 }
 
 /** Each limit is text or an object. They are checked one by one. */

@@ -1,6 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { ToolgateError } from '@toolgate/core'
+import { ConfigError, ToolgateError } from '@toolgate/core'
 import type { Health } from '../api/health.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
@@ -9,6 +10,7 @@ import type { ProtectedResources } from '../auth/oauth/protected-resource.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/protocol.ts'
 import { once } from '../lifecycle.ts'
+import { type Certificate, CertificateError, readCertificate, type TlsFiles } from './certificate.ts'
 import { type ClientAddresses, createClientAddresses } from './client-address.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
@@ -33,6 +35,15 @@ export interface HttpDeps {
 
 export interface Listening {
   readonly port: number
+  /** Absent over HTTP. */
+  readonly certificate: Certificate | undefined
+  /**
+   * Reads the files of the certificate again. Returns the function that serves new connections with another one;
+   * `undefined` if it is the same. Open connections stay as they are.
+   *
+   * @throws {ConfigError}
+   */
+  readCertificate(): (() => void) | undefined
   close(): Promise<void>
 }
 
@@ -52,6 +63,8 @@ export interface ListenOptions {
   readonly port: number
   /** Addresses of proxies, whose connections are those of many clients. */
   readonly proxies?: readonly string[]
+  /** Serves HTTPS. */
+  readonly tls?: TlsFiles
   /** Default 15 s. */
   readonly headersTimeoutMs?: number
   /** Connections for one address. Default 1,024. */
@@ -63,21 +76,21 @@ export interface ListenOptions {
  * handlers.
  *
  * @throws {ToolgateError} `port_taken`
+ * @throws {ConfigError} for a certificate that cannot be used
  */
 export async function listen({
   host,
   port,
   proxies,
+  tls,
   headersTimeoutMs = HEADERS_TIMEOUT_MS,
   maxOfAddress = MAX_CONNECTIONS_OF_ADDRESS,
 }: ListenOptions): Promise<Listening & { attach(deps: HttpDeps): void }> {
   let route: (request: IncomingMessage, response: ServerResponse) => void = answerStarting
   let live: HttpDeps['live'] | undefined
   let endStreams = () => {}
-  const options = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: CHECK_TIMEOUTS_MS }
-  // An import would read every export of node:http, and so load the client of `fetch`: 30 ms and 13 MB.
-  const { createServer } = process.getBuiltinModule('node:http')
-  const server = createServer(options, (request, response) => route(request, response))
+  let certificate = tls && checkCertificate(tls)
+  const server = createServer(certificate, (request, response) => route(request, response))
   boundAddresses(server, maxOfAddress, createClientAddresses(proxies))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (live && pathOf(request) === '/api/live' && request.method === 'GET') void live(request, socket, head)
@@ -90,6 +103,17 @@ export async function listen({
   const opened = await open(server, host, port)
   return {
     port: opened,
+    get certificate() {
+      return certificate
+    },
+    readCertificate() {
+      const read = tls && checkCertificate(tls)
+      if (read === undefined || read.fingerprint === certificate?.fingerprint) return undefined
+      return () => {
+        ;(server as TlsServer).setSecureContext({ ...TLS, ...read })
+        certificate = read
+      }
+    },
     attach: (deps) => {
       route = createRouter(deps)
       ;({ live, endStreams } = deps)
@@ -98,6 +122,27 @@ export async function listen({
       endStreams()
       return close(server)
     }),
+  }
+}
+
+const TLS = { minVersion: 'TLSv1.2' } as const
+
+function createServer(certificate: Certificate | undefined, listener: RequestListener): Server {
+  const options = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: CHECK_TIMEOUTS_MS }
+  // An import would read every export of node:http, and so load the client of `fetch`: 30 ms and 13 MB.
+  if (!certificate) return process.getBuiltinModule('node:http').createServer(options, listener)
+  const { cert, key } = certificate
+  const secure = { ...options, ...TLS, cert, key, handshakeTimeout: HEADERS_TIMEOUT_MS }
+  return process.getBuiltinModule('node:https').createServer(secure, listener)
+}
+
+/** @throws {ConfigError} */
+function checkCertificate(files: TlsFiles): Certificate {
+  try {
+    return readCertificate(files)
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error
+    throw new ConfigError(`listen.tls.${error.field}`, error.message, { cause: error })
   }
 }
 

@@ -4,7 +4,7 @@ import type { Revision } from '../revision.ts'
 
 /** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
 export interface RuleChange {
-  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'limits' | 'policy'
+  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'limits' | 'policy' | 'listen'
   readonly what: 'added' | 'removed' | 'changed'
   /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */
   readonly name: string

@@ -8,7 +8,7 @@ import type { RetiredServer } from '../fleet.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../revision.ts'
 import { findEnded } from '../auth/keyring.ts'
-import { findChanges } from './changes.ts'
+import { findChanges, type RuleChange } from './changes.ts'
 import { describeReload, type Reload } from './describe.ts'
 import { whoGains } from './who-gains.ts'
 
@@ -25,9 +25,13 @@ export interface ReloaderDeps {
   readonly parts: Pick<GateParts, 'gate' | 'fleet' | 'replaceRules' | 'audit' | 'warnings'>
   /** Reads the file again. Throws `ConfigFileError`. */
   readonly read: () => MaybePromise<GatewayConfig>
+  /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
+  readonly readCertificate: () => (() => void) | undefined
   /** Called in the turn in which the rules are replaced. */
   readonly onReplaced: () => void
 }
+
+const NEW_CERTIFICATE: RuleChange = { section: 'listen', what: 'changed', name: 'certificate' }
 
 /** How long the calls of a server that changed or is gone may take. */
 const RETIRE_MS = 30_000
@@ -51,14 +55,15 @@ export class Reloader {
   }
 
   async #reload({ by, through, isDryRun = false }: ReloadOptions): Promise<Reload> {
-    const { base, parts, read } = this.#deps
+    const { base, parts, read, readCertificate } = this.#deps
     const { revisions, lifecycle } = base
     checkRunning(lifecycle)
     const config = await read()
     checkUsable(config)
     const before = revisions.current
     const next = revisions.next(config)
-    const changes = findChanges(before, next)
+    const serveCertificate = readCertificate()
+    const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
     const access = changes.length === 0 ? [] : await whoGains(parts.gate, before, next)
     const restartNeeded = findFixed(base.config, config)
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
@@ -67,6 +72,7 @@ export class Reloader {
     // It may have begun to stop meanwhile, and then must start nothing.
     if (isApplied) checkRunning(lifecycle)
     if (isApplied) this.#apply(before, next, config)
+    if (isApplied) serveCertificate?.()
     const { id, number } = isApplied ? next : before
     const { redactText } = base.redact.with(config.secrets)
     // The text of a clause may hold a secret that was filled in.

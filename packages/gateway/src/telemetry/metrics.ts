@@ -22,6 +22,8 @@ export interface MetricsDeps {
   readonly streams?: () => { readonly lists: number; readonly pages: number }
   /** Failed logins with wrong keys. */
   readonly failedLogins?: () => number
+  /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
+  readonly certificateExpiresAtMs?: () => number | undefined
   readonly onFault: (error: unknown) => void
 }
 
@@ -69,6 +71,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
         'Failed logins with wrong keys, at any endpoint.',
         deps.failedLogins?.() ?? 0,
       ),
+      ...certificateFamilies(deps.certificateExpiresAtMs?.()),
       ...processFamilies(),
     ])
 }
@@ -200,6 +203,12 @@ function warningsFamily(found: readonly string[]): Family {
 async function writtenFamily(audit: MetricsDeps['audit']): Promise<Family> {
   const [newest] = await audit.query({ limit: 1 })
   return counter('toolgate_audit_records_total', 'Records in the audit since its start.', newest?.seq ?? 0)
+}
+
+function certificateFamilies(expiresAtMs: number | undefined): readonly Family[] {
+  if (expiresAtMs === undefined) return []
+  const help = 'When the certificate of listen.tls ends, in seconds since 1970.'
+  return [gauge('toolgate_certificate_expires_seconds', help, expiresAtMs / 1000)]
 }
 
 function processFamilies(): readonly Family[] {

@@ -1,0 +1,73 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
+
+/** Where a certificate and its key are. Absolute. */
+export interface TlsFiles {
+  /** PEM: the certificate, then those that lead to its authority. */
+  readonly certFile: string
+  /** PEM, without a passphrase. */
+  readonly keyFile: string
+}
+
+/** A certificate with its key, both checked. */
+export interface Certificate {
+  /** PEM. */
+  readonly cert: string
+  /** PEM. Never log it. */
+  readonly key: string
+  /** Of the certificate itself, in hex. */
+  readonly fingerprint: string
+  /** Wall-clock milliseconds. */
+  readonly expiresAtMs: number
+}
+
+/** A certificate that cannot be used, and the file that is to blame. The text never quotes a file. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError'
+  readonly field: keyof TlsFiles
+
+  constructor(field: keyof TlsFiles, message: string) {
+    super(message)
+    this.field = field
+  }
+}
+
+const MAX_BYTES = 1024 * 1024
+
+/** Reads both files. @throws {CertificateError} */
+export function readCertificate({ certFile, keyFile }: TlsFiles): Certificate {
+  const cert = read('certFile', certFile)
+  const key = read('keyFile', keyFile)
+  const x509 = parse('certFile', 'a certificate in PEM', () => new X509Certificate(cert))
+  const secret: KeyObject = parse('keyFile', 'a private key in PEM, without a passphrase', () => createPrivateKey(key))
+  if (!x509.checkPrivateKey(secret)) throw new CertificateError('keyFile', 'is not the key of the certificate')
+  return { cert, key, fingerprint: x509.fingerprint256, expiresAtMs: Date.parse(x509.validTo) }
+}
+
+function read(field: keyof TlsFiles, file: string): string {
+  try {
+    const stats = statSync(file)
+    // A pipe could be waited for, for ever.
+    if (!stats.isFile()) throw new Error('it is not a file')
+    if (stats.size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const reason = READ_ERRORS.get(errnoOf(error) ?? '') ?? messageOf(error)
+    throw new CertificateError(field, `${file} cannot be read: ${reason}`)
+  }
+}
+
+const READ_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EACCES', 'permission denied'],
+])
+
+/** OpenSSL's own messages say nothing to an operator. */
+function parse<T>(field: keyof TlsFiles, expected: string, make: () => T): T {
+  try {
+    return make()
+  } catch {
+    throw new CertificateError(field, `does not hold ${expected}`)
+  }
+}
