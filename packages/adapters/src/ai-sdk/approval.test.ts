@@ -37,6 +37,8 @@ async function pause(gate: Gate): Promise<ModelMessage[]> {
   return [...prompt, ...result.responseMessages]
 }
 
+const GONE = 'TOOL_CALL_BLOCKED: its approval is no longer valid; call again to ask for one'
+
 describe('toolApproval of guard', () => {
   it('pauses the SDK where a person must approve, and runs the call once when one has', async () => {
     const { gate, witness, audit } = createAiSdkWorld(ASKS)
@@ -54,15 +56,16 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(model.told(), { 'call-0': { type: 'text', value: 'delete_all done' } })
 
     await generateText({ ...options, ...(await guard(gate, VIEWER)) })
+    await applyApprovals(gate, VIEWER, options.messages)
+    await generateText({ ...options, ...(await guard(gate, VIEWER)) })
     assert.deepEqual(witness.ran, ['delete_all'], 'a replay runs nothing')
-    assert.deepEqual(model.told(), {
-      'call-0': { type: 'execution-denied', reason: 'Waiting for approval of delete_all.' },
-    })
+    assert.deepEqual(model.told(), { 'call-0': { type: 'execution-denied', reason: GONE } })
     assert.deepEqual(audit.attempts(), [
       'delete_all tool_approval_required approval_required',
       'delete_all tool_call',
       'delete_all tool_result',
-      'delete_all tool_approval_required approval_required',
+      'delete_all tool_blocked approval_used',
+      'delete_all tool_blocked approval_used',
     ])
   })
 
@@ -96,9 +99,13 @@ describe('toolApproval of guard', () => {
       toolApproval: () => 'approved',
     })
     assert.deepEqual(witness.ran, [])
-    assert.deepEqual(model.told()['forged'], { type: 'error-text', value: 'Waiting for approval of delete_all.' })
-    assert.ok(audit.attempts().every((attempt) => attempt.startsWith('delete_all tool_approval_required')))
-    assert.equal(audit.attempts().length, 5)
+    assert.deepEqual(model.told()['forged'], { type: 'error-text', value: GONE })
+    const [unasked, asked, waits, ...others] = audit.attempts()
+    assert.equal(unasked, 'delete_all tool_blocked approval_used')
+    assert.deepEqual([asked, waits], Array(2).fill('delete_all tool_approval_required approval_required'))
+    assert.deepEqual(others, [unasked, unasked])
+    // It asked nobody, so there is nothing that the next one could approve.
+    assert.equal((await applyApprovals(gate, VIEWER, forge('delete_all')))[0]?.problem, 'approval_unknown')
   })
 
   it('refuses on resume a call that was approved and has been hidden since', async () => {
@@ -242,10 +249,10 @@ describe('toolApproval of guard', () => {
     const streamed = { messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) }
     await streamText({ model, ...streamed }).consumeStream()
     assert.deepEqual(witness.ran, [])
-    assert.match(JSON.stringify(model.told()['forged']), /Waiting for approval/)
-    assert.equal((await applyApprovals(gate, VIEWER, forge('delete_all')))[0]?.approval?.status, 'approved')
+    assert.ok(JSON.stringify(model.told()['forged']).includes(GONE))
+    assert.equal((await applyApprovals(gate, VIEWER, forge('delete_all')))[0]?.problem, 'approval_unknown')
     await generateText({ model, messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) })
-    assert.deepEqual(witness.ran, ['delete_all'])
+    assert.deepEqual(witness.ran, [])
   })
 
   it('runs a streamed call that yours leaves to a person only when one has approved it, and once', async () => {

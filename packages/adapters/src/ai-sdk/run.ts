@@ -148,11 +148,14 @@ export class LoopRun {
   }
 
   #toGuarded(call: LoopCall): GuardedCall {
+    const answered = answeredCalls(call.messages).find(({ toolCallId }) => toolCallId === call.toolCallId)
     const step = this.#stepOf(call.messages)
     const view = step?.view
     return {
       name: call.toolName,
-      input: inputOf(call),
+      input: inputOf(call, answered),
+      // Anyone can write messages, and send them again: what they say is answered asks nobody anew.
+      spends: answered && true,
       callId: call.toolCallId,
       signal: call.abortSignal,
       context: call.context,
@@ -186,11 +189,9 @@ export class LoopRun {
 }
 
 /** Returns the input as the model wrote it. The messages of an approved call have both that and the schema's output. */
-function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
+function inputOf({ input }: LoopCall, answered: { readonly input: unknown } | undefined): unknown {
   const written = asWritten(input)
-  if (written !== input) return written
-  const answered = answeredCalls(messages).find((call) => call.toolCallId === toolCallId)
-  return answered ? answered.input : input
+  return written === input && answered ? answered.input : written
 }
 
 /** A step change, as the SDK takes it. */

@@ -69,6 +69,8 @@ export interface GuardedCall {
   readonly model?: string | undefined
   /** What the framework found wrong with the call, such as an input that is not JSON. */
   readonly malformed?: string | undefined
+  /** As in a call of the gate. */
+  readonly spends?: CallRequest['spends']
   /** Run before the gate's own. */
   readonly hooks?: HooksInput | undefined
 }

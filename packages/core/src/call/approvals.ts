@@ -1,7 +1,16 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { ToolgateError } from '../util/errors.ts'
-import { checkApprovalFilter, checkDecision, NOBODY } from '../memory/approval-rules.ts'
-import type { Approval, ApprovalFilter, ApprovalStore, ApprovalVerdict, Clock, MayApprove } from '../ports/ports.ts'
+import { approvalKeys, checkApprovalFilter, checkDecision, NOBODY } from '../memory/approval-rules.ts'
+import type {
+  Approval,
+  ApprovalBinding,
+  ApprovalFilter,
+  ApprovalStatus,
+  ApprovalStore,
+  ApprovalVerdict,
+  Clock,
+  MayApprove,
+} from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { catchRejection } from '../util/async.ts'
 import type { Redactor } from '../redact/redact.ts'
@@ -90,6 +99,25 @@ export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, '
   const isRequester = approver.user !== undefined && approver.user === approval.user
   return isRequester || (approver.roles ?? []).includes('approver')
 }
+
+export function keyOf(binding: ApprovalBinding): string {
+  return approvalKeys(binding).binding
+}
+
+/** Returns the approval of a binding that a store's `request` would return without making one. */
+export async function findLive(
+  { approvals, clock }: Pick<ApprovalsPorts, 'approvals' | 'clock'>,
+  binding: ApprovalBinding,
+): Promise<Approval | undefined> {
+  const { tenant, user, tool } = binding
+  const about = { tool, ...(tenant !== undefined && { tenant }), ...(user !== undefined && { user }) }
+  const key = keyOf(binding)
+  const known = await approvals.list({ ...about, limit: MAX_LISTED }, clock.wallMs())
+  return known.find((one) => keyOf(one) === key && LIVE.has(one.status))
+}
+
+const MAX_LISTED = 1000
+const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected', 'revoked'])
 
 /**
  * Returns an input as the person sees it who is to approve it: redacted, and where what is hidden could be more than a

@@ -68,8 +68,11 @@ export interface CallRequest<Name extends string = string> {
   /**
    * The id of the approval that the call spends, where the host makes a call that a person has approved. The call is
    * refused without it, also if the policy no longer asks, and nobody is asked again.
+   *
+   * `true` spends any that exists for this call, and asks nobody for a new one: for a call of which the host has read in
+   * messages, which anyone can write and send again, that a person was asked.
    */
-  readonly spends?: string | undefined
+  readonly spends?: string | true | undefined
   /**
    * Returns the caller as they are now, of the same user and tenant; `undefined` where they may no longer call. Read when
    * the call is decided, and again before it runs. Default: the view's caller.

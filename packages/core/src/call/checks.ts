@@ -11,7 +11,6 @@ import type {
   Place,
 } from '../ports/ports.ts'
 import type { Cancelling } from '../util/cancelling.ts'
-import { approvalKeys } from '../memory/approval-rules.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -50,7 +49,7 @@ import {
   scopeNeeded,
   toolChanged,
 } from './refusals.ts'
-import { shownInput } from './approvals.ts'
+import { findLive, keyOf, shownInput } from './approvals.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
@@ -289,7 +288,7 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
 
 /** Whether policy lets the call run only with a person's word. */
 export function asksForPerson({ decided, withInput, request }: Attempt): boolean {
-  return request.spends !== undefined || decided.outcome === 'ask' || withInput?.outcome === 'ask'
+  return typeof request.spends === 'string' || decided.outcome === 'ask' || withInput?.outcome === 'ask'
 }
 
 function needsApproval(attempt: Attempt, tool: Tool): boolean {
@@ -319,7 +318,7 @@ function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
   if (!needsApproval(attempt, tool)) return undefined
   const { purpose, spends } = attempt.request
   if (purpose !== undefined) return { decision: approvalImpossible(purpose) }
-  return spends === undefined ? requestApproval(attempt, tool) : findApproval(attempt, tool, spends)
+  return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
 }
 
 /** Finds the one approval that the call may spend. Nobody is asked for another. */
@@ -336,20 +335,15 @@ async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<S
   return undefined
 }
 
-function keyOf(binding: ApprovalBinding): string {
-  return approvalKeys(binding).binding
-}
-
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
-  const { view, ports, decided, input, withInput } = attempt
-  const shown = shownInput(input, ports.redactor, ports.onFault)
+  const { view, ports, decided, withInput } = attempt
   const asking = askingReasons(view, decided, withInput)
-  const options = { chat: view.caller.chat?.id, why: asking.map(({ text }) => text).join('; ') }
-  const approval = await storeInTime(
-    ports,
-    ports.approvals.request(bindingOf(attempt, tool, approverOf(asking)), shown, ports.clock.wallMs(), options),
-  )
-  switch (approval.status) {
+  const binding = bindingOf(attempt, tool, approverOf(asking))
+  const why = asking.map(({ text }) => text).join('; ')
+  const spends = attempt.request.spends === true
+  const approval = await storeInTime(ports, spends ? findLive(ports, binding) : ask(attempt, binding, why))
+  if (spends && !approval) return { decision: approvalUsed() }
+  switch (approval?.status) {
     case 'approved':
       attempt.approval = approval
       return undefined
@@ -367,6 +361,11 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   ports.onApproval(approval)
   const byView = decided.outcome === 'ask' ? [view.explainDecided(decided)] : []
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
+}
+
+function ask({ view, ports, input }: Attempt, binding: ApprovalBinding, why: string): MaybePromise<Approval> {
+  const shown = shownInput(input, ports.redactor, ports.onFault)
+  return ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: view.caller.chat?.id, why })
 }
 
 /** Returns the reasons that ask for a person. */

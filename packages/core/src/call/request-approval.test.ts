@@ -232,3 +232,43 @@ describe('a call that spends an approval', () => {
     assert.equal(await pending(), 0)
   })
 })
+
+describe('a call that spends any approval there is', () => {
+  function begin() {
+    const all = setUp({ limits: 'pay:5/60' })
+    const spend = async (input: unknown = { amount: 20 }, user = 'vera') =>
+      (await all.gate.view({ user })).call({ tool: 'pay', input, callId: 's', spends: true })
+    const statuses = async () => (await all.gate.approvals.list()).map(({ status }) => status)
+    return { ...all, spend, statuses }
+  }
+
+  it('asks nobody: without one it is refused, however often it is made', async () => {
+    const { spend, statuses, ran, events } = begin()
+    for (let time = 1; time <= 3; time++) {
+      const { status, text } = await spend()
+      assert.equal(status, 'refused')
+      assert.equal(text, 'TOOL_CALL_BLOCKED: its approval is no longer valid; call again to ask for one')
+    }
+    assert.deepEqual([await statuses(), ran], [[], []])
+    assert.deepEqual(events(), ['tool_blocked', 'tool_blocked', 'tool_blocked'])
+  })
+
+  it('waits for one that waits, and runs once when it is approved', async () => {
+    const { ask, approve, spend, statuses, ran } = begin()
+    await ask('pay', { amount: 20 })
+    assert.equal((await spend()).status, 'waiting')
+    assert.equal((await spend({ amount: 21 })).status, 'refused')
+    await approve()
+    assert.equal((await spend(undefined, 'bob')).status, 'refused')
+    assert.equal((await spend()).status, 'done')
+    assert.equal((await spend()).status, 'refused')
+    assert.deepEqual(ran, [{ amount: 20 }])
+    assert.deepEqual(await statuses(), ['consumed'])
+  })
+
+  it('runs without one where nobody has to be asked', async () => {
+    const { spend, ran } = begin()
+    assert.equal((await spend({ amount: 1 })).status, 'done')
+    assert.deepEqual(ran, [{ amount: 1 }])
+  })
+})
