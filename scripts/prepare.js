@@ -24,6 +24,7 @@ const HARNESSES = [
   { folder: path.join(ROOT, 'examples/genkit'), what: 'Genkit for its example (90 MB)' },
   { folder: path.join(ROOT, 'examples/mastra-server'), what: 'Mastra’s server for its example (40 MB)' },
   { folder: path.join(ROOT, 'examples/langgraph-server'), what: 'LangGraph’s server for its example (75 MB)' },
+  { folder: path.join(ROOT, 'examples/nextjs-approval'), what: 'Next.js for its example (370 MB)' },
   { folder: path.join(ROOT, 'tests/node22'), what: 'Node 22 for the test of the packages (190 MB)' },
 ]
 const BUSY = path.join(ROOT, '.toolgate/prepare.lock')

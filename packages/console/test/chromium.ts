@@ -12,7 +12,7 @@ const PLACES = [
 export function findChromium(): string | undefined {
   const path = PLACES.find((place) => existsSync(place))
   if (path !== undefined) return path
-  const message = `The console's browser tests cannot run: no Chromium at ${PLACES.join(', ')}. Install one (apt-get install chromium) or set CHROMIUM to its path.`
+  const message = `Tests with a browser cannot run: no Chromium at ${PLACES.join(', ')}. Install one (apt-get install chromium) or set CHROMIUM to its path.`
   if (process.env['CI'] === 'true') throw new Error(message)
   console.warn(message)
   return undefined
