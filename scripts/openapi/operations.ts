@@ -112,7 +112,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /api/oidc/login': {
     who: 'everyone',
     summary: 'Begins a login with OpenID Connect. Served only if it is configured.',
-    query: { back: { schema: { type: 'string' }, description: 'The page to return to.' } },
+    query: {
+      back: { schema: { type: 'string' }, description: 'The page to return to.' },
+      fresh: { schema: { type: 'string' }, description: 'If present, people show again who they are.' },
+    },
     redirect: 'To the authorization server.',
   },
   'GET /api/oidc/callback': {

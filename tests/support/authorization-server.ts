@@ -17,6 +17,8 @@ export interface AuthorizationServer {
   readonly issuer: string
   /** Who logs in next. */
   account: string
+  /** How long ago the next one who logs in has shown who they are. */
+  loggedInSecondsAgo: number
   /** The scopes that people consent to. */
   consents: readonly string[]
   /** Signs with new keys from here on. The earlier ones are withdrawn. */
@@ -34,7 +36,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
   const http = createServer((request, response) => void handle(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  const people = { account: 'vera', consents: scopes }
+  const people: People = { account: 'vera', consents: scopes, loggedInSecondsAgo: 0 }
 
   const configure = async (): Promise<Configuration> => ({
     jwks: { keys: [await newKey()] },
@@ -112,16 +114,19 @@ async function newKey(): Promise<JWK> {
   return { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: crypto.randomUUID() }
 }
 
+type People = Pick<AuthorizationServer, 'account' | 'consents' | 'loggedInSecondsAgo'>
+
 /** Logs in the account and consents, without a page. */
 async function interact(
   provider: Provider,
   request: IncomingMessage,
   response: ServerResponse,
-  { account, consents }: { readonly account: string; readonly consents: readonly string[] },
+  { account, consents, loggedInSecondsAgo }: People,
 ): Promise<void> {
   const { prompt, params, session, grantId } = await provider.interactionDetails(request, response)
   if (prompt.name === 'login') {
-    await provider.interactionFinished(request, response, { login: { accountId: account } })
+    const ts = Math.floor(Date.now() / 1000) - loggedInSecondsAgo
+    await provider.interactionFinished(request, response, { login: { accountId: account, ts } })
     return
   }
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId)

@@ -4,6 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type RunningGateway, startGateway } from '../../gateway/src/index.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../../../tests/support/authorization-server.ts'
+import { type RecordingServer, startRecordingServer } from '../../../tests/support/recording-server.ts'
+import { httpServer } from '../../../tests/support/servers.ts'
 import { CALLERS } from '../../../tests/support/keys.ts'
 import { type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
@@ -15,9 +17,11 @@ if (executablePath !== undefined)
     let stage: Stage
     let login: AuthorizationServer
     let gateway: RunningGateway
+    let server: RecordingServer
 
     before(async () => {
       stage = await setStage(executablePath)
+      server = await startRecordingServer([{ name: 'wire', inputSchema: { type: 'object' } }])
       const port = await freePort()
       const home = `http://127.0.0.1:${port}/`
       login = await startAuthorizationServer({
@@ -35,10 +39,10 @@ if (executablePath !== undefined)
         {
           file: '/test/toolgate.yaml',
           listen: { host: '127.0.0.1', port },
-          servers: [],
+          servers: [httpServer('pay', server.url)],
           callers: CALLERS,
           groups: [],
-          policy: [{ allow: ['*'] }],
+          policy: [{ ask: [{ match: 'pay:*', login: '5m' }] }],
           limits: [],
           audit: { store: 'memory', mode: 'batched' },
           oidc: {
@@ -59,10 +63,12 @@ if (executablePath !== undefined)
         },
         { consoleDir: stage.consoleDir },
       )
+      await gateway.ready
     })
     after(async () => {
       await gateway?.close()
       await login?.close()
+      await server?.close()
       await stage?.close()
     })
 
@@ -96,6 +102,56 @@ if (executablePath !== undefined)
         assert.equal(await session(page), 401)
       })
     })
+
+    it('leads from the page of an approval back to it, and is no newer than the login at the issuer', async () => {
+      login.account = 'vera'
+      login.loggedInSecondsAgo = 600
+      const path = await ask()
+      await inBrowser(async (page) => {
+        await page.goto(gateway.url + path)
+        await page.getByRole('link', { name: 'Log in with corp' }).click()
+        await page.getByRole('heading', { name: 'Approve this call?' }).waitFor()
+        assert.equal(page.url(), gateway.url + path)
+        // The issuer still knows the person, and asks for nothing.
+        await page.goto(`${gateway.url}/api/oidc/login?back=${encodeURIComponent(path)}`)
+        await page.getByText('The policy wants a fresh login.').waitFor()
+        await page.getByRole('button', { name: 'Approve this call once' }).click()
+        await page.getByText('needs a login that is at most 300 s old').waitFor()
+        await page.goto(gateway.url + path)
+        login.loggedInSecondsAgo = 0
+        await page.getByRole('link', { name: 'Log in again with corp' }).click()
+        await page.getByRole('heading', { name: 'Approve this call?' }).waitFor()
+        await page.getByRole('button', { name: 'Approve this call once' }).click()
+        await page.getByRole('heading', { name: 'This call is approved' }).waitFor()
+      })
+    })
+
+    it('leads to no other page than those of this gateway', async () => {
+      login.account = 'vera'
+      for (const back of [
+        'https://evil.example',
+        '//evil.example',
+        '/\\evil.example',
+        '/approvals/../../x',
+        'javascript:1',
+      ])
+        await inBrowser(async (page, { strayed }) => {
+          await page.goto(`${gateway.url}/api/oidc/login?back=${encodeURIComponent(back)}`)
+          await page.getByText('corp/vera').first().waitFor()
+          assert.equal(page.url(), `${gateway.url}/`)
+          assert.ok(strayed.every((url) => url.startsWith(login.issuer)))
+        })
+    })
+
+    let cents = 0
+
+    /** Makes a call that waits for an approval, and returns the path of its page. */
+    async function ask(): Promise<string> {
+      const view = await gateway.gate.view({ user: 'omar' })
+      const outcome = await view.call({ tool: 'pay:wire', input: { cents: ++cents } })
+      assert.equal(outcome.status, 'waiting')
+      return `/approvals/${outcome.approval.id}`
+    }
 
     async function inBrowser(use: (page: Page, seat: Seat) => Promise<void>): Promise<void> {
       const seat = await stage.open({})

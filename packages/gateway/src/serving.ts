@@ -247,7 +247,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 
 export function toApiDeps(
   { config, revisions, clock, redact, log, onFault, lifecycle }: GatewayBase,
-  { gate, fleet, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
+  { gate, fleet, lists, metaIds, selectors, warnings, audit, auditProblems, state: kept }: GateParts,
   { groups, servers, logins }: Watching,
   { authenticator, origins, port, publicUrl }: Entrance,
 ): ApiDeps {
@@ -258,6 +258,7 @@ export function toApiDeps(
     }),
   )
   const { oidc } = config
+  const state = kept ?? memoryState({ clock })
   if (oidc && publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oidc: people come back to a URL that their browser knows')
   return {
@@ -266,7 +267,7 @@ export function toApiDeps(
     logins,
     oidc:
       oidc && publicUrl !== undefined
-        ? { config: oidc, publicUrl, clock, log: (message) => log({ level: 'warn', message }) }
+        ? { config: oidc, publicUrl, clock, state, log: (message) => log({ level: 'warn', message }) }
         : undefined,
     callers: () => revisions.current.callers,
     onEnded: revisions.onEnded,

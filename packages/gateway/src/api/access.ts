@@ -187,6 +187,8 @@ function toCookie(name: string, value: string, { maxAgeSeconds, secure }: Cookie
 export interface NewSession {
   /** The end of the claims, in wall-clock milliseconds. */
   readonly endsAtMs?: number
+  /** When the person showed who they are, in wall-clock milliseconds. Default: now. */
+  readonly loginAtMs?: number
   readonly logoutUrl?: string
 }
 
@@ -224,7 +226,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     session?.ending.emit()
   }
   return {
-    open(caller, { endsAtMs = Number.POSITIVE_INFINITY, logoutUrl } = {}) {
+    open(caller, { endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = clock.wallMs(), logoutUrl } = {}) {
       const now = clock.monotonicMs()
       for (const [key, open] of sessions) if (open.endsAtMs <= now) end(key)
       const oldest = sessions.keys().next()
@@ -232,7 +234,8 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const secret = randomBytes(32).toString('base64url')
       // On the clock that people cannot set.
       const left = Math.min(ttlMs, endsAtMs - clock.wallMs())
-      const session = { person: caller, openedMs: now, endsAtMs: now + left, logoutUrl, ending: createEmitter() }
+      const loginMs = now - (clock.wallMs() - loginAtMs)
+      const session = { person: caller, loginMs, endsAtMs: now + left, logoutUrl, ending: createEmitter() }
       sessions.set(digest(secret), session)
       return secret
     },
@@ -241,7 +244,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const now = clock.monotonicMs()
       if (!session || session.endsAtMs <= now) return undefined
       // By the clock that people cannot set.
-      return { person: session.person, loginAt: clock.wallMs() - (now - session.openedMs) }
+      return { person: session.person, loginAt: clock.wallMs() - (now - session.loginMs) }
     },
     nowMs: () => clock.wallMs(),
     close(secret) {
@@ -263,7 +266,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
 
 interface Session {
   readonly person: Caller
-  readonly openedMs: number
+  readonly loginMs: number
   readonly endsAtMs: number
   readonly logoutUrl: string | undefined
   readonly ending: Emitter<[]>

@@ -133,7 +133,7 @@ export function createApi(deps: ApiDeps): Api {
     // `ALL` are the checks, and the answers to other methods.
     routes: app.routes.filter(({ method }) => method !== 'ALL'),
     fetch: async (request, from) => app.fetch(request, { from }),
-    approvalPage: createApprovalPage({ access, ...deps }),
+    approvalPage: createApprovalPage({ ...deps, access, oidc: loginsOf(deps).oidc }),
     admit: (request) => admitToSocket(request, access),
   }
 

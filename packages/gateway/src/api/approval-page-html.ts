@@ -14,7 +14,15 @@ export interface ApprovalView {
   /** Only another person may approve it. */
   readonly needsOther: boolean
   /** The login is too old to approve it. */
-  readonly needsKey: boolean
+  readonly needsLogin: boolean
+  /** Where the person can log in without a key. */
+  readonly oidc: LoginLink | undefined
+}
+
+/** A login at an authorization server, which leads back to the page. */
+export interface LoginLink {
+  readonly name: string
+  readonly href: string
 }
 
 const STYLE = `
@@ -62,15 +70,20 @@ export function reloadPage(): Page {
 }
 
 /** The same page for every link: it does not reveal whether the approval exists. */
-export function loginPage(problem?: string): Page {
+export function loginPage(oidc: LoginLink | undefined, problem?: string): Page {
   return toPage(
     'Log in',
     `${problem === undefined ? '' : `<p class="note" role="alert">${escape(problem)}</p>`}
+${oidc === undefined ? '' : `<p>${linkTo(oidc)}</p>`}
 <form method="post">
 <label>Console key <input name="key" type="password" autocomplete="current-password" required autofocus></label>
 <button type="submit">Log in</button>
 </form>`,
   )
+}
+
+function linkTo({ name, href }: LoginLink, again = ''): string {
+  return `<a href="${escape(href)}">Log in${again} with ${escape(name)}</a>`
 }
 
 export function confirmPage(view: ApprovalView): Page {
@@ -107,9 +120,11 @@ function facts({ approval, person }: ApprovalView): string {
 /** The form's first button: Enter in a field must not approve. */
 const NO_ENTER = '<button disabled hidden></button>'
 
-function decideForm({ mayDecide, needsOther, needsKey }: ApprovalView): string {
+function decideForm({ mayDecide, needsOther, needsLogin, oidc }: ApprovalView): string {
   if (!mayDecide) return '<p class="note">You may not decide this. It waits for an approver.</p>'
-  const key = needsKey
+  const login =
+    needsLogin && oidc ? `<p class="note">The policy wants a fresh login. ${linkTo(oidc, ' again')}</p>` : ''
+  const key = needsLogin
     ? '<label>Your console key again: the policy wants a fresh login <input name="key" type="password" autocomplete="current-password"></label>'
     : ''
   const approve = needsOther
@@ -117,6 +132,7 @@ function decideForm({ mayDecide, needsOther, needsKey }: ApprovalView): string {
     : '<button class="approve" name="decision" value="approve">Approve this call once</button>'
   return `<p>You approve this exact input, once. Secrets are masked.</p>
 ${needsOther ? '<p class="note">Another person must approve it, as you asked for it yourself or made the key that did.</p>' : ''}
+${login}
 <form method="post">
 ${NO_ENTER}
 ${key}

@@ -3,10 +3,19 @@ import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/internal'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type AccessRules, checkHeaders, findLogin, isSecure, type Login, loginByKey, openSession } from './access.ts'
-import { type ApprovalView, confirmPage, loginPage, messagePage, type Page, reloadPage } from './approval-page-html.ts'
+import {
+  type ApprovalView,
+  confirmPage,
+  type LoginLink,
+  loginPage,
+  messagePage,
+  type Page,
+  reloadPage,
+} from './approval-page-html.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
+import type { LoginsBody } from './wire.ts'
 
 export interface ApprovalPageDeps {
   readonly access: AccessRules
@@ -14,10 +23,13 @@ export interface ApprovalPageDeps {
   readonly clock: { wallMs(): number }
   readonly logins?: Pick<FailedLogins, 'failed'> | undefined
   readonly onFault?: ((error: unknown) => void) | undefined
+  /** The login at an authorization server. Absent: people log in with keys. */
+  readonly oidc?: LoginsBody['oidc'] | undefined
 }
 
 /** Where the page of an approval is served. */
 const PATH = /^\/approvals\/([^/]{1,300})$/
+const CHALLENGE = { 'www-authenticate': 'Bearer realm="toolgate"' }
 const MAX_FORM_BYTES = 8 * 1024
 const MAX_REASON_LENGTH = 500
 
@@ -30,7 +42,7 @@ export function createApprovalPage(deps: ApprovalPageDeps): {
       try {
         return await serve(request, deps)
       } catch (error) {
-        return answerError(error, deps, from)
+        return answerError(error, { ...deps, id: idOf(request) }, from)
       }
     },
   }
@@ -39,16 +51,16 @@ export function createApprovalPage(deps: ApprovalPageDeps): {
 async function serve(request: Request, deps: ApprovalPageDeps): Promise<Response> {
   const { access } = deps
   checkHeaders(request, access.origins)
-  const id = PATH.exec(new URL(request.url).pathname)?.[1]
+  const id = idOf(request)
   if (id === undefined) return NOT_FOUND()
-  if (request.method === 'POST') return post(request, decodeId(id), deps)
+  if (request.method === 'POST') return post(request, id, deps)
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return toResponse(messagePage('Not allowed', 'This page takes GET and POST.'), 405, { allow: 'GET, HEAD, POST' })
   const login = await currentLogin(request, access)
   // Browsers send no cookie with a link on another site's page. They do when the page loads itself again.
   if (!login && request.headers.get('sec-fetch-site') === 'cross-site') return toResponse(reloadPage(), 200)
-  if (!login) return toResponse(loginPage(), 401, { 'www-authenticate': 'Bearer realm="toolgate"' })
-  const approval = await findFor(login.person, decodeId(id), deps.approvals)
+  if (!login) return toResponse(loginPage(linkFor(deps, id)), 401, CHALLENGE)
+  const approval = await findFor(login.person, id, deps.approvals)
   return approval ? show(approval, login, deps) : NOT_FOUND()
 }
 
@@ -94,7 +106,8 @@ async function findFor(person: Caller, id: string, approvals: Approvals): Promis
   return hasAsked || approvals.mayDecide(person, approval) ? approval : undefined
 }
 
-function show(approval: Approval, login: Login, { approvals, clock }: ApprovalPageDeps): Response {
+function show(approval: Approval, login: Login, deps: ApprovalPageDeps): Response {
+  const { approvals, clock } = deps
   const { approver, user, keyMadeBy } = approval
   const person = login.person.user
   const ageMs = clock.wallMs() - login.loginAt
@@ -103,9 +116,15 @@ function show(approval: Approval, login: Login, { approvals, clock }: ApprovalPa
     person: toName(login.person),
     mayDecide: approvals.mayDecide(login.person, approval),
     needsOther: approver?.by === 'other' && (person === user || person === keyMadeBy),
-    needsKey: approver?.loginMs !== undefined && ageMs > approver.loginMs,
+    needsLogin: approver?.loginMs !== undefined && ageMs > approver.loginMs,
+    oidc: linkFor(deps, approval.id, '&fresh'),
   }
   return toResponse(confirmPage(view), 200)
+}
+
+/** Returns the link to a login that leads back to the page of an approval. */
+function linkFor({ oidc }: ApprovalPageDeps, id = '', more = ''): LoginLink | undefined {
+  return oidc && { name: oidc.name, href: `${oidc.url}?back=${encodeURIComponent(pathOf(id))}${more}` }
 }
 
 async function currentLogin(request: Request, access: AccessRules): Promise<Login | undefined> {
@@ -117,9 +136,11 @@ async function currentLogin(request: Request, access: AccessRules): Promise<Logi
   }
 }
 
-function decodeId(text: string): string {
+/** Returns the id of the approval whose page is asked for. */
+function idOf(request: Request): string | undefined {
+  const text = PATH.exec(new URL(request.url).pathname)?.[1]
   try {
-    return decodeURIComponent(text)
+    return text && decodeURIComponent(text)
   } catch {
     return text
   }
@@ -140,21 +161,26 @@ async function readForm(request: Request): Promise<URLSearchParams> {
 /** The same answer for an unknown approval and for one that does not concern the person. */
 const NOT_FOUND = () => toResponse(messagePage('Nothing here', 'There is nothing to decide here.'), 404)
 
+function pathOf(id: string): string {
+  return `/approvals/${encodeURIComponent(id)}`
+}
+
 function backTo(id: string, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(null, {
     status: 303,
-    headers: { ...SECURITY, location: `/approvals/${encodeURIComponent(id)}`, ...headers },
+    headers: { ...SECURITY, location: pathOf(id), ...headers },
   })
 }
 
 async function answerError(
   error: unknown,
-  { logins, onFault }: ApprovalPageDeps,
+  deps: ApprovalPageDeps & { readonly id: string | undefined },
   from: RequestSource | undefined,
 ): Promise<Response> {
+  const { logins, onFault, id } = deps
   if (error instanceof ApiFault && error.keyId !== undefined) await logins?.failed(from, error.keyId)
   if (error instanceof ApiFault && error.code === 'unauthenticated')
-    return toResponse(loginPage('The key is not known.'), 401, { 'www-authenticate': 'Bearer realm="toolgate"' })
+    return toResponse(loginPage(linkFor(deps, id), 'The key is not known.'), 401, CHALLENGE)
   const isKnown = error instanceof ApiFault || (error instanceof ToolgateError && error.code.startsWith('approval_'))
   if (isKnown) return toResponse(messagePage('Not done', error.message), 403)
   onFault?.(error)

@@ -1,6 +1,5 @@
 import { messageOf } from '@toolgate/core/internal'
-import type { Clock } from '@toolgate/core/stores'
-import type { OidcLogin } from '../auth/oauth/oidc-login.ts'
+import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { OidcConfig } from '../config/oidc.ts'
 import { once } from '../lifecycle.ts'
 import { type AccessRules, openSession, readCookie } from './access.ts'
@@ -11,6 +10,7 @@ export interface OidcDeps {
   readonly config: OidcConfig
   readonly publicUrl: string
   readonly clock: Clock
+  readonly state: Pick<StateStore, 'get' | 'add'>
   readonly log: (message: string) => void
 }
 
@@ -20,24 +20,27 @@ export interface OidcRoutes {
   finish(request: Request, access: AccessRules): Promise<Response>
 }
 
-const ATTEMPT_SECONDS = 600
 /** Pages of this console, and nothing that a browser could take for another host. */
 const BACK = /^\/(?:approvals\/[\w%.~-]{1,300})?$/
 
 /** Returns the routes. What they need is loaded at the first login. */
-export function createOidcRoutes({ config, publicUrl, clock, log }: OidcDeps): OidcRoutes {
-  const open = once(async (): Promise<OidcLogin> => {
-    const { OidcLogin: Login } = await import('../auth/oauth/oidc-login.ts')
-    return new Login(config, { clock, redirectUri: `${publicUrl}/api/oidc/callback`, homeUrl: `${publicUrl}/` })
+export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
+  const isSecure = publicUrl.startsWith('https:')
+  const open = once(async () => {
+    const { ATTEMPT_MS, OidcLogin } = await import('../auth/oauth/oidc-login.ts')
+    const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
+    return { login: new OidcLogin(config, { clock, state, redirectUri, homeUrl }), seconds: ATTEMPT_MS / 1000 }
   })
+  // No other host of the same domain can set such a cookie, and so begin a login in somebody else's browser.
+  const nameOf = ({ cookieName }: AccessRules) => `${isSecure ? '__Host-' : ''}${cookieName}_oidc`
+  // Lax: the authorization server's redirect comes from another site.
+  const toCookie = (access: AccessRules, value: string, seconds: number) =>
+    `${nameOf(access)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   const fail = (error: unknown, access: AccessRules) => {
     log(`a login failed: ${messageOf(error)}`)
     const page = messagePage('Not logged in', 'The login failed. The log of the gateway says why.')
     return toResponse(page, 403, { 'set-cookie': toCookie(access, '', 0) })
   }
-  const toCookie = ({ cookieName }: AccessRules, secret: string, maxAgeSeconds: number) =>
-    // Lax: the authorization server's redirect comes from another site.
-    `${cookieName}_oidc=${secret}; Path=/api/oidc; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${publicUrl.startsWith('https:') ? '; Secure' : ''}`
   return {
     async begin(request, access) {
       const url = new URL(request.url)
@@ -45,18 +48,20 @@ export function createOidcRoutes({ config, publicUrl, clock, log }: OidcDeps): O
       if (request.headers.get('host') !== new URL(publicUrl).host)
         return redirect(`${publicUrl}${url.pathname}${url.search}`)
       const back = url.searchParams.get('back') ?? '/'
+      const isFresh = url.searchParams.has('fresh')
       try {
-        const begun = await (await open()).begin(BACK.test(back) ? back : '/')
-        return redirect(begun.url, { 'set-cookie': toCookie(access, begun.secret, ATTEMPT_SECONDS) })
+        const { login, seconds } = await open()
+        const begun = await login.begin({ back: BACK.test(back) ? back : '/', isFresh })
+        return redirect(begun.url, { 'set-cookie': toCookie(access, begun.cookie, seconds) })
       } catch (error) {
         return fail(error, access)
       }
     },
     async finish(request, access) {
       try {
-        const secret = readCookie(request.headers, `${access.cookieName}_oidc`) ?? ''
-        const { person, back, ...session } = await (await open()).finish(new URL(request.url).searchParams, secret)
-        const isSecure = publicUrl.startsWith('https:')
+        const { login } = await open()
+        const cookie = readCookie(request.headers, nameOf(access)) ?? ''
+        const { person, back, ...session } = await login.finish(new URL(request.url).searchParams, cookie)
         const headers = new Headers({ 'set-cookie': openSession(access, person, { isSecure, ...session }) })
         headers.append('set-cookie', toCookie(access, '', 0))
         return redirect(back, headers)

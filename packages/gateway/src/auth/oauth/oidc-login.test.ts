@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import { text as readText } from 'node:stream/consumers'
 import { generateKeyPair } from 'jose'
+import { memoryState } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { OidcLogin } from './oidc-login.ts'
 import { json, startIssuer } from './testing.ts'
@@ -35,26 +36,34 @@ async function setup(t: TestContext, given: Partial<OidcConfig> = {}) {
       authorization_response_iss_parameter_supported: true,
     })
   let sent = { authorization: '', form: new URLSearchParams() }
-  const login = new OidcLogin(config, { clock, redirectUri: REDIRECT, homeUrl: 'https://tools.example.com/' })
-  const begin = async () => {
-    const { url, secret } = await login.begin('/')
-    return { asked: new URL(url).searchParams, secret }
+  const state = memoryState({ clock })
+  const open = (changed: Partial<OidcConfig> = {}) =>
+    new OidcLogin(
+      { ...config, ...changed },
+      { clock, state, redirectUri: REDIRECT, homeUrl: 'https://tools.example.com/' },
+    )
+  const login = open()
+  const begin = async (wish = { back: '/' }) => {
+    const { url, cookie } = await login.begin(wish)
+    return { asked: new URL(url).searchParams, cookie }
   }
   type Begun = Awaited<ReturnType<typeof begin>>
   return {
     issuer,
     login,
+    open,
     begin,
     sent: () => sent,
     pass: (ms: number) => (nowMs += ms),
     /** Answers a login as the issuer does, with changes. */
     async finish(
-      { asked, secret }: Begun,
+      { asked, cookie }: Begun,
       claims: Record<string, unknown> = {},
       changed: {
         readonly answer?: Record<string, string>
         readonly header?: Record<string, unknown>
         readonly key?: never
+        readonly by?: OidcLogin
       } = {},
     ) {
       const nonce = asked.get('nonce')
@@ -67,7 +76,7 @@ async function setup(t: TestContext, given: Partial<OidcConfig> = {}) {
           json(response, { id_token: token, access_token: 'a', token_type: 'Bearer' })
         })
       const answer = { code: 'c', state: asked.get('state') ?? '', iss: issuer.issuer, ...changed.answer }
-      return login.finish(new URLSearchParams(answer), secret)
+      return (changed.by ?? login).finish(new URLSearchParams(answer), cookie)
     },
   }
 }
@@ -129,9 +138,9 @@ describe('OidcLogin', () => {
 
     it('an answer that names no issuer, although this one always does', async (t) => {
       const { begin, login } = await setup(t)
-      const { asked, secret } = await begin()
+      const { asked, cookie } = await begin()
       const answer = new URLSearchParams({ code: 'c', state: asked.get('state') ?? '' })
-      await assert.rejects(login.finish(answer, secret), /another authorization server/)
+      await assert.rejects(login.finish(answer, cookie), /another authorization server/)
     })
 
     it('a second answer, one in another browser, and one that is late', async (t) => {
@@ -139,10 +148,53 @@ describe('OidcLogin', () => {
       const begun = await begin()
       await finish(begun)
       await assert.rejects(finish(begun), /has ended/)
-      await assert.rejects(finish({ ...(await begin()), secret: '' }), /another browser/)
+      await assert.rejects(finish({ ...(await begin()), cookie: '' }), /another browser/)
       const late = await begin()
       pass(600_000)
       await assert.rejects(finish(late), /has ended/)
     })
+
+    it('a cookie that was changed, and one of another client', async (t) => {
+      const { begin, finish, open } = await setup(t)
+      const begun = await begin()
+      const [keyId, sealed = ''] = begun.cookie.split('.')
+      const changed = `${keyId}.${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`
+      await assert.rejects(finish({ ...begun, cookie: changed }), /another browser/)
+      await assert.rejects(finish(begun, {}, { by: open({ clientId: 'other' }) }), /another browser/)
+      await finish(begun)
+    })
+  })
+
+  it('keeps nothing of logins that never end, so that no number of them ends another one', async (t) => {
+    const { begin, finish, login } = await setup(t)
+    const begun = await begin()
+    for (let i = 0; i < 1200; i++) await login.begin({ back: '/' })
+    assert.equal((await finish(begun)).person.user, 'corp/vera')
+  })
+
+  it('ends at another gateway with the same state, once', async (t) => {
+    const { begin, finish, open } = await setup(t)
+    const begun = await begin()
+    await finish(begun, {}, { by: open() })
+    await assert.rejects(finish(begun), /has ended/)
+  })
+
+  it('shows nothing of an attempt in its cookie', async (t) => {
+    const { begin } = await setup(t)
+    const { asked, cookie } = await begin({ back: '/approvals/a1' })
+    const text = Buffer.from(cookie.split('.')[1] ?? '', 'base64url').toString('latin1')
+    for (const part of [asked.get('state'), asked.get('nonce'), 'approvals']) assert.ok(part && !text.includes(part))
+  })
+
+  it('knows when the person has shown who they are, and takes no other time for it', async (t) => {
+    const { begin, finish, pass, login } = await setup(t)
+    pass(100_000)
+    const at = async (claims: Record<string, unknown>) => (await finish(await begin(), claims)).loginAtMs
+    assert.equal(await at({ auth_time: 40 }), 40_000)
+    assert.equal(await at({ auth_time: 120 }), 100_000)
+    for (const unknown of [undefined, '40', null]) assert.equal(await at({ auth_time: unknown }), 0)
+    const { url } = await login.begin({ back: '/', isFresh: true })
+    assert.equal(new URL(url).searchParams.get('prompt'), 'login')
+    assert.ok((await begin()).asked.has('max_age'))
   })
 })

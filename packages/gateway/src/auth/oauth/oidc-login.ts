@@ -2,11 +2,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { type Caller, defineCaller } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
-import type { Clock } from '@toolgate/core/stores'
+import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { Identities } from './claims.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import { toBasic } from './introspection.ts'
+import { Sealer } from '../../relay/sealer.ts'
 import { Issuer, type LoginMetadata } from './issuer.ts'
 import { parseJwt, verifyJwt } from './jwt.ts'
 
@@ -16,11 +17,22 @@ export interface OidcLoginDeps {
   readonly redirectUri: string
   /** Where it sends them after a logout. */
   readonly homeUrl: string
+  readonly state: Pick<StateStore, 'get' | 'add'>
+}
+
+/** What a person wants of a login. */
+export interface LoginWish {
+  /** The path of the page that they come back to. */
+  readonly back: string
+  /** They show again who they are, also while they are logged in at the authorization server. */
+  readonly isFresh?: boolean
 }
 
 /** A person who has logged in. */
 export interface OidcPerson {
   readonly person: Caller
+  /** When they showed who they are, in wall-clock milliseconds. 0: it is not known. */
+  readonly loginAtMs: number
   /** When the claims end, in wall-clock milliseconds. */
   readonly endsAtMs: number
   /** Where the person also logs out of the authorization server. */
@@ -32,42 +44,45 @@ class LoginProblem extends Error {
   override readonly name = 'LoginProblem'
 }
 
+/** A login that has begun. It is in a cookie of the browser, so that the gateway keeps nothing of those that never end. */
 interface Attempt {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
   readonly back: string
-  readonly endsMs: number
+  /** Wall-clock milliseconds. */
+  readonly endsAtMs: number
 }
 
-const ATTEMPT_MS = 10 * 60_000
-const MAX_ATTEMPTS = 1_000
+/** How long a login may take. */
+export const ATTEMPT_MS: number = 10 * 60_000
+const USED = 'gateway/oidc-used/'
+/** Any, so that the ID token says when the person has shown who they are (OpenID Connect Core §3.1.2.1). */
+const MAX_AGE_SECONDS = 365 * 24 * 60 * 60
 
 /** Logs people in with OpenID Connect: code flow with PKCE, state, nonce, and the issuer of the answer (RFC 9207). */
 export class OidcLogin {
   readonly #config: OidcConfig
   readonly #deps: OidcLoginDeps
   readonly #issuer: Issuer
-  /** By the secret in the browser's cookie, oldest first. */
-  readonly #attempts = new Map<string, Attempt>()
+  readonly #sealer: Sealer
 
   constructor(config: OidcConfig, deps: OidcLoginDeps) {
     this.#config = config
     this.#deps = deps
     this.#issuer = new Issuer(config.server, deps.clock)
+    this.#sealer = new Sealer(deps)
   }
 
   /**
-   * Begins a login. Returns the address for the browser, and the secret for its cookie.
+   * Begins a login. Returns the address for the browser, and the value of its cookie.
    *
    * @throws {IssuerError}
    */
-  async begin(back: string): Promise<{ readonly url: string; readonly secret: string }> {
+  async begin({ back, isFresh = false }: LoginWish): Promise<{ readonly url: string; readonly cookie: string }> {
     const { authorizationEndpoint } = await this.#metadata()
-    const [secret, state, nonce, verifier] = [random(), random(), random(), random()]
-    const endsMs = this.#deps.clock.monotonicMs() + ATTEMPT_MS
-    this.#attempts.set(secret, { state, nonce, verifier, back, endsMs })
-    if (this.#attempts.size > MAX_ATTEMPTS) this.#attempts.delete(this.#attempts.keys().next().value as string)
+    const [state, nonce, verifier] = [random(), random(), random()]
+    const attempt: Attempt = { state, nonce, verifier, back, endsAtMs: this.#deps.clock.wallMs() + ATTEMPT_MS }
     const url = new URL(authorizationEndpoint)
     const params = {
       response_type: 'code',
@@ -78,21 +93,20 @@ export class OidcLogin {
       nonce,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
+      max_age: `${MAX_AGE_SECONDS}`,
+      ...(isFresh ? { prompt: 'login' } : {}),
     }
     for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
-    return { url: url.href, secret }
+    return { url: url.href, cookie: await this.#sealer.seal(JSON.stringify(attempt), this.#bound()) }
   }
 
   /**
-   * Ends a login with the answer of the authorization server. An attempt has one answer.
+   * Ends a login with the answer of the authorization server. An attempt logs in once.
    *
    * @throws {LoginProblem | TokenProblem | IssuerError}
    */
-  async finish(answer: URLSearchParams, secret: string): Promise<OidcPerson & { readonly back: string }> {
-    const attempt = this.#attempts.get(secret)
-    this.#attempts.delete(secret)
-    if (!attempt || attempt.endsMs <= this.#deps.clock.monotonicMs())
-      throw new LoginProblem('this login has ended, or began in another browser')
+  async finish(answer: URLSearchParams, cookie: string): Promise<OidcPerson & { readonly back: string }> {
+    const attempt = await this.#openAttempt(cookie)
     if (answer.get('state') !== attempt.state) throw new LoginProblem('the answer belongs to another login')
     const metadata = await this.#metadata()
     const named = answer.get('iss')
@@ -101,7 +115,25 @@ export class OidcLogin {
     const code = answer.get('code')
     if (code === null) throw new LoginProblem('the authorization server refused the login')
     const idToken = await this.#exchange(metadata, code, attempt.verifier)
-    return { ...this.#toPerson(await this.#verify(idToken, attempt.nonce), idToken), back: attempt.back }
+    const person = this.#toPerson(await this.#verify(idToken, attempt.nonce), idToken)
+    // Only logins that succeed are kept, so nobody can fill the store.
+    const isFirst = await this.#deps.state.add(USED + attempt.state, true, { expiresAt: attempt.endsAtMs })
+    if (!isFirst) throw new LoginProblem('this login has ended')
+    return { ...person, back: attempt.back }
+  }
+
+  async #openAttempt(cookie: string): Promise<Attempt> {
+    const text = await this.#sealer.open(cookie, this.#bound())
+    const attempt = text === undefined ? undefined : (JSON.parse(text) as Attempt)
+    if (!attempt || attempt.endsAtMs <= this.#deps.clock.wallMs())
+      throw new LoginProblem('this login has ended, or began in another browser')
+    return attempt
+  }
+
+  /** An attempt is for one client of one authorization server. */
+  #bound(): unknown {
+    const { clientId, server } = this.#config
+    return ['oidc login', server.issuer, clientId, this.#deps.redirectUri]
   }
 
   async #metadata(): Promise<LoginMetadata> {
@@ -159,7 +191,9 @@ export class OidcLogin {
     const person = defineCaller({ user, roles, ...(tenant === undefined ? {} : { tenant }) })
     const logoutUrl = this.#logoutUrl(idToken)
     const endsAtMs = (claims.exp as number) * 1000
-    return { person, endsAtMs, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
+    const { auth_time: loginAt } = claims
+    const loginAtMs = typeof loginAt === 'number' ? Math.min(loginAt * 1000, this.#deps.clock.wallMs()) : 0
+    return { person, loginAtMs, endsAtMs, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
   }
 
   /** OpenID Connect RP-Initiated Logout §2. */
