@@ -1,13 +1,20 @@
-import { after, before, type TestContext } from 'node:test'
+import { after, before } from 'node:test'
+import { createClient } from '@redis/client'
+import { openRedisCounters, type RedisCounters, type RedisCountersOptions } from '@toolgate/stores/redis'
 import { Client } from 'pg'
-import { type OwnServer, startPostgres } from './own-server.ts'
+import { type OwnServer, startPostgres, startRedis } from './own-server.ts'
 import { openPostgresStores, type PostgresStores, type PostgresStoresOptions } from '@toolgate/stores/postgres'
+
+/** A test or a suite, at whose end the stores are closed. */
+interface Closes {
+  after(work: () => unknown): void
+}
 
 export interface OwnPostgres {
   readonly server: OwnServer
   readonly url: string
   /** Opens stores that are closed when the test ends. */
-  open(t: TestContext, options?: Partial<PostgresStoresOptions>): Promise<PostgresStores>
+  open(t: Closes, options?: Partial<PostgresStoresOptions>): Promise<PostgresStores>
   /** Runs SQL beside the stores. */
   run(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** Drops the schema of the stores. */
@@ -51,5 +58,53 @@ export function ownPostgres(paths: { readonly postgres: string; readonly initdb:
     },
     run,
     empty: async () => void (await run('DROP SCHEMA IF EXISTS toolgate CASCADE')),
+  }
+}
+
+export interface OwnRedis {
+  readonly server: OwnServer
+  readonly url: string
+  /** Opens counters with keys of their own, which are closed when the test ends. They are open for limits unless `lost`. */
+  open(t: Closes, options?: Partial<RedisCountersOptions>, lost?: 'lost'): Promise<RedisCounters>
+  /** Runs a command beside the counters. */
+  run(...command: readonly string[]): Promise<unknown>
+}
+
+/** Starts a Redis for the tests of this `describe`, and stops it after them. */
+export function ownRedis(command: string, args: readonly string[] = []): OwnRedis {
+  let server: OwnServer | undefined
+  let prefixes = 0
+  const started = (): OwnServer => {
+    if (server === undefined) throw new Error('Redis was not started')
+    return server
+  }
+  const url = (): string => `redis://127.0.0.1:${started().port}`
+  before(async () => {
+    server = await startRedis(command, args)
+  })
+  after(() => server?.stop())
+  return {
+    get server() {
+      return started()
+    },
+    get url() {
+      return url()
+    },
+    async open(t, options = {}, lost) {
+      const counters = await openRedisCounters({ url: url(), prefix: `p${prefixes++}`, ...options })
+      t.after(() => counters.close())
+      if (lost === undefined) await counters.reopen()
+      return counters
+    },
+    async run(...words) {
+      const client = createClient({ url: url() })
+      client.on('error', () => undefined)
+      await client.connect()
+      try {
+        return await client.sendCommand([...words])
+      } finally {
+        client.destroy()
+      }
+    },
   }
 }

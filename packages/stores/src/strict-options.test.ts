@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { ConfigError } from '@toolgate/core'
 import * as jsonl from './jsonl.ts'
 import * as postgres from './postgres.ts'
+import * as redis from './redis.ts'
 import * as sqlite from './sqlite.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 import * as verify from './verify.ts'
@@ -46,6 +47,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['options', 'uri', 'url', () => postgres.openPostgresStores(loose({ uri: 'x' }))],
     ['approvals', 'ttl', 'ttlMs', () => postgres.openPostgresStores(loose({ url: 'x', approvals: { ttl: 1 } }))],
   ],
+  openRedisCounters: [['options', 'uri', 'url', () => redis.openRedisCounters(loose({ uri: 'x' }))]],
   verifyAudit: [
     ['options', 'checkpoint', 'checkpoints', (file) => verify.verifyAudit(loose({ path: file, checkpoint: 'x' }))],
   ],
@@ -59,7 +61,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set(['checkpointsPath', 'findPl
 
 describe('options of @toolgate/stores', () => {
   it('are listed here for every exported function', () => {
-    const exported = Object.entries({ ...jsonl, ...postgres, ...sqlite, ...verify })
+    const exported = Object.entries({ ...jsonl, ...postgres, ...redis, ...sqlite, ...verify })
     const functions = exported.flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
     assert.deepEqual([...Object.keys(MISSPELLINGS), ...WITHOUT_OPTIONS].toSorted(), functions.toSorted())
   })

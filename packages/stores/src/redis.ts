@@ -1,0 +1,1 @@
+export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './redis/counters.ts'

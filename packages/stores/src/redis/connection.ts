@@ -1,0 +1,197 @@
+import { ConfigError, ToolgateError } from '@toolgate/core'
+import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
+import { createClient } from '@redis/client'
+
+export interface ConnectionOptions {
+  readonly url: string
+  /** The URL without the password. */
+  readonly place: string
+  /** How long an answer may take before the server counts as silent. */
+  readonly silenceMs: number
+  /** Checks each new connection, and prepares it. What it throws refuses the connection. */
+  readonly prepare: (ask: Ask) => Promise<void>
+}
+
+/** Sends one command and returns its answer. */
+export type Ask = (...command: readonly string[]) => Promise<unknown>
+
+/** A connection to one server, which is made again when it is lost. Commands are refused meanwhile, and never sent twice. */
+export interface RedisConnection {
+  /** @throws {ToolgateError} `state_unavailable` within `silenceMs`, or at once while there is no connection */
+  readonly ask: Ask
+  close(): void
+}
+
+const BACKOFF = { firstMs: 25, maxMs: 500 }
+/** How long a new connection may take until it can be used. */
+const CONNECT_MS = 1000
+/** Commands that wait for their answers. More are refused. */
+const MAX_PENDING = 20_000
+
+/** @throws {ConfigError} for a server that cannot be reached or used */
+export async function openConnection(options: ConnectionOptions): Promise<RedisConnection> {
+  const connection = new Connection(options)
+  await connection.open()
+  return connection
+}
+
+type Client = ReturnType<typeof newClient>
+
+/** A command whose answer has not come. */
+interface Pending {
+  readonly atMs: number
+  readonly reject: (error: Error) => void
+}
+
+class Connection implements RedisConnection {
+  readonly #options: ConnectionOptions
+  #client: Client | undefined
+  /** Why there is no client. */
+  #problem = 'not connected'
+  #failures = 0
+  #retry: NodeJS.Timeout | undefined
+  #isClosed = false
+  /** In the order of sending, which is that of the answers. */
+  readonly #pending = new Set<Pending>()
+  #watch: NodeJS.Timeout | undefined
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+  }
+
+  async open(): Promise<void> {
+    try {
+      this.#client = await this.#connect()
+    } catch (error) {
+      throw new ConfigError('openRedisCounters.url', `${this.#options.place}: ${problemOf(error)}`)
+    }
+  }
+
+  readonly ask: Ask = (...command) => {
+    const client = this.#client
+    if (client === undefined) return Promise.reject(this.#fault(this.#problem))
+    if (this.#pending.size >= MAX_PENDING)
+      return Promise.reject(this.#fault(`${MAX_PENDING} commands are waiting for their answers`))
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { atMs: performance.now(), reject }
+      this.#pending.add(pending)
+      this.#watch ??= setTimeout(() => this.#look(), this.#options.silenceMs)
+      client.sendCommand([...command]).then(
+        (answer) => {
+          this.#pending.delete(pending)
+          resolve(answer)
+        },
+        (error: unknown) => {
+          this.#pending.delete(pending)
+          reject(this.#fault(messageOf(error), error))
+        },
+      )
+    })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+    const client = this.#client
+    if (client) this.#lose(client, 'closed')
+  }
+
+  /** Looks for an answer that is late, after what has arrived by now was read: this process may itself have stood still. */
+  #look(): void {
+    this.#watch = undefined
+    setImmediate(() => {
+      const [oldest] = this.#pending
+      if (oldest === undefined || this.#watch !== undefined) return
+      const leftMs = oldest.atMs + this.#options.silenceMs - performance.now()
+      if (leftMs > 0) this.#watch = setTimeout(() => this.#look(), leftMs)
+      else if (this.#client) this.#lose(this.#client, `no answer for ${this.#options.silenceMs} ms`)
+    })
+  }
+
+  /** Gives up a connection: what it has not answered counts as done, and is not sent again. */
+  #lose(client: Client, problem: string): void {
+    if (this.#client !== client) return
+    this.#client = undefined
+    this.#problem = problem
+    for (const { reject } of this.#pending) reject(this.#fault(problem))
+    this.#pending.clear()
+    destroy(client)
+    if (!this.#isClosed) this.#connectLater()
+  }
+
+  #connectLater(): void {
+    const waitMs = this.#failures === 0 ? 0 : backoffMs(this.#failures, BACKOFF)
+    this.#retry = setTimeout(() => void this.#connectAgain(), waitMs)
+  }
+
+  async #connectAgain(): Promise<void> {
+    try {
+      const client = await this.#connect()
+      this.#failures = 0
+      if (this.#isClosed) destroy(client)
+      else this.#client = client
+    } catch (error) {
+      this.#failures++
+      this.#problem = problemOf(error)
+      if (!this.#isClosed) this.#connectLater()
+    }
+  }
+
+  async #connect(): Promise<Client> {
+    const client = newClient(this.#options.url)
+    // Also where the server takes the connection and then says nothing.
+    const late = setTimeout(() => destroy(client), CONNECT_MS)
+    try {
+      client.on('error', (error: unknown) => this.#lose(client, messageOf(error)))
+      await client.connect()
+      await this.#options.prepare((...command) => client.sendCommand([...command]))
+      return client
+    } catch (error) {
+      destroy(client)
+      throw error
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  #fault(problem: string, cause?: unknown): ToolgateError {
+    return new ToolgateError('state_unavailable', 'The limits cannot be counted now.', {
+      detail: `${this.#options.place}: ${problem}`,
+      ...(cause === undefined ? {} : { cause }),
+    })
+  }
+}
+
+function newClient(url: string) {
+  return createClient({
+    url,
+    name: 'toolgate',
+    RESP: 2,
+    socket: { connectTimeout: CONNECT_MS, reconnectStrategy: false },
+    disableOfflineQueue: true,
+    // The silence of the server is watched for all commands together.
+    commandOptions: { timeout: 0 },
+    maintNotifications: 'disabled',
+  })
+}
+
+function destroy(client: Client): void {
+  try {
+    client.destroy()
+  } catch {
+    // It was never open, or is no longer.
+  }
+}
+
+const PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'nothing listens there'],
+  ['ENOTFOUND', 'the host is unknown'],
+])
+
+function problemOf(error: unknown): string {
+  if (error instanceof ConfigError) return error.problem
+  const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : []
+  const message = messageOf(first ?? error)
+  if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH')) return 'the password is wrong'
+  return PROBLEMS.get(errnoOf(first ?? error) ?? '') ?? message
+}
