@@ -18,7 +18,7 @@ describe('openapi.json', () => {
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     clock: systemClock,
     agents: {} as NonNullable<ApiDeps['agents']>,
-    oidc: {} as NonNullable<ApiDeps['oidc']>,
+    oidc: { publicUrl: 'https://tools.example.com', config: { server: { name: 'corp' } } } as ApiDeps['oidc'],
   }
   const api = createApi(deps as ApiDeps)
   const get = (host: string) => api.fetch(new Request('http://127.0.0.1:8787/api/openapi.json', { headers: { host } }))
