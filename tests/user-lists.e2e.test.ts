@@ -135,6 +135,42 @@ describe('a server that lists for each user apart', () => {
     await until(async () => (await toolsOf('viewer', MODERN, replaced)).includes('mail__whoami'), 15000)
   })
 
+  it('reads a user’s list again, and announces it, once the call ends that their instance before a reload runs', async (t) => {
+    const own = tempFolder()
+    const { cwd: _shared, ...server } = mailServer()
+    const after = { ...server, callTimeoutMs: server.callTimeoutMs + 1 }
+    const given = { servers: [server], instances: { path: own.path }, policy: [ALLOW], drainMs: 600_000 }
+    const replaced = await startTestGateway(given, () => ({ servers: [after] }))
+    let seen: readonly string[] = []
+    const client = new Client(
+      { name: 'viewer', version: '1' },
+      {
+        listChanged: {
+          tools: { debounceMs: 0, onChanged: (_, tools) => void (seen = tools?.map(({ name }) => name) ?? seen) },
+        },
+      },
+    )
+    t.after(async () => {
+      await client.close()
+      await replaced.close()
+      own.remove()
+    })
+    const requestInit = { headers: { authorization: `Bearer ${KEYS.viewer}` } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(replaced.mcpUrl), { requestInit }))
+    await replaced.call('viewer', MODERN, 'mail__grant', { tool: 'hold' })
+    await until(() => seen.includes('mail__hold'))
+    const running = replaced.call('viewer', MODERN, 'mail__hold')
+    await until(() => replaced.servers()[0]?.instances?.running === 1)
+    await replaced.reload()
+    await until(() => seen.length === 0)
+    const { lists } = (await replaced.api('/api/tools?as=viewer')).body as Body
+    assert.match(JSON.stringify(lists), /has just changed, and still runs a call as it was/)
+    const folderOf = readdirSync(join(own.path, 'mail')).find((name) => name.startsWith('viewer~')) ?? ''
+    writeFileSync(join(own.path, 'mail', folderOf, 'work/release'), '')
+    assert.equal(textOf(await running), 'hold of viewer')
+    await until(() => seen.includes('mail__whoami'))
+  })
+
   it('announces a change to the user whom it concerns, and to nobody else', async () => {
     const heard: Record<string, number> = { viewer: 0, operator: 0, admin: 0 }
     const clients = await Promise.all(

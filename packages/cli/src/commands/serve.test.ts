@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createGate, defineTool } from '@toolgate/core'
-import type { GatewayConfig, RunningGateway } from '@toolgate/gateway'
-import { runGateway, serveCommand, type StartGateway } from './serve.ts'
+import { type GatewayConfig, type RunningGateway, startGateway } from '@toolgate/gateway'
+import { configReader, runGateway, serveCommand, type StartGateway } from './serve.ts'
 import { CliError } from '../exit.ts'
 import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from '../testing/fake-io.ts'
@@ -36,6 +36,26 @@ describe('toolgate serve', () => {
       io.out(),
       'ready  http://127.0.0.1:9000/mcp  1 tool of 0 servers\n       http://127.0.0.1:9000/     console\n',
     )
+  })
+})
+
+describe('configReader', () => {
+  it('reads the same port again, so that a reload needs no restart for it', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolgate-serve-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'toolgate.yaml')
+    const write = (policy: string) =>
+      writeFileSync(
+        file,
+        `servers: {}\nlisten: { port: 1 }\npolicy: ${policy}\naudit: { store: memory }\nstate: { store: memory }\n`,
+      )
+    write('[{ allow: ["*"] }]')
+    const read = configReader(file, 0, fakeIo())
+    const gateway = await startGateway(await read(), { read })
+    t.after(() => gateway.close())
+    write('[{ allow: ["files:*"] }]')
+    const { isApplied, restartNeeded } = await gateway.reload()
+    assert.deepEqual([isApplied, restartNeeded], [true, []])
   })
 })
 

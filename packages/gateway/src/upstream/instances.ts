@@ -55,7 +55,7 @@ export class Instances {
     const key = `${server} ${owner.key}`
     let instance = this.#open.get(key)
     if (instance && instance.of !== of) {
-      if (instance.isBusy) return { text: `server "${server}" has just changed`, message: JUST_CHANGED }
+      if (instance.isBusy) return justChanged(server)
       void this.#end(key, instance)
       instance = undefined
     }
@@ -68,6 +68,12 @@ export class Instances {
       this.#open.set(key, instance)
     }
     return this.#hold(key, instance)
+  }
+
+  /** Resolves when the owner's instance of a server no longer runs a call, if it is of another configuration. */
+  replaceable(server: string, owner: Owner, of: object): Promise<void> | undefined {
+    const instance = this.#open.get(`${server} ${owner.key}`)
+    return instance && instance.of !== of ? instance.idle() : undefined
   }
 
   /** Whether the owner has an instance of a server, which may still start. */
@@ -119,7 +125,9 @@ export class Instances {
   }
 
   /** Returns why the owner can have no instance of a server now. `undefined`: they have one, or could get one. */
-  whyFull(server: string, owner: Owner): NoPlace | undefined {
+  whyFull(server: string, owner: Owner, of?: object): NoPlace | undefined {
+    const open = this.#open.get(`${server} ${owner.key}`)
+    if (open?.isBusy && open.of !== of) return justChanged(server)
     const { among, isFull, whose, bound } = this.#boundOf(owner)
     if (this.has(server, owner) || !isFull || among.some(([, instance]) => !instance.isBusy)) return undefined
     return {
@@ -159,7 +167,12 @@ export class Instances {
   }
 }
 
-const JUST_CHANGED = 'its server has just changed, and still runs a call as it was; try again in a moment'
+function justChanged(server: string): NoPlace {
+  return {
+    text: `server "${server}" has just changed, and still runs a call as it was`,
+    message: 'its server has just changed, and still runs a call as it was; try again in a moment',
+  }
+}
 
 /** One process or session of a server that serves one owner. */
 class Instance {
@@ -168,6 +181,7 @@ class Instance {
   readonly upstream: Upstream
   readonly started: Promise<void>
   readonly of: object | undefined
+  readonly #freed: (() => void)[] = []
   #calls = 0
   #isClosed = false
   #idle: NodeJS.Timeout | undefined
@@ -202,6 +216,17 @@ class Instance {
 
   leave(): void {
     this.#calls--
+    if (!this.isBusy) this.#free()
+  }
+
+  /** Resolves when no call runs, or it is closed. */
+  idle(): Promise<void> {
+    if (!this.isBusy || this.#isClosed) return Promise.resolve()
+    return new Promise((resolve) => this.#freed.push(resolve))
+  }
+
+  #free(): void {
+    for (const resolve of this.#freed.splice(0)) resolve()
   }
 
   endAfter(ms: number, end: () => void): void {
@@ -211,6 +236,7 @@ class Instance {
   close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#idle)
+    this.#free()
     return this.upstream.close()
   }
 }

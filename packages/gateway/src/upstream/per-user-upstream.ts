@@ -58,6 +58,8 @@ export class PerUserUpstream implements Upstream {
   /** Whether each user needs an instance, whatever the server says. */
   readonly #isAlwaysOwn: boolean
   readonly #pauses = new Pauses()
+  /** The users whose lists are read once they may be. */
+  readonly #later = new Set<string>()
   #isClosed = false
 
   constructor(config: ServerConfig, deps: PerUserDeps) {
@@ -118,8 +120,25 @@ export class PerUserUpstream implements Upstream {
     const isKnown = this.listOf(caller) !== undefined
     if (isKnown && !(isList && !this.#deps.instances.has(this.name, owner))) return undefined
     const held = this.#take(caller)
-    if ('text' in held) return undefined
+    if ('text' in held) {
+      this.#prepareLater(caller, owner)
+      return undefined
+    }
     return endsWithin(held.started.finally(held.release), LIST_WAIT_MS)
+  }
+
+  /**
+   * Reads the caller's list once their instance of an earlier configuration no longer runs a call, so that it is
+   * announced without a further request. The request does not wait: such a call may take long.
+   */
+  #prepareLater(caller: Caller, owner: Owner): void {
+    const free = this.#deps.instances.replaceable(this.name, owner, this.#config)
+    if (!free || this.#later.has(owner.key)) return
+    this.#later.add(owner.key)
+    void free.then(() => {
+      this.#later.delete(owner.key)
+      return this.prepare(caller, false)
+    })
   }
 
   /** Returns the caller's own list, if it is known. */
@@ -132,7 +151,7 @@ export class PerUserUpstream implements Upstream {
   whyUnknown(caller: Caller): NoPlace | undefined {
     const owner = this.lists && ownerOf(caller)
     if (!owner || this.listOf(caller)) return undefined
-    const full = this.#deps.instances.whyFull(this.name, owner)
+    const full = this.#deps.instances.whyFull(this.name, owner, this.#config)
     if (full) return full
     const { state, reason = 'it does not answer' } = this.#deps.instances.stateOf(this.name, owner) ?? {}
     return state === 'down' ? { text: `its instance is down: ${reason}`, message: 'it does not start' } : undefined
