@@ -321,6 +321,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'InputRequired',
   'LinkedList',
+  'Mirror',
   'titleOf',
   'isItemId',
   'isNormalUri',

@@ -8,7 +8,7 @@ import type { Emitter } from '../util/emitter.ts'
 export type GateNotice =
   | { readonly event: 'policy-changed'; readonly policyRevision: number }
   | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
-  | { readonly event: 'preferences-changed' }
+  | { readonly event: 'preferences-changed' | 'connections-changed' }
   | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
   | { readonly event: `tool-${PinEvent['kind']}`; readonly pin: PinEvent }
 

@@ -5,6 +5,7 @@ import type {
   AuditSink,
   AvailabilitySource,
   Clock,
+  ConnectionSource,
   CounterStore,
   ReplicaLease,
   StateStore,
@@ -29,6 +30,7 @@ type FunctionKeys<Port> = {
 const PORTS = {
   admission: functionsOf<Admission>({ admit: true }),
   availability: functionsOf<AvailabilitySource>({ get: true, subscribe: true }),
+  connections: functionsOf<ConnectionSource>({ missing: true, subscribe: true }),
   counters: functionsOf<CounterStore>({ peek: true, take: true, giveBack: true }),
   approvals: functionsOf<ApprovalStore>({
     request: true,

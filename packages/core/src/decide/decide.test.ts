@@ -28,6 +28,7 @@ describe('view.explain', () => {
         'app: allow',
         'visibility: allow',
         'locks: allow',
+        'connections: allow',
         'preferences: allow',
         'pins: allow',
         'halts: allow',

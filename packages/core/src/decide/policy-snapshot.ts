@@ -37,7 +37,7 @@ export interface PolicySnapshot {
   over(items: Toolset): PolicySnapshot
   /** The effects of policy and scopes on a caller: the bounds of a run that begins now. */
   boundEffects(caller: Caller): readonly Effect[]
-  /** These and availability, pins, halts, preferences and the session's locks. Cached by the caller's identity. */
+  /** These and availability, pins, halts, preferences, connections and the session's locks. Cached by the caller's identity. */
   evaluation(caller: Caller): Evaluation
 }
 
@@ -54,6 +54,7 @@ export interface World {
   readonly halts: CallerHolds
   readonly pins: PinSource
   readonly preferences: CallerHolds
+  readonly connections: CallerHolds
   /** The scopes without which a tool is still listed. */
   readonly stepUp?: readonly string[] | undefined
   policies(): CurrentPolicies
@@ -132,8 +133,15 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
 
 function buildPart(indexes: Indexes, items: Toolset, current: CurrentPolicies, world: World): BuiltPolicySnapshot {
   // Those of now, also for items that are first asked for later. The groups may be replaced by then.
-  const { groups, unlocks, halts, preferences, stepUp } = world
-  const holders: Holders = { groups, unlocks, halts: halts.now(), preferences: preferences.now(), stepUp }
+  const { groups, unlocks, halts, preferences, connections, stepUp } = world
+  const holders: Holders = {
+    groups,
+    unlocks,
+    halts: halts.now(),
+    preferences: preferences.now(),
+    connections: connections.now(),
+    stepUp,
+  }
   const heldBack = [
     ...availabilityEffects(indexes.groups, world.groups, world.availability),
     ...world.pins.effectsFor(indexes.snapshot),
@@ -241,18 +249,20 @@ function indexSnapshot(
 interface Holders extends Pick<World, 'groups' | 'unlocks' | 'stepUp'> {
   readonly halts: EffectsOver
   readonly preferences: EffectsOver
+  readonly connections: EffectsOver
 }
 
 function createPolicySnapshot(
   { snapshot, policies, policy, scopes, locks: lockIndex, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Effect[],
-  { groups, unlocks, halts, preferences, stepUp }: Holders,
+  { groups, unlocks, halts, preferences, connections, stepUp }: Holders,
 ): Omit<PolicySnapshot, 'items' | 'whole' | 'over'> {
   const evaluations = new WeakMap<Caller, CallerEvaluation>()
   const everybody = evaluate(snapshot, [...fixed, ...heldBack])
   const passing = new Set(heldBack)
   const haltsOf = halts(snapshot)
   const switchedOffBy = preferences(snapshot)
+  const unconnectedOf = connections(snapshot)
   const share = createSharing()
   const known = (caller: Caller): CallerEvaluation => {
     const open = unlocks.openFor(caller)
@@ -263,7 +273,7 @@ function createPolicySnapshot(
         ...scopeEffects(scopes, caller.scopes, stepUp),
       ]
       const locks = lockEffects(lockIndex, groups, open, caller.session)
-      const held = [...haltsOf(caller), ...switchedOffBy(caller)]
+      const held = [...haltsOf(caller), ...switchedOffBy(caller), ...unconnectedOf(caller)]
       const evaluation = () => withoutRequestHints(evaluate(snapshot, [...own, ...locks, ...held], everybody))
       found = share(open, [...own, ...held], locks, () => ({ open, own, evaluation: evaluation() }))
       evaluations.set(caller, found)

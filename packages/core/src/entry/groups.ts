@@ -5,7 +5,7 @@ export type { App } from '../groups/app.ts'
 export { type Availability, createAvailability } from '../groups/availability.ts'
 export type { Need } from '../groups/needs.ts'
 export { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'
-export type { AvailabilitySource, GroupState } from '../ports/ports.ts'
+export type { AvailabilitySource, ConnectionSource, GroupState, MissingConnection } from '../ports/ports.ts'
 export {
   type Group,
   parseGroups,

@@ -121,7 +121,7 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** The tools and groups that users have switched off for themselves. The host authenticates the caller. */
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
   /**
-   * Calls the listener at each change of policy, halts, pins, preferences and approvals. Returns a function that ends
+   * Calls the listener at each change of policy, halts, pins, preferences, connections and approvals. Returns a function that ends
    * it.
    */
   subscribe(listener: (notice: GateNotice) => void): () => void
@@ -182,7 +182,7 @@ interface Lineage {
 
 function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { rules, catalog, unlocks, halts, pins, availability, parse, approvals, visibilityDeadlineMs, stepUp } = shared
-  const { recorder, subscribe, loads, preferences, changes, unlisted } = shared
+  const { recorder, subscribe, loads, preferences, connections, changes, unlisted } = shared
   const groupsNow = () => rules().groups
   const world: World = {
     changes,
@@ -195,6 +195,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     halts,
     pins,
     preferences,
+    connections,
     stepUp,
     policies: stack.current,
   }
@@ -312,6 +313,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       halts.close()
       pins.close()
       preferences.close()
+      connections.close()
       shared.closeGroups()
       shared.unwatchLease()
       catalog.close()

@@ -12,6 +12,7 @@ import type {
   AuditSink,
   AvailabilitySource,
   Clock,
+  ConnectionSource,
   CounterStore,
   MayApprove,
   ReplicaLease,
@@ -55,6 +56,8 @@ export interface GateOptions {
   readonly admission?: Admission
   /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
   readonly availability?: AvailabilitySource
+  /** Holds back the tools of servers that a caller has not connected to their account. Default: none needs that. */
+  readonly connections?: ConnectionSource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
@@ -163,6 +166,7 @@ export const GATE = shapeOf<GateOptions>({
   concurrency: true,
   admission: true,
   availability: true,
+  connections: true,
   counters: true,
   approvals: true,
   state: true,

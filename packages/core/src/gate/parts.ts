@@ -32,6 +32,8 @@ import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
 import { parseDefinitionMode } from '../state/pins/pin-rules.ts'
 import { createPins, type Pins } from '../state/pins/pins.ts'
+import { createConnectionEffects } from '../decide/layers/held.ts'
+import type { CallerHolds } from '../decide/policy-snapshot.ts'
 import { redactor } from '../redact/redact.ts'
 import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
 import { checkFixedNames, createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
@@ -95,6 +97,7 @@ export interface Shared {
   readonly halts: Halts
   readonly pins: Pins
   readonly preferences: UserPreferences
+  readonly connections: CallerHolds & { close(): void }
   readonly recorder: GateRecorder
   readonly subscribe: Emitter<[GateNotice]>['subscribe']
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
@@ -130,7 +133,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   }
   const tools = openTools(options, basis, gateOf)
   const state = openState(options, basis, tools)
-  const { halts, preferences, recorder, pins, events } = state
+  const { halts, preferences, connections, recorder, pins, events } = state
   const ports = createPorts(options, basis, tools, state)
   const { watched, loads, unlisted, policies, rules, parse, catalog, availability } = tools
   const shared: Shared = {
@@ -145,6 +148,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     halts,
     pins,
     preferences,
+    connections,
     recorder,
     subscribe: events.subscribe,
     parse,
@@ -319,7 +323,7 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   return announce
 }
 
-/** The halts, preferences and pins, and the recorder of the gate's events. */
+/** The halts, preferences, connections and pins, and the recorder of the gate's events. */
 function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { rules, catalog, policies }: GateTools) {
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
@@ -341,6 +345,10 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
     ...ofStore,
     onChanged: () => events.emit({ event: 'preferences-changed' }),
   })
+  const connections = watchConnections(options.connections, () => {
+    changes.bump()
+    events.emit({ event: 'connections-changed' })
+  })
   const revisions = () => revisionsOf(policies, catalog, rules().groups)
   const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
   const pins = createPins({
@@ -353,7 +361,19 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
     onFault,
   })
   pins.subscribe(() => changes.bump())
-  return { audit, events, live, storeDeadlineMs, halts, preferences, recorder, pins }
+  return { audit, events, live, storeDeadlineMs, halts, preferences, connections, recorder, pins }
+}
+
+/** Holds back what callers have not connected, and calls the listener after each change. */
+function watchConnections(source: GateOptions['connections'], onChanged: () => void): Shared['connections'] {
+  if (!source) return { now: () => () => () => [], close: () => {} }
+  return {
+    close: source.subscribe(onChanged),
+    now: () => (snapshot) => {
+      const effectsOf = createConnectionEffects(snapshot)
+      return (caller) => effectsOf(source.missing(caller))
+    },
+  }
 }
 
 function createPorts(

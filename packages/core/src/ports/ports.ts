@@ -169,6 +169,8 @@ export const GATE_EVENTS = [
   'group_changed',
   'server_changed',
   'server_asked',
+  'connection_made',
+  'connection_ended',
   'login_failed',
   'audit_opened',
   'audit_closed',
@@ -406,6 +408,25 @@ export interface StateOptions {
 export interface StateEntry {
   readonly key: string
   readonly value: unknown
+}
+
+/** Finds out which servers a caller has to connect to their own account first. */
+export interface ConnectionSource {
+  /** Returns what is missing. Callers who get the same objects share what is decided. */
+  missing(caller: Caller): readonly MissingConnection[]
+  /** Calls the listener in the turn of each change. Returns a function that ends the subscription. */
+  subscribe(listener: () => void): () => void
+}
+
+export interface MissingConnection {
+  /** Of the tools that wait for it. */
+  readonly namespace: string
+  /** Why they wait, for people. */
+  readonly text: string
+  /** Why they wait, for the caller: a clause without a full stop. */
+  readonly message: string
+  /** How to connect, as a sentence. */
+  readonly suggestion?: string | undefined
 }
 
 /** Gives each session to one holder at a time, first come first. Keeps nothing about an idle session. */

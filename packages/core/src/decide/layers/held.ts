@@ -1,4 +1,5 @@
 import type { Caller } from '../../ports/caller.ts'
+import type { MissingConnection } from '../../ports/ports.ts'
 import { bitsWhere, isEmpty, type Bits, noBits, setBit } from '../../tools/bits.ts'
 import { matchesSelector, type Selector, type GroupSelectors } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -108,13 +109,24 @@ function toEffect(bits: Bits, why: Reason): Effect | undefined {
   return isEmpty(bits) ? undefined : { outcome: 'wait', bits, reason: () => why }
 }
 
-function known(
-  effects: Map<string, Effect | undefined>,
-  name: string,
-  make: (name: string) => Effect | undefined,
+function known<Name>(
+  effects: Map<Name, Effect | undefined>,
+  name: Name,
+  make: (name: Name) => Effect | undefined,
 ): Effect | undefined {
   if (!effects.has(name)) effects.set(name, make(name))
   return effects.get(name)
+}
+
+/** Returns a function that holds back the tools of what a caller has not connected: one effect for each answer. */
+export function createConnectionEffects(snapshot: Toolset): (missing: readonly MissingConnection[]) => Effect[] {
+  const effects = new Map<MissingConnection, Effect | undefined>()
+  const toHeldBack = ({ namespace, text, ...more }: MissingConnection) =>
+    toEffect(
+      bitsWhere(snapshot.size, (i) => (snapshot.tools[i] as Tool).namespace === namespace),
+      reason('connections', 'not_connected', text, more),
+    )
+  return (missing) => missing.flatMap((one) => known(effects, one, toHeldBack) ?? [])
 }
 
 /** Why a tool is taken away, for people. */
