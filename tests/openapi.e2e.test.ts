@@ -6,7 +6,7 @@ import type { AgentCallBody, ErrorBody, GatewayConfig, HaltRow, NewKeyBody, Pins
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { KEYS } from './support/keys.ts'
 import { openapi } from './support/openapi.ts'
-import { nodeServer } from './support/servers.ts'
+import { httpServer, nodeServer } from './support/servers.ts'
 
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 
@@ -20,7 +20,10 @@ describe('openapi.json', () => {
     let gateway: TestGateway
     before(async () => {
       const given: Partial<GatewayConfig> = {
-        servers: [nodeServer('slow', [SLOW])],
+        servers: [
+          nodeServer('slow', [SLOW]),
+          httpServer('mail', 'http://127.0.0.1:1/mcp', { per: 'user', listing: 'user', oauth: {} }),
+        ],
         apps: [{ name: 'small', import: [], tools: ['slow:echo'], policy: [] }],
         policy: [
           {
@@ -81,6 +84,8 @@ describe('openapi.json', () => {
       const key = (await send('POST /api/keys', { user: 'viewer' })) as NewKeyBody
       await send('GET /api/keys')
       await send(`DELETE /api/keys/${key.id}`)
+      await send('GET /api/connections')
+      await send('DELETE /api/connections/mail')
       await send('PUT /api/preferences?as=viewer', { groups: [], tools: ['slow:echo'] })
       await send('GET /api/preferences?as=viewer')
       const { pins } = (await send('GET /api/pins')) as PinsBody

@@ -257,6 +257,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'KeyRow',
     faults: ['body_invalid', 'key_forbidden', 'state_unavailable'],
   },
+  'GET /api/connections': {
+    who: 'person',
+    summary: 'Lists the servers that users connect to their own accounts.',
+    answer: 'ConnectionsBody',
+  },
+  'DELETE /api/connections/{id}': {
+    who: 'person',
+    summary: "Ends the person's own connection to a server.",
+    answer: 'ConnectionRow',
+    faults: ['server_unknown', 'state_unavailable'],
+  },
   'POST /api/reload': {
     who: 'person',
     summary: "Reads the gateway's file again.",

@@ -8,6 +8,8 @@ export interface AuthorizationServerOptions {
   readonly scopes?: readonly string[]
   readonly format?: 'jwt' | 'opaque'
   readonly clients?: Configuration['clients']
+  /** How long access tokens live. Default 600 s. */
+  readonly tokenSeconds?: number
   /** Claims of each account, in its tokens. */
   readonly claims?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
@@ -21,6 +23,12 @@ export interface AuthorizationServer {
   loggedInSecondsAgo: number
   /** The scopes that people consent to. */
   consents: readonly string[]
+  /** The grants of the token endpoint, in order: `authorization_code`, `refresh_token`. */
+  readonly grants: readonly string[]
+  /** Every token that it gave to a user's client, in order. */
+  readonly tokens: readonly string[]
+  /** Withdraws all grants of users: their refresh tokens are no longer accepted. */
+  endGrants(): Promise<void>
   /** Signs with new keys from here on. The earlier ones are withdrawn. */
   rotate(): Promise<void>
   /** Opens a link as a browser with its own cookies does, and returns where it is sent outside of this server. */
@@ -31,7 +39,11 @@ export interface AuthorizationServer {
 }
 
 export async function startAuthorizationServer(options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> {
-  const { scopes = ['tools'], format = 'jwt' } = options
+  const { scopes = ['tools'], format = 'jwt', tokenSeconds = 600 } = options
+  const grants: string[] = []
+  const tokens: string[] = []
+  const grantIds = new Set<string>()
+  let endGrants = async () => {}
   let handle: (request: IncomingMessage, response: ServerResponse) => unknown = () => {}
   const http = createServer((request, response) => void handle(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
@@ -52,7 +64,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
     }),
     extraTokenClaims: (_context, token) => ('accountId' in token ? { ...options.claims?.[token.accountId] } : {}),
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
-    ttl: { AccessToken: 600, IdToken: 600, Session: 600, Grant: 600, Interaction: 600 },
+    ttl: { AccessToken: tokenSeconds, RefreshToken: 600, IdToken: 600, Session: 600, Grant: 600, Interaction: 600 },
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
@@ -77,6 +89,20 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
   const begin = async () => {
     const provider = new Provider(issuer, await configure())
     provider.on('server_error', (_context: KoaContextWithOIDC, error: Error) => console.error(error))
+    provider.on('grant.success', ({ oidc, body }: KoaContextWithOIDC) => {
+      grants.push(textOf(oidc.params?.['grant_type']))
+      const given = body as Readonly<Record<string, unknown>>
+      tokens.push(...[given['access_token'], given['refresh_token']].filter((one) => typeof one === 'string'))
+      const grantId = oidc.entities.AuthorizationCode?.grantId ?? oidc.entities.RefreshToken?.grantId
+      if (grantId !== undefined) grantIds.add(grantId)
+    })
+    endGrants = async () => {
+      for (const id of grantIds) {
+        await provider.RefreshToken.revokeByGrantId(id)
+        await provider.AccessToken.revokeByGrantId(id)
+        await (await provider.Grant.find(id))?.destroy()
+      }
+    }
     const answer = provider.callback()
     handle = (request, response) =>
       request.url?.startsWith('/interaction/')
@@ -89,6 +115,9 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
 
   return Object.assign(people, {
     issuer,
+    grants,
+    tokens,
+    endGrants: () => endGrants(),
     rotate: begin,
     open: (url: string | URL) => browse(new URL(url), issuer),
     async clientToken(client: string, secret: string, fields: Readonly<Record<string, string>>) {

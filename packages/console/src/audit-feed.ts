@@ -20,6 +20,8 @@ export const EVENTS: readonly AuditEvent[] = [
   'group_changed',
   'server_changed',
   'server_asked',
+  'connection_made',
+  'connection_ended',
   'login_failed',
   'halt_set',
   'halt_released',

@@ -10,6 +10,7 @@ import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
 import { type CallParts, UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
+import type { Connections } from './connections/connections.ts'
 import type { WatchedServer } from './live/server-identity.ts'
 import { withVia } from './mcp/endpoint.ts'
 import type { InstructingServer } from './mcp/instructions.ts'
@@ -20,7 +21,7 @@ import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream } from './upstream/create-upstream.ts'
 import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
 import { ownerOf } from './upstream/owner.ts'
-import { PerUserUpstream } from './upstream/per-user-upstream.ts'
+import { PerUserUpstream, type ServerConnections } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
 import { RunningCalls } from './upstream/running-calls.ts'
 import { ServerLogs, type UpstreamLogLine } from './upstream/server-logs.ts'
@@ -32,6 +33,8 @@ export interface FleetDeps {
   readonly log: (line: UpstreamLogLine) => void
   readonly redact: Redactor
   readonly tracing: FindTracing
+  /** The accounts that users have connected servers to. Default: none. */
+  readonly connections?: Pick<Connections, 'credentialOf' | 'missingOf' | 'onEnded'>
   /** What holds for the requests of every server to clients. */
   readonly asks: Omit<ServerAsksOptions, 'server'>
 }
@@ -94,11 +97,16 @@ export class Fleet {
     const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
       const sent = withVia(config, via)
-      const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own }) : undefined
+      const connections = toServerConnections(config, deps.connections)
+      const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own, connections }) : undefined
       return { perUser, upstream: perUser ?? createUpstream(sent, shared), running: new RunningCalls() }
     }
     this.#servers = servers.map((config) => this.#create(config, undefined))
     this.#byName = byName(this.#servers)
+    deps.connections?.onEnded((ended) => {
+      for (const { server, user, tenant } of ended)
+        void this.#byName.get(server)?.perUser?.endOf({ user, ...(tenant === undefined ? {} : { tenant }) })
+    })
   }
 
   /** Returns whose lists a caller sees, of the servers with a list for each user. */
@@ -117,11 +125,14 @@ export class Fleet {
 
   /** Returns why a caller's tools may be more than their list, for the caller. `undefined`: every list is known. */
   listProblemOf(caller: Caller): string | undefined {
+    const { connections } = this.#deps
     const problems = this.#servers.flatMap(({ config: { name }, perUser }) => {
       const why = perUser?.whyUnknown(caller)
-      return why ? [`The server ${name} cannot list for you now: ${why.message}.`] : []
+      if (!why) return []
+      const missing = connections?.missingOf(name, caller)
+      return `The server ${name} cannot list for you now: ${why.message}. ${missing ? (missing.suggestion ?? '') : 'Try again later.'}`.trim()
     })
-    return problems.length === 0 ? undefined : `${problems.join(' ')} Try again later.`
+    return problems.length === 0 ? undefined : problems.join(' ')
   }
 
   /**
@@ -265,6 +276,17 @@ function toSource(
       ofCalls,
     )
   return new UpstreamSource(config, upstream, ofCalls, lists && new UserSources(lists, openList))
+}
+
+function toServerConnections(
+  config: ServerConfig,
+  connections: FleetDeps['connections'],
+): ServerConnections | undefined {
+  if (!config.oauth || !connections) return undefined
+  return {
+    credentialOf: (user) => connections.credentialOf(config, user),
+    missingOf: (caller) => connections.missingOf(config.name, caller),
+  }
 }
 
 function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { ConfigError, createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
 import { endsWithin, safely } from '@toolgate/core/internal'
-import type { Clock, StateStore } from '@toolgate/core/stores'
+import { type Clock, memoryLock, memoryState, type StateStore } from '@toolgate/core/stores'
 import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
 import type { GroupConfig } from './config/config.ts'
+import { type ConnectionRecord, Connections } from './connections/connections.ts'
 import { Fleet, type StagedFleet } from './fleet.ts'
 import { HeldCalls } from './relay/held-calls.ts'
 import type { AskEntry } from './relay/server-asks.ts'
@@ -52,6 +53,7 @@ export interface GateParts {
   readonly metaIds: () => ReadonlySet<string>
   readonly selectors: () => ReturnType<typeof parseGroups>['selectors']
   readonly fleet: Fleet
+  readonly connections: Connections
   /** The calls that wait for an answer of their client. */
   readonly held: HeldCalls
   readonly availability: ReturnType<typeof createAvailability>
@@ -84,6 +86,8 @@ export interface GateHooks {
   readonly probeEveryMs: number | undefined
   /** Called when a session opens a group. */
   readonly onUnlocked: () => void
+  /** The origin that people reach the gateway by, if it is known. */
+  readonly publicUrl: string | undefined
   /** Whether an origin is one of this gateway. */
   readonly isOwn: (origin: string) => boolean
 }
@@ -91,16 +95,33 @@ export interface GateHooks {
 /**
  * Opens the stores, and creates the gate and its servers without starting them.
  */
-export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, isOwn }: GateHooks): Promise<GateParts> {
+export async function openGate(
+  base: GatewayBase,
+  { probeEveryMs, onUnlocked, publicUrl, isOwn }: GateHooks,
+): Promise<GateParts> {
   const { config, revisions, clock, redact, log, onFault, lifecycle } = base
   const rules = revisions.current
-  const { audit, auditProblems, stores } = await openStores(base)
+  const { audit, auditProblems, stores, lock } = await openStores(base)
   const { calls: traced, tracing } = await createTelemetry(onFault)
   const counts = countCalls(clock, traced)
   const via = randomUUID()
-  const record = (entry: AskEntry) => recordBeside(entry, { audit, clock, onFault, gate: () => gate })
+  const record = (entry: AskEntry | ConnectionRecord) =>
+    recordBeside(entry, { audit, clock, onFault, gate: () => gate })
   const held = new HeldCalls()
-  const fleet = new Fleet(config, rules.servers, via, { clock, log, redact, tracing, asks: { isOwn, record, held } })
+  const connections = new Connections({
+    state: stores.state ?? memoryState({ clock }),
+    lock: lock ?? memoryLock({ clock }),
+    clock,
+    publicUrl,
+    servers: () => revisions.current.servers,
+    record,
+    log,
+    onFault,
+  })
+  lifecycle.onClose(() => connections.close())
+  const ofServers = { clock, log, redact, tracing, connections, asks: { isOwn, record, held } }
+  const fleet = new Fleet(config, rules.servers, via, ofServers)
+  connections.start()
   lifecycle.onClose(() => fleet.close())
   lifecycle.onClose(() => held.close())
   const { reaper, admission } = fleet
@@ -135,6 +156,7 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     ...stores,
     availability,
     admission,
+    connections,
     audit,
     clock,
     onFault,
@@ -161,6 +183,7 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
       parsedGroups = parsed
       metaTools = tools
       alongside()
+      connections.renew()
     }
     // A server of the next revision is open already, and has not started: nothing remains of it where a rule is wrong.
     const apps = toApps(next.apps, ids)
@@ -189,6 +212,7 @@ export async function openGate(base: GatewayBase, { probeEveryMs, onUnlocked, is
     metaIds: () => new Set(metaIds()),
     selectors: () => parsedGroups.selectors,
     fleet,
+    connections,
     held,
     availability,
     probed,
@@ -214,7 +238,7 @@ function mayRun(view: View, tool: string): boolean {
 
 /** Records an event beside calls. */
 function recordBeside(
-  entry: AskEntry,
+  entry: AskEntry | ConnectionRecord,
   { audit, clock, onFault, gate }: Pick<GatewayBase, 'clock' | 'onFault'> & { audit: OpenedAudit; gate: () => Gate },
 ): void {
   const write = safely(() => {
@@ -230,9 +254,9 @@ async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBa
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)
   for (const { message } of auditProblems) log({ level: 'warn', message })
-  const { close, ...stores } = await openState(config.state, config.approvals)
+  const { close, lock, ...stores } = await openState(config.state, config.approvals)
   lifecycle.onClose(close)
-  return { audit, auditProblems, stores }
+  return { audit, auditProblems, stores, lock }
 }
 
 /** Returns the options that the file and the gate write in the same way. */

@@ -98,6 +98,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),
+      publicUrl,
       isOwn: (origin) => isOwnUrl(new URL(origin), entrance.origins, port),
     })
     await keys.open(parts.state ?? memoryState({ clock }))

@@ -247,7 +247,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 
 export function toApiDeps(
   { config, revisions, clock, redact, log, onFault, lifecycle }: GatewayBase,
-  { gate, fleet, lists, metaIds, selectors, warnings, audit, auditProblems, state: kept }: GateParts,
+  { gate, fleet, connections, lists, metaIds, selectors, warnings, audit, auditProblems, state: kept }: GateParts,
   { groups, servers, logins }: Watching,
   { authenticator, origins, port, publicUrl }: Entrance,
 ): ApiDeps {
@@ -305,6 +305,7 @@ export function toApiDeps(
     apps: () => toAppRows(gate.apps, metaIds()),
     needs: createNeedRows({ gate, groups: () => revisions.current.groups, redact }),
     preferences: gate.preferences,
+    connections,
     halts: {
       halt: gate.halt,
       release: gate.release,

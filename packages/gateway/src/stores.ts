@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs'
 import { ConfigError, memoryAudit } from '@toolgate/core'
 import type { AuditCounter, AuditExporter, AuditReader, AuditSink } from '@toolgate/core/audit'
 import type { Redactor } from '@toolgate/core/redact'
-import { type ApprovalStore, type CounterStore, memoryApprovals, type StateStore } from '@toolgate/core/stores'
+import {
+  type ApprovalStore,
+  type CounterStore,
+  memoryApprovals,
+  type SessionLock,
+  type StateStore,
+} from '@toolgate/core/stores'
 import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
@@ -67,6 +73,7 @@ interface KeptStores {
   readonly state?: StateStore
   /** Gateways that share a file count together, and counts survive a restart. */
   readonly counters?: CounterStore
+  readonly lock?: SessionLock
   close(): void
 }
 
@@ -76,8 +83,8 @@ export async function openState(
 ): Promise<KeptStores> {
   if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { approvals, state, counters, close } = openSqliteStores({ path, approvals: forApprovals })
-  return { approvals, state, counters, close }
+  const { approvals, state, counters, lock, close } = openSqliteStores({ path, approvals: forApprovals })
+  return { approvals, state, counters, lock, close }
 }
 
 export type { AuditEvidence, EvidenceProblem }

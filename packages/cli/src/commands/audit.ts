@@ -164,6 +164,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   group_changed: 'yellow',
   server_changed: 'yellow',
   server_asked: 'blue',
+  connection_made: 'blue',
+  connection_ended: 'yellow',
   login_failed: 'red',
   audit_opened: 'dim',
   audit_closed: 'dim',

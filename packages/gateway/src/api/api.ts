@@ -13,6 +13,7 @@ import {
 } from './access.ts'
 import { agentRoutes } from './agent.ts'
 import { createApprovalPage } from './approval-page.ts'
+import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
 import { type NamedCaller, type NamedCallers, nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
@@ -27,6 +28,7 @@ import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { logsRoute } from './routes/logs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
+import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
 import { reloadRoute } from './routes/reload.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
@@ -40,6 +42,8 @@ export interface Api {
   fetch(request: Request, from?: RequestSource): Promise<Response>
   /** Serves the pages of approvals. */
   readonly approvalPage: ReturnType<typeof createApprovalPage>
+  /** Serves the pages of connections. Absent if there are none. */
+  readonly connectPage: ReturnType<typeof createConnectPage> | undefined
   /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
   admit(request: Request): Promise<Admitted>
 }
@@ -63,8 +67,12 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
 export function createApi(deps: ApiDeps): Api {
   const { authenticator, origins, clock, cookieName = 'toolgate_session' } = deps
   const sessions = createSessions({ clock })
-  const { onEnded } = deps
-  onEnded?.((callers) => sessions.replace(callers))
+  const { onEnded, connections } = deps
+  const people = createSessions({ clock, ttlMs: PERSON_SECONDS * 1000 })
+  onEnded?.((callers) => {
+    sessions.replace(callers)
+    people.replace(callers)
+  })
   const access: AccessRules = { authenticator, origins, cookieName, sessions, onEnded }
   const named = new WeakMap<readonly CallerConfig[], ReadonlyMap<string, NamedCaller>>()
   const callers: NamedCallers = () => {
@@ -118,6 +126,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
   serve('/api/keys', { GET: asPerson(keysRoute(deps)), POST: asPerson(createKeyRoute(deps)) })
   serve('/api/keys/:id', { DELETE: asPerson(revokeKeyRoute(deps)) })
+  serve('/api/connections', { GET: asPerson(connectionsRoute(deps)) })
+  serve('/api/connections/:id', { DELETE: asPerson(disconnectRoute(deps)) })
   serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
@@ -134,6 +144,7 @@ export function createApi(deps: ApiDeps): Api {
     routes: app.routes.filter(({ method }) => method !== 'ALL'),
     fetch: async (request, from) => app.fetch(request, { from }),
     approvalPage: createApprovalPage({ ...deps, access, oidc: loginsOf(deps).oidc }),
+    connectPage: connections && createConnectPage({ ...deps, access, people, connections, oidc: loginsOf(deps).oidc }),
     admit: (request) => admitToSocket(request, access),
   }
 

@@ -41,7 +41,7 @@ button.approve { background: #1f7a46; border-color: #1f7a46; color: #fff; }
 .note { border-left: .25rem solid #d99a2b; padding-left: .75rem; }
 `
 
-function toPage(title: string, body: string, head: string = ''): Page {
+export function toPage(title: string, body: string, head: string = ''): Page {
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -70,13 +70,13 @@ export function reloadPage(): Page {
 }
 
 /** The same page for every link: it does not reveal whether the approval exists. */
-export function loginPage(oidc: LoginLink | undefined, problem?: string): Page {
+export function loginPage(oidc: LoginLink | undefined, problem?: string, label: string = 'Console key'): Page {
   return toPage(
     'Log in',
     `${problem === undefined ? '' : `<p class="note" role="alert">${escape(problem)}</p>`}
 ${oidc === undefined ? '' : `<p>${linkTo(oidc)}</p>`}
 <form method="post">
-<label>Console key <input name="key" type="password" autocomplete="current-password" required autofocus></label>
+<label>${label} <input name="key" type="password" autocomplete="current-password" required autofocus></label>
 <button type="submit">Log in</button>
 </form>`,
   )
@@ -141,7 +141,7 @@ ${approve}<button name="decision" value="reject">Reject</button>
 </form>`
 }
 
-function toTime(ms: number): string {
+export function toTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
@@ -154,7 +154,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 /** Hidden and reordering characters are shown as their code, so that nothing looks like something else. */
-function escape(text: string): string {
+export function escape(text: string): string {
   return text
     .replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign)
     .replace(/[\p{Cf}\p{Cc}]/gu, (sign) => (sign === '\n' ? sign : `\\u{${sign.codePointAt(0)?.toString(16)}}`))

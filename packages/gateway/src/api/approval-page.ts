@@ -1,20 +1,19 @@
-import { hash } from 'node:crypto'
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/internal'
 import type { FailedLogins } from '../auth/failed-logins.ts'
-import { type AccessRules, checkHeaders, findLogin, isSecure, type Login, loginByKey, openSession } from './access.ts'
+import { type AccessRules, checkHeaders, isSecure, type Login, loginByKey, openSession } from './access.ts'
 import {
   type ApprovalView,
   confirmPage,
   type LoginLink,
   loginPage,
   messagePage,
-  type Page,
   reloadPage,
 } from './approval-page-html.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
+import { CHALLENGE, checkSamePage, currentLogin, PAGE_HEADERS, readForm, toResponse } from './page.ts'
 import type { LoginsBody } from './wire.ts'
 
 export interface ApprovalPageDeps {
@@ -29,8 +28,6 @@ export interface ApprovalPageDeps {
 
 /** Where the page of an approval is served. */
 const PATH = /^\/approvals\/([^/]{1,300})$/
-const CHALLENGE = { 'www-authenticate': 'Bearer realm="toolgate"' }
-const MAX_FORM_BYTES = 8 * 1024
 const MAX_REASON_LENGTH = 500
 
 /** Serves the page where a person decides one approval, without scripts. */
@@ -62,13 +59,6 @@ async function serve(request: Request, deps: ApprovalPageDeps): Promise<Response
   if (!login) return toResponse(loginPage(linkFor(deps, id)), 401, CHALLENGE)
   const approval = await findFor(login.person, id, deps.approvals)
   return approval ? show(approval, login, deps) : NOT_FOUND()
-}
-
-/** A change must come from this very page: forms of other sites are refused before anything is read. */
-function checkSamePage({ headers }: Request): void {
-  const site = headers.get('sec-fetch-site')
-  if (!headers.has('origin') || (site !== null && site !== 'same-origin'))
-    throw new ApiFault('origin_forbidden', 'This form must be sent from its own page.')
 }
 
 async function post(request: Request, id: string, deps: ApprovalPageDeps): Promise<Response> {
@@ -127,15 +117,6 @@ function linkFor({ oidc }: ApprovalPageDeps, id = '', more = ''): LoginLink | un
   return oidc && { name: oidc.name, href: `${oidc.url}?back=${encodeURIComponent(pathOf(id))}${more}` }
 }
 
-async function currentLogin(request: Request, access: AccessRules): Promise<Login | undefined> {
-  try {
-    return await findLogin(request, access)
-  } catch (error) {
-    if (error instanceof ApiFault && error.code === 'unauthenticated') return undefined
-    throw error
-  }
-}
-
 /** Returns the id of the approval whose page is asked for. */
 function idOf(request: Request): string | undefined {
   const text = PATH.exec(new URL(request.url).pathname)?.[1]
@@ -144,18 +125,6 @@ function idOf(request: Request): string | undefined {
   } catch {
     return text
   }
-}
-
-async function readForm(request: Request): Promise<URLSearchParams> {
-  if (!(request.headers.get('content-type') ?? '').startsWith('application/x-www-form-urlencoded'))
-    throw new ApiFault('media_type_unsupported', 'The form must be application/x-www-form-urlencoded.')
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of request.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true })
-    if (text.length > MAX_FORM_BYTES) throw new ApiFault('body_too_large', 'The form is too large.')
-  }
-  return new URLSearchParams(text)
 }
 
 /** The same answer for an unknown approval and for one that does not concern the person. */
@@ -168,7 +137,7 @@ function pathOf(id: string): string {
 function backTo(id: string, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(null, {
     status: 303,
-    headers: { ...SECURITY, location: pathOf(id), ...headers },
+    headers: { ...PAGE_HEADERS, location: pathOf(id), ...headers },
   })
 }
 
@@ -185,37 +154,4 @@ async function answerError(
   if (isKnown) return toResponse(messagePage('Not done', error.message), 403)
   onFault?.(error)
   return toResponse(messagePage('Not done', 'The gateway failed to answer; its log says why.'), 500)
-}
-
-/** No script runs, no other page may frame it or read it, and the browser keeps nothing. */
-const SECURITY = {
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-}
-
-export function toResponse(
-  { html, style }: Page,
-  status: number,
-  headers: Readonly<Record<string, string>> = {},
-): Response {
-  const policy = [
-    "default-src 'none'",
-    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; ')
-  return new Response(html, {
-    status,
-    headers: {
-      ...SECURITY,
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': policy,
-      ...headers,
-    },
-  })
 }

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { getRequestListener } from '@hono/node-server'
 import type { RequestSource } from '../http/client-address.ts'
 import { once } from '../lifecycle.ts'
+import { CONNECT_PATH } from '../connections/connections.ts'
 import { APPROVAL_PATH } from '../relay/approval-doors.ts'
 
 export interface Console {
@@ -139,17 +140,18 @@ interface Fetches {
   fetch(request: Request, from?: RequestSource): Promise<Response>
 }
 
-/** Returns the handler of the API under `/api/`, of the pages of approvals, and of the console elsewhere. */
+/** Returns the handler of the API under `/api/`, of the pages of approvals and connections, and of the console elsewhere. */
 export function createPages({
   api,
   console: pages,
 }: {
-  api: Fetches & { readonly approvalPage: Fetches }
+  api: Fetches & { readonly approvalPage: Fetches; readonly connectPage: Fetches | undefined }
   console: Fetches
 }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const listener = getRequestListener((request, { incoming }) => {
     const { pathname } = new URL(request.url)
     if (pathname.startsWith(APPROVAL_PATH)) return api.approvalPage.fetch(request, incoming)
+    if (api.connectPage && pathname.startsWith(CONNECT_PATH)) return api.connectPage.fetch(request, incoming)
     return pathname === '/api' || pathname.startsWith('/api/') ? api.fetch(request, incoming) : pages.fetch(request)
   })
   return async (request, response) => {

@@ -9,6 +9,7 @@ import type { Authenticator } from '../auth/credential.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
+import type { PageConnections } from './connect-page.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { OidcDeps } from './oidc.ts'
 import type { Reload } from '../reload/describe.ts'
@@ -69,6 +70,8 @@ export interface ApiDeps {
   readonly halts?: HaltDeps
   /** The keys. Absent if none can be made. */
   readonly keys?: Pick<Keys, 'list' | 'create' | 'revoke'>
+  /** The accounts that people connect servers to. Default: no server wants that. */
+  readonly connections?: PageConnections
   /** Records a change of the configuration. Default: does not. */
   recordChange?(reason: string, detail: string, by: string): Promise<void>
   /** Reads the configuration again. Absent if there is no file. */

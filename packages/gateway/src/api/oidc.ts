@@ -4,7 +4,7 @@ import type { OidcConfig } from '../config/oidc.ts'
 import { once } from '../lifecycle.ts'
 import { type AccessRules, openSession, readCookie } from './access.ts'
 import { messagePage } from './approval-page-html.ts'
-import { toResponse } from './approval-page.ts'
+import { toResponse } from './page.ts'
 
 export interface OidcDeps {
   readonly config: OidcConfig
@@ -21,7 +21,7 @@ export interface OidcRoutes {
 }
 
 /** Pages of this console, and nothing that a browser could take for another host. */
-const BACK = /^\/(?:approvals\/[\w%.~-]{1,300})?$/
+const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 
 /** Returns the routes. What they need is loaded at the first login. */
 export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {

@@ -204,6 +204,28 @@ export type LiveMessage =
   | { readonly type: 'approval'; readonly approval: Approval }
 
 /** `GET /api/keys` */
+/** `GET /api/connections`: the servers that users connect to their own accounts. */
+export interface ConnectionsBody {
+  readonly connections: readonly ConnectionRow[]
+}
+
+/** One server that wants a connection, with the person's own. */
+export interface ConnectionRow {
+  readonly server: string
+  /** The path of the page where the person connects it. */
+  readonly page: string
+  /** Absent: the person has not connected it. */
+  readonly connected?: {
+    /** Wall-clock milliseconds. */
+    readonly since: number
+    /** The authorization server. */
+    readonly issuer: string
+    /** As which account, if the authorization server says so. */
+    readonly account?: string
+    readonly scopes?: readonly string[]
+  }
+}
+
 export interface KeysBody {
   readonly keys: readonly KeyRow[]
 }

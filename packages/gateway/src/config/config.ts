@@ -8,6 +8,7 @@ import type { Offer } from '../upstream/upstream.ts'
 import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
+import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigWarning } from './problems.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
@@ -122,6 +123,8 @@ export interface ServerConfig {
   /** May hold `${port}`, a free port that is chosen at each start. */
   readonly url?: string
   readonly headers: Readonly<Record<string, string>>
+  /** Each user connects it to their own account. */
+  readonly oauth?: ServerOAuth
   /** Which protocol era to speak; `auto` probes over HTTP and is `legacy` on stdio. */
   readonly era: 'auto' | 'legacy' | 'modern'
   /**

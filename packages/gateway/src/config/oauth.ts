@@ -73,14 +73,16 @@ const MAX_ISSUERS = 50
 export const text = z.string().min(1, 'text that is not empty').max(1024, 'at most 1024 characters')
 
 /** RFC 8414 §2, with http for tests on this machine. */
-const issuerUrl = z
+export const issuerUrl = z
   .string()
   .refine(isSecureUrl, 'an https URL without query and fragment, such as https://login.example.com (http on loopback)')
 
 const url = z.string().refine((value) => isSecureUrl(value, true), 'an https URL (http on loopback)')
 
 /** RFC 6749 §3.3. */
-const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'a scope: printable characters without spaces')
+export const scope = z
+  .string()
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'a scope: printable characters without spaces')
 
 export const claim = text.describe('The name of a claim, or a path such as realm_access.roles.')
 

@@ -69,7 +69,8 @@ function checkNames(source: Reading['source'], { issuer, name }: IssuerConfig, o
   source.report(['oidc'], problem)
 }
 
-function checkPublicUrl(source: Reading['source'], key: string, why: string): void {
+/** Reports a missing `publicUrl`, where the gateway listens beyond loopback. */
+export function checkPublicUrl(source: Reading['source'], key: string, why: string): void {
   const host = source.get(['listen', 'host'])?.value
   if (typeof host !== 'string' || isLoopback(host) || has(source, ['publicUrl'])) return
   source.report(

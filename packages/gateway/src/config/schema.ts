@@ -6,6 +6,7 @@ import { maySchema } from './may.ts'
 import { oauthSchema } from './oauth.ts'
 import { oidcSchema } from './oidc.ts'
 import { isProxyRange } from '../http/client-address.ts'
+import { serverOAuthSchema } from './server-oauth.ts'
 import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
@@ -167,6 +168,7 @@ export const serverSchema = z.strictObject({
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
     .exactOptional(),
   headers: headersSchema.describe('Sent with each request to `url`. May hold ${user} and ${tenant}.').exactOptional(),
+  oauth: serverOAuthSchema.exactOptional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
     .describe('Which protocol era to speak. Default: auto, which probes over HTTP and is legacy on stdio.')
@@ -180,7 +182,7 @@ export const serverSchema = z.strictObject({
   listing: z
     .enum(['shared', 'user'])
     .describe(
-      'shared: all users see one list, of an instance that answers no calls. user: each sees the list of their own instance, as the server lists only for a signed-in user. Default: shared.',
+      'shared: all users see one list, of an instance that answers no calls. user: each sees the list of their own instance, as the server lists only for a signed-in user. Default: shared; with oauth: user.',
     )
     .exactOptional(),
   loopback: z

@@ -7,6 +7,8 @@ import { mentionsOwner } from '../upstream/instance-config.ts'
 import { toMay } from './may.ts'
 import { checkPer } from './per-user.ts'
 import type { ConfigPath } from './problems.ts'
+import { checkPublicUrl } from './read-oauth.ts'
+import { checkServerOAuth } from './server-oauth.ts'
 import { checkShape, found, has, keysOf, type Reading } from './reading.ts'
 import { type ServerInput, serverSchema, serversSchema } from './schema.ts'
 
@@ -21,11 +23,14 @@ export function readServers(reading: Reading): readonly ServerConfig[] {
     checkShape(source, ['servers'], serversSchema)
     return []
   }
-  return keysOf(source, ['servers']).flatMap((name) => {
+  const servers = keysOf(source, ['servers']).flatMap((name) => {
     checkNameOf(reading, name)
     const input = checkShape(source, ['servers', name], serverSchema)
     return input ? [toServer(reading, name, input)] : []
   })
+  if (servers.some(({ oauth }) => oauth))
+    checkPublicUrl(source, 'servers.*.oauth', 'people come back to a URL that their browser knows')
+  return servers
 }
 
 function checkNameOf({ source }: Reading, name: string): void {
@@ -45,6 +50,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   checkPer(reading, name, input)
   checkMay(reading, name, input)
   checkToolNames(reading, name, input)
+  checkServerOAuth(reading, name, input)
   return {
     name,
     ...started,
@@ -54,7 +60,9 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     headers: input.headers ?? {},
     era: input.era ?? 'auto',
     per,
-    ...(input.listing === 'user' ? { listing: 'user' as const } : {}),
+    ...(input.oauth === undefined ? {} : { oauth: input.oauth }),
+    // Most servers that need a token list nothing without one.
+    ...((input.listing ?? (input.oauth && 'user')) === 'user' ? { listing: 'user' as const } : {}),
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
     offers: input.offers ?? ['tools'],

@@ -5,6 +5,8 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 export interface SealerOptions {
   readonly state: Pick<StateStore, 'get' | 'add'>
   readonly clock: Pick<Clock, 'wallMs'>
+  /** One key that does not end, for texts that are kept. Default: a key for each day. */
+  readonly isLasting?: boolean
 }
 
 const DAY_MS = 24 * 60 * 60_000
@@ -15,6 +17,8 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 const KEY_BYTES = 32
 const KEYS = 'gateway/state-keys/'
+/** The id of the key that does not end. No day has it. */
+const LASTING = 'lasting'
 
 /**
  * Seals texts with AES-256-GCM. What a text is bound to is authenticated with it and not sent: a difference in any of it
@@ -26,17 +30,19 @@ const KEYS = 'gateway/state-keys/'
 export class Sealer {
   readonly #state: SealerOptions['state']
   readonly #clock: SealerOptions['clock']
+  readonly #isLasting: boolean
   /** By id. Only those that can still open something. */
   readonly #keys = new Map<string, Buffer>()
 
-  constructor({ state, clock }: SealerOptions) {
+  constructor({ state, clock, isLasting = false }: SealerOptions) {
     this.#state = state
     this.#clock = clock
+    this.#isLasting = isLasting
   }
 
   /** Returns the id of a key, a dot, and the text in base64url. */
   async seal(text: string, bound: unknown): Promise<string> {
-    const keyId = keyIdAt(this.#clock.wallMs())
+    const keyId = this.#isLasting ? LASTING : keyIdAt(this.#clock.wallMs())
     const iv = randomBytes(IV_BYTES)
     const cipher = createCipheriv('aes-256-gcm', await this.#makeKey(keyId), iv).setAAD(toBytes(keyId, bound))
     const sealed = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
@@ -63,9 +69,10 @@ export class Sealer {
   }
 
   async #makeKey(keyId: string): Promise<Buffer> {
-    const expiresAt = (Math.floor(this.#clock.wallMs() / DAY_MS) + 1) * DAY_MS + SEALED_MS
+    const endOfDay = (Math.floor(this.#clock.wallMs() / DAY_MS) + 1) * DAY_MS
+    const options = this.#isLasting ? {} : { expiresAt: endOfDay + SEALED_MS }
     if ((await this.#findKey(keyId)) === undefined)
-      await this.#state.add(KEYS + keyId, randomBytes(KEY_BYTES).toString('base64'), { expiresAt })
+      await this.#state.add(KEYS + keyId, randomBytes(KEY_BYTES).toString('base64'), options)
     // Another gateway may have been first.
     const key = await this.#findKey(keyId)
     if (!key) throw new Error('the key that seals texts cannot be read back from the state store')
@@ -74,7 +81,7 @@ export class Sealer {
 
   async #findKey(keyId: string): Promise<Buffer | undefined> {
     const nowMs = this.#clock.wallMs()
-    const usable = new Set([0, DAY_MS, SEALED_MS].map((agoMs) => keyIdAt(nowMs - agoMs)))
+    const usable = new Set(this.#isLasting ? [LASTING] : [0, DAY_MS, SEALED_MS].map((agoMs) => keyIdAt(nowMs - agoMs)))
     for (const known of this.#keys.keys()) if (!usable.has(known)) this.#keys.delete(known)
     if (!usable.has(keyId)) return undefined
     const known = this.#keys.get(keyId)

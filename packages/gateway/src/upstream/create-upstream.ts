@@ -9,6 +9,7 @@ import { nextTurn } from '../next-turn.ts'
 import { TASKS_EXTENSION } from '../tasks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import type { ConnectionHooks, Handshake, LogLevel } from './connection.ts'
+import type { RequestCredential } from './credential.ts'
 import { openServer, type OpenServer } from './open.ts'
 import { ITEM_KINDS, LIST_NAMES } from './item-kinds.ts'
 import type { Reaper } from './reaper.ts'
@@ -37,6 +38,8 @@ export interface UpstreamDeps {
   readonly backoff?: RestartOptions
   /** Runs before each start. What it throws is the reason of a failed start. */
   readonly prepare?: (() => Promise<void>) | undefined
+  /** The credential of requests over HTTP, where it may change. */
+  readonly credential?: RequestCredential | undefined
   /** Finds the tracing of calls, if any. */
   readonly tracing?: FindTracing | undefined
 }
@@ -163,7 +166,8 @@ class SupervisedUpstream implements Upstream {
     let readyMs: number | undefined
     try {
       await this.#deps.prepare?.()
-      server = await openServer(this.#config, { hooks, reaper: this.#deps.reaper, signal: this.#stopping.signal })
+      const { reaper, credential } = this.#deps
+      server = await openServer(this.#config, { hooks, reaper, signal: this.#stopping.signal, credential })
       const read = await Promise.race([this.#read(server, offers), lost.promise])
       if (!read || this.#isStopping) return server
       this.#current = server

@@ -104,12 +104,15 @@ export class HttpAnnouncements {
       if (message.kind === 'notification' || message.kind === 'request') this.#host.onMessage(message, session)
   }
 
-  #follow(
+  async #follow(
     request: Omit<HttpRequest, 'path'>,
     onEvent: (data: string) => void,
     stopped: AbortSignal,
   ): Promise<HttpAnswer | UpstreamError> {
+    const prepared = await this.#host.endpoint.prepare()?.catch(UpstreamError.from)
+    if (prepared) return prepared
     const stream = this.#host.endpoint.exchange(request, onEvent)
+    if (stopped.aborted) stream.abort()
     stopped.addEventListener('abort', stream.abort, { once: true })
     return stream.answer.catch(UpstreamError.from).finally(() => stopped.removeEventListener('abort', stream.abort))
   }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
 import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
+import type { RequestCredential } from './credential.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
 import {
   answerError,
@@ -33,8 +34,10 @@ export class HttpEndpoint {
   readonly #pool: ServerPool
   readonly #path: string
   readonly #headers: readonly string[]
+  readonly #credential: RequestCredential | undefined
 
-  constructor(url: URL, configured: Readonly<Record<string, string>>) {
+  constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
+    this.#credential = credential
     this.#pool = createPool(url)
     this.#path = `${url.pathname}${url.search}`
     const own = Object.entries(configured)
@@ -55,11 +58,29 @@ export class HttpEndpoint {
   }
 
   exchange(request: Omit<HttpRequest, 'path'>, onEvent: (data: string) => void = ignore): HttpExchange {
-    return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
+    const authorization = this.#credential?.header
+    const headers = authorization === undefined ? request.headers : [...request.headers, 'authorization', authorization]
+    return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent)
+  }
+
+  /** Waits until requests can be sent with a credential. `undefined`: they can be. @throws {UpstreamError} */
+  prepare(): Promise<void> | undefined {
+    return this.#credential?.prepare()
+  }
+
+  /** The credential of requests that are sent now. */
+  get authorization(): string | undefined {
+    return this.#credential?.header
+  }
+
+  /** Returns whether a request that was refused with this credential may be sent again with another one. */
+  async renew(refused: string | undefined): Promise<boolean> {
+    return refused !== undefined && this.#credential !== undefined && this.#credential.renew(refused)
   }
 
   /** Sends a notification or the answer to a request of the server. */
   async post(session: Session, message: JsonObject): Promise<void> {
+    await this.prepare()
     const ownHeaders = session.era === 'modern' ? ['mcp-method', String(message['method'])] : undefined
     const sent = this.exchange({ method: 'POST', headers: session.headers, ownHeaders, body: encode(message) })
     const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
@@ -160,9 +181,19 @@ export class HttpCall {
       progress: onProgress !== undefined,
       meta: joinMeta(trace?.meta, meta),
     })
-    const answer = await this.#resume(await this.#exchangeWith({ method: 'POST', headers, ownHeaders, body }))
+    const answer = await this.#resume(await this.#askWith({ method: 'POST', headers, ownHeaders, body }))
     if (answer?.status === 200) this.#host.onProven(this.#session)
     if (answer && !this.#pending.isSettled()) this.#conclude(answer)
+  }
+
+  /** Sends a request; once more where its credential was refused and there is another. A refused request has not run. */
+  async #askWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
+    const { endpoint } = this.#host
+    await endpoint.prepare()
+    const { authorization } = endpoint
+    const answer = await this.#exchangeWith(request)
+    if (answer.status !== 401 || this.#pending.isSettled()) return answer
+    return (await endpoint.renew(authorization)) && !this.#pending.isSettled() ? this.#exchangeWith(request) : answer
   }
 
   #exchangeWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { AskedClients, type AskedRequest } from './asked-clients.ts'
 import { announcedLists, changedList, listenTo, RESOURCE_UPDATED } from './announcements.ts'
+import type { RequestCredential } from './credential.ts'
 import {
   abortedError,
   type Connection,
@@ -24,6 +25,8 @@ const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
 interface HttpOptions extends ConnectOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
+  /** The credential of each request, where it may change. */
+  readonly credential?: RequestCredential | undefined
   /** Whether to end the session on close. A child process that is stopped anyway needs no such request. */
   readonly goodbye: boolean
 }
@@ -38,7 +41,7 @@ interface HttpOptions extends ConnectOptions {
  */
 export async function connectHttp(options: HttpOptions): Promise<Connection> {
   const { signal } = options
-  const endpoint = new HttpEndpoint(options.url, options.headers)
+  const endpoint = new HttpEndpoint(options.url, options.headers, options.credential)
   const connection = new HttpConnection(endpoint, options)
   const onStopped = () => void endpoint.close(abortedError(signal))
   signal.addEventListener('abort', onStopped)

@@ -97,6 +97,13 @@ export class Instances {
     return [...this.#open.values()].flatMap((instance) => (instance.server === server ? [instance.row] : []))
   }
 
+  /** Ends the instance that an owner has of a server, with the calls that it runs. */
+  async endOf(server: string, owner: Owner): Promise<void> {
+    const key = `${server} ${owner.key}`
+    const instance = this.#open.get(key)
+    if (instance) await this.#end(key, instance)
+  }
+
   /** Ends all instances of a server's configuration. */
   async closeAll(server: string, of?: object): Promise<void> {
     for (const [key, instance] of this.#open)

@@ -6,6 +6,7 @@ import { MAY_NOTHING } from '../config/may.ts'
 import { LOOPBACK } from '../files.ts'
 import { type Child, startChild } from './child.ts'
 import { type Connection, type ConnectionHooks, seconds } from './connection.ts'
+import type { RequestCredential } from './credential.ts'
 import { connectHttp } from './http-connection.ts'
 import type { Reaper } from './reaper.ts'
 import { connectStdio } from './stdio-connection.ts'
@@ -24,6 +25,8 @@ interface OpenOptions {
   readonly hooks: ConnectionHooks
   readonly reaper: Reaper
   readonly signal: AbortSignal
+  /** The credential of requests over HTTP, where it may change. */
+  readonly credential?: RequestCredential | undefined
 }
 
 /**
@@ -36,10 +39,20 @@ export function openServer(config: ServerConfig, options: OpenOptions): Promise<
   return config.url === undefined ? openStdio(config, options) : openLocal(config, options)
 }
 
-async function openRemote(config: ServerConfig, { hooks, signal }: OpenOptions): Promise<OpenServer> {
+async function openRemote(config: ServerConfig, { hooks, signal, credential }: OpenOptions): Promise<OpenServer> {
   const { headers, era, startTimeoutMs: timeoutMs, may = MAY_NOTHING } = config
   const url = parseUrl(config.url ?? '')
-  const connection = await connectHttp({ url, headers, era, may, timeoutMs, signal, hooks, goodbye: true })
+  const connection = await connectHttp({
+    url,
+    headers,
+    credential,
+    era,
+    may,
+    timeoutMs,
+    signal,
+    hooks,
+    goodbye: true,
+  })
   return { connection, stderrTail: () => '', close: () => connection.close() }
 }
 

@@ -1,4 +1,5 @@
 import type { Caller } from '@toolgate/core'
+import type { MissingConnection } from '@toolgate/core/groups'
 import {
   createEmitter,
   endsWithin,
@@ -11,6 +12,7 @@ import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { abortedError } from './connection.ts'
+import type { RequestCredential } from './credential.ts'
 import { createUpstream, type UpstreamDeps } from './create-upstream.ts'
 import { makeFolders, mentionsOwner, toInstanceConfig } from './instance-config.ts'
 import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
@@ -32,6 +34,16 @@ export interface PerUserDeps extends UpstreamDeps {
   readonly instances: Instances
   /** Absolute. Each instance has a folder below it. */
   readonly folder: string
+  /** The accounts that users have connected the server to, if it wants that. */
+  readonly connections?: ServerConnections | undefined
+}
+
+/** The users' own credentials of one server. */
+export interface ServerConnections {
+  /** Returns the credential of a user; `undefined` where they have not connected the server. */
+  credentialOf(user: Pick<Caller, 'user' | 'tenant'>): RequestCredential | undefined
+  /** Returns how they connect it. */
+  missingOf(caller: Caller): MissingConnection | undefined
 }
 
 /** How long a request waits for the first list of its caller. Tools that come later are announced. */
@@ -66,7 +78,10 @@ export class PerUserUpstream implements Upstream {
     this.name = config.name
     this.#config = config
     this.#deps = deps
-    this.#isAlwaysOwn = config.command !== undefined || Object.values(config.headers).some(mentionsOwner)
+    this.#isAlwaysOwn =
+      config.command !== undefined ||
+      deps.connections !== undefined ||
+      Object.values(config.headers).some(mentionsOwner)
     const onFault = (error: unknown) =>
       deps.log({ level: 'error', server: config.name, message: 'a listener failed', detail: String(error) })
     this.#clock = deps.clock ?? systemClock
@@ -151,6 +166,8 @@ export class PerUserUpstream implements Upstream {
   whyUnknown(caller: Caller): NoPlace | undefined {
     const owner = this.lists && ownerOf(caller)
     if (!owner || this.listOf(caller)) return undefined
+    const missing = this.#deps.connections?.missingOf(caller)
+    if (missing) return notConnected(missing, this.name)
     const full = this.#deps.instances.whyFull(this.name, owner, this.#config)
     if (full) return full
     const { state, reason = 'it does not answer' } = this.#deps.instances.stateOf(this.name, owner) ?? {}
@@ -191,6 +208,12 @@ export class PerUserUpstream implements Upstream {
     }
   }
 
+  /** Ends the instance of a user, with the calls that it runs. */
+  endOf(user: Pick<Caller, 'user' | 'tenant'>): Promise<void> {
+    const owner = ownerOf({ ...user })
+    return owner ? this.#deps.instances.endOf(this.name, owner) : Promise.resolve()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.#pauses.close()
@@ -227,12 +250,15 @@ export class PerUserUpstream implements Upstream {
       const text = `server "${this.name}" has an instance for each user, and this caller has no user`
       return { text, message: 'its server is for callers with a user only' }
     }
-    return this.#deps.instances.take(this.name, owner, () => this.#create(owner), this.#config)
+    const { connections } = this.#deps
+    const credential = connections?.credentialOf(caller)
+    if (connections && !credential) return notConnected(connections.missingOf(caller), this.name)
+    return this.#deps.instances.take(this.name, owner, () => this.#create(owner, credential), this.#config)
   }
 
-  #create(owner: Owner): Upstream {
+  #create(owner: Owner, credential: RequestCredential | undefined): Upstream {
     const { log } = this.#deps
-    const upstream = this.#open(owner, { ...this.#deps, log: (line) => log({ ...line, user: owner.name }) })
+    const upstream = this.#open(owner, { ...this.#deps, credential, log: (line) => log({ ...line, user: owner.name }) })
     this.lists?.follow(owner, upstream)
     return upstream
   }
@@ -246,6 +272,12 @@ export class PerUserUpstream implements Upstream {
     const { config, folders } = toInstanceConfig(this.#config, owner, this.#deps.folder)
     return createUpstream(config, { ...deps, prepare: () => makeFolders(folders) })
   }
+}
+
+/** The decision has refused such a call already: this holds also where a connection ends in that moment. */
+function notConnected(missing: MissingConnection | undefined, server: string): NoPlace {
+  const { text = `the server ${server} is not connected`, message = text } = missing ?? {}
+  return { text, message }
 }
 
 /** Waits for a start for as long as the caller does. */

@@ -1,0 +1,123 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import {
+  type AuthInfo,
+  createMcpHandler,
+  getOAuthProtectedResourceMetadataUrl,
+  oauthMetadataResponse,
+  OAuthError,
+  OAuthErrorCode,
+  requireBearerAuth,
+  Server,
+} from '@modelcontextprotocol/server'
+import type { AuthorizationServer } from './authorization-server.ts'
+
+/** An MCP server whose users have accounts: it takes tokens of one authorization server, for itself only. */
+export interface AccountServer {
+  readonly url: string
+  /** The `Authorization` of each request to the endpoint, in order. */
+  readonly seen: readonly (string | undefined)[]
+  /** Called once, before the next request with a token is served. */
+  interrupt: (() => Promise<void>) | undefined
+  close(): Promise<void>
+}
+
+export interface AccountServerOptions {
+  readonly login: AuthorizationServer
+  /** Requests other than `tools/call` need no token. */
+  readonly listsForAll?: boolean
+  /** Tools beside `whoami`. */
+  readonly toolsOf?: (account: string) => readonly string[]
+}
+
+/** The client by which the server asks about tokens. */
+export const CHECKER = {
+  client_id: 'account-server',
+  client_secret: 'secret-of-the-account-server',
+  grant_types: [],
+  redirect_uris: [],
+  response_types: [],
+} as const
+
+export async function startAccountServer(options: AccountServerOptions): Promise<AccountServer> {
+  const { login, listsForAll = false, toolsOf = () => [] } = options
+  const seen: (string | undefined)[] = []
+  let fetch: (request: Request) => Promise<Response> = () => Promise.reject(new Error('it starts'))
+  const listener = getRequestListener((request) => fetch(request))
+  const http = createServer((request, response) => void listener(request, response))
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const url = new URL(`http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`)
+  const control: { interrupt: AccountServer['interrupt'] } = { interrupt: undefined }
+
+  const handler = createMcpHandler(({ authInfo }) => {
+    const server = new Server({ name: 'accounts', version: '1' }, { capabilities: { tools: {} } })
+    const account = textOf(authInfo?.extra?.['sub'])
+    server.setRequestHandler('tools/list', () => ({
+      tools: ['whoami', ...toolsOf(account)].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+    }))
+    server.setRequestHandler('tools/call', () => ({ content: [{ type: 'text' as const, text: account }] }))
+    return server
+  })
+  const auth = requireBearerAuth({
+    verifier: { verifyAccessToken: (token) => introspect(login, token) },
+    resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(url),
+    expectedResource: url,
+  })
+  fetch = async (request) => {
+    const metadata = {
+      issuer: login.issuer,
+      authorization_endpoint: `${login.issuer}/auth`,
+      token_endpoint: `${login.issuer}/token`,
+      response_types_supported: ['code'],
+    }
+    const answer = oauthMetadataResponse(request, {
+      oauthMetadata: metadata,
+      resourceServerUrl: url,
+      scopesSupported: ['tools'],
+      dangerouslyAllowInsecureIssuerUrl: true,
+    })
+    if (answer) return answer
+    const { interrupt } = control
+    control.interrupt = undefined
+    await interrupt?.()
+    seen.push(request.headers.get('authorization') ?? undefined)
+    if (listsForAll && !(await request.clone().text()).includes('"tools/call"')) return handler.fetch(request)
+    const authInfo = await auth(request)
+    return authInfo instanceof Response ? authInfo : handler.fetch(request, { authInfo })
+  }
+  return Object.assign(control, {
+    url: url.href,
+    seen,
+    async close() {
+      await handler.close()
+      http.closeAllConnections()
+      await new Promise((resolve) => http.close(resolve))
+    },
+  })
+}
+
+/** RFC 7662, so that a token that was withdrawn is refused at once. */
+async function introspect({ issuer }: AuthorizationServer, token: string): Promise<AuthInfo> {
+  const answer = await fetch(`${issuer}/token/introspection`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${CHECKER.client_id}:${CHECKER.client_secret}`).toString('base64')}`,
+    },
+    body: new URLSearchParams({ token }),
+  })
+  const body = (await answer.json()) as Readonly<Record<string, unknown>>
+  if (body['active'] !== true) throw new OAuthError(OAuthErrorCode.InvalidToken, 'the token is not active')
+  return {
+    token,
+    clientId: String(body['client_id']),
+    scopes: textOf(body['scope']).split(' '),
+    expiresAt: Number(body['exp']),
+    resource: new URL(String(body['aud'])),
+    extra: { sub: body['sub'] },
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
