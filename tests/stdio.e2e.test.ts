@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
@@ -349,6 +350,61 @@ policy: [{ deny: [{ match: 'tag:admin', unless: "'admin' in caller.roles" }] }]
       assert.deepEqual(await Promise.all(lists), [['witness__route'], ['witness__hang', 'witness__route']])
       for (const child of [vera, ada]) child.end()
       assert.deepEqual(await Promise.all([vera.ended, ada.ended]), [0, 0])
+    })
+
+    async function serve(port: number) {
+      const child = spawn(
+        process.execPath,
+        ['--conditions=toolgate-source', BIN, 'serve', '--config', file, '--port', String(port)],
+        { env: environment, stdio: ['ignore', 'pipe', 'inherit'] },
+      )
+      closing.push(async () => {
+        if (child.exitCode === null && child.signalCode === null) await end('SIGKILL')
+      })
+      const end = async (signal: NodeJS.Signals) => {
+        const ended = once(child, 'exit')
+        child.kill(signal)
+        await ended
+      }
+      let out = ''
+      for await (const chunk of child.stdout) if ((out += String(chunk)).includes('ready')) break
+      child.stdout.resume()
+      return { url: /http:\S+?:\d+/.exec(out)?.[0] ?? '', end }
+    }
+    async function listed() {
+      const child = startByHand('--config', file, '--as', 'vera')
+      child.send({ id: 1, method: 'initialize', params: INITIALIZE })
+      await child.answer(1)
+      child.send({ id: 2, method: 'tools/list' })
+      const tools = (await child.answer(2)).result?.tools?.map(({ name }) => name)
+      child.end()
+      assert.equal(await child.ended, 0)
+      assert.deepEqual(tools, ['witness__route'])
+      return child.log().includes('a gateway of') ? 'its own' : 'the running one'
+    }
+
+    it('goes to the gateway that serves this configuration, at whichever port', async () => {
+      write(callers)
+      const running = await serve(0)
+      assert.equal(await listed(), 'the running one')
+      await running.end('SIGTERM')
+      assert.equal(await listed(), 'its own')
+    })
+
+    it('sends its key to no program that has the port of a gateway that was killed', async (t) => {
+      write(callers)
+      const running = await serve(0)
+      await running.end('SIGKILL')
+      const asked: (string | undefined)[] = []
+      const impostor = createServer(({ url, headers }, response) => {
+        asked.push(url)
+        assert.equal(headers.authorization, undefined)
+        response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
+      }).listen(Number(new URL(running.url).port), '127.0.0.1')
+      await once(impostor, 'listening')
+      t.after(() => impostor.close())
+      assert.equal(await listed(), 'its own')
+      assert.deepEqual(asked, ['/healthz'])
     })
 
     it('asks whom it serves if there are several', async () => {

@@ -25,6 +25,8 @@ export interface GatewayOptions {
   /** The folder of the built console. Default: beside this package. */
   readonly consoleDir?: string
   readonly log?: (line: LogLine) => void
+  /** A secret with which it proves at `/healthz` which gateway it is, to programs that know the secret too. */
+  readonly identity?: Uint8Array
   /** Reads the configuration again, for a reload. Default: from its file. */
   readonly read?: () => MaybePromise<GatewayConfig>
   /** An upper bound of the `ttlMs` of all groups. */
@@ -35,6 +37,7 @@ const OPTIONS = shapeOf<GatewayOptions>({
   clock: true,
   consoleDir: true,
   log: true,
+  identity: true,
   read: true,
   probeEveryMs: true,
 })
@@ -121,11 +124,12 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       reload: (how) => reloader.reload(how),
       keys,
     }
-    const { consoleDir = CONSOLE_DIR } = options
+    const { consoleDir = CONSOLE_DIR, identity } = options
     const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs
-    listener.attach(
-      toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, certificateExpiresAtMs, entrance }),
-    )
+    listener.attach({
+      ...toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, certificateExpiresAtMs, entrance }),
+      identity,
+    })
     const { gate, fleet, probed, warnings } = parts
     const starting = fleet.upstreams.map((upstream) => upstream.start())
     return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -8,6 +8,7 @@ import { createGate, defineTool } from '@toolgate/core'
 import { type GatewayConfig, type RunningGateway, startGateway } from '@toolgate/gateway'
 import { configReader, runGateway, serveCommand, type StartGateway } from './serve.ts'
 import { CliError } from '../exit.ts'
+import { readRunning } from '../project/running-file.ts'
 import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from '../testing/fake-io.ts'
 
@@ -21,6 +22,7 @@ describe('toolgate serve', () => {
     const io = fakeIo()
     const gateway: Partial<RunningGateway> = {
       url: 'http://127.0.0.1:9000',
+      port: 9000,
       gate: createGate({ tools: [defineTool({ name: 'look' })] }),
       ready: Promise.resolve(),
       servers: () => [],
@@ -30,8 +32,12 @@ describe('toolgate serve', () => {
     const signals = createStopSignals({ source, exit: () => {}, nowMs: () => 0 })
     const running = serveCommand({ config }, { io, signals, start: async () => gateway as RunningGateway })
     while (io.out() === '') await new Promise((resolve) => setImmediate(resolve))
+    const announced = join(folder, '.toolgate/toolgate.yaml.running.json')
+    assert.equal(statSync(announced).mode & 0o777, 0o600)
+    assert.equal(readRunning(config)?.url, 'http://127.0.0.1:9000')
     source.emit('SIGINT', 'SIGINT')
     assert.equal(await running, 'ok')
+    assert.equal(existsSync(announced), false)
     assert.equal(
       io.out(),
       'ready  http://127.0.0.1:9000/mcp  1 tool of 0 servers\n       http://127.0.0.1:9000/     console\n',

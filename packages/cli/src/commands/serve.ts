@@ -1,6 +1,8 @@
 import { ToolgateError } from '@toolgate/core'
 import { endsWithin, errnoOf, messageOf } from '@toolgate/core/internal'
 import { type GatewayConfig, type LogLine, readConfig, type RunningGateway, type startGateway } from '@toolgate/gateway'
+import { listenUrlOf } from '../address.ts'
+import { announce, newIdentity } from '../project/running-file.ts'
 import { groupNotes, serverNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -29,6 +31,7 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
   return runGateway(config, {
     ...deps,
     read,
+    announcedAt: options.config,
     portHint: `Choose another: --port ${nextPort(listen.port)}, PORT=${nextPort(listen.port)}, or "listen" in ${options.config}.`,
     onReady: async (gateway) => printReady(gateway, io),
   })
@@ -80,6 +83,8 @@ interface RunOptions {
   readonly portHint: string
   /** Reads the configuration again, on SIGHUP. Absent if there is no file. */
   readonly read?: () => Promise<GatewayConfig>
+  /** The configuration beside which it writes where it listens. */
+  readonly announcedAt?: string
   /** Called once every server has answered or failed its first start. */
   readonly onReady: (gateway: RunningGateway) => Promise<void>
 }
@@ -101,8 +106,13 @@ export async function runGateway(config: GatewayConfig, options: RunOptions): Pr
     else void reload(running, options.io)
   }
   const { stopped, release } = options.signals.once({ onHangup })
+  const { announcedAt } = options
+  const secret = announcedAt === undefined ? undefined : newIdentity()
+  let withdraw = () => {}
   try {
-    const gateway = (running = await open(config, options))
+    const gateway = (running = await open(config, options, secret))
+    if (secret && announcedAt !== undefined)
+      withdraw = announce(announcedAt, { url: listenUrlOf({ ...config.listen, port: gateway.port }), secret })
     let exit: ExitName = 'ok'
     try {
       const isReady = await Promise.race([gateway.ready.then(() => true), stopped.then(() => false)])
@@ -113,6 +123,7 @@ export async function runGateway(config: GatewayConfig, options: RunOptions): Pr
     }
     return exit
   } finally {
+    withdraw()
     release()
   }
 }
@@ -143,10 +154,18 @@ async function close(
   return false
 }
 
-async function open(config: GatewayConfig, { io, start, portHint, read }: RunOptions): Promise<RunningGateway> {
+async function open(
+  config: GatewayConfig,
+  { io, start, portHint, read }: RunOptions,
+  identity: Buffer | undefined,
+): Promise<RunningGateway> {
   const { host, port } = config.listen
   try {
-    return await start(config, { log: (line) => printLog(line, io), ...(read && { read }) })
+    return await start(config, {
+      log: (line) => printLog(line, io),
+      ...(read && { read }),
+      ...(identity && { identity }),
+    })
   } catch (cause) {
     if (cause instanceof ToolgateError && cause.code === 'port_taken')
       throw new CliError('port', cause.message, { hint: portHint, cause })

@@ -2,10 +2,11 @@ import { hash, randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { GatewayConfig, LogLine } from '@toolgate/gateway'
 import type { BridgeOutcome, ServeStdioOptions } from '@toolgate/gateway/stdio'
-import { DEFAULT_URL, listenUrlOf, mcpUrlOf } from '../address.ts'
+import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable, printLine } from '../io.ts'
+import { readRunning } from '../project/running-file.ts'
 import type { ServeDeps } from './serve.ts'
 
 export interface StdioOptions {
@@ -93,7 +94,7 @@ async function ownGateway(
   ])
   const config = await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const agent = findCaller(config, as, file)
-  const running = await findRunning(config, agent, file, app)
+  const running = await findRunning(agent, file, app)
   if (running) return running
   const key = `tg_${randomBytes(32).toString('base64url')}`
   const caller = { ...agent, keyHash: hash('sha256', key, 'buffer'), for: 'mcp' as const }
@@ -113,32 +114,27 @@ async function ownGateway(
   return { url: mcpUrlOf(gateway.url, app), key, hints: { start: '', key: '' }, close: () => gateway.close() }
 }
 
-const PING_MS = 1_000
+const ASK_MS = 1_000
 
-/** Returns the gateway of the same configuration, if one runs and the caller's key is known here. */
+/**
+ * Returns the gateway that serves the same configuration, if one runs and the caller's key is known here. The key is
+ * sent to nobody else: another program may have the port by now.
+ */
 async function findRunning(
-  { listen }: GatewayConfig,
   { demoKey, caller: { user } }: CallerConfig,
   file: string,
   app: string | undefined,
 ): Promise<Endpoint | undefined> {
-  const { readKeys } = await import('../project/keys-file.ts')
+  const running = readRunning(file)
+  if (running === undefined) return undefined
+  const [{ readKeys }, { listensAt }] = await Promise.all([
+    import('../project/keys-file.ts'),
+    import('@toolgate/gateway/stdio'),
+  ])
   const key = demoKey ?? readKeys(file).find((one) => one.user === user && one.for === 'mcp')?.key
-  if (key === undefined) return undefined
-  const url = mcpUrlOf(listenUrlOf(listen), app)
-  const headers = {
-    authorization: `Bearer ${key}`,
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-  }
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-  try {
-    const { status } = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(PING_MS) })
-    const hints = { start: `Start it with "toolgate serve --config ${file}".`, key: '' }
-    return status === 200 ? { url, key, hints, close: async () => {} } : undefined
-  } catch {
-    return undefined
-  }
+  if (key === undefined || !(await listensAt(running.url, running.secret, ASK_MS))) return undefined
+  const hints = { start: `Start it with "toolgate serve --config ${file}".`, key: '' }
+  return { url: mcpUrlOf(running.url, app), key, hints, close: async () => {} }
 }
 
 type CallerConfig = GatewayConfig['callers'][number]

@@ -12,6 +12,7 @@ import { sendJson } from '../mcp/protocol.ts'
 import { once } from '../lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from './certificate.ts'
 import { type ClientAddresses, createClientAddresses } from './client-address.ts'
+import { challengeOf, proveIdentity } from './identity.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -19,6 +20,8 @@ export interface HttpDeps {
   /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
+  /** Proves to programs of this machine which gateway listens. */
+  readonly identity?: Uint8Array | undefined
   /** The endpoints as resources of OAuth, if tokens open them. */
   readonly resources?: Pick<ProtectedResources, 'metadata'> | undefined
   readonly authenticator: Authenticator
@@ -154,6 +157,7 @@ function createRouter({
   mcp,
   mcpOf,
   health,
+  identity,
   resources,
   authenticator,
   origins,
@@ -174,6 +178,8 @@ function createRouter({
     onFault(error)
     response.destroy()
   }
+  const prove = ({ headers, socket }: IncomingMessage) =>
+    identity && proveIdentity(identity, challengeOf(headers), socket.localPort)
   return (request, response) => {
     const path = pathOf(request)
     switch (path) {
@@ -181,7 +187,7 @@ function createRouter({
         mcp(request, response).catch(fail(response))
         break
       case '/healthz':
-        answerHealth(response, health.healthz())
+        answerHealth(response, health.healthz(), prove(request))
         break
       case '/readyz':
         mayKnowServers(request, { authenticator, origins })
@@ -255,8 +261,12 @@ function refuseUpgrade(socket: Duplex): void {
   socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy())
 }
 
-function answerHealth(response: ServerResponse, { status, body }: { status: number; body: unknown }): void {
-  sendJson(response, JSON.stringify(body), status, { 'cache-control': 'no-store' })
+function answerHealth(
+  response: ServerResponse,
+  { status, body }: { status: number; body: unknown },
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  sendJson(response, JSON.stringify(body), status, { 'cache-control': 'no-store', ...headers })
 }
 
 function answerStarting(_request: IncomingMessage, response: ServerResponse): void {
