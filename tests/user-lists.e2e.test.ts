@@ -138,9 +138,9 @@ describe('a server that lists for each user apart', () => {
   it('reads a user’s list again, and announces it, once the call ends that their instance before a reload runs', async (t) => {
     const own = tempFolder()
     const { cwd: _shared, ...server } = mailServer()
-    const after = { ...server, callTimeoutMs: server.callTimeoutMs + 1 }
+    const changed = { ...server, callTimeoutMs: server.callTimeoutMs + 1 }
     const given = { servers: [server], instances: { path: own.path }, policy: [ALLOW], drainMs: 600_000 }
-    const replaced = await startTestGateway(given, () => ({ servers: [after] }))
+    const replaced = await startTestGateway(given, () => ({ servers: [changed] }))
     let seen: readonly string[] = []
     const client = new Client(
       { name: 'viewer', version: '1' },

@@ -96,7 +96,7 @@ export function HaltDialog({ dialog }: { dialog: RefObject<HTMLDialogElement | n
   return (
     <dialog
       ref={dialog}
-      className="halt-dialog"
+      className="form-dialog"
       aria-labelledby={`${id}-title`}
       aria-describedby={`${id}-about`}
       onClose={() => setOpened(opened + 1)}
@@ -135,7 +135,7 @@ function HaltForm({ id, close }: { id: string; close: () => void }): ReactElemen
   }
   return (
     <form onSubmit={submit} noValidate>
-      <div className="halt-fields">
+      <div className="form-fields">
         {TARGET_FIELDS.map((field) => (
           <div key={field} className="field">
             <label htmlFor={`${id}-${field}`}>{LABELS[field].label}</label>
@@ -175,7 +175,7 @@ function HaltForm({ id, close }: { id: string; close: () => void }): ReactElemen
           <Exact text={`The halt is set, but matches nothing now: ${empty}`} />
         </p>
       )}
-      <div className="halt-buttons">
+      <div className="form-buttons">
         <button type="button" onClick={close}>
           {empty === undefined ? 'Cancel' : 'Close'}
         </button>

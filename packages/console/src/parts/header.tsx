@@ -3,6 +3,7 @@ import type { ReactElement } from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
 import { useHealth, useLiveState } from '../hooks.ts'
+import { mayManageKeys } from '../keys.ts'
 import { usePending } from '../pages/approvals.tsx'
 import type { LogoutBody, SessionBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
@@ -13,8 +14,9 @@ export const TITLES: Readonly<Record<Page, string>> = {
   live: 'Live',
   approvals: 'Approvals',
   callers: 'Callers',
+  keys: 'Keys',
 }
-const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers']
+const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'keys']
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
   const waiting = usePending().data?.approvals.length ?? 0
@@ -27,7 +29,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
       </div>
       <nav aria-label="Pages">
         <ul>
-          {NAVIGATED.map((name) => (
+          {NAVIGATED.filter((name) => name !== 'keys' || mayManageKeys(session)).map((name) => (
             <li key={name}>
               <a href={linkTo(name)} aria-current={name === current ? 'page' : undefined}>
                 {TITLES[name]}

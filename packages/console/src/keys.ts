@@ -1,0 +1,58 @@
+import type { KeysBody, NewKeyRequestBody, SessionBody } from './wire.ts'
+
+export type KeyRow = KeysBody['keys'][number]
+
+/** Returns whether a person may see, make and revoke keys. The gateway decides; this only hides the page. */
+export function mayManageKeys({ roles, tenant }: Pick<SessionBody, 'roles' | 'tenant'>): boolean {
+  return tenant === undefined && roles.some((role) => role === 'operator' || role === 'approver')
+}
+
+const USES: Readonly<Record<KeyRow['for'], string>> = { mcp: 'agent', console: 'person', host: 'program' }
+
+export function wordOfUse({ for: use }: Pick<KeyRow, 'for'>): string {
+  return USES[use]
+}
+
+/** `vera`, or `vera of acme`. */
+export function wordsOfUser({ user, tenant }: Pick<KeyRow, 'user' | 'tenant'>): string {
+  return tenant === undefined ? (user ?? 'nobody') : `${user ?? 'nobody'} of ${tenant}`
+}
+
+/** Whose key can be made, and with which rights. */
+export interface KeyChoice {
+  readonly text: string
+  readonly asked: Pick<NewKeyRequestBody, 'for' | 'user' | 'tenant' | 'like'>
+}
+
+/**
+ * Returns the choices of a person: each user and use of the file once, or once for each key where their rights differ.
+ * Keys for the console are for oneself.
+ */
+export function toChoices(keys: readonly KeyRow[], self: string): readonly KeyChoice[] {
+  const ofFile = keys.filter(({ from, for: use, user, tenant }) => {
+    const isOwn = user === self && tenant === undefined
+    return from === 'file' && user !== undefined && (use !== 'console' || isOwn)
+  })
+  const byUser = Map.groupBy(ofFile, (row) => JSON.stringify([row.for, row.user, row.tenant]))
+  return [...byUser.values()].flatMap((rows): readonly KeyChoice[] => {
+    const differ = new Set(rows.map(({ roles = [] }) => roles.toSorted().join())).size > 1
+    return (differ ? rows : rows.slice(0, 1)).map((row) => {
+      const { id, for: use, user = '', tenant, roles = [] } = row
+      const like = differ ? ` like ${id} (${roles.join(', ') || 'no roles'})` : ''
+      return {
+        text: `${wordsOfUser(row)}, ${wordOfUse(row)}${like}`,
+        asked: { for: use, user, ...(tenant === undefined ? {} : { tenant }), ...(differ ? { like: id } : {}) },
+      }
+    })
+  })
+}
+
+const DAY_MS = 86_400_000
+
+/** How long a new key works. */
+export const LIVES = [
+  { text: '30 days', ms: 30 * DAY_MS },
+  { text: '90 days', ms: 90 * DAY_MS },
+  { text: 'a year', ms: 365 * DAY_MS },
+  { text: 'until it is revoked', ms: undefined },
+] as const

@@ -1,0 +1,160 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ReactElement, useRef, useState } from 'react'
+import { type ApiError, deleteJson } from '../api.ts'
+import { formatIn, formatTime } from '../format.ts'
+import { useApi, useNow } from '../hooks.ts'
+import { type KeyRow, wordOfUse, wordsOfUser } from '../keys.ts'
+import { announce } from '../parts/announcer.tsx'
+import { Exact } from '../parts/exact.tsx'
+import { NewKeyDialog } from '../parts/new-key.tsx'
+import { Failed, Loading } from '../parts/panels.tsx'
+import { Ago } from '../parts/when.tsx'
+import type { KeysBody } from '../wire.ts'
+
+const REFRESH_MS = 5000
+
+/** The keys of the file and the made ones. Makes and revokes the latter. */
+export function KeysPage(): ReactElement {
+  const { data, error, refetch } = useApi<KeysBody>({ key: ['keys'], path: '/api/keys', everyMs: REFRESH_MS })
+  const dialog = useRef<HTMLDialogElement>(null)
+  return (
+    <>
+      <div className="page-head">
+        <h1>Keys</h1>
+        <p>API keys of the file, and those that were made since. A key itself is shown once, when it is made.</p>
+      </div>
+      {error && !data && <Failed error={error} retry={refetch} />}
+      {!data && !error && <Loading what="the keys" />}
+      {data && (
+        <>
+          <div className="toolbar">
+            <button type="button" className="main" onClick={() => dialog.current?.showModal()}>
+              Make a key…
+            </button>
+          </div>
+          <KeyTable keys={data.keys} />
+          <NewKeyDialog dialog={dialog} keys={data.keys} />
+        </>
+      )}
+    </>
+  )
+}
+
+const COLUMNS = ['Key', 'Whose', 'Opens', 'Expires', 'Last used', 'Made by'] as const
+
+function KeyTable({ keys }: { keys: readonly KeyRow[] }): ReactElement {
+  const nowMs = useNow(30_000)
+  return (
+    <div className="keys-box" tabIndex={0} role="region" aria-label="The keys">
+      <table className="keys">
+        <caption className="unseen">Keys, those of the file first</caption>
+        <thead>
+          <tr>
+            {COLUMNS.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+            <th scope="col">
+              <span className="unseen">Revoke</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map((row) => (
+            <Row key={`${row.from} ${row.id}`} row={row} nowMs={nowMs} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function Row({ row, nowMs }: { row: KeyRow; nowMs: number }): ReactElement {
+  const { id, roles = [], lastUsedAt, createdAt, createdBy, from, isExpired, isOrphan } = row
+  return (
+    <tr className={isExpired || isOrphan ? 'off' : undefined}>
+      <th scope="row">
+        <Exact text={id} className="id" />
+      </th>
+      <td data-label="Whose">
+        <Exact text={wordsOfUser(row)} className="strong" />
+        <span className="dim sub">
+          {wordOfUse(row)}
+          {roles.length > 0 && ` · ${roles.join(', ')}`}
+        </span>
+      </td>
+      <td data-label="Opens">{opens(row)}</td>
+      <td data-label="Expires">
+        <Expiry row={row} nowMs={nowMs} />
+      </td>
+      <td data-label="Last used">
+        {lastUsedAt === undefined ? <span className="dim">never</span> : <Ago ms={lastUsedAt} />}
+      </td>
+      <td data-label="Made by">
+        {from === 'file' ? (
+          <span className="dim">the file</span>
+        ) : (
+          <>
+            <Exact text={createdBy ?? 'unknown'} />
+            {createdAt !== undefined && (
+              <span className="dim sub">
+                <Ago ms={createdAt} />
+              </span>
+            )}
+          </>
+        )}
+      </td>
+      <td className="act">{from === 'made' && <Revoke id={id} />}</td>
+    </tr>
+  )
+}
+
+function opens({ for: use, apps, isOrphan }: KeyRow): string {
+  if (isOrphan) return 'nothing: its user is not in the file as it was'
+  if (use !== 'mcp') return use === 'console' ? 'the console' : 'run tokens'
+  if (!apps) return 'all apps'
+  return apps.length === 0 ? 'no app' : apps.join(', ')
+}
+
+function Expiry({ row: { expiresAt, isExpired }, nowMs }: { row: KeyRow; nowMs: number }): ReactElement {
+  if (expiresAt === undefined) return <span className="dim">never</span>
+  return (
+    <time dateTime={new Date(expiresAt).toISOString()} title={formatTime(expiresAt, nowMs)}>
+      {isExpired ? <span className="problem">expired</span> : formatIn(expiresAt, nowMs)}
+    </time>
+  )
+}
+
+/** Asks once more: what was opened with the key ends at once. */
+function Revoke({ id }: { id: string }): ReactElement {
+  const client = useQueryClient()
+  const [isAsked, setAsked] = useState(false)
+  const revoke = useMutation<KeyRow, ApiError>({
+    mutationFn: () => deleteJson(`/api/keys/${encodeURIComponent(id)}`),
+    onSuccess: () => announce(`Revoked: ${id}`),
+    onSettled: () => client.invalidateQueries({ queryKey: ['keys'] }),
+  })
+  if (!isAsked)
+    return (
+      <button type="button" onClick={() => setAsked(true)}>
+        Revoke<span className="unseen"> {id}</span>
+      </button>
+    )
+  return (
+    <div className="revoke-key">
+      <p>Its sessions and streams end.</p>
+      <button type="button" autoFocus onClick={() => setAsked(false)}>
+        Keep<span className="unseen"> {id}</span>
+      </button>
+      <button type="button" className="reject" disabled={revoke.isPending} onClick={() => revoke.mutate()}>
+        Revoke now<span className="unseen">: {id}</span>
+      </button>
+      {revoke.error && (
+        <p className="problem" role="alert">
+          {revoke.error.message}
+        </p>
+      )}
+    </div>
+  )
+}
