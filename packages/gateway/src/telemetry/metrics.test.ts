@@ -4,7 +4,7 @@ import { createGate, defineTool, memoryAudit } from '@toolgate/core'
 import { auditEntry, manualClock } from '@toolgate/core/testing'
 import type { ServerRow } from '../api/wire.ts'
 import { countCalls } from './call-counts.ts'
-import { createMetrics, type MetricsDeps, toExposition } from './metrics.ts'
+import { createMetrics, type MetricsDeps } from './metrics.ts'
 
 const LINE =
   /^(?:# (?:HELP|TYPE) [a-z_:0-9]+ .*|[a-z_:0-9]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? (?:[0-9.e+-]+|\+Inf|NaN))$/
@@ -30,6 +30,17 @@ describe('createMetrics', () => {
       'toolgate_call_duration_seconds_bucket{status="done",le="+Inf"} 1',
       'toolgate_call_duration_seconds_count{status="done"} 1',
       'toolgate_server_up{server="files"} 1',
+      'toolgate_pins{status="changed"} 1',
+      'toolgate_pins{status="suspended"} 0',
+      'toolgate_halts 0',
+      'toolgate_issuer_up{issuer="corp"} 1',
+      'toolgate_issuer_up{issuer="other"} 0',
+      'toolgate_audit_problems{code="checkpoints_missing"} 0',
+      'toolgate_audit_problems{code="checkpoints_failing"} 1',
+      'toolgate_audit_signed_records 7',
+      'toolgate_audit_signed_seconds 1795392000',
+      'toolgate_certificate_expires_seconds 1800000000',
+      'toolgate_calls_total{status="refused",reason="store_failed"} 0',
       'toolgate_server_up{server="web"} 0',
       'toolgate_servers{status="ready"} 1',
       'toolgate_server_restarts_total{server="web"} 3',
@@ -96,6 +107,16 @@ function setup({ audit: given, approvals, faults = [] }: Given = {}) {
     approvals: approvals ?? gate.approvals,
     audit: given ?? audit,
     servers: () => [row('files', 'ready', 0), row('web', 'down', 3)],
+    pins: { list: () => [{ status: 'pinned' }, { status: 'changed' }] },
+    issuers: () => [
+      { name: 'corp', issuer: 'https://a.example', status: 'unknown' },
+      { name: 'other', issuer: 'https://b.example', status: 'down' },
+    ],
+    evidence: () => ({
+      checkpoints: { signedSeq: 7, signedAt: '2026-11-23T00:00:00.000Z' },
+      problems: [{ code: 'checkpoints_failing', message: 'The disk is full.' }],
+    }),
+    certificateExpiresAtMs: () => 1_800_000_000_000,
     onFault: (error) => faults.push(error),
   })
   return { gate, audit, counts, read }
@@ -104,47 +125,3 @@ function setup({ audit: given, approvals, faults = [] }: Given = {}) {
 function row(name: string, status: ServerRow['status'], restarts: number): ServerRow {
   return { name, status, since: 0, restarts, toolCount: 0, rejected: [] }
 }
-
-describe('toExposition', () => {
-  it('writes help, type and samples, one a line', () => {
-    assert.equal(
-      toExposition([
-        { name: 'a_total', type: 'counter', help: 'How many.', samples: [{ labels: { b: 'x', c: 'y' }, value: 2 }] },
-        { name: 'd', type: 'gauge', help: 'How much.', samples: [{ value: 0.5 }] },
-        { name: 'e', type: 'histogram', help: 'How long.', samples: [{ suffix: '_count', value: 3 }] },
-        { name: 'f', type: 'gauge', help: 'None yet.', samples: [] },
-      ]),
-      '# HELP a_total How many.\n# TYPE a_total counter\na_total{b="x",c="y"} 2\n' +
-        '# HELP d How much.\n# TYPE d gauge\nd 0.5\n' +
-        '# HELP e How long.\n# TYPE e histogram\ne_count 3\n' +
-        '# HELP f None yet.\n# TYPE f gauge\n',
-    )
-  })
-
-  it('lets no value of a label or text of help break out of its place', () => {
-    const evil = 'x"} 1\nevil_metric 9\\'
-    const text = toExposition([{ name: 'a', type: 'gauge', help: evil, samples: [{ labels: { b: evil }, value: 1 }] }])
-    assert.equal(text, '# HELP a x"} 1\\nevil_metric 9\\\\\n# TYPE a gauge\na{b="x\\"} 1\\nevil_metric 9\\\\"} 1\n')
-    const lone = toExposition([
-      { name: 'a', type: 'gauge', help: '', samples: [{ labels: { b: '\ud800' }, value: 1 }] },
-    ])
-    assert.match(lone, /\ufffd/)
-  })
-
-  it('writes NaN and infinities as the format does', () => {
-    const samples = [Number.NaN, Infinity, -Infinity, 1e21, 1e-7].map((value) => ({ value }))
-    const lines = toExposition([{ name: 'a', type: 'gauge', help: '', samples }])
-      .split('\n')
-      .slice(2, -1)
-    assert.deepEqual(lines, ['a NaN', 'a +Inf', 'a -Inf', 'a 1e+21', 'a 1e-7'])
-  })
-
-  it('refuses a name that the format does not have', () => {
-    for (const name of ['', '1a', 'a b', 'a\n', 'größe'])
-      assert.throws(() => toExposition([{ name, type: 'gauge', help: '', samples: [] }]), RangeError)
-    assert.throws(
-      () => toExposition([{ name: 'a', type: 'gauge', help: '', samples: [{ labels: { 'b"': 'c' }, value: 1 }] }]),
-      RangeError,
-    )
-  })
-})
