@@ -201,6 +201,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Returns the current checkpoints of the audit.',
     answer: 'AuditEvidenceBody',
   },
+  'POST /api/audit/rotate': {
+    who: 'person',
+    summary: 'Closes the file of JSON lines and begins another.',
+    answer: 'AuditRotationBody',
+    faults: ['audit_forbidden', 'audit_unavailable'],
+  },
   'GET /api/audit/export': {
     who: 'person',
     summary: 'Returns all matching records, oldest first, as JSON lines.',

@@ -131,6 +131,7 @@ export interface Api extends AuditReader, AuditExporter {
   revokeKey(id: string): Promise<KeyRow>
   /** The gateway reads its file again. */
   reload(dryRun: boolean): Promise<Reload>
+  rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
 }
@@ -156,6 +157,7 @@ export function createApi(target: Target): Api {
     keys: () => get<KeysBody>('/api/keys'),
     createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
+    rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     reload: (dryRun) => change<Reload>('POST', '/api/reload', { dryRun }),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),

@@ -351,6 +351,12 @@ export const COMMANDS: readonly CommandRow[] = [
       (await import('./commands/audit-verify.ts')).auditVerifyCommand(options, io),
   ),
   row(
+    'audit rotate',
+    'a running gateway closes its audit file of JSON lines and begins another; prints the name of the closed one',
+    gatewayOptions,
+    async (options: AuditOptions, { io }) => (await import('./commands/audit.ts')).auditRotateCommand(options, io),
+  ),
+  row(
     'audit prove',
     'print the proof that the records of a call are in the audit, one JSON line each',
     (command) =>

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import type { Caller } from '@toolgate/core'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
 import type { AuditEvidenceBody } from './api/wire.ts'
@@ -13,13 +14,23 @@ import { type RunningGateway, startGateway } from './gateway.ts'
 
 const KEY = 'console-key'
 
-async function start(t: TestContext, audit: AuditConfig): Promise<{ gateway: RunningGateway; log: LogLine[] }> {
+const callerOf = (key: string, caller: Caller): GatewayConfig['callers'][number] => ({
+  keyHash: createHash('sha256').update(key).digest(),
+  for: 'console',
+  caller,
+})
+
+async function start(
+  t: TestContext,
+  audit: AuditConfig,
+  callers = [callerOf(KEY, { user: 'ada' })],
+): Promise<{ gateway: RunningGateway; log: LogLine[] }> {
   const log: LogLine[] = []
   const config: GatewayConfig = {
     file: '/test/toolgate.yaml',
     listen: { host: '127.0.0.1', port: 0 },
     servers: [],
-    callers: [{ keyHash: createHash('sha256').update(KEY).digest(), for: 'console', caller: { user: 'ada' } }],
+    callers,
     groups: [],
     policy: [{ allow: ['*'] }],
     limits: [],
@@ -85,5 +96,27 @@ describe('a gateway whose audit has checkpoints', () => {
   it('promises nothing without checkpoints', async (t) => {
     const { gateway } = await start(t, { store: 'memory', mode: 'batched' })
     assert.deepEqual(await evidenceOf(gateway), { store: 'memory', problems: [] })
+  })
+})
+
+describe('POST /api/audit/rotate', () => {
+  it('closes the file of JSON lines for an operator without a tenant, and for nobody else', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolgate-rotate-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const callers = [
+      callerOf('console-operator', { user: 'ada', roles: ['operator'] }),
+      callerOf('console-viewer', { user: 'vera' }),
+      callerOf('console-tenant', { user: 'tom', tenant: 'acme', roles: ['operator'] }),
+    ]
+    const path = join(folder, 'audit.jsonl')
+    const { gateway } = await start(t, { store: 'jsonl', mode: 'batched', path }, callers)
+    const rotate = async (key: string): Promise<unknown> => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      const answer = await fetch(`${gateway.url}/api/audit/rotate`, { method: 'POST', headers, body: '{}' })
+      return [answer.status, await answer.json()]
+    }
+    for (const key of ['console-viewer', 'console-tenant']) assert.equal(((await rotate(key)) as [number])[0], 403)
+    assert.deepEqual(await rotate('console-operator'), [200, { closed: 'audit.jsonl.000000000001-000000000001' }])
+    assert.deepEqual(await rotate('console-operator'), [200, { closed: null }])
   })
 })

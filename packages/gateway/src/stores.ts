@@ -18,6 +18,8 @@ export type OpenedAudit = AuditSink &
   AuditExporter &
   AuditCounter & {
     readonly droppedCount?: number
+    /** Absent for one in memory. */
+    rotate?(): Promise<string | undefined>
     /** Absent for an audit without evidence, such as one in memory. */
     evidence?(): AuditEvidence
   }
@@ -29,15 +31,8 @@ interface AuditDeps {
 
 /** Opens the audit of a configuration. Only the configured store is loaded. */
 export async function openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit> {
-  const { store, path = '', mode, preview = true, retainMs } = config
-  const options = {
-    path,
-    mode,
-    preview,
-    ...deps,
-    ...toCheckpoints(config.checkpoints),
-    ...(retainMs === undefined ? {} : { retainMs }),
-  }
+  const { store, path = '', mode, preview = true, checkpoints, ...kept } = config
+  const options = { path, mode, preview, ...deps, ...toCheckpoints(checkpoints), ...kept }
   switch (store) {
     case 'memory':
       return memoryAudit({ redact: deps.redact, preview })

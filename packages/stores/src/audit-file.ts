@@ -32,14 +32,16 @@ export interface AuditFile {
   countOutcomes(query: AuditCountQuery): Promise<AuditCounts>
   /** Returns all records, newest first. */
   backwards(): Iterable<AuditRecord>
+  /** Closes the file and begins another. Returns the path of the closed one; `undefined` if there is nothing to close. */
+  rotate(): string | undefined
   /** Returns the number of the first record; Infinity if there is none. */
   firstSeq(): number
   /** Returns the last of these numbers after which the file can be cut; 0 for none. */
   lastCut(seqs: readonly number[]): number
   /** Yields the texts of the records after one number, up to another, in groups that take a few milliseconds. */
   textsIn(after: number, upTo: number): Generator<readonly string[]>
-  /** Removes some of the records up to a number, at least one. */
-  removeUpTo(seq: number): void
+  /** Removes some of the records up to a number. Returns whether there may be more. */
+  removeUpTo(seq: number): boolean
   /** Gives some of the space of removed records back to the disk. Returns whether there is more. */
   reclaim(): boolean
   /** Lets other processes know that this one has ended the calls that were left open. */

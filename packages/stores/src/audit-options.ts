@@ -24,6 +24,8 @@ export interface AuditFileOptions extends SealOptions {
    * still verify. Default: for ever.
    */
   readonly retainMs?: number
+  /** When a file of JSON lines is closed and another begun. Default with `retainMs`: each day; else never. */
+  readonly rotate?: RotationOptions
   /** The clock for the audit's own records. Default: the system's. */
   readonly nowMs?: () => number
   /** Called when a checkpoint cannot be written, or old records cannot be removed. Calls continue. */
@@ -46,6 +48,13 @@ export interface CheckpointOptions {
   readonly writer?: string
 }
 
+export interface RotationOptions {
+  /** Once the file has so many bytes. */
+  readonly bytes?: number
+  /** Once its first record is so old. */
+  readonly everyMs?: number
+}
+
 const OPTIONS = shapeOf<AuditFileOptions>({
   path: true,
   mode: true,
@@ -53,6 +62,7 @@ const OPTIONS = shapeOf<AuditFileOptions>({
   maxWaiting: true,
   checkpoints: true,
   retainMs: true,
+  rotate: true,
   nowMs: true,
   onFault: true,
   redact: true,
@@ -67,14 +77,18 @@ const CHECKPOINTS = shapeOf<CheckpointOptions>({
   writer: true,
 })
 
+const ROTATION = shapeOf<RotationOptions>({ bytes: true, everyMs: true })
+
 /** @throws {ConfigError} naming an unknown option and the nearest known one */
 export function checkAuditFileOptions(opener: string, options: AuditFileOptions): void {
   checkShape(opener, options, OPTIONS)
-  const { checkpoints = {}, retainMs = 1 } = options
+  const { checkpoints = {}, retainMs, rotate = {} } = options
   if (checkpoints !== false) checkShape(`${opener}.checkpoints`, checkpoints, CHECKPOINTS)
-  if (!Number.isSafeInteger(retainMs) || retainMs < 1)
-    throw new ConfigError('retainMs', 'must be a whole number of milliseconds, 1 or greater')
-  if (options.retainMs !== undefined && checkpoints === false)
+  checkShape(`${opener}.rotate`, rotate, ROTATION)
+  for (const [name, value] of Object.entries({ retainMs, ...rotate }))
+    if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
+      throw new ConfigError(name, 'must be a whole number, 1 or greater')
+  if (retainMs !== undefined && checkpoints === false)
     throw new ConfigError('retainMs', 'needs checkpoints: without them, nobody could tell a removal from a deletion')
 }
 
@@ -83,12 +97,24 @@ export function sealOptionsOf({ redact, preview, inputKey }: AuditFileOptions): 
   return { redact, preview, inputKey }
 }
 
+const DAY_MS = 86_400_000
+
+/** Returns when files are closed. Retention removes whole files, so it needs closed ones. */
+export function rotationOf({ rotate, retainMs }: AuditFileOptions): RotationOptions {
+  return rotate ?? (retainMs === undefined ? {} : { everyMs: Math.min(DAY_MS, retainMs) })
+}
+
 /** An audit in a file. */
 export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
   /** Returns the state of the checkpoints now. */
   evidence(): AuditEvidence
   /** Removes now what `retainMs` no longer keeps, which otherwise happens every hour. @throws if records cannot be removed */
   prune(): Promise<void>
+  /**
+   * Closes a file of JSON lines now and begins another. Returns the path of the closed one; `undefined` if there is nothing to
+   * close, as in SQLite.
+   */
+  rotate(): Promise<string | undefined>
   /** How many entries were refused, or lost when the audit was closed on a failing disk. */
   readonly droppedCount: number
 }

@@ -18,7 +18,7 @@ export interface Checkpoints {
   /** Counts stored records. */
   stored(count: number): void
   /** Signs all records, and that those up to a number may be removed. @throws if it cannot */
-  sign(prunedSeq: number): Promise<void>
+  sign(prunedSeq?: number): Promise<void>
   /** Absent if there are no checkpoints. */
   readonly place?: CheckpointFile
   evidence(): AuditEvidence
@@ -85,7 +85,7 @@ class SignedCheckpoints implements Checkpoints {
     if (this.#since >= this.#everyRecords) void this.#run()
   }
 
-  async sign(prunedSeq: number): Promise<void> {
+  async sign(prunedSeq?: number): Promise<void> {
     while (this.#running !== undefined) await this.#running
     await this.#run(prunedSeq)
     if (this.#failure !== undefined) throw this.#failure

@@ -43,6 +43,7 @@ function toFunctions(audit: FileAudit): FileAudit {
     countOutcomes: (query) => audit.countOutcomes(query),
     evidence: () => audit.evidence(),
     prune: () => audit.prune(),
+    rotate: () => audit.rotate(),
     get droppedCount() {
       return audit.droppedCount
     },

@@ -3,12 +3,21 @@ import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import { type AuditRecord, createSealer, parseCheckpoint, parseVerifyingKey, checkProof } from '@toolgate/core/audit'
+import {
+  type AuditEntry,
+  type AuditRecord,
+  checkProof,
+  createSealer,
+  parseCheckpoint,
+  parseVerifyingKey,
+  readSeq,
+} from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import { publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'
-import { openSqliteAudit } from './sqlite.ts'
+import { closedFiles } from './jsonl/log-files.ts'
+import { type Format, FORMATS, openAny } from './testing/open-any.ts'
 import { readAll } from './testing/read-all.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 import { proveCall, verifyAudit } from './verify.ts'
@@ -25,10 +34,10 @@ interface Days {
   calls(day: number, ids: readonly string[]): Promise<void>
 }
 
-function days(t: TestContext): Days {
+function days(t: TestContext, format: Format): Days {
   const path = join(scratchFolder(t), 'audit')
   const open: Days['open'] = (day, options = {}) =>
-    openSqliteAudit({ path, nowMs: () => START_MS + day * DAY_MS, ...options })
+    openAny(format, { path, rotate: { bytes: 1 }, nowMs: () => START_MS + day * DAY_MS, ...options })
   return {
     path,
     open,
@@ -56,212 +65,236 @@ async function prune({ open }: Days, day: number): Promise<readonly AuditRecord[
 
 const checkpointLines = (path: string): string[] =>
   readFileSync(checkpointsPath(path), 'utf8').split('\n').filter(Boolean)
-const change = (path: string, sql: string): void => {
+/** Changes or removes records by hand. `edit` returns the new text of a record, or nothing. */
+function tamper(format: Format, path: string, edit: (text: string, seq: number) => string | undefined): void {
+  if (format === 'jsonl') {
+    for (const file of [...closedFiles(path).map((closed) => closed.path), path]) {
+      const texts = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+      const kept = texts.flatMap((text) => edit(text, readSeq(text)) ?? [])
+      writeFileSync(file, kept.map((text) => `${text}\n`).join(''))
+    }
+    return
+  }
   const db = new DatabaseSync(path)
-  db.exec(sql)
+  for (const row of db.prepare('SELECT seq, record FROM audit').all()) {
+    const text = edit(String(row['record']), Number(row['seq']))
+    if (text === undefined) db.prepare('DELETE FROM audit WHERE seq = ?').run(Number(row['seq']))
+    else db.prepare('UPDATE audit SET record = ? WHERE seq = ?').run(text, Number(row['seq']))
+  }
   db.close()
 }
 
-describe('retention of an audit in SQLite', () => {
-  it('removes whole signed groups that are older, and what is left verifies and says who vouches', async (t) => {
-    const audit = days(t)
-    await audit.calls(0, ['a', 'b'])
-    await audit.calls(5, ['c'])
-    await audit.calls(20, ['d'])
-    const left = await prune(audit, 21)
-    assert.equal(left[0]?.seq, 11)
-    assert.deepEqual(
-      left.filter(({ event }) => event === 'tool_call').map(({ tool_call_id: id }) => id),
-      ['d'],
-    )
-    const pruned = left.find(({ event }) => event === 'audit_pruned')
-    assert.match(
-      pruned?.detail ?? '',
-      /^records 1 to 10, signed by the checkpoint [\da-f]{64} of 2026-01-06T00:00:00\.000Z$/,
-    )
-    const verdict = await verifyAudit({ path: audit.path })
-    assert.deepEqual([verdict.status, verdict.findings, verdict.firstSeq], ['ok', [], 11])
-    assert.deepEqual(verdict.pruned, { seq: 10, checkpoint: 2, ts: '2026-01-06T00:00:00.000Z' })
-  })
+/** Adds a record of an attacker's that the chain goes on from. */
+function append(format: Format, path: string, entry: AuditEntry, last: AuditRecord): void {
+  const sealer = createSealer({}, { seq: last.seq, head: last.hash ?? '' })
+  const text = sealer.seal(entry)
+  if (format === 'jsonl') return appendFileSync(path, `${text}\n`)
+  const { tool = null, user_id: user = null, session_id: session = null, ts } = JSON.parse(text) as AuditRecord
+  const db = new DatabaseSync(path)
+  const insert = db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
+  insert.run(sealer.seq, entry.event, tool, user, session, Date.parse(ts), text)
+  db.close()
+}
 
-  it('goes on from there, and keeps what is young', async (t) => {
-    const audit = days(t)
-    await audit.calls(0, ['a'])
-    assert.equal((await prune(audit, 9))[0]?.seq, 1)
-    await prune(audit, 11)
-    await audit.calls(12, ['b'])
-    await prune(audit, 30)
-    const verdict = await verifyAudit({ path: audit.path })
-    assert.equal(verdict.status, 'ok')
-    assert.ok(verdict.pruned && verdict.pruned.seq > 8)
-    assert.equal(verdict.records, verdict.lastSeq - verdict.pruned.seq)
-  })
+const sizeOf = (path: string): number =>
+  [path, ...closedFiles(path).map((closed) => closed.path)].reduce((sum, file) => sum + statSync(file).size, 0)
 
-  it('names the calls whose beginning goes and whose end stays, and waits for calls of its own that still run', async (t) => {
-    const audit = days(t)
-    await audit.calls(0, ['a'])
-    let day = 1
-    const running = audit.open(0, {
-      ...RETAIN,
-      nowMs: () => START_MS + day * DAY_MS,
-      checkpoints: { everyRecords: 1 },
-    })
-    await running.write(auditEntry({ tool_call_id: 'long', wallMs: START_MS + DAY_MS }))
-    while ((running.evidence().checkpoints?.signedSeq ?? 0) < 6) await new Promise((resolve) => setTimeout(resolve, 5))
-    day = 30
-    await running.prune()
-    assert.ok((await readAll(running)).some(({ tool_call_id: id }) => id === 'long'))
-    await running.write(auditEntry({ event: 'tool_result', tool_call_id: 'long' }))
-    await running.prune()
-    const left = await readAll(running)
-    assert.deepEqual(
-      left.filter(({ tool_call_id: id }) => id === 'long').map(({ event }) => event),
-      ['tool_result'],
-    )
-    const details = left.filter(({ event }) => event === 'audit_pruned').map(({ detail }) => detail)
-    assert.match(details.at(-1) ?? '', /these calls begin there and do not end there: long$/)
-    await running.close()
-    assert.equal((await verifyAudit({ path: audit.path })).status, 'ok')
-  })
-
-  it('still proves the calls that are left', async (t) => {
-    const audit = days(t)
-    await audit.calls(0, ['a'])
-    await audit.calls(20, ['b'])
-    await prune(audit, 21)
-    const keys = [parseVerifyingKey(readFileSync(publicKeysOf(checkpointsPath(audit.path)), 'utf8'))]
-    const { proofs, unsigned } = await proveCall('b', { path: audit.path })
-    assert.deepEqual([proofs.map((proof) => checkProof(proof, keys)), unsigned], [[undefined, undefined], 0])
-    assert.deepEqual((await proveCall('a', { path: audit.path })).proofs, [])
-  })
-
-  it('gives the space back to the disk', async (t) => {
-    const audit = days(t)
-    const many = audit.open(0)
-    for (let i = 0; i < 4000; i++)
-      await many.write(auditEntry({ event: 'tool_result', tool_call_id: `c${i}`, detail: 'x'.repeat(900) }))
-    await many.close()
-    const before = statSync(audit.path).size
-    await prune(audit, 20)
-    const after = statSync(audit.path).size
-    assert.ok(before > 4_000_000 && after < before / 20, `${before} bytes became ${after}`)
-  })
-
-  it('needs checkpoints', () => {
-    assert.throws(() => openSqliteAudit({ path: '/nowhere', retainMs: 1, checkpoints: false }), /needs checkpoints/)
-    assert.throws(() => openSqliteAudit({ path: '/nowhere', retainMs: 0 }), /whole number of milliseconds/)
-  })
-
-  describe('removes nothing from an audit', () => {
-    const tampered: readonly (readonly [what: string, tamper: (path: string) => void, why: RegExp])[] = [
-      [
-        'with an edited record',
-        (path) => change(path, `UPDATE audit SET record = replace(record, '"a"', '"x"')`),
-        /was changed/,
-      ],
-      [
-        'that was cut at its beginning',
-        (path) => change(path, 'DELETE FROM audit WHERE seq <= 2'),
-        /record 1 is not its first/,
-      ],
-      ['with a gap', (path) => change(path, 'DELETE FROM audit WHERE seq = 3'), /was changed/],
-      [
-        'whose checkpoints were forged',
-        (path) =>
-          writeFileSync(
-            checkpointsPath(path),
-            checkpointLines(path).join('\n').replace('"epoch":1', '"epoch":2') + '\n',
-          ),
-        /is not valid/,
-      ],
-      [
-        'whose checkpoints were cut at their beginning',
-        (path) => writeFileSync(checkpointsPath(path), `${checkpointLines(path).slice(1).join('\n')}\n`),
-        /is not valid/,
-      ],
-    ]
-    for (const [what, tamper, why] of tampered) {
-      it(what, async (t) => {
-        const audit = days(t)
-        await audit.calls(0, ['a'])
-        await audit.calls(1, ['b'])
-        tamper(audit.path)
-        const count = (): unknown =>
-          new DatabaseSync(audit.path).prepare('SELECT min(seq) AS first FROM audit').get()?.['first']
-        const first = count()
-        await assert.rejects(prune(audit, 30), why)
-        assert.equal(count(), first)
-        assert.notEqual((await verifyAudit({ path: audit.path })).status, 'ok')
-      })
-    }
-  })
-
-  describe('is told apart from a deletion by hand', () => {
-    it('of the beginning', async (t) => {
-      const audit = days(t)
-      await audit.calls(0, ['a'])
-      await audit.calls(1, ['b'])
-      change(audit.path, 'DELETE FROM audit WHERE seq <= 4')
-      const { status, findings, pruned } = await verifyAudit({ path: audit.path })
+for (const format of FORMATS) {
+  describe(`retention of an audit in ${format}`, () => {
+    it('removes whole signed groups that are older, and what is left verifies and says who vouches', async (t) => {
+      const audit = days(t, format)
+      await audit.calls(0, ['a', 'b'])
+      await audit.calls(5, ['c'])
+      await audit.calls(20, ['d'])
+      const left = await prune(audit, 21)
+      assert.equal(left[0]?.seq, 11)
       assert.deepEqual(
-        [status, findings[0]?.text, pruned],
-        ['gap', 'Records 1 to 4 are missing before line 1.', undefined],
+        left.filter(({ event }) => event === 'tool_call').map(({ tool_call_id: id }) => id),
+        ['d'],
       )
+      const pruned = left.find(({ event }) => event === 'audit_pruned')
+      assert.match(
+        pruned?.detail ?? '',
+        /^records 1 to 10, signed by the checkpoint [\da-f]{64} of 2026-01-06T00:00:00\.000Z$/,
+      )
+      const verdict = await verifyAudit({ path: audit.path })
+      assert.deepEqual([verdict.status, verdict.findings, verdict.firstSeq], ['ok', [], 11])
+      assert.deepEqual(verdict.pruned, { seq: 10, checkpoint: 2, ts: '2026-01-06T00:00:00.000Z' })
     })
 
-    it('of more than was pruned', async (t) => {
-      const audit = days(t)
+    it('goes on from there, and keeps what is young', async (t) => {
+      const audit = days(t, format)
+      await audit.calls(0, ['a'])
+      assert.equal((await prune(audit, 9))[0]?.seq, 1)
+      await prune(audit, 11)
+      await audit.calls(12, ['b'])
+      await prune(audit, 30)
+      const verdict = await verifyAudit({ path: audit.path })
+      assert.equal(verdict.status, 'ok')
+      assert.ok(verdict.pruned && verdict.pruned.seq > 8)
+      assert.equal(verdict.records, verdict.lastSeq - verdict.pruned.seq)
+    })
+
+    it('names the calls whose beginning goes and whose end stays, and waits for calls of its own that still run', async (t) => {
+      const audit = days(t, format)
+      await audit.calls(0, ['a'])
+      let day = 1
+      const running = audit.open(0, {
+        ...RETAIN,
+        nowMs: () => START_MS + day * DAY_MS,
+        checkpoints: { everyRecords: 1 },
+      })
+      await running.write(auditEntry({ tool_call_id: 'long', wallMs: START_MS + DAY_MS }))
+      while ((running.evidence().checkpoints?.signedSeq ?? 0) < 6)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      day = 30
+      await running.prune()
+      assert.ok((await readAll(running)).some(({ tool_call_id: id }) => id === 'long'))
+      await running.write(auditEntry({ event: 'tool_result', tool_call_id: 'long' }))
+      await running.prune()
+      const left = await readAll(running)
+      assert.deepEqual(
+        left.filter(({ tool_call_id: id }) => id === 'long').map(({ event }) => event),
+        ['tool_result'],
+      )
+      const details = left.filter(({ event }) => event === 'audit_pruned').map(({ detail }) => detail)
+      assert.match(details.at(-1) ?? '', /these calls begin there and do not end there: long$/)
+      await running.close()
+      assert.equal((await verifyAudit({ path: audit.path })).status, 'ok')
+    })
+
+    it('still proves the calls that are left', async (t) => {
+      const audit = days(t, format)
       await audit.calls(0, ['a'])
       await audit.calls(20, ['b'])
       await prune(audit, 21)
-      change(audit.path, 'DELETE FROM audit WHERE seq <= 6')
-      const { status, findings } = await verifyAudit({ path: audit.path })
-      assert.deepEqual([status, findings[0]?.text], ['gap', 'Records 5 to 6 are missing before line 1.'])
+      const keys = [parseVerifyingKey(readFileSync(publicKeysOf(checkpointsPath(audit.path)), 'utf8'))]
+      const { proofs, unsigned } = await proveCall('b', { path: audit.path })
+      assert.deepEqual([proofs.map((proof) => checkProof(proof, keys)), unsigned], [[undefined, undefined], 0])
+      assert.deepEqual((await proveCall('a', { path: audit.path })).proofs, [])
     })
 
-    it('with an audit_pruned record that the writer went on from and signed', async (t) => {
-      const audit = days(t)
-      await audit.calls(0, ['a'])
-      await audit.calls(1, ['b'])
-      const db = new DatabaseSync(audit.path)
-      const last = db.prepare('SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1').get()
-      const { hash } = JSON.parse(String(last?.['record'])) as { hash: string }
-      const sealer = createSealer({}, { seq: Number(last?.['seq']), head: hash })
-      const wallMs = START_MS + DAY_MS
-      const text = sealer.seal(auditEntry({ event: 'audit_pruned', detail: 'records 1 to 4', wallMs }))
-      const { tool, user_id: user, session_id: session, ts } = JSON.parse(text) as Record<string, string>
-      db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)').run(
-        sealer.seq,
-        'audit_pruned',
-        tool ?? null,
-        user ?? null,
-        session ?? null,
-        Date.parse(ts ?? ''),
-        text,
-      )
-      db.exec('DELETE FROM audit WHERE seq <= 4')
-      db.close()
-      await audit.calls(2, ['c'])
-      assert.equal((await verifyAudit({ path: audit.path })).status, 'gap')
+    it('gives the space back to the disk', async (t) => {
+      const audit = days(t, format)
+      const many = audit.open(0)
+      for (let i = 0; i < 4000; i++)
+        await many.write(auditEntry({ event: 'tool_result', tool_call_id: `c${i}`, detail: 'x'.repeat(900) }))
+      await many.close()
+      const before = sizeOf(audit.path)
+      await prune(audit, 20)
+      const after = sizeOf(audit.path)
+      assert.ok(before > 4_000_000 && after < before / 20, `${before} bytes became ${after}`)
     })
 
-    it('with a statement that another key signed, or nobody', async (t) => {
-      for (const forge of [(text: string) => text, (text: string) => text.replace(/"sig":"....../, '"sig":"AAAAAA')]) {
-        const audit = days(t)
-        await audit.calls(0, ['a'])
-        await audit.calls(1, ['b'])
-        const lines = checkpointLines(audit.path)
-        const forged = forge((lines.at(-1) ?? '').replace(',"seq":', ',"prunedSeq":4,"seq":'))
-        assert.equal(parseCheckpoint(forged)?.prunedSeq, 4)
-        appendFileSync(checkpointsPath(audit.path), `${forged}\n`)
-        // The writer neither takes the statement for its own nor acts on it.
-        await assert.rejects(prune(audit, 30), /is not valid/)
-        assert.equal(parseCheckpoint(checkpointLines(audit.path).at(-1) ?? '')?.prunedSeq, undefined)
-        change(audit.path, 'DELETE FROM audit WHERE seq <= 4')
-        const { status, pruned, findings } = await verifyAudit({ path: audit.path })
-        assert.deepEqual([status, pruned], ['tampered', undefined])
-        assert.ok(findings.some(({ kind }) => kind === 'missing'))
+    it('needs checkpoints', () => {
+      assert.throws(() => openAny(format, { path: '/nowhere', retainMs: 1, checkpoints: false }), /needs checkpoints/)
+      assert.throws(() => openAny(format, { path: '/nowhere', retainMs: 0 }), /whole number/)
+    })
+
+    describe('removes nothing from an audit', () => {
+      const tampered: (readonly [what: string, meddle: (path: string) => void, why: RegExp])[] = [
+        ['with an edited record', (path) => tamper(format, path, (text) => text.replace('"a"', '"x"')), /was changed/],
+        [
+          'that was cut at its beginning',
+          (path) => tamper(format, path, (text, seq) => (seq <= 2 ? undefined : text)),
+          /record 1 is not its first/,
+        ],
+        ['with a gap', (path) => tamper(format, path, (text, seq) => (seq === 3 ? undefined : text)), /was changed/],
+        [
+          'whose checkpoints were forged',
+          (path) =>
+            writeFileSync(
+              checkpointsPath(path),
+              checkpointLines(path).join('\n').replace('"epoch":1', '"epoch":2') + '\n',
+            ),
+          /is not valid/,
+        ],
+        [
+          'whose checkpoints were cut at their beginning',
+          (path) => writeFileSync(checkpointsPath(path), `${checkpointLines(path).slice(1).join('\n')}\n`),
+          /is not valid/,
+        ],
+      ]
+      // In JSON lines, no checkpoint ends a file that was cut, so it stays.
+      if (format === 'sqlite')
+        tampered.push([
+          'whose end was cut',
+          (path) => tamper(format, path, (text, seq) => (seq > 5 ? undefined : text)),
+          /records before 8 are missing|are not those/,
+        ])
+      for (const [what, meddle, why] of tampered) {
+        it(what, async (t) => {
+          const audit = days(t, format)
+          await audit.calls(0, ['a'])
+          await audit.calls(1, ['b'])
+          meddle(audit.path)
+          const { firstSeq } = await verifyAudit({ path: audit.path })
+          await assert.rejects(prune(audit, 30), why)
+          const verdict = await verifyAudit({ path: audit.path })
+          assert.equal(verdict.firstSeq, firstSeq)
+          assert.notEqual(verdict.status, 'ok')
+        })
       }
     })
+
+    describe('is told apart from a deletion by hand', () => {
+      it('of the beginning', async (t) => {
+        const audit = days(t, format)
+        await audit.calls(0, ['a'])
+        await audit.calls(1, ['b'])
+        tamper(format, audit.path, (text, seq) => (seq <= 4 ? undefined : text))
+        const { status, findings, pruned } = await verifyAudit({ path: audit.path })
+        assert.deepEqual(
+          [status, findings[0]?.text, pruned],
+          ['gap', 'Records 1 to 4 are missing before line 1.', undefined],
+        )
+      })
+
+      it('of more than was pruned', async (t) => {
+        const audit = days(t, format)
+        await audit.calls(0, ['a'])
+        await audit.calls(20, ['b'])
+        await prune(audit, 21)
+        tamper(format, audit.path, (text, seq) => (seq <= 6 ? undefined : text))
+        const { status, findings } = await verifyAudit({ path: audit.path })
+        assert.deepEqual([status, findings[0]?.text], ['gap', 'Records 5 to 6 are missing before line 1.'])
+      })
+
+      it('with an audit_pruned record that the writer went on from and signed', async (t) => {
+        const audit = days(t, format)
+        await audit.calls(0, ['a'])
+        await audit.calls(1, ['b'])
+        const reader = openAny(format, { path: audit.path, readOnly: true })
+        const [last = assert.fail()] = await reader.query({ limit: 1 })
+        await reader.close()
+        const wallMs = START_MS + DAY_MS
+        append(format, audit.path, auditEntry({ event: 'audit_pruned', detail: 'records 1 to 4', wallMs }), last)
+        tamper(format, audit.path, (text, seq) => (seq <= 4 ? undefined : text))
+        await audit.calls(2, ['c'])
+        assert.equal((await verifyAudit({ path: audit.path })).status, 'gap')
+      })
+
+      it('with a statement that another key signed, or nobody', async (t) => {
+        for (const forge of [
+          (text: string) => text,
+          (text: string) => text.replace(/"sig":"....../, '"sig":"AAAAAA'),
+        ]) {
+          const audit = days(t, format)
+          await audit.calls(0, ['a'])
+          await audit.calls(1, ['b'])
+          const lines = checkpointLines(audit.path)
+          const forged = forge((lines.at(-1) ?? '').replace(',"seq":', ',"prunedSeq":4,"seq":'))
+          assert.equal(parseCheckpoint(forged)?.prunedSeq, 4)
+          appendFileSync(checkpointsPath(audit.path), `${forged}\n`)
+          // The writer neither takes the statement for its own nor acts on it.
+          await assert.rejects(prune(audit, 30), /is not valid/)
+          assert.equal(parseCheckpoint(checkpointLines(audit.path).at(-1) ?? '')?.prunedSeq, undefined)
+          tamper(format, audit.path, (text, seq) => (seq <= 4 ? undefined : text))
+          const { status, pruned, findings } = await verifyAudit({ path: audit.path })
+          assert.deepEqual([status, pruned], ['tampered', undefined])
+          assert.ok(findings.some(({ kind }) => kind === 'missing'))
+        }
+      })
+    })
   })
-})
+}

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type AuditEntry, type AuditRecord, createRecordTree, readLink } from '@toolgate/core/audit'
+import { type AuditEntry, type AuditRecord, createRecordTree, readLink, readSeq } from '@toolgate/core/audit'
 import { hashRecord, parseRecord } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
 import type { CheckpointFile, SignedLine } from './checkpoint-file.ts'
@@ -7,8 +7,6 @@ import { createOpenCalls, ownEntry } from './own-records.ts'
 
 const FIRST_MS = 10_000
 const EVERY_MS = 3_600_000
-/** How many records one `audit_pruned` record is about at most: what is left waits for the next round. */
-const RECORDS_A_ROUND = 100_000
 /** Between parts of the work, so that calls do not wait for it. A part takes a few milliseconds. */
 const PAUSE_MS = 10
 const SHOWN_CALLS = 8
@@ -96,9 +94,9 @@ export class Retention {
 
   async #remove(seq: number): Promise<void> {
     const { file } = this.#parts
-    while (!this.#isClosed && file.firstSeq() <= seq) {
+    for (let hasMore = file.firstSeq() <= seq; hasMore && !this.#isClosed;) {
       try {
-        file.removeUpTo(seq)
+        hasMore = file.removeUpTo(seq)
       } catch (error) {
         if (!file.isPassing(error)) throw error
       }
@@ -118,12 +116,8 @@ export class Retention {
     if (voucher === undefined) return undefined
     const first = file.firstSeq()
     if (first !== prunedSeq + 1) throw unsafe(`record ${prunedSeq + 1} is not its first`)
-    const calls = createOpenCalls<AuditRecord>()
-    for (const line of removed) {
-      await this.#compare(line, calls)
-      if (this.#isClosed) return undefined
-    }
-    return { from: first, voucher, openCalls: calls.list() }
+    const openCalls = await this.#compare(prunedSeq, removed)
+    return openCalls && { from: first, voucher, openCalls }
   }
 
   /** Returns the checkpoints over records after a number that were made before a time, as far as they are in order. */
@@ -133,7 +127,7 @@ export class Retention {
     for (const lines of this.#parts.place.linesAfter(after)) {
       for (const line of lines) {
         const { ts, count } = line.checkpoint
-        if (Date.parse(ts) > untilMs || line.checkpoint.seq - after > RECORDS_A_ROUND) return found
+        if (Date.parse(ts) > untilMs) return found
         if (line.checkpoint.seq - count !== seq) throw unsafe(`no checkpoint signs the records after ${seq}`)
         seq += count
         if (count > 0) found.push(line)
@@ -143,26 +137,52 @@ export class Retention {
     return found
   }
 
-  /** Compares records with their checkpoint. @throws if they are not those that it signed */
-  async #compare({ checkpoint }: SignedLine, calls: { note(record: AuditRecord): void }): Promise<void> {
-    const { seq, count, headHash, merkleRoot } = checkpoint
-    const tree = createRecordTree()
-    let head: string | undefined
-    for (const texts of this.#parts.file.textsIn(seq - count, seq)) {
+  /**
+   * Compares the records after a number with their checkpoints. Returns the calls that begin among them and do not end there;
+   * `undefined` if the audit is closed meanwhile.
+   *
+   * @throws if they are not the records that were signed
+   */
+  async #compare(after: number, signed: readonly SignedLine[]): Promise<readonly AuditRecord[] | undefined> {
+    const calls = createOpenCalls<AuditRecord>()
+    const checked = createComparison(signed)
+    const last = signed.at(-1)?.checkpoint.seq ?? after
+    for (const texts of this.#parts.file.textsIn(after, last)) {
       for (const text of texts) {
-        const link = readLink(text)
-        const goesOn = link !== undefined && (head === undefined || link.prev === head)
-        if (!goesOn || hashRecord(link.prev, link.hashed) !== link.hash)
-          throw unsafe(`a record up to ${seq} was changed`)
-        tree.add(link.hash)
-        head = link.hash
+        checked.add(text)
         const record = parseRecord(text)
         if (record !== undefined) calls.note(record)
       }
       await delay(PAUSE_MS)
+      if (this.#isClosed) return undefined
     }
-    if (tree.size !== count || head !== headHash || tree.root() !== merkleRoot)
-      throw unsafe(`the records up to ${seq} are not those that a checkpoint signed`)
+    checked.finish()
+    return calls.list()
+  }
+}
+
+/** Compares records, one after the other, with the checkpoints over them. */
+function createComparison(signed: readonly SignedLine[]): { add(text: string): void; finish(): void } {
+  let [at, tree, head] = [0, createRecordTree(), '']
+
+  return {
+    add(text) {
+      const checkpoint = signed[at]?.checkpoint
+      const link = readLink(text)
+      const goesOn = link !== undefined && (head === '' || link.prev === head)
+      if (checkpoint === undefined || !goesOn || hashRecord(link.prev, link.hashed) !== link.hash)
+        throw unsafe(`record ${readSeq(text)} or one before it was changed`)
+      tree.add(link.hash)
+      head = link.hash
+      if (tree.size < checkpoint.count) return
+      if (link.seq !== checkpoint.seq || head !== checkpoint.headHash || tree.root() !== checkpoint.merkleRoot)
+        throw unsafe(`the records up to ${checkpoint.seq} are not those that a checkpoint signed`)
+      tree = createRecordTree()
+      at++
+    },
+    finish() {
+      if (at < signed.length) throw unsafe(`records before ${signed[at]?.checkpoint.seq} are missing`)
+    },
   }
 }
 

@@ -62,6 +62,8 @@ export class ReadOnlyAudit extends AuditFileReader implements FileAudit {
 
   async prune(): Promise<void> {}
 
+  async rotate(): Promise<undefined> {}
+
   write(): never {
     throw new ToolgateError('audit_unavailable', 'The audit was opened for reading only.', { detail: this.file.path })
   }
@@ -137,6 +139,16 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
 
   async prune(): Promise<void> {
     if (!this.isClosed) await this.#retention?.run()
+  }
+
+  async rotate(): Promise<string | undefined> {
+    if (this.isClosed) throw closedError(this.file)
+    await this.settle()
+    // The first checkpoint of a process finds out which records are signed; a file is closed where a signed group ends.
+    await this.#checkpoints.sign()
+    const closed = this.file.rotate()
+    await this.#checkpoints.sign()
+    return closed
   }
 
   async close(): Promise<void> {

@@ -48,6 +48,7 @@ export function removalFrom(path: string): Removal {
     removeUpTo(seq) {
       const upTo = Math.min(seq, firstSeq() + ROWS - 1)
       open().prepare('DELETE FROM audit WHERE seq <= ?').run(upTo)
+      return firstSeq() <= seq
     },
     reclaim() {
       const db = open()

@@ -152,6 +152,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       for (const row of db.prepare('SELECT record FROM audit ORDER BY seq DESC').iterate()) yield toRecord(row)
     },
     ...removal,
+    rotate: () => undefined,
     opened: () => lock?.share(),
     close() {
       removal.close()

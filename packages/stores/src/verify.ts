@@ -16,6 +16,7 @@ import {
 import { checkKind, APPLICATION_ID } from './audit-rows.ts'
 import { parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'
+import { closedFiles, viewAt } from './jsonl/log-files.ts'
 import { linesForwards } from './lines.ts'
 import { numberIn, type Row, textIn } from './rows.ts'
 import { numberOf } from './sqlite-file.ts'
@@ -155,7 +156,7 @@ const SQLITE_MAGIC = 'SQLite format 3\0'
 async function withFile<T>(path: string, use: (audit: RawAudit) => Promise<T>): Promise<T> {
   let audit: RawAudit | undefined
   try {
-    const first = firstBytes(path)
+    const first = firstBytes(closedFiles(path)[0]?.path ?? path)
     audit = first === SQLITE_MAGIC ? openRows(path) : openLines(path, first)
     return await use(audit)
   } catch (error) {
@@ -179,9 +180,15 @@ function firstBytes(path: string): string {
 }
 
 function openLines(path: string, first: string): RawAudit {
-  const fd = openSync(path, 'r')
   /** Reads the lines that are written now: called after the checkpoints are read, which are never ahead. */
-  const linesNow = () => linesForwards(fd, fstatSync(fd).size)
+  function* linesNow(): Generator<readonly string[], boolean> {
+    const view = viewAt(path)
+    try {
+      return yield* view.forwards()
+    } finally {
+      view.close()
+    }
+  }
 
   function* texts(): Generator<string> {
     for (const lines of linesNow()) yield* lines
@@ -210,7 +217,7 @@ function openLines(path: string, first: string): RawAudit {
         .filter((link) => link !== undefined && link.seq > after && link.seq <= upTo)
         .map((link) => link?.hash ?? '')
         .toArray(),
-    close: () => closeSync(fd),
+    close: () => {},
   }
 }
 

@@ -98,6 +98,15 @@ export function auditExportCommand(options: AuditOptions, io: Io): Promise<ExitN
   })
 }
 
+/** `toolgate audit rotate`: closes the audit's file of JSON lines. Ends with `no` if there was nothing to close. */
+export async function auditRotateCommand(options: AuditOptions, io: Io): Promise<ExitName> {
+  const { closed } = await createApi(findTarget(options, io.env)).rotateAudit()
+  if (options.json) printJson(io.stdout, { closed })
+  else if (closed === null) printLine(io.stderr, 'There is nothing to close: only JSON lines with records are rotated.')
+  else printLine(io.stdout, printable(closed))
+  return closed === null ? 'no' : 'ok'
+}
+
 /** Returns all records after `seen`, oldest first. */
 async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): Promise<readonly AuditRecord[]> {
   const found: AuditRecord[] = []

@@ -38,7 +38,7 @@ describe('toolgate completion', () => {
     [['approv'], ['approvals']],
     [
       ['audit', ''],
-      ['tail', 'query', 'export', 'policy', 'verify', 'prove', 'check-proof'],
+      ['tail', 'query', 'export', 'policy', 'verify', 'rotate', 'prove', 'check-proof'],
     ],
     [
       ['approvals', 're'],

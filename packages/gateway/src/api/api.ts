@@ -22,7 +22,7 @@ import type { CallerConfig } from '../config/config.ts'
 import { OPENAPI } from '../files.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
-import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
+import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { logsRoute } from './routes/logs.ts'
@@ -119,6 +119,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
   serve('/api/audit/counts', { GET: asPerson(auditCountsRoute(deps)) })
   serve('/api/audit/evidence', { GET: asPerson(auditEvidenceRoute(deps)) })
+  serve('/api/audit/rotate', { POST: asPerson(auditRotateRoute(deps)) })
   serve('/api/audit/export', { GET: asPerson(auditExportRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })

@@ -60,7 +60,12 @@ export interface ApiDeps {
   readonly preferences?: Gate['preferences']
   /** What agents reach without MCP. Absent if they reach nothing. */
   readonly agents?: Omit<AgentDeps, 'authenticator'>
-  readonly audit: AuditReader & AuditExporter & AuditCounter
+  readonly audit: AuditReader &
+    AuditExporter &
+    AuditCounter & {
+      /** Absent for one in memory. */
+      rotate?(): Promise<string | undefined>
+    }
   /** Returns the evidence of the audit. Absent for an audit in memory. */
   evidence?(): AuditEvidenceBody
   readonly approvals: Approvals

@@ -18,6 +18,7 @@ export const API_FAULTS = {
   logs_forbidden: 403,
   preferences_forbidden: 403,
   reload_forbidden: 403,
+  audit_forbidden: 403,
   key_forbidden: 403,
   approval_unknown: 404,
   caller_unknown: 404,

@@ -316,6 +316,11 @@ export interface AuditEvidenceBody {
   readonly problems: readonly { readonly code: string; readonly message: string }[]
 }
 
+/** `POST /api/audit/rotate`: the name of the closed file; `null` if there was nothing to close, as in SQLite. */
+export interface AuditRotationBody {
+  readonly closed: string | null
+}
+
 /** `GET /api/approvals?status=&user=&tool=&before=&limit=`, newest first */
 export interface ApprovalsBody {
   readonly approvals: readonly ApprovalRow[]

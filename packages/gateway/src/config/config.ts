@@ -290,6 +290,13 @@ export interface AuditConfig {
   readonly mode: 'required' | 'batched'
   /** How long records are kept at least. Default: for ever. */
   readonly retainMs?: number
+  readonly rotate?: RotationConfig
+}
+
+/** When a file of JSON lines is closed and another begun. */
+export interface RotationConfig {
+  readonly bytes?: number
+  readonly everyMs?: number
 }
 
 /** Where approvals, halts and the pins of tools are kept. */

@@ -470,6 +470,9 @@ export const publicUrlSchema = z
     'The origin that people reach the gateway by: links to approvals begin with it. Default: where it listens, if that is loopback.',
   )
 
+const SPAN = /^[1-9]\d{0,4}[hd]$/
+const SPAN_HELP = 'a time such as "90d" or "36h"'
+
 export const auditSchema = z.strictObject({
   store: z.enum(['sqlite', 'jsonl', 'memory']).describe('Default: sqlite.').exactOptional(),
   path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').exactOptional(),
@@ -507,9 +510,16 @@ export const auditSchema = z.strictObject({
     ])
     .describe('Signed checkpoints, which show that a tail was cut off. Default: each 1000 records, and each minute.')
     .exactOptional(),
+  rotate: z
+    .strictObject({
+      bytes: z.int().min(100_000, 'a number from 100000').describe('Once the file has so many bytes.').exactOptional(),
+      every: z.string().regex(SPAN, SPAN_HELP).describe('Once its first record is so old, such as 1d.').exactOptional(),
+    })
+    .describe('When a file of JSON lines is closed and another begun. Default with retain: each day; else never.')
+    .exactOptional(),
   retain: z
     .string()
-    .regex(/^[1-9]\d{0,4}[hd]$/, 'a time such as "90d" or "36h"')
+    .regex(SPAN, SPAN_HELP)
     .describe(
       'How long records are kept, such as 90d. Older ones are removed; the others still verify. Default: for ever.',
     )

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import { createRedactor } from '@toolgate/core/redact'
 import type * as z from 'zod'
-import type { AuditConfig, CheckpointConfig, GatewayConfig, StateConfig } from './config.ts'
+import type { AuditConfig, CheckpointConfig, GatewayConfig, RotationConfig, StateConfig } from './config.ts'
 import { CertificateError, readCertificate } from '../http/certificate.ts'
 import { isLoopback } from './loopback.ts'
 import { checkEntry } from './policy.ts'
@@ -152,7 +152,9 @@ const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.js
 /** By default, the audit is a SQLite file beside the configuration. */
 function auditIn(configDir: string) {
   return auditSchema.transform((input, ctx): AuditConfig => {
-    const { store = 'sqlite', mode = 'batched', path: file, checkpoints, retain, ...preview } = input
+    const { store = 'sqlite', mode = 'batched', path: file, checkpoints, retain, rotate, ...preview } = input
+    if (rotate !== undefined && store !== 'jsonl')
+      reportIn(ctx, ['rotate'], `found a rotation for the store "${store}", expected jsonl`)
     if (store === 'memory') {
       if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')
       if (checkpoints !== undefined)
@@ -172,6 +174,7 @@ function auditIn(configDir: string) {
       ...preview,
       ...(signed === undefined ? {} : { checkpoints: signed }),
       ...(retain === undefined ? {} : { retainMs: toMs(retain) }),
+      ...(rotate === undefined ? {} : { rotate: toRotation(rotate) }),
     }
   })
 }
@@ -181,6 +184,10 @@ const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const
 /** Returns the milliseconds of a time such as `90d`, whose form the schema has checked. */
 function toMs(time: string): number {
   return Number.parseInt(time, 10) * (time.endsWith('h') ? UNIT_MS.h : UNIT_MS.d)
+}
+
+function toRotation({ every, ...bytes }: NonNullable<z.infer<typeof auditSchema>['rotate']>): RotationConfig {
+  return every === undefined ? bytes : { ...bytes, everyMs: toMs(every) }
 }
 
 type CheckpointsInput = Exclude<NonNullable<z.infer<typeof auditSchema>['checkpoints']>, false>

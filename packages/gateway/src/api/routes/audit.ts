@@ -1,9 +1,21 @@
+import { basename } from 'node:path'
 import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
 import { AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type { ApiDeps } from '../deps.ts'
-import { invalidQuery, oneOf, parseQuery, required, shortText, time, wholeNumber, type Route } from '../request.ts'
+import {
+  invalidQuery,
+  oneOf,
+  parseQuery,
+  readBody,
+  required,
+  shortText,
+  time,
+  wholeNumber,
+  type Route,
+} from '../request.ts'
 import { countFor, exportFor, queryFor } from '../callers.ts'
-import type { AuditBody, AuditCountsBody, AuditEvidenceBody } from '../wire.ts'
+import type { AuditBody, AuditCountsBody, AuditEvidenceBody, AuditRotationBody } from '../wire.ts'
+import { nameOperator } from './reload.ts'
 
 const seq = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 const FILTERS = {
@@ -68,6 +80,17 @@ export function auditEvidenceRoute(deps: ApiDeps): Route {
     parseQuery(query, {})
     const evidence: AuditEvidenceBody = deps.evidence?.() ?? { store: 'memory', problems: [] }
     return person.tenant === undefined ? evidence : withoutPaths(evidence)
+  }
+}
+
+/** `POST /api/audit/rotate`: closes the file of JSON lines and begins another. */
+export function auditRotateRoute({ audit }: ApiDeps): Route {
+  return async ({ person, query, request }) => {
+    parseQuery(query, {})
+    await readBody(request, [])
+    nameOperator(person, 'audit_forbidden', 'A rotation')
+    const closed = await audit.rotate?.()
+    return { closed: closed === undefined ? null : basename(closed) } satisfies AuditRotationBody
   }
 }
 

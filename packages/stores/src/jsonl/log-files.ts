@@ -1,0 +1,157 @@
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { readSeq } from '@toolgate/core/audit'
+import { parseRecord, RECORD_FIELDS } from '@toolgate/core/internal'
+import { type Line, linesBackwards, linesForwards } from '../lines.ts'
+
+/** A file with records of an audit. */
+export interface LogFile {
+  readonly path: string
+  readonly firstSeq: number
+  readonly lastSeq: number
+}
+
+/**
+ * The ends of the names of closed files: ours, `.000000000001-000000005000` by the records in it, and those that logrotate
+ * gives, `.1` or `-20261123`. Others, such as `.bak`, may be copies.
+ */
+const CLOSED = /^(?:\.\d{12,16}-\d{12,16}|\.\d{1,6}|-\d{8,14})$/
+
+/** Returns the name that a file gets when it is closed. Sorted by name, closed files are in the order of their records. */
+export function closedName(path: string, firstSeq: number, lastSeq: number): string {
+  return `${path}.${pad(firstSeq)}-${pad(lastSeq)}`
+}
+
+function pad(seq: number): string {
+  return String(seq).padStart(12, '0')
+}
+
+/** Returns the closed files of an audit, in the order of their records. What a file is called does not count. */
+export function closedFiles(path: string): readonly LogFile[] {
+  const [folder, name] = [dirname(path), basename(path)]
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((entry) => entry.startsWith(name) && CLOSED.test(entry.slice(name.length)))
+    .flatMap((entry) => rangeOf(join(folder, entry)) ?? [])
+    .toSorted((a, b) => a.firstSeq - b.firstSeq)
+}
+
+/** Returns the numbers of the first and the last record in a file; `undefined` if it has none. */
+function rangeOf(path: string): LogFile | undefined {
+  let fd: number | undefined
+  try {
+    fd = openSync(path, 'r')
+    const { size } = fstatSync(fd)
+    const firstSeq = firstSeqIn(fd, size)
+    for (const { text } of linesBackwards(fd, size)) {
+      const lastSeq = parseRecord(text)?.seq
+      if (lastSeq !== undefined) return { path, firstSeq: firstSeq ?? lastSeq, lastSeq }
+    }
+  } catch {
+    // It is a folder, or was removed meanwhile.
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+  return undefined
+}
+
+/** Returns the number of the first record in a file; `undefined` if its first part has none. */
+export function firstSeqIn(fd: number, end: number): number | undefined {
+  const [lines = []] = linesForwards(fd, Math.min(end, 1 << 20))
+    .take(1)
+    .toArray()
+  return lines.map((text) => readSeq(text)).find((seq) => Number.isSafeInteger(seq))
+}
+
+/** All files of an audit at one moment, in the order of their records. */
+export interface LogView {
+  forwards(): Generator<readonly string[], boolean>
+  backwards(): Generator<Line>
+  close(): void
+}
+
+interface Part {
+  readonly path: string
+  /** Absent until it is read. */
+  readonly fd?: number
+  readonly end?: number
+  readonly firstSeq: number
+}
+
+/** The file that is written. */
+export interface ActivePart {
+  readonly fd: number
+  readonly end: number
+}
+
+/** Returns a view of closed files and the one that is written, whose descriptor stays its owner's. */
+export function viewOf(closed: readonly LogFile[], active: ActivePart | undefined): LogView {
+  const last = active && { ...active, path: '', firstSeq: Number.POSITIVE_INFINITY }
+  const parts: readonly Part[] = [...closed, ...(last ? [last] : [])]
+  return {
+    *forwards() {
+      let isTorn = false
+      for (const part of parts) {
+        const { fd, end, done } = opened(part)
+        try {
+          if (fd !== undefined) isTorn = (yield* linesForwards(fd, end)) || isTorn
+        } finally {
+          done()
+        }
+      }
+      return isTorn
+    },
+    *backwards() {
+      for (const part of parts.toReversed()) {
+        const { fd, end, done } = opened(part)
+        try {
+          if (fd !== undefined) yield* linesBackwards(fd, end)
+        } finally {
+          done()
+        }
+      }
+    },
+    close: () => {},
+  }
+}
+
+/** Opens a part. One that retention has removed meanwhile is empty. */
+function opened(part: Part): { fd: number | undefined; end: number; done: () => void } {
+  if (part.fd !== undefined) return { fd: part.fd, end: part.end ?? 0, done: () => {} }
+  if (!existsSync(part.path)) return { fd: undefined, end: 0, done: () => {} }
+  const fd = openSync(part.path, 'r')
+  return { fd, end: fstatSync(fd).size, done: () => closeSync(fd) }
+}
+
+/** Returns a view of an audit that another process may write and rotate. Must be closed. */
+export function viewAt(path: string): LogView {
+  // Opened before the folder is read: a rotation between the two would hide a file.
+  const fd = existsSync(path) ? openSync(path, 'r') : undefined
+  const closed = closedFiles(path).filter((file) => fd === undefined || !isSameFile(fd, file.path))
+  if (fd === undefined && closed.length === 0) throw new Error(`${path} does not exist`)
+  const view = viewOf(closed, fd === undefined ? undefined : { fd, end: fstatSync(fd).size })
+  return {
+    ...view,
+    close: () => {
+      if (fd !== undefined) closeSync(fd)
+    },
+  }
+}
+
+/** Whether a path names the file of a descriptor. */
+export function isSameFile(fd: number, path: string): boolean {
+  const there = statSync(path, { throwIfNoEntry: false })
+  const { dev, ino } = fstatSync(fd)
+  return there?.dev === dev && there.ino === ino
+}
+
+/** The possible beginnings of a line: fields are sorted, and every record has a `catalog_revision`. */
+const BEGINNINGS = RECORD_FIELDS.slice(0, RECORD_FIELDS.indexOf('catalog_revision') + 1).map((name) => `{"${name}":`)
+
+/** @throws {Error} for a file that is not an audit, which must not be cut */
+export function checkKind(fd: number): void {
+  const bytes = Buffer.alloc(32)
+  const head = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)).toString('latin1')
+  if (!BEGINNINGS.some((beginning) => head.startsWith(beginning) || beginning.startsWith(head)))
+    throw new Error('it is not an audit file')
+}

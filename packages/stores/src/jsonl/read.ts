@@ -1,0 +1,102 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises'
+import {
+  type AuditCountQuery,
+  type AuditCounts,
+  type AuditExportQuery,
+  type AuditQuery,
+  type AuditRecord,
+  checkAuditQuery,
+  checkCountQuery,
+  createOutcomeTally,
+  eventOfOutcome,
+  matchesAuditQuery,
+  outcomeOfRecord,
+  readSeq,
+} from '@toolgate/core/audit'
+import { parseRecord } from '@toolgate/core/internal'
+import { type LogView, viewAt } from './log-files.ts'
+
+export function queryLines(view: LogView, query: AuditQuery): readonly AuditRecord[] {
+  const checked = checkAuditQuery(query)
+  const matches = createMatch(checked)
+  const found: AuditRecord[] = []
+  for (const { text } of view.backwards()) {
+    if (found.length >= checked.limit) break
+    const record = matches(text)
+    if (record === undefined) continue
+    if (checked.afterSeq !== undefined && record.seq <= checked.afterSeq) break
+    if (matchesAuditQuery(record, checked)) found.push(record)
+  }
+  return found
+}
+
+/** Reads with descriptors of its own, since the audit may be closed before the reader is done. */
+export async function* exportLines(path: string, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
+  const checked = checkAuditQuery(query)
+  const matches = createMatch(checked)
+  const view = viewAt(path)
+  try {
+    for (const lines of view.forwards()) {
+      for (const text of lines) {
+        const record = matches(text)
+        if (record === undefined) continue
+        if (checked.beforeSeq !== undefined && record.seq >= checked.beforeSeq) return
+        if (matchesAuditQuery(record, checked)) yield record
+      }
+      await endOfTurn()
+    }
+  } finally {
+    view.close()
+  }
+}
+
+export async function countLines(path: string, query: AuditCountQuery): Promise<AuditCounts> {
+  const checked = checkCountQuery(query)
+  const tally = createOutcomeTally(checked)
+  const matches = createMatch(checked)
+  const view = viewAt(path)
+  let newestSeq = 0
+  try {
+    for (const lines of view.forwards()) {
+      for (const text of lines) {
+        const atMs = readTime(text)
+        if (!(atMs >= checked.since && atMs < checked.until)) continue
+        const record = matches(text)
+        if (record === undefined || !matchesAuditQuery(record, checked)) continue
+        const outcome = outcomeOfRecord(record)
+        if (outcome !== undefined) tally.add(atMs, outcome)
+      }
+      newestSeq = readSeq(lines.at(-1) ?? '') || newestSeq
+      await endOfTurn()
+    }
+  } finally {
+    view.close()
+  }
+  return tally.counts(newestSeq)
+}
+
+const TIME_FIELD = ',"ts":"'
+
+/** Reads the time of a record from its text, which is much faster than parsing it; NaN if it has none. */
+export function readTime(text: string): number {
+  const start = text.indexOf(TIME_FIELD) + TIME_FIELD.length
+  return start < TIME_FIELD.length ? Number.NaN : Date.parse(text.slice(start, text.indexOf('"', start)))
+}
+
+export function* recordsBackwards(view: LogView): Generator<AuditRecord> {
+  for (const { text } of view.backwards()) {
+    const record = parseRecord(text)
+    if (record !== undefined) yield record
+  }
+}
+
+/** Returns a function that parses a line which may match a query. Most lines are not parsed. */
+function createMatch({ tool, user, session, tenant, call, event, outcome }: AuditExportQuery) {
+  const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, event }
+  const needles = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([field, value]) => `"${field}":${JSON.stringify(value)}`)
+  if (outcome !== undefined) needles.push(`"event":"${eventOfOutcome(outcome)}"`)
+  return (text: string): AuditRecord | undefined =>
+    needles.every((needle) => text.includes(needle)) ? parseRecord(text) : undefined
+}
