@@ -45,6 +45,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   ],
   openPostgresStores: [
     ['options', 'uri', 'url', () => postgres.openPostgresStores(loose({ uri: 'x' }))],
+    ['lock', 'leasMs', 'leaseMs', () => postgres.openPostgresStores(loose({ url: 'x', lock: { leasMs: 1 } }))],
     ['approvals', 'ttl', 'ttlMs', () => postgres.openPostgresStores(loose({ url: 'x', approvals: { ttl: 1 } }))],
   ],
   openRedisCounters: [['options', 'uri', 'url', () => redis.openRedisCounters(loose({ uri: 'x' }))]],

@@ -11,6 +11,7 @@ export type {
   ApproverRule,
   Clock,
   CounterStore,
+  Fence,
   Lease,
   LimitAnswer,
   LimitUse,

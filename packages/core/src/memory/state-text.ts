@@ -3,7 +3,7 @@ import { frozenCopy } from '../util/json.ts'
 import type { StateOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
-const OPTIONS = shapeOf<StateOptions>({ expiresAt: true })
+const OPTIONS = shapeOf<StateOptions>({ expiresAt: true, fence: true })
 const MAX_KEY_LENGTH = 512
 const MAX_VALUE_BYTES = 1024 * 1024
 

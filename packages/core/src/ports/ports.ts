@@ -403,6 +403,17 @@ export interface StateChange {
 export interface StateOptions {
   /** Wall-clock milliseconds from which on the entry no longer exists. Default: never. */
   readonly expiresAt?: number | undefined
+  /**
+   * Writes only while this turn in a session is not lost; otherwise throws `lock_lost`. Ignored where no turn can be lost,
+   * and where the lock is not of the same stores.
+   */
+  readonly fence?: Fence | undefined
+}
+
+/** A turn in a session, as its lease names it. */
+export interface Fence {
+  readonly session: string
+  readonly fencingToken: number
 }
 
 export interface StateEntry {
@@ -449,6 +460,8 @@ export interface LockOptions {
 export interface Lease {
   /** Grows with every lease of a session, so that a write of an earlier holder can be recognized and rejected. */
   readonly fencingToken: number
+  /** Aborts when the turn is lost before its release: another may have it. Absent where a turn cannot be lost. */
+  readonly lost?: AbortSignal
   /** Ends the turn. Later calls do nothing. */
   release(): MaybePromise<void>
 }

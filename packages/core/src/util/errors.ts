@@ -29,6 +29,7 @@ export const FAULTS = {
   resume_refused: { status: 403, exit: 2 },
   resume_unanswered: { status: 409, exit: 2 },
   lock_timeout: { status: 503, exit: 1 },
+  lock_lost: { status: 409, exit: 1 },
   state_unavailable: { status: 503, exit: 1 },
   state_invalid: { status: 500, exit: 2 },
   tool_refused: { status: 403, exit: 1 },

@@ -1,6 +1,6 @@
 import { describe } from 'node:test'
 import { systemClock } from '@toolgate/core/stores'
-import { approvalStoreContract, stateStoreContract } from '@toolgate/core/testing'
+import { approvalStoreContract, sessionLockContract, stateStoreContract } from '@toolgate/core/testing'
 import { withBinaries } from '../../../../tests/support/binaries.ts'
 import { ownPostgres } from '../../../../tests/support/own-stores.ts'
 
@@ -11,6 +11,12 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     approvalStoreContract('openPostgresStores', async (t) => {
       await postgres.empty()
       return (await postgres.open(t)).approvals
+    })
+
+    sessionLockContract('openPostgresStores', async (t) => {
+      await postgres.empty()
+      const [{ lock }, other] = [await postgres.open(t), await postgres.open(t)]
+      return { lock, beside: () => other.lock }
     })
 
     stateStoreContract('openPostgresStores', async (t, { clock }) => {

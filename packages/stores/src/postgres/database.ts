@@ -31,6 +31,9 @@ export interface PoolOptions {
 const MAX_WAITING = 1000
 const BACKOFF = { firstMs: 25, maxMs: 500 }
 
+/** The time of a statement, in milliseconds: its first parameter, or the server's if that is null. */
+export const SERVER_MS = 'coalesce($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)'
+
 /** Returns a statement whose name comes from its text. */
 export function statement(text: string): Statement {
   return { name: `toolgate_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text }

@@ -1,12 +1,15 @@
 import { ConfigError } from '@toolgate/core'
 import { checkShape, errnoOf, shapeOf } from '@toolgate/core/internal'
-import type { ApprovalStore, Clock } from '@toolgate/core/stores'
+import type { ApprovalStore, Clock, CounterStore, SessionLock } from '@toolgate/core/stores'
 import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
+import type { LeasedLockOptions } from '../leased-lock.ts'
 import { approvalsIn } from './approvals.ts'
+import { countersIn } from './counters.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, replicasIn } from './replicas.ts'
+import { lockIn } from './lock.ts'
 import { prepareSchema } from './schema.ts'
 import { openState, type PostgresState } from './state.ts'
 
@@ -26,6 +29,7 @@ export interface PostgresStoresOptions {
   /** Its time must be the same for all replicas. Default: the server's. */
   readonly clock?: Clock
   readonly approvals?: StoredApprovalsOptions
+  readonly lock?: LeasedLockOptions
 }
 
 const OPTIONS = shapeOf<PostgresStoresOptions>({
@@ -37,12 +41,16 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
   statementTimeoutMs: true,
   clock: true,
   approvals: true,
+  lock: true,
 })
+const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 
 /** The stores of one schema. Any number of replicas may open it. */
 export interface PostgresStores {
   readonly approvals: ApprovalStore
+  readonly counters: CounterStore
+  readonly lock: SessionLock
   readonly state: PostgresState
   /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
   readonly database: PostgresDatabase
@@ -72,6 +80,7 @@ export interface OpenReplicas {
 export async function openPostgresStores(options: PostgresStoresOptions): Promise<PostgresStores> {
   checkShape(NAME, options, OPTIONS)
   if (options.approvals !== undefined) checkShape(`${NAME}.approvals`, options.approvals, APPROVALS)
+  if (options.lock !== undefined) checkShape(`${NAME}.lock`, options.lock, LOCK)
   const { url, schema = 'toolgate', maxConnections = 10, clock } = options
   const place = placeOf(url)
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
@@ -80,9 +89,12 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   await prepare(config, schema, place)
   const database = openPool({ config, place, schema, maxConnections })
   const state = await openState(database, clock)
+  const lock = lockIn(database, clock, options.lock)
   const connections: Pick<PostgresDatabase, 'close'>[] = [database]
   return {
     approvals: approvalsIn(database, options.approvals),
+    counters: countersIn(database, clock),
+    lock,
     state,
     database,
     openReplicas({ leaseMs, answerMs, onNotice }) {
@@ -95,6 +107,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
     },
     async close() {
       state.close()
+      await lock.close()
       await Promise.all(connections.map((each) => each.close()))
     },
   }

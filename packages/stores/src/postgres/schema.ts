@@ -1,6 +1,7 @@
 import { ConfigError } from '@toolgate/core'
 import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
+import { askLease, limitTables } from './functions.ts'
 import { replicaTables } from './replicas.ts'
 
 /** The oldest version that is tested and that its makers still mend, as the server counts. */
@@ -57,6 +58,23 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   CREATE UNIQUE INDEX approvals_follows ON ${schema}.approvals (asker, follows);
   CREATE INDEX approvals_expiry ON ${schema}.approvals (expires_at);
   CREATE INDEX approvals_size ON ${schema}.approvals (characters);
+
+  CREATE SEQUENCE ${schema}.tickets;
+  CREATE TABLE ${schema}.leases (
+    session bytea PRIMARY KEY,
+    token bigint NOT NULL UNIQUE,
+    expires_at double precision NOT NULL
+  );
+  CREATE INDEX leases_expiry ON ${schema}.leases (expires_at);
+  CREATE TABLE ${schema}.lease_waiters (
+    session bytea NOT NULL,
+    ticket bigint NOT NULL,
+    expires_at double precision NOT NULL,
+    PRIMARY KEY (session, ticket)
+  );
+  CREATE INDEX lease_waiters_expiry ON ${schema}.lease_waiters (expires_at);
+${askLease(schema)}
+${limitTables(schema)}
   `,
   replicaTables,
 ]

@@ -10,8 +10,9 @@ import {
   toStateExpiry,
   toStateText,
 } from '@toolgate/core/stores'
+import { lockLost, sessionBytes } from '../leased-lock.ts'
 import { bytesIn, numberIn, type Row, textIn } from '../rows.ts'
-import { type PostgresDatabase, statement } from './database.ts'
+import { type PostgresDatabase, SERVER_MS, type Statement, statement } from './database.ts'
 
 export interface PostgresState extends StateStore {
   /** Returns the number of changes so far, as the primary has it. Who then reads the state sees all of them. */
@@ -49,9 +50,19 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
 
   /** Notifies the listeners after a change, which has the revision that its row returns. */
   function changed(row: Row | undefined): boolean {
-    if (row === undefined) return false
+    if (typeof row?.['revision'] !== 'string') return false
     changes.notify(numberIn(row, 'revision'))
     return true
+  }
+
+  async function put(change: Statement, key: string, value: unknown, options: StateOptions = {}): Promise<boolean> {
+    checkStateKey(key)
+    const { fence } = options
+    const fenced = fence === undefined ? [null, null] : [sessionBytes(fence.session), fence.fencingToken]
+    const values = [nowMs(), Buffer.from(key), toStateText(value), leftMs(options), ...fenced]
+    const [row = {}] = await db.query(change, values)
+    if (row['holds'] !== true) throw lockLost()
+    return changed(row)
   }
 
   return {
@@ -62,15 +73,9 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
       return row && parseStateText(textIn(row, 'value'))
     },
     async set(key, value, options) {
-      checkStateKey(key)
-      const [row] = await db.query(sql.set, [nowMs(), Buffer.from(key), toStateText(value), leftMs(options)])
-      changed(row)
+      await put(sql.set, key, value, options)
     },
-    async add(key, value, options) {
-      checkStateKey(key)
-      const [row] = await db.query(sql.add, [nowMs(), Buffer.from(key), toStateText(value), leftMs(options)])
-      return changed(row)
-    },
+    add: (key, value, options) => put(sql.add, key, value, options),
     async take(key) {
       checkStateKey(key)
       const [row] = await db.query(sql.take, [nowMs(), Buffer.from(key)])
@@ -97,23 +102,28 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
  * rows at most, which is more than it adds.
  */
 function statementsFor(schema: string) {
-  const time = 'coalesce($1::float8, extract(epoch FROM clock_timestamp()) * 1000)'
-  const isLive = `(expires_at IS NULL OR expires_at > ${time})`
+  const isLive = `(expires_at IS NULL OR expires_at > ${SERVER_MS})`
   const put = `
-    WITH removed AS (
+    WITH fenced AS (
+      SELECT FROM ${schema}.leases WHERE session = $5 AND token = $6 FOR SHARE
+    ), removed AS (
       DELETE FROM ${schema}.state WHERE key IN (
-        SELECT key FROM ${schema}.state WHERE expires_at <= ${time} AND key <> $2
+        SELECT key FROM ${schema}.state WHERE expires_at <= ${SERVER_MS} AND key <> $2
         ORDER BY expires_at LIMIT 2 FOR UPDATE SKIP LOCKED)
     ), changed AS (
-      INSERT INTO ${schema}.state AS old (key, value, expires_at) VALUES ($2, $3, ${time} + $4::float8)
+      INSERT INTO ${schema}.state AS old (key, value, expires_at)
+      SELECT $2::bytea, $3::text, ${SERVER_MS} + $4::float8 WHERE $6::bigint IS NULL OR EXISTS (SELECT FROM fenced)
       ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`
   const count = `
     UPDATE ${schema}.state_revision SET revision = revision + 1 WHERE EXISTS (SELECT FROM changed) RETURNING revision`
+  const counted = `
+    counted AS (${count})
+    SELECT (SELECT revision FROM counted), $6::bigint IS NULL OR EXISTS (SELECT FROM fenced) AS holds`
   return {
     select: statement(`SELECT value FROM ${schema}.state WHERE key = $2 AND ${isLive}`),
     list: statement(`SELECT key, value FROM ${schema}.state WHERE key >= $2 AND key < $3 AND ${isLive} ORDER BY key`),
-    set: statement(`${put} RETURNING 1) ${count}`),
-    add: statement(`${put} WHERE old.expires_at <= ${time} RETURNING 1) ${count}`),
+    set: statement(`${put} RETURNING 1), ${counted}`),
+    add: statement(`${put} WHERE old.expires_at <= ${SERVER_MS} RETURNING 1), ${counted}`),
     take: statement(`
       WITH gone AS (DELETE FROM ${schema}.state WHERE key = $2 RETURNING value, expires_at),
       changed AS (SELECT value FROM gone WHERE ${isLive}),

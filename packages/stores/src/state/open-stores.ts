@@ -5,7 +5,8 @@ import type { StoredApprovalsOptions } from './approval-rows.ts'
 import { approvalsIn } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
-import { lockIn, type SqliteLockOptions } from './lock.ts'
+import type { LeasedLockOptions } from '../leased-lock.ts'
+import { lockIn } from './lock.ts'
 import { machineClock, readBootId } from './machine.ts'
 import { stateIn } from './state.ts'
 
@@ -19,7 +20,7 @@ export interface SqliteStoresOptions {
   readonly maxPages?: number
   readonly approvals?: StoredApprovalsOptions
   readonly counters?: SqliteCountersOptions
-  readonly lock?: SqliteLockOptions
+  readonly lock?: LeasedLockOptions
 }
 
 const OPTIONS = shapeOf<SqliteStoresOptions>({
@@ -33,7 +34,7 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
 })
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
-const LOCK = shapeOf<SqliteLockOptions>({ leaseMs: true })
+const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 
 function checkOptions(options: SqliteStoresOptions): void {
   checkShape('openSqliteStores', options, OPTIONS)
@@ -82,7 +83,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
       if (!isOpen) return
       isOpen = false
       state.close()
-      lock.close()
+      void lock.close()
       counting.close()
       db.close()
     },

@@ -4,10 +4,12 @@ import {
   checkStatePrefix,
   parseStateText,
   type StateEntry,
+  type StateOptions,
   type StateStore,
   toStateExpiry,
   toStateText,
 } from '@toolgate/core/stores'
+import { lockLost, sessionBytes } from '../leased-lock.ts'
 import { bytesIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
 
@@ -31,9 +33,14 @@ export function stateIn(db: StoresDatabase): SqliteState {
   const removeExpired = db.prepare(
     'DELETE FROM state WHERE id IN (SELECT id FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)',
   )
+  const selectLease = db.prepare('SELECT 1 FROM leases WHERE session = ? AND token = ?')
   const changes = createChanges(db)
   const isHere = (row: Row | undefined): row is Row =>
     row !== undefined && (row['expires_at'] === null || Number(row['expires_at']) > db.clock.wallMs())
+
+  function checkFence({ fence }: StateOptions = {}): void {
+    if (fence && !selectLease.get(sessionBytes(fence.session), fence.fencingToken)) throw lockLost()
+  }
 
   function put(key: Buffer, text: string, expiresAt: number): void {
     upsert.run(key, text, Number.isFinite(expiresAt) ? expiresAt : toBound(expiresAt))
@@ -59,7 +66,10 @@ export function stateIn(db: StoresDatabase): SqliteState {
       const text = toStateText(value)
       const expiresAt = toStateExpiry(options)
       return change(
-        () => put(Buffer.from(key), text, expiresAt),
+        () => {
+          checkFence(options)
+          put(Buffer.from(key), text, expiresAt)
+        },
         () => true,
       )
     },
@@ -70,6 +80,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
       const bytes = Buffer.from(key)
       return change(
         () => {
+          checkFence(options)
           if (isHere(select.get(bytes))) return false
           put(bytes, text, expiresAt)
           return true

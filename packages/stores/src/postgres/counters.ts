@@ -1,0 +1,62 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Clock, CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
+import { numberIn } from '../rows.ts'
+import { type PostgresDatabase, statement } from './database.ts'
+
+/**
+ * Returns counters that all replicas share, exact over all of them, on the server's clock.
+ *
+ * A take locks its keys in one order, so that takes of one key come after one another: some thousand a second.
+ */
+export function countersIn(db: PostgresDatabase, clock: Clock | undefined): CounterStore {
+  const count = statement(`SELECT * FROM ${db.schema}.count_limits($1, $2, $3, $4, $5, $6, $7)`)
+  const giveBack = statement(`SELECT ${db.schema}.give_back_limits($1, $2, $3, $4)`)
+  const process = randomBytes(8).toString('base64url')
+  let takes = 0
+
+  async function ask(isTake: boolean, uses: readonly LimitUse[]): Promise<LimitAnswer> {
+    if (uses.length === 0) return { allowed: true, refused: -1, remaining: Number.POSITIVE_INFINITY, resetMs: 0 }
+    const { keys, windows, places } = sortKeys(uses)
+    const take = process + (takes++).toString(36)
+    const maxes = uses.map(({ max }) => max)
+    const values = [isTake, clock?.monotonicMs() ?? null, take, keys, windows, places, maxes]
+    const [row = {}] = await db.query(count, values)
+    return {
+      allowed: row['allowed'] === true,
+      refused: numberIn(row, 'refused'),
+      remaining: numberIn(row, 'remaining'),
+      resetMs: numberIn(row, 'reset_ms'),
+      atMs: numberIn(row, 'at_ms'),
+      take,
+    }
+  }
+
+  return {
+    peek: (uses) => ask(false, uses),
+    take: (uses) => ask(true, uses),
+    async giveBack(uses, taken) {
+      if (taken?.allowed === false || uses.length === 0) return
+      const { keys, places } = sortKeys(uses)
+      const counts = keys.map((_, i) => places.filter((place) => place === i + 1).length)
+      await db.query(giveBack, [taken?.atMs ?? null, taken?.take ?? null, keys, counts])
+    },
+  }
+}
+
+/** Returns the keys of uses once each, in one order for all, and the number of the key of each use, counted from 1. */
+function sortKeys(uses: readonly LimitUse[]) {
+  const named = uses.map((use) => ({ digest: digestOf(use), windowMs: use.windowMs }))
+  const byDigest = new Map(named.map((each) => [each.digest.toString('latin1'), each]))
+  const sorted = [...byDigest.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const names = sorted.map(([name]) => name)
+  return {
+    keys: sorted.map(([, { digest }]) => digest),
+    windows: sorted.map(([, { windowMs }]) => windowMs),
+    places: named.map(({ digest }) => names.indexOf(digest.toString('latin1')) + 1),
+  }
+}
+
+function digestOf({ key, windowMs }: LimitUse): Buffer {
+  // UTF-16, which is different for every text. A lone surrogate has no UTF-8.
+  return hash('sha256', Buffer.from(`${windowMs}|${key}`, 'utf16le'), 'buffer').subarray(0, 16)
+}
