@@ -25,6 +25,7 @@ import {
   type PinRow,
   type PinsBody,
   type Reload,
+  type ReloadRequestBody,
   type SessionBody,
   type ToolsBody,
   type WhyBody,
@@ -130,7 +131,7 @@ export interface Api extends AuditReader, AuditExporter {
   createKey(asked: object): Promise<NewKeyBody>
   revokeKey(id: string): Promise<KeyRow>
   /** The gateway reads its file again. */
-  reload(dryRun: boolean): Promise<Reload>
+  reload(how: ReloadRequestBody): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
@@ -158,7 +159,7 @@ export function createApi(target: Target): Api {
     createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
-    reload: (dryRun) => change<Reload>('POST', '/api/reload', { dryRun }),
+    reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
     async query({ beforeSeq, afterSeq, ...filter }) {

@@ -276,7 +276,10 @@ export const COMMANDS: readonly CommandRow[] = [
   row(
     'reload',
     'a running gateway reads its file again: policy, callers, limits, groups, apps and servers; prints what changed',
-    (command) => gatewayOptions(command).option('--dry-run', 'change nothing, and print what would change'),
+    (command) =>
+      gatewayOptions(command)
+        .option('--dry-run', 'change nothing, and print what would change')
+        .option('--publish', 'all replicas run the file of this gateway'),
     async (options: ReloadCommandOptions, { io }) => (await import('./commands/reload.ts')).reloadCommand(options, io),
   ),
   row(

@@ -14,6 +14,7 @@ import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
 import type { GatewayRedactor } from './redaction.ts'
+import type { OpenedReplica } from './replica/open-replica.ts'
 import type { Revisions, Rules, Settings } from './revision.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
@@ -41,6 +42,8 @@ export interface GatewayBase {
   readonly log: (line: LogLine) => void
   readonly onFault: (error: unknown) => void
   readonly lifecycle: Lifecycle
+  /** Absent where this gateway is alone. */
+  readonly replica: OpenedReplica | undefined
 }
 
 /** The gate of a configuration, with its parts. */
@@ -154,6 +157,7 @@ export async function openGate(
     groups,
     apps: toApps(rules.apps, metaIds()),
     ...stores,
+    ...(base.replica && { lease: base.replica.membership }),
     availability,
     admission,
     connections,
@@ -249,11 +253,12 @@ function recordBeside(
   write()
 }
 
-async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBase) {
+async function openStores({ config, redact, log, onFault, lifecycle, replica }: GatewayBase) {
   const audit = await openAudit(config.audit, { redact, onFault })
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)
   for (const { message } of auditProblems) log({ level: 'warn', message })
+  if (replica) return { audit, auditProblems, stores: replica.stores, lock: undefined }
   const { close, lock, ...stores } = await openState(config.state, config.approvals)
   lifecycle.onClose(close)
   return { audit, auditProblems, stores, lock }

@@ -16,6 +16,7 @@ import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
 import type { Reload } from './reload/describe.ts'
+import type { OpenedReplica } from './replica/open-replica.ts'
 import { Reloader, type ReloadOptions } from './reload/reloader.ts'
 import { Revisions } from './revision.ts'
 import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from './serving.ts'
@@ -27,8 +28,8 @@ export interface GatewayOptions {
   readonly log?: (line: LogLine) => void
   /** A secret with which it proves at `/healthz` which gateway it is, to programs that know the secret too. */
   readonly identity?: Uint8Array
-  /** Reads the configuration again, for a reload. Default: from its file. */
-  readonly read?: () => MaybePromise<GatewayConfig>
+  /** Reads the configuration again, for a reload; `text` in place of that of its file. Default: from its file. */
+  readonly read?: (text?: string) => MaybePromise<GatewayConfig>
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
 }
@@ -61,7 +62,7 @@ export interface RunningGateway {
    * @throws {ConfigError} where the rules cannot be used
    */
   reload(
-    options?: Pick<ReloadOptions, 'by' | 'isDryRun'> & { readonly through?: ReloadOptions['through'] },
+    options?: Pick<ReloadOptions, 'by' | 'isDryRun' | 'publishes'> & { readonly through?: ReloadOptions['through'] },
   ): Promise<Reload>
   /**
    * Refuses new calls and waits up to `drainMs` for running ones. Then closes the port, stops the servers and writes the
@@ -82,16 +83,41 @@ const FIRST_ASK_MS = 1000
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
   checkShape('startGateway', options, OPTIONS)
-  const { clock = systemClock } = options
+  const { read = (text) => readConfig(config.file, text === undefined ? {} : { text }) } = options
+  checkUsable(config)
+  if (config.stores === undefined) return start(config, { ...options, read }, undefined)
+  const { openReplica } = await import('./replica/open-replica.ts')
+  const replica = await openReplica(config, { clock: options.clock ?? systemClock, read, ...toLog(config, options) })
+  try {
+    return await start(replica.config, { ...options, read: replica.read }, replica)
+  } catch (error) {
+    await replica.close()
+    throw error
+  }
+}
+
+function toLog(config: GatewayConfig, options: GatewayOptions): Pick<GatewayBase, 'redact' | 'log' | 'onFault'> {
   const redact = createGatewayRedactor(config)
   const log = redactLog(options.log ?? (() => {}), redact)
-  const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
+  return { redact, log, onFault: (error) => log({ level: 'error', message: 'a fault', detail: describe(error) }) }
+}
+
+type StartOptions = GatewayOptions & { readonly read: () => MaybePromise<GatewayConfig> }
+
+async function start(
+  config: GatewayConfig,
+  options: StartOptions,
+  replica: OpenedReplica | undefined,
+): Promise<RunningGateway> {
+  const { clock = systemClock } = options
+  const { redact, log, onFault } = toLog(config, options)
   checkUsable(config)
   const revisions = new Revisions(config, onFault)
   const listener = await listen(config.listen)
   const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
-  const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle }
+  const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle, replica }
+  if (replica) lifecycle.onClose(replica.close)
   try {
     const publicUrl = config.publicUrl ?? (isLoopback(config.listen.host) ? toUrl(config.listen, port) : undefined)
     const { oauth } = config
@@ -111,7 +137,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const reloader = new Reloader({
       base,
       parts,
-      read: options.read ?? (() => readConfig(config.file)),
+      read: () => options.read(),
+      replica,
       readCertificate: () => listener.readCertificate(),
       onReplaced: () => {
         keys.renew()
@@ -124,6 +151,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       reload: (how) => reloader.reload(how),
       keys,
     }
+    await replica?.follow((by) => reloader.reload({ by, through: 'publication' }))
     const { consoleDir = CONSOLE_DIR, identity } = options
     const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs
     listener.attach({

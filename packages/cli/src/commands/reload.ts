@@ -4,12 +4,16 @@ import { type Io, printable, printJson, printLine } from '../io.ts'
 
 export interface ReloadCommandOptions extends TargetOptions {
   readonly dryRun?: boolean
+  readonly publish?: boolean
   readonly json?: boolean
 }
 
 /** `toolgate reload`: a running gateway reads its file again, and the difference is printed. */
-export async function reloadCommand({ dryRun, ...options }: ReloadCommandOptions, io: Io): Promise<ExitName> {
-  const reload = await createApi(findTarget(options, io.env)).reload(dryRun === true)
+export async function reloadCommand({ dryRun, publish, ...options }: ReloadCommandOptions, io: Io): Promise<ExitName> {
+  const reload = await createApi(findTarget(options, io.env)).reload({
+    dryRun: dryRun === true,
+    ...(publish === true && { publish }),
+  })
   if (options.json) printJson(io.stdout, reload)
   else for (const line of reload.text) printLine(io.stdout, printable(line))
   return 'ok'

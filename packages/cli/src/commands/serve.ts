@@ -38,15 +38,20 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
 }
 
 /** Returns a function that reads a configuration, which then has the port that the command was given. */
-export function configReader(file: string, port: number | undefined, { env }: Io): () => Promise<GatewayConfig> {
-  return async () => {
-    const config = await readConfig(file, { env, packagesFrom: [INSTALLED_FROM] })
+export function configReader(
+  file: string,
+  port: number | undefined,
+  { env }: Io,
+): (text?: string) => Promise<GatewayConfig> {
+  return async (text) => {
+    const config = await readConfig(file, { env, packagesFrom: [INSTALLED_FROM], ...(text !== undefined && { text }) })
     return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
   }
 }
 
 /** Starts the gateway of a configuration where nobody sees it: nothing is served to others, kept or recorded. */
-export function startUnseen({ warnings: _, ...config }: GatewayConfig, start: StartGateway): Promise<RunningGateway> {
+export function startUnseen(given: GatewayConfig, start: StartGateway): Promise<RunningGateway> {
+  const { warnings: _w, stores: _s, replica: _r, ...config } = given
   return start({
     ...config,
     listen: { host: '127.0.0.1', port: 0 },
@@ -82,7 +87,7 @@ interface RunOptions {
   /** How to choose another port if this one is taken. */
   readonly portHint: string
   /** Reads the configuration again, on SIGHUP. Absent if there is no file. */
-  readonly read?: () => Promise<GatewayConfig>
+  readonly read?: (text?: string) => Promise<GatewayConfig>
   /** The configuration beside which it writes where it listens. */
   readonly announcedAt?: string
   /** Called once every server has answered or failed its first start. */

@@ -255,6 +255,8 @@ export interface NewKeyBody extends KeyRow {
 export interface ReloadRequestBody {
   /** Only says what would change. */
   readonly dryRun?: boolean
+  /** Has all replicas run the file of this one. */
+  readonly publish?: boolean
 }
 
 /** `POST /api/reload`: what has changed, or would. */

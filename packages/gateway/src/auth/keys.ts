@@ -87,7 +87,11 @@ export class Keys implements CredentialSource {
     for (const { key, value } of await state.list(USED))
       if (typeof value === 'number') this.#used.set(key.slice(USED.length), value)
     for (const [id, at] of this.#used) this.#written.set(id, at)
-    this.#unsubscribe = state.subscribe(() => void this.#read().catch(this.#deps.onFault))
+    this.#unsubscribe = state.subscribe((change) => {
+      const applied = this.#read()
+      change?.waitUntil(applied)
+      applied.catch(this.#deps.onFault)
+    })
     this.#timers.push(setInterval(() => this.#tick(), TICK_MS).unref())
     this.#timers.push(setInterval(() => void this.#flush(), FLUSH_MS).unref())
   }

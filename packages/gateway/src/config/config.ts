@@ -10,11 +10,14 @@ import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigWarning } from './problems.ts'
+import type { ReplicaConfig, StoresConfig } from './stores.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
 export interface GatewayConfig {
   /** Absolute path of the file, for messages. */
   readonly file: string
+  /** The text that it was parsed from, if it names `stores`: this is what replicas publish. */
+  readonly text?: string
   readonly listen: {
     readonly host: string
     readonly port: number
@@ -53,8 +56,11 @@ export interface GatewayConfig {
   readonly pins?: PinMode | PinRules
   /** Default `warn`. */
   readonly definitions?: DefinitionMode
-  /** Absent: in memory. */
+  /** Absent: in memory, or in `stores`. */
   readonly state?: StateConfig
+  /** Absent: this gateway is alone. */
+  readonly stores?: StoresConfig
+  readonly replica?: ReplicaConfig
   readonly redact?: RedactConfig
   /** How the commands of `${command:…}` run. Read at each reload. */
   readonly secretCommands?: SecretCommandsConfig

@@ -16,6 +16,7 @@ import { findOwnerWarnings } from './per-user.ts'
 import { findPublicUrlWarnings } from './public-url.ts'
 import { readOAuth, readOidc } from './read-oauth.ts'
 import { readServers } from './servers.ts'
+import { storeSecrets } from './stores.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
 import { findNameWarnings } from './warnings.ts'
@@ -24,13 +25,15 @@ import type { FillContext } from './fill.ts'
 export interface LoadConfigOptions {
   /** Fills `${VAR}`. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** In place of the file's own text. The file still says where relative paths begin. */
+  readonly text?: string
   /** Further absolute file names from which a server's `package` is resolved, after the configuration's folder. */
   readonly packagesFrom?: readonly string[]
   /** Checks selectors and conditions. Default: core. */
   readonly checkPolicy?: CheckPolicy
 }
 
-const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, checkPolicy: true })
+const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, text: true, packagesFrom: true, checkPolicy: true })
 
 /**
  * Parses and checks a `toolgate.yaml`. Starts nothing and writes nothing: commands of `${command:…}` are not run, and a
@@ -43,7 +46,7 @@ const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, chec
 export function loadConfig(file: string, options: LoadConfigOptions = {}): GatewayConfig {
   checkShape('loadConfig', options, OPTIONS)
   const commands = new SecretCommands()
-  const config = parseConfig(file, readText(file), options, commands.collect)
+  const config = parseConfig(file, options.text ?? readText(file), options, commands.collect)
   return commands.isEmpty ? config : commands.withoutThem(config)
 }
 
@@ -56,7 +59,7 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
  */
 export async function readConfig(file: string, options: LoadConfigOptions = {}): Promise<GatewayConfig> {
   checkShape('readConfig', options, OPTIONS)
-  const text = readText(file)
+  const text = options.text ?? readText(file)
   const commands = new SecretCommands()
   const config = parseConfig(file, text, options, commands.collect)
   if (commands.isEmpty) return config
@@ -84,6 +87,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   })
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+  for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
   for (const warning of [
     ...findNameWarnings(config),
@@ -92,7 +96,12 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...findPublicUrlWarnings(config),
   ])
     source.warn(warning)
-  return { ...config, secrets: secrets.list(), ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}) }
+  return {
+    ...config,
+    ...(config.stores && { text }),
+    secrets: secrets.list(),
+    ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}),
+  }
 }
 
 const MAX_BYTES = 8 * 1024 * 1024

@@ -7,6 +7,7 @@ import { oauthSchema } from './oauth.ts'
 import { oidcSchema } from './oidc.ts'
 import { isProxyRange } from '../http/client-address.ts'
 import { serverOAuthSchema } from './server-oauth.ts'
+import { replicaSchema, storesSchema } from './stores.ts'
 import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
@@ -670,6 +671,8 @@ export const configSchema = z
     approvals: approvalsSchema.exactOptional(),
     audit: auditSchema.exactOptional(),
     state: stateSchema.exactOptional(),
+    stores: storesSchema.exactOptional(),
+    replica: replicaSchema.exactOptional(),
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').exactOptional(),
     search: searchSchema.exactOptional(),
     secretCommands: secretCommandsSchema.exactOptional(),

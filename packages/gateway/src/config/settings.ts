@@ -30,6 +30,7 @@ import {
   stateSchema,
   secretCommandsSchema,
 } from './schema.ts'
+import { readStores } from './stores.ts'
 
 type Settings = Pick<
   GatewayConfig,
@@ -48,13 +49,17 @@ type Settings = Pick<
   | 'definitions'
   | 'drainMs'
   | 'secretCommands'
-> & { readonly audit: AuditConfig; readonly state: StateConfig }
+  | 'state'
+  | 'stores'
+  | 'replica'
+> & { readonly audit: AuditConfig }
 
 /** Reads the sections that do not depend on servers, groups and policies, with defaults. */
 export function readSettings(reading: Reading): Settings {
   const { source, configDir } = reading
   const audit = readSection(source, 'audit', auditIn(configDir))
-  const state = readSection(source, 'state', stateIn(configDir))
+  const engines = readStores(reading)
+  const state = has(source, ['stores']) ? undefined : readSection(source, 'state', stateIn(configDir))
   checkFiles(reading, audit, state)
   const ifPresent = <T extends z.ZodType>(key: string, schema: T) =>
     has(source, [key]) ? checkShape(source, [key], schema) : undefined
@@ -72,7 +77,8 @@ export function readSettings(reading: Reading): Settings {
     calls: { ...readSection(source, 'calls', callsShellSchema), concurrency: readCaps(reading) },
     approvals: readSection(source, 'approvals', approvalsSchema),
     audit,
-    state,
+    ...(state && { state }),
+    ...engines,
     redact: readSection(source, 'redact', redact),
     metrics: readSection(source, 'metrics', metrics),
     search: readSection(source, 'search', search),
@@ -219,8 +225,8 @@ function instancesIn(configDir: string) {
   }))
 }
 
-function checkFiles({ source }: Reading, audit: AuditConfig, state: StateConfig): void {
-  if (state.path === undefined || state.path !== audit.path) return
+function checkFiles({ source }: Reading, audit: AuditConfig, state: StateConfig | undefined): void {
+  if (state?.path === undefined || state.path !== audit.path) return
   source.report(
     has(source, ['state', 'path']) ? ['state', 'path'] : ['audit', 'path'],
     'found one file for the audit and the state, expected one for each',

@@ -44,7 +44,7 @@ export interface ConnectionStoreOptions {
   readonly onFault: (error: unknown) => void
 }
 
-const PREFIX = 'gateway/connections/'
+const PREFIX = 'connection:'
 const DEADLINE_MS = 5_000
 /** Other entries of the store may change often. */
 const GAP_MS = 200

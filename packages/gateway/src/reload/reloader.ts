@@ -5,6 +5,7 @@ import { endsWithin, type MaybePromise, messageOf } from '@toolgate/core/interna
 import type { GatewayConfig } from '../config/config.ts'
 import { checkUsable } from '../config/usable.ts'
 import type { RetiredServer } from '../fleet.ts'
+import type { OpenedReplica } from '../replica/open-replica.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../revision.ts'
 import { findEnded } from '../auth/keyring.ts'
@@ -15,18 +16,22 @@ import { whoGains } from './who-gains.ts'
 export interface ReloadOptions {
   /** Who reloads, for the audit. */
   readonly by?: string | undefined
-  readonly through: 'signal' | 'api' | 'host'
+  readonly through: 'signal' | 'api' | 'host' | 'publication'
   /** Only says what would change. */
   readonly isDryRun?: boolean | undefined
+  /** Has all replicas run the file of this one. */
+  readonly publishes?: boolean | undefined
 }
 
 export interface ReloaderDeps {
   readonly base: GatewayBase
   readonly parts: Pick<GateParts, 'gate' | 'fleet' | 'replaceRules' | 'audit' | 'warnings'>
-  /** Reads the file again. Throws `ConfigFileError`. */
+  /** Reads the file again, or what is published. Throws `ConfigFileError`. */
   readonly read: () => MaybePromise<GatewayConfig>
   /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
   readonly readCertificate: () => (() => void) | undefined
+  /** Absent where this gateway is alone. */
+  readonly replica?: Pick<OpenedReplica, 'publication' | 'readFile' | 'noteOnFile'> | undefined
   /** Called in the turn in which the rules are replaced. */
   readonly onReplaced: () => void
 }
@@ -47,24 +52,46 @@ export class Reloader {
 
   /** One after the other. @throws {ConfigFileError} @throws {ConfigError} and nothing has changed */
   reload(options: ReloadOptions): Promise<Reload> {
-    const reloading = this.#before.then(() => this.#reload(options))
+    return options.publishes ? this.#publish(options) : this.#inTurn(() => this.#reload(options))
+  }
+
+  #inTurn(reload: () => Promise<Reload>): Promise<Reload> {
+    const reloading = this.#before.then(reload)
     this.#before = reloading.catch((error: unknown) => {
       this.#deps.base.log({ level: 'error', message: 'nothing was reloaded', detail: messageOf(error) })
     })
     return reloading
   }
 
-  async #reload({ by, through, isDryRun = false }: ReloadOptions): Promise<Reload> {
+  /** Not in turn while it is published: this replica reloads, too, before it is in force. */
+  async #publish(options: ReloadOptions): Promise<Reload> {
+    const { base, replica } = this.#deps
+    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
+    const config = await replica.readFile()
+    const { text = '' } = config
+    const planned = await this.#inTurn(() => this.#reload({ ...options, isDryRun: true }, config))
+    if (options.isDryRun === true || text === replica.publication.running.text) return planned
+    const { id } = await replica.publication.publish(text, options.by)
+    const { id: revision, number } = base.revisions.current
+    const reload = { ...planned, isApplied: true, revision: { id: revision, number } }
+    const { redactText } = base.redact.with(config.secrets)
+    const lines = describeReload(reload, { isDryRun: false }).map((line) => redactText(line))
+    return { ...reload, text: [`published ${id}: it is in force on all replicas`, ...lines] }
+  }
+
+  async #reload({ by, through, isDryRun = false }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
     const { base, parts, read, readCertificate } = this.#deps
     const { revisions, lifecycle } = base
     checkRunning(lifecycle)
-    const config = await read()
+    const config = given ?? (await read())
     checkUsable(config)
     const before = revisions.current
     const next = revisions.next(config)
     const serveCertificate = readCertificate()
     const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
-    const access = changes.length === 0 ? [] : await whoGains(parts.gate, before, next)
+    // Whoever publishes has been told, and this replica starts no call meanwhile.
+    const isAsked = changes.length > 0 && through !== 'publication'
+    const access = isAsked ? await whoGains(parts.gate, before, next) : []
     const restartNeeded = findFixed(base.config, config)
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
     const isApplied = isChanged && !isDryRun
@@ -80,7 +107,8 @@ export class Reloader {
     const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded }
     const text = describeReload(reload, { isDryRun }).map((line) => redactText(line))
     if (isApplied) await this.#record(text, by, through)
-    return { ...reload, text }
+    const note = given || through === 'publication' ? undefined : await this.#deps.replica?.noteOnFile()
+    return { ...reload, text: note === undefined ? text : [...text, note] }
   }
 
   /** In one turn: what is decided before is by the old rules, and what is decided after by the new ones. */
@@ -147,7 +175,7 @@ function isSameSecrets(before: Revision, next: Revision): boolean {
 }
 
 /** What the gateway computes itself. */
-const NOT_FIELDS = ['file', 'secrets', 'secretCommands', 'notRun', 'warnings'] as const
+const NOT_FIELDS = ['file', 'text', 'secrets', 'secretCommands', 'notRun', 'warnings'] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 
 /** Returns the settings that differ and need a restart. */

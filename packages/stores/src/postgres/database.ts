@@ -65,6 +65,8 @@ class Database implements PostgresDatabase {
     })
     // A lost idle connection is replaced by the next statement, which reports if that fails.
     this.#pool.on('error', () => undefined)
+    // One in use reports its loss twice: to its statement, and as an event that ends the process where nobody listens.
+    this.#pool.on('connect', (client) => void client.on('error', () => undefined))
   }
 
   async query({ name, text }: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {

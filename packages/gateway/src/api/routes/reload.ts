@@ -4,23 +4,32 @@ import type { ApiDeps } from '../deps.ts'
 import { ApiFault, type ApiFaultCode } from '../faults.ts'
 import { invalidBody, parseQuery, readBody, type Route } from '../request.ts'
 
-/** `POST /api/reload`: reads the file again, and never takes one from the request. With `dryRun` it only says what would change. */
+/**
+ * `POST /api/reload`: reads the file again, and never takes one from the request. With `dryRun` it only says what would
+ * change; with `publish` all replicas run the file.
+ */
 export function reloadRoute({ reload }: ApiDeps): Route {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
-    const isDryRun = (await readBody(request, ['dryRun'])).get('dryRun')
-    if (isDryRun !== undefined && typeof isDryRun !== 'boolean')
-      throw invalidBody('The field "dryRun" must be true or false.')
+    const body = await readBody(request, ['dryRun', 'publish'])
+    const isDryRun = readFlag(body, 'dryRun')
+    const publishes = readFlag(body, 'publish')
     const by = nameOperator(person, 'reload_forbidden', 'A reload')
     if (!reload) throw new ApiFault('reload_refused', 'This gateway has no file to read again.')
     try {
-      return await reload({ by, through: 'api', isDryRun })
+      return await reload({ by, through: 'api', isDryRun, publishes })
     } catch (error) {
       if (error instanceof ConfigFileError || error instanceof ConfigError)
         throw new ApiFault('config_invalid', error.message)
       throw error
     }
   }
+}
+
+function readFlag(body: ReadonlyMap<string, unknown>, field: string): boolean | undefined {
+  const value = body.get(field)
+  if (value === undefined || typeof value === 'boolean') return value
+  throw invalidBody(`The field "${field}" must be true or false.`)
 }
 
 /** Returns the user of a person who may do what concerns all tenants, which takes a person without one. */

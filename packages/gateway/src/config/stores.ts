@@ -1,0 +1,100 @@
+import * as z from 'zod'
+import { checkShape, found, has, type Reading, reportIn } from './reading.ts'
+
+/** The engines that replicas share. */
+export interface StoresConfig {
+  /** Approvals, state, locks and the published configuration; limits too, without `redis`. Holds a password. */
+  readonly postgres: string
+  /** Limits. Holds a password. */
+  readonly redis?: string
+}
+
+/** What this replica is called, and where the others reach it. */
+export interface ReplicaConfig {
+  /** Default: the name of the host, and a random part. */
+  readonly id?: string
+  /** An origin. */
+  readonly url?: string
+}
+
+/** The id of a replica. */
+export const REPLICA_ID = /^[A-Za-z0-9][\w.-]{0,62}$/
+
+/** The URL may hold a password, so no message quotes it. */
+function engineUrl(schemes: readonly string[], example: string) {
+  return z.string().superRefine((url, ctx) => {
+    const isUrl = URL.canParse(url) && schemes.includes(new URL(url).protocol)
+    if (!isUrl) reportIn(ctx, [], `found another text, expected a URL such as ${example}`)
+  })
+}
+
+export const storesSchema = z
+  .strictObject({
+    postgres: engineUrl(['postgres:', 'postgresql:'], 'postgres://toolgate@db.example.com/toolgate').describe(
+      'The database that all replicas share, at its primary.',
+    ),
+    redis: engineUrl(['redis:', 'rediss:'], 'rediss://cache.example.com:6379')
+      .describe('Counts the limits. Default: the database does.')
+      .exactOptional(),
+  })
+  .describe('The engines that several gateways share, which then give the same answers.')
+
+export const replicaSchema = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(REPLICA_ID, '1 to 63 letters, digits, ".", "_" and "-", and a letter or digit first')
+      .describe('Its name among the replicas. Default: the name of the host, and a random part.')
+      .exactOptional(),
+    url: z
+      .string()
+      .refine(
+        (url) => URL.canParse(url) && /^https?:/.test(url) && new URL(url).origin === url,
+        'an origin, such as http://10.0.0.7:8787',
+      )
+      .describe('Where the other replicas reach this one.')
+      .exactOptional(),
+  })
+  .describe('This gateway among several that share stores.')
+
+type Stores = { readonly stores?: StoresConfig; readonly replica?: ReplicaConfig }
+
+/** Reads the engines and the replica's own name. The state is in Postgres then, so no file is named for it. */
+export function readStores({ source }: Reading): Stores {
+  const stores = has(source, ['stores']) ? checkShape(source, ['stores'], storesSchema) : undefined
+  const replica = has(source, ['replica']) ? checkShape(source, ['replica'], replicaSchema) : undefined
+  if (has(source, ['replica']) && !has(source, ['stores']))
+    source.report(
+      ['replica'],
+      'found a replica without stores, expected "stores" with the database that replicas share',
+      {
+        atKey: true,
+      },
+    )
+  for (const key of ['store', 'path'])
+    if (has(source, ['stores']) && has(source, ['state', key]))
+      source.report(
+        ['state', key],
+        `${found(source, ['state', key])} beside stores.postgres, expected none: the state is in the database`,
+      )
+  return { ...(stores && { stores }), ...(replica && { replica }) }
+}
+
+/** A shorter one would hide words of every text. */
+const MIN_LENGTH = 6
+
+/** Returns the passwords of the engines. */
+export function storeSecrets(stores: StoresConfig | undefined): readonly string[] {
+  return [stores?.postgres, stores?.redis].flatMap((url) => {
+    const { password = '' } = url === undefined ? {} : new URL(url)
+    return [password, decoded(password)].filter(({ length }) => length >= MIN_LENGTH)
+  })
+}
+
+function decoded(password: string): string {
+  try {
+    return decodeURIComponent(password)
+  } catch {
+    return password
+  }
+}

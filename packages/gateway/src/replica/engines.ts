@@ -1,0 +1,93 @@
+import { ConfigError } from '@toolgate/core'
+import type { ApprovalStore, CounterStore, StateStore } from '@toolgate/core/stores'
+import type { ApprovalsConfig } from '../config/config.ts'
+import type { StoresConfig } from '../config/stores.ts'
+import { LEASE_MS } from './lease.ts'
+import type { ReplicaStore } from './replica-store.ts'
+
+/** The engines that replicas share, open. */
+export interface Engines {
+  readonly state: StateStore
+  readonly approvals: ApprovalStore
+  readonly counters: CounterStore | undefined
+  readonly replicas: ReplicaStore
+  /** Counts again after Redis has lost its counts. Absent without Redis. */
+  readonly limits: SharedLimits | undefined
+  close(): Promise<void>
+}
+
+/** The limits that Redis counts. */
+export interface SharedLimits {
+  /** Returns why no limited call runs now. */
+  problem(): Promise<string | undefined>
+  /** Goes on with limits that begin to count now. */
+  reopen(): Promise<void>
+}
+
+/** A renewal that takes longer is given up, as its answer could hardly renew anything. */
+const ANSWER_MS = 1000
+/** Which Redis was opened, so that an empty one is known to have lost its counts. */
+const EPOCH = 'gateway/limits-epoch'
+
+/**
+ * Opens the engines and checks them. `onNotice` is called when another replica has changed something.
+ *
+ * @throws {ConfigError} for one that cannot be used, and nothing stays open
+ */
+export async function openEngines(
+  { postgres: url, redis }: StoresConfig,
+  forApprovals: ApprovalsConfig | undefined,
+  onNotice: () => void,
+): Promise<Engines> {
+  const { openPostgresStores } = await import('@toolgate/stores/postgres')
+  const postgres = await openPostgresStores({ url, ...(forApprovals && { approvals: forApprovals }) }).catch(
+    toProblem('postgres'),
+  )
+  const { approvals, state } = postgres
+  try {
+    const opened = redis === undefined ? undefined : await openLimits(redis, state)
+    return {
+      state,
+      approvals,
+      counters: opened?.counters,
+      limits: opened?.limits,
+      replicas: postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice }),
+      async close() {
+        opened?.close()
+        await postgres.close()
+      },
+    }
+  } catch (error) {
+    await postgres.close()
+    throw error
+  }
+}
+
+/** Begins to count in a Redis that is new, as the database knows of none. */
+async function openLimits(url: string, state: StateStore) {
+  const { openRedisCounters } = await import('@toolgate/stores/redis')
+  const counters = await openRedisCounters({ url }).catch(toProblem('redis'))
+  const reopen = async () => state.set(EPOCH, await counters.reopen())
+  try {
+    if ((await state.get(EPOCH)) === undefined) await reopen()
+  } catch (error) {
+    counters.close()
+    throw error
+  }
+  const problem = async () => {
+    try {
+      return (await counters.readEpoch()) === undefined ? 'Redis has lost its counts' : undefined
+    } catch {
+      return 'Redis does not answer'
+    }
+  }
+  return { counters, limits: { problem, reopen }, close: () => counters.close() }
+}
+
+/** Names the key of the file in place of the function's option. */
+function toProblem(engine: 'postgres' | 'redis') {
+  return (error: unknown): never => {
+    if (error instanceof ConfigError) throw new ConfigError(`stores.${engine}`, error.problem, { cause: error })
+    throw error
+  }
+}

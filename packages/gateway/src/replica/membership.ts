@@ -1,0 +1,110 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { createEmitter } from '@toolgate/core/internal'
+import type { Clock, ReplicaLapse, ReplicaLease, StateStore } from '@toolgate/core/stores'
+import type { ReplicaConfig } from '../config/stores.ts'
+import { lapseOf } from './lapse-text.ts'
+import { type LeaseState, Renewals } from './renewals.ts'
+import type { Replica, ReplicaRow, ReplicaStore } from './replica-store.ts'
+import { SharedState } from './shared-state.ts'
+
+export interface MembershipOptions {
+  readonly config: ReplicaConfig | undefined
+  readonly version: string
+  readonly state: StateStore
+  readonly replicas: ReplicaStore
+  readonly clock: Clock
+  readonly onFault: (error: unknown) => void
+}
+
+/** Running calls get so long after the lease has lapsed. */
+export const GRACE_MS = 10_000
+
+/** One replica among those that share a database: its row, its lease and its state. */
+export class Membership implements ReplicaLease {
+  readonly self: Replica
+  readonly state: SharedState
+  readonly #options: MembershipOptions
+  readonly #renewals: Renewals
+  readonly #ends = createEmitter()
+  #grace: NodeJS.Timeout | undefined
+
+  constructor(options: MembershipOptions) {
+    const { config = {}, version, state, replicas, clock, onFault } = options
+    const id = config.id ?? randomId()
+    this.#options = options
+    this.self = { id, incarnation: randomUUID(), url: config.url, version }
+    this.state = new SharedState({ state, store: replicas, clock, onWritten: () => this.hint() })
+    const apply = () => this.state.apply()
+    this.#renewals = new Renewals({ replica: this.self, store: replicas, clock, apply, onFault })
+    this.#renewals.subscribe(() => this.#watch())
+  }
+
+  get lease(): LeaseState {
+    return this.#renewals.state
+  }
+
+  /** Returns `false` if a live replica has the id. Otherwise the replica has its row, and has asked for its lease once. */
+  async join(): Promise<boolean> {
+    if (!(await this.#options.replicas.join(this.self))) return false
+    await this.#renewals.start()
+    return true
+  }
+
+  /** Applies the whole state once more before the lease holds. Called when everything that reads the state follows it. */
+  begin(): Promise<void> {
+    return this.#renewals.begin()
+  }
+
+  /** Asks again now, as something has probably changed. */
+  hint(): void {
+    void this.#renewals.now()
+  }
+
+  lapse(): ReplicaLapse | undefined {
+    return this.#renewals.holds ? undefined : lapseOf(this.lease)
+  }
+
+  onEnd(listener: () => void): () => void {
+    return this.#ends.subscribe(listener)
+  }
+
+  /** Calls the listener after each renewal, also one that failed. */
+  onRenewal(listener: () => void): () => void {
+    return this.#renewals.subscribe(listener)
+  }
+
+  list(): Promise<readonly ReplicaRow[]> {
+    return this.#options.replicas.list()
+  }
+
+  /** Goes on with the database as it is, where it lost changes. */
+  async accept(): Promise<void> {
+    await this.#options.replicas.accept(this.lease.revision.seen)
+    await this.#renewals.now()
+  }
+
+  /** Ends the lease, and frees the row. Nothing is called after that. */
+  async close(): Promise<void> {
+    this.#renewals.close()
+    clearTimeout(this.#grace)
+    this.#ends.clear()
+    this.state.close()
+    await this.#options.replicas.leave(this.self).catch(this.#options.onFault)
+  }
+
+  #watch(): void {
+    if (this.#renewals.holds) {
+      clearTimeout(this.#grace)
+      this.#grace = undefined
+    } else this.#grace ??= setTimeout(() => this.#ends.emit(), GRACE_MS).unref()
+  }
+}
+
+/** Returns the name of the host, and a random part. */
+function randomId(): string {
+  const host = hostname()
+    .replaceAll(/[^\w.-]/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+  return `${host.slice(0, 50) || 'replica'}-${randomBytes(4).toString('hex')}`
+}

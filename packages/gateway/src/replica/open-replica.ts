@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError } from '@toolgate/core'
+import type { ApprovalStore, Clock, CounterStore, StateStore } from '@toolgate/core/stores'
+import { type MaybePromise, messageOf } from '@toolgate/core/internal'
+import type { GatewayConfig } from '../config/config.ts'
+import { VERSION } from '../files.ts'
+import { type Engines, openEngines, type SharedLimits } from './engines.ts'
+import { LEASE_MS } from './lease.ts'
+import { whyLapsed } from './lapse-text.ts'
+import { Membership } from './membership.ts'
+import { Publication } from './publication.ts'
+
+/** This gateway as one of several that share their stores. */
+export interface OpenedReplica {
+  readonly membership: Membership
+  readonly publication: Publication
+  /** The published configuration, with the sections of the local file that are about this process. */
+  readonly config: GatewayConfig
+  /** Whether the local file was another one when it was read last. */
+  readonly fileDiffers: () => boolean
+  /** Reads the published configuration again, and fills it with what there is now. */
+  readonly read: () => Promise<GatewayConfig>
+  /** Reads the local file again. */
+  readonly readFile: () => Promise<GatewayConfig>
+  /** Reads the local file again, and returns a line that says that it is not what is published. */
+  readonly noteOnFile: () => Promise<string | undefined>
+  /** Reloads at each publication, before the lease covers it. The lease holds from then on. */
+  follow(reload: (by: string | undefined) => Promise<unknown>): Promise<void>
+  readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters?: CounterStore }
+  /** Absent without Redis. */
+  readonly limits: SharedLimits | undefined
+  close(): Promise<void>
+}
+
+export interface ReplicaDeps {
+  readonly clock: Clock
+  readonly log: (line: { readonly level: 'warn'; readonly message: string }) => void
+  readonly onFault: (error: unknown) => void
+  /** Reads a configuration: a text in place of that of the file, or the file. */
+  readonly read: (text?: string) => MaybePromise<GatewayConfig>
+}
+
+const TRY_MS = 500
+
+/**
+ * Opens the engines and joins the replicas that share them. It resolves with the configuration that all of them run.
+ *
+ * @throws {ConfigError} for engines that cannot be used, and for an id that a live replica has; nothing stays open
+ */
+export async function openReplica(local: GatewayConfig, deps: ReplicaDeps): Promise<OpenedReplica> {
+  const { clock, onFault } = deps
+  if (!local.stores) throw new ConfigError('stores', 'are missing')
+  if (local.limits.length > 0 && local.stores.redis === undefined)
+    throw new ConfigError('stores.redis', 'is missing, and there are limits')
+  const engines = await openEngines(local.stores, local.approvals, () => membership.hint())
+  const { state, replicas } = engines
+  const membership = new Membership({ config: local.replica, version: VERSION, state, replicas, clock, onFault })
+  let hasJoined = false
+  const close = async () => {
+    await membership.close()
+    await engines.close()
+  }
+  try {
+    hasJoined = await joinInTime(membership)
+    if (!hasJoined) throw new ConfigError('replica.id', `a live replica has the id "${membership.self.id}" already`)
+    const { lease } = membership
+    if (!lease.holds && lease.problem?.kind === 'silent') throw new ConfigError('stores.postgres', whyLapsed(lease))
+    return await openPublished(local, { ...deps, membership, engines, close })
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+interface Joined extends ReplicaDeps {
+  readonly membership: Membership
+  readonly engines: Engines
+  close(): Promise<void>
+}
+
+async function openPublished(local: GatewayConfig, joined: Joined): Promise<OpenedReplica> {
+  const { clock, log, read, membership, engines, close } = joined
+  if (local.text === undefined)
+    throw new ConfigError('stores', 'need a configuration with its text, as readConfig returns it')
+  const publication = new Publication({ state: membership.state, clock })
+  await publication.open(local.text)
+  let file: string | undefined = local.text
+  const readFile = async () => {
+    file = undefined
+    const config = await read()
+    file = config.text
+    return config
+  }
+  const noteOnFile = async () => {
+    const problem = await readFile().then(
+      () => undefined,
+      () => 'the file is invalid, and another configuration is published',
+    )
+    if (file === publication.running.text) return undefined
+    return problem ?? DIFFERS
+  }
+  const readPublished = async () => ({ ...(await read(publication.candidate.text)), ...ownSections(local) })
+  const readFirst = () =>
+    readPublished().catch((cause: unknown) => {
+      const { id } = publication.running
+      throw new ConfigError('stores', `the published configuration ${id} cannot be run here: ${messageOf(cause)}`, {
+        cause,
+      })
+    })
+  const isSame = local.text === publication.running.text
+  if (!isSame) log({ level: 'warn', message: `runs the published configuration ${publication.running.id}: ${DIFFERS}` })
+  return {
+    membership,
+    publication,
+    config: isSame ? local : await readFirst(),
+    fileDiffers: () => file !== publication.running.text,
+    read: readPublished,
+    readFile,
+    noteOnFile,
+    async follow(reload) {
+      publication.follow(({ by }) => reload(by))
+      await membership.begin()
+    },
+    stores: {
+      approvals: engines.approvals,
+      state: membership.state,
+      ...(engines.counters && { counters: engines.counters }),
+    },
+    limits: engines.limits,
+    close,
+  }
+}
+
+const DIFFERS = 'the file differs, and "toolgate reload --publish" publishes it'
+
+/** The sections about this process, which are not those of what is published. */
+function ownSections({ listen, stores, replica }: GatewayConfig): Pick<GatewayConfig, 'listen' | 'stores' | 'replica'> {
+  return { listen, ...(stores && { stores }), ...(replica && { replica }) }
+}
+
+/** A replica that was killed keeps its id until its lease would have run out. */
+async function joinInTime(membership: Membership): Promise<boolean> {
+  for (let leftMs = LEASE_MS + TRY_MS; leftMs >= 0; leftMs -= TRY_MS) {
+    if (await membership.join()) return true
+    await sleep(TRY_MS)
+  }
+  return false
+}

@@ -1,0 +1,121 @@
+import { ConfigError } from '@toolgate/core'
+import { isObject, messageOf, sha256Hex } from '@toolgate/core/internal'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+
+/** A configuration that all replicas run: the text of a file, in which each replica fills its own `${…}`. */
+export interface Published {
+  /** Hash of the text. */
+  readonly id: string
+  readonly text: string
+  /** Wall-clock milliseconds. */
+  readonly at: number
+  /** Who published it; absent for the file of the first replica. */
+  readonly by?: string | undefined
+}
+
+export interface PublicationOptions {
+  readonly state: StateStore
+  readonly clock: Pick<Clock, 'wallMs'>
+}
+
+const KEY = 'config:published'
+const ID_LENGTH = 16
+/** A configuration that cannot be run is tried again after this. A file with a secret may be there by then. */
+const RETRY_MS = 5000
+
+/** Returns the id of a configuration's text. */
+export function idOfText(text: string): string {
+  return sha256Hex(text).slice(0, ID_LENGTH)
+}
+
+/** The published configuration of a state store. */
+export class Publication {
+  readonly #options: PublicationOptions
+  #running: Published | undefined
+  #candidate: Published | undefined
+  #refused: { readonly id: string; readonly atMs: number; readonly error: unknown } | undefined
+
+  constructor(options: PublicationOptions) {
+    this.#options = options
+  }
+
+  /** The configuration that this replica runs. */
+  get running(): Published {
+    if (!this.#running) throw new ConfigError('stores', 'are not open yet')
+    return this.#running
+  }
+
+  /** The configuration that is being tried, or that runs. */
+  get candidate(): Published {
+    return this.#candidate ?? this.running
+  }
+
+  /** Returns the published configuration. In an empty store, the text of the first replica becomes it. */
+  async open(text: string): Promise<Published> {
+    const own = this.#toPublished(text, undefined)
+    const before = await this.#read()
+    if (!before) await this.#put(own, (value) => this.#options.state.add(KEY, value))
+    return (this.#running = before ?? (await this.#read()) ?? own)
+  }
+
+  /** Publishes a text. It is in force on every replica when the promise resolves. @throws {ConfigError} */
+  async publish(text: string, by: string | undefined): Promise<Published> {
+    const published = this.#toPublished(text, by)
+    await this.#put(published, (value) => this.#options.state.set(KEY, value))
+    return published
+  }
+
+  /** Has each later publication run before the lease covers it. Returns a function that ends this. */
+  follow(run: (published: Published) => Promise<unknown>): () => void {
+    return this.#options.state.subscribe((change) => {
+      const applied = this.#follow(run)
+      if (change) change.waitUntil(applied)
+      else void applied.catch(() => undefined)
+    })
+  }
+
+  async #follow(run: (published: Published) => Promise<unknown>): Promise<void> {
+    const published = await this.#read()
+    if (!published) throw new Error('the published configuration is gone, or cannot be read')
+    if (published.id === this.#running?.id) return
+    const { id } = published
+    const nowMs = this.#options.clock.wallMs()
+    if (this.#refused?.id === id && Math.abs(nowMs - this.#refused.atMs) < RETRY_MS) throw this.#refused.error
+    this.#candidate = published
+    try {
+      await run(published)
+      this.#running = published
+      this.#refused = undefined
+    } catch (cause) {
+      const error = new Error(`the configuration ${id} cannot be run here: ${messageOf(cause)}`, { cause })
+      this.#refused = { id, atMs: nowMs, error }
+      throw error
+    } finally {
+      this.#candidate = undefined
+    }
+  }
+
+  async #put(published: Published, put: (value: Published) => unknown): Promise<void> {
+    try {
+      await put(published)
+    } catch (error) {
+      throw new ConfigError('stores', `the configuration cannot be published: ${messageOf(error)}`, { cause: error })
+    }
+  }
+
+  async #read(): Promise<Published | undefined> {
+    return toPublished(await this.#options.state.get(KEY))
+  }
+
+  #toPublished(text: string, by: string | undefined): Published {
+    return { id: idOfText(text), text, at: this.#options.clock.wallMs(), ...(by === undefined ? {} : { by }) }
+  }
+}
+
+/** Returns `undefined` for a value that is none, or whose text has another hash. */
+function toPublished(value: unknown): Published | undefined {
+  if (!isObject(value)) return undefined
+  const { id, text, at, by } = value
+  if (typeof text !== 'string' || typeof at !== 'number' || id !== idOfText(text)) return undefined
+  return { id, text, at, ...(typeof by === 'string' ? { by } : {}) }
+}

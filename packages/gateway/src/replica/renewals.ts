@@ -1,0 +1,149 @@
+import { createEmitter, messageOf, runWithDeadline } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
+import { type Doubt, Lease, LEASE_MS } from './lease.ts'
+import type { Replica, ReplicaStore } from './replica-store.ts'
+
+export interface RenewalsOptions {
+  readonly replica: Replica
+  readonly store: Pick<ReplicaStore, 'renew'>
+  readonly clock: Clock
+  /** Applies the present state, which has at least this revision. */
+  readonly apply: (revision: number) => Promise<void>
+  /** Receives why a renewal failed, once until one succeeds. */
+  readonly onFault: (error: unknown) => void
+}
+
+/** What a replica knows about its lease. */
+export interface LeaseState {
+  readonly holds: boolean
+  /** How long ago the query of the lease was sent. */
+  readonly ageMs: number | undefined
+  readonly revision: { readonly applied: number; readonly seen: number }
+  /** Renewals that failed since the start. */
+  readonly failed: number
+  /** Why the latest renewal did not succeed. */
+  readonly problem: LeaseProblem | undefined
+}
+
+/** `silent`: the database does not answer. `behind`: the state cannot be applied. `taken`: another process has the id. */
+export type LeaseProblem =
+  | Doubt
+  | { readonly kind: 'silent' | 'behind'; readonly error: string }
+  | { readonly kind: 'taken' }
+
+const RENEW_MS = 500
+/** A query without an answer is given up, as its answer could hardly renew anything. */
+const ANSWER_MS = 1000
+
+/** Renews the lease of a replica every 500 ms, and at once when the state is known to have changed. */
+export class Renewals {
+  readonly #options: RenewalsOptions
+  readonly #lease: Lease
+  readonly #ended = createEmitter()
+  #applied = -1
+  #failed = 0
+  #problem: LeaseProblem | undefined
+  #timer: NodeJS.Timeout | undefined
+  #renewing: Promise<void> | undefined
+  /** Something has changed since the renewal that is under way began. */
+  #isHinted = false
+  #isClosed = false
+
+  constructor(options: RenewalsOptions) {
+    this.#options = options
+    this.#lease = new Lease(options.clock)
+  }
+
+  get state(): LeaseState {
+    const { holds, ageMs, seen } = this.#lease
+    const revision = { applied: Math.max(0, this.#applied), seen }
+    return { holds, ageMs, revision, failed: this.#failed, problem: this.#problem }
+  }
+
+  get holds(): boolean {
+    return this.#lease.holds
+  }
+
+  /** Calls the listener after each renewal that did not succeed, and after each one that did. */
+  readonly subscribe = this.#ended.subscribe
+
+  /** Resolves after the first renewal. It has failed if the lease does not hold then. */
+  async start(): Promise<void> {
+    await this.#renew()
+  }
+
+  /** Drops the lease, and applies the whole state again. */
+  async begin(): Promise<void> {
+    await this.#renewing
+    this.#lease.drop()
+    this.#applied = -1
+    await this.#renew()
+  }
+
+  /** Renews now, or again after the renewal that is under way. Resolves when the state of now is applied, or was not. */
+  async now(): Promise<void> {
+    if (this.#renewing) this.#isHinted = true
+    await this.#renew()
+    if (this.#isHinted && !this.#isClosed) await this.#renew()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#lease.drop()
+  }
+
+  #renew(): Promise<void> {
+    this.#renewing ??= this.#renewOnce().finally(() => {
+      this.#renewing = undefined
+      this.#ended.emit()
+    })
+    return this.#renewing
+  }
+
+  async #renewOnce(): Promise<void> {
+    clearTimeout(this.#timer)
+    const startedMs = this.#options.clock.monotonicMs()
+    this.#isHinted = false
+    try {
+      this.#problem = await this.#ask()
+      if (this.#problem) this.#failed++
+    } catch (error) {
+      this.#fail({ kind: 'silent', error: messageOf(error) }, error)
+    }
+    if (this.#isClosed) return
+    const passedMs = this.#options.clock.monotonicMs() - startedMs
+    const delayMs = this.#isHinted ? 0 : Math.max(0, RENEW_MS - passedMs)
+    this.#timer = setTimeout(() => void this.#renew(), delayMs).unref()
+  }
+
+  /** Returns why the lease is not renewed. */
+  async #ask(): Promise<LeaseProblem | undefined> {
+    const { replica, store, apply } = this.#options
+    const sent = this.#lease.send()
+    const answer = await runWithDeadline(() => store.renew(replica, Math.max(0, this.#applied)), ANSWER_MS)
+    if (answer.isTaken) return { kind: 'taken' }
+    const doubt = this.#lease.look(answer)
+    if (doubt) return doubt
+    const isNewer = answer.revision > this.#applied
+    if (isNewer)
+      try {
+        await runWithDeadline(() => apply(answer.revision), LEASE_MS)
+      } catch (error) {
+        this.#options.onFault(error)
+        return { kind: 'behind', error: messageOf(error) }
+      }
+    this.#applied = answer.revision
+    this.#lease.confirm(sent)
+    // The others wait for the confirmation of what was applied.
+    if (isNewer) this.#isHinted = true
+    return undefined
+  }
+
+  #fail(problem: LeaseProblem, error: unknown): void {
+    const isFirst = this.#problem === undefined
+    this.#problem = problem
+    this.#failed++
+    if (isFirst) this.#options.onFault(error)
+  }
+}

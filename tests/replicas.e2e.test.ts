@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { ConfigError } from '@toolgate/core'
+import { loadConfig } from '@toolgate/gateway'
+import { withBinaries } from './support/binaries.ts'
+import { runCommand } from './support/command.ts'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { KEYS } from './support/keys.ts'
+import { freePort } from './support/own-server.ts'
+import { ownPostgres } from './support/own-stores.ts'
+import { MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
+
+const SERVER = join(import.meta.dirname, 'support/reload-server.js')
+const BOUND_MS = 2000
+const CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'toolgate'"
+
+interface FileOptions {
+  readonly policy?: string
+  readonly replica?: string
+  readonly stores?: string
+}
+
+withBinaries(['postgres', 'initdb'], (paths) => {
+  describe('replicas', () => {
+    const postgres = ownPostgres(paths)
+    const opened: TestGateway[] = []
+    let folder: ReturnType<typeof tempFolder>
+
+    const fileOf = ({
+      policy = '[{ allow: ["*"] }]',
+      replica = '',
+      stores = `postgres: "${postgres.url}"`,
+    }: FileOptions = {}) => `
+listen: { port: 0 }
+drainMs: 250
+servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared } }
+callers:
+  - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
+  - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
+policy: ${policy}
+audit: { store: memory }
+stores: { ${stores} }
+${replica}
+`
+    const write = (name: string, options?: FileOptions) => {
+      const file = join(folder.path, name)
+      writeFileSync(file, fileOf(options))
+      return file
+    }
+    const start = async (file: string) => {
+      const gateway = await startTestGateway(loadConfig(file))
+      opened.push(gateway)
+      return gateway
+    }
+    const startTwo = async (options?: FileOptions) => {
+      const file = write('toolgate.yaml', options)
+      return [await start(file), await start(file)] as const
+    }
+    const call = async (gateway: TestGateway, key: string = KEYS.viewer) => {
+      const message = toMessage(MODERN, 'tools/call', { name: 'own__echo', arguments: { word: 'hello' } })
+      const headers = { ...message.headers, authorization: `Bearer ${key}` }
+      const answer = await send(gateway.mcpUrl, { headers, body: JSON.stringify(message.body) })
+      return answer.status === 200 ? textOf(answer.json() as RpcAnswer) : String(answer.status)
+    }
+    const runs = async (gateway: TestGateway, key?: string) => (await call(gateway, key)).includes('hello')
+
+    beforeEach(async () => {
+      await postgres.empty()
+      folder = tempFolder()
+    })
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map((gateway) => gateway.close()))
+      folder.remove()
+    })
+
+    it('refuse on all of them what one has halted, when the halt is answered, and go on when it is released', async () => {
+      const [a, b] = await startTwo()
+      assert.deepEqual([await runs(a), await runs(b)], [true, true])
+      const halted = await runCommand(a.url, 'halt', '--user', 'viewer', '--reason', 'leak')
+      assert.equal(halted.code, 0, halted.err)
+      assert.match(await call(b), /unavailable: leak/)
+      await runCommand(b.url, 'release', '--user', 'viewer')
+      assert.deepEqual([await runs(a), await runs(b)], [true, true])
+    })
+
+    it('accept a key that was made by another, and no longer once it is revoked', async () => {
+      const [a, b] = await startTwo()
+      const key = (await runCommand(a.url, 'keys', 'create', '--user', 'viewer', '--id', 'second')).out.trim()
+      assert.equal(await runs(b, key), true)
+      assert.equal((await runCommand(b.url, 'keys', 'revoke', 'second')).code, 0)
+      assert.deepEqual([await call(a, key), await call(b, key)], ['401', '401'])
+    })
+
+    it('spend an approval once: asked by one, approved through another', async () => {
+      const [a, b] = await startTwo({ policy: '[{ allow: ["*"], ask: ["own:echo"] }]' })
+      assert.match(await call(a), /[Ww]aiting for approval/)
+      const [pending] = ((await b.api('/api/approvals')).body as { approvals: { id: string }[] }).approvals
+      assert.equal(
+        (await b.api(`/api/approvals/${pending?.id}`, { method: 'POST', body: { decision: 'approve' } })).status,
+        200,
+      )
+      const answers = await Promise.all([a, b, a, b].map((gateway) => call(gateway)))
+      assert.equal(answers.filter((text) => text.includes('hello')).length, 1, answers.join('\n'))
+    })
+
+    it('run what is published, and report a file that differs', async () => {
+      const a = await start(write('a.yaml'))
+      const b = await start(write('b.yaml', { policy: '[{ deny: ["*"], allow: ["*"] }]' }))
+      assert.deepEqual([await runs(a), await runs(b)], [true, true])
+      assert.ok(b.log.some(({ message }) => /runs the published configuration .*: the file differs/.test(message)))
+      const plain = await runCommand(b.url, 'reload')
+      assert.match(plain.out, /nothing has changed[^]*the file differs/)
+      assert.equal(await runs(b), true)
+    })
+
+    it('all switch to a file that one publishes, when that is answered; a broken file changes nothing', async () => {
+      const [a, b] = await startTwo()
+      const file = write('toolgate.yaml', { policy: '[{ allow: ["own:pid"] }]' })
+      const planned = await runCommand(a.url, 'reload', '--publish', '--dry-run')
+      assert.match(planned.out, /this would change[^]*viewer loses own:echo/)
+      assert.equal(await runs(b), true)
+      const published = await runCommand(a.url, 'reload', '--publish')
+      assert.match(published.out, /^published [0-9a-f]{16}: it is in force on all replicas\nrevision 2\n/)
+      assert.deepEqual([await runs(a), await runs(b)], [false, false])
+      writeFileSync(file, 'policy: nonsense')
+      const broken = await runCommand(b.url, 'reload', '--publish')
+      assert.equal(broken.code === 0, false)
+      assert.deepEqual([await runs(a), await runs(b)], [false, false])
+    })
+
+    it('have an id each: the second with one refuses to start, and leaves nothing behind', async () => {
+      const file = write('toolgate.yaml', { replica: 'replica: { id: eu-1 }' })
+      const first = await start(file)
+      await assert.rejects(startTestGateway(loadConfig(file)), {
+        path: 'replica.id',
+        problem: 'a live replica has the id "eu-1" already',
+      })
+      assert.equal(await runs(first), true)
+      await first.close()
+      assert.equal(await runs(await start(file)), true)
+    })
+
+    it('name a database or a Redis that cannot be used at the start, and leave nothing open', async () => {
+      const startWith = (stores: string) => startTestGateway(loadConfig(write('toolgate.yaml', { stores })))
+      const { port } = new URL(postgres.url)
+      const unused = await freePort()
+      await assert.rejects(startWith(`postgres: "postgres://postgres:top-secret@127.0.0.1:${unused}/postgres"`), {
+        path: 'stores.postgres',
+        problem: `postgres://postgres@127.0.0.1:${unused}/postgres: nothing listens there`,
+      })
+      await assert.rejects(startWith(`postgres: "postgres://postgres@127.0.0.1:${port}/other"`), {
+        path: 'stores.postgres',
+        problem: `postgres://postgres@127.0.0.1:${port}/other: database "other" does not exist`,
+      })
+      await assert.rejects(
+        startWith(`postgres: "${postgres.url}", redis: "redis://:top-secret@127.0.0.1:${unused}"`),
+        (error) => {
+          assert.ok(error instanceof ConfigError)
+          assert.deepEqual([error.path, error.message.includes('top-secret')], ['stores.redis', false])
+          return true
+        },
+      )
+      await start(write('toolgate.yaml'))
+      await postgres.run('UPDATE toolgate.schema_version SET version = 99')
+      await assert.rejects(startTestGateway(loadConfig(write('toolgate.yaml'))), /schema toolgate has version 99/)
+      await postgres.run('UPDATE toolgate.schema_version SET version = (SELECT 2)')
+      const connections = async () => Number((await postgres.run(CONNECTIONS))[0]?.['count'])
+      await Promise.all(opened.splice(0).map((gateway) => gateway.close()))
+      await until(async () => (await connections()) === 0)
+    })
+
+    it('start no call once the database is gone, and do within a second after it is back', async () => {
+      const [a, b] = await startTwo()
+      postgres.server.child.kill('SIGKILL')
+      const [codeA, codeB] = await Promise.all(
+        [a, b].map((gateway) =>
+          until(async () => {
+            const text = await call(gateway)
+            return text.includes('hello') ? undefined : text
+          }),
+        ),
+      )
+      assert.match(codeA ?? '', /unavailable: this gateway cannot confirm its rules now/)
+      assert.match(codeB ?? '', /unavailable: this gateway cannot confirm its rules now/)
+      await postgres.server.restart()
+      await until(async () => (await runs(a)) && (await runs(b)), BOUND_MS * 5)
+    })
+  })
+})
