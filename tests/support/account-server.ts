@@ -18,8 +18,8 @@ export interface AccountServer {
   readonly url: string
   /** The `Authorization` of each request to the endpoint, in order. */
   readonly seen: readonly (string | undefined)[]
-  /** Called once, before the next request with a token is served. */
-  interrupt: (() => Promise<void>) | undefined
+  /** Answers 401 to this `Authorization` from here on. */
+  refuse(authorization: string): void
   close(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function startAccountServer(options: AccountServerOptions): Promise
   const http = createServer((request, response) => void listener(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const url = new URL(`http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`)
-  const control: { interrupt: AccountServer['interrupt'] } = { interrupt: undefined }
+  const refused = new Set<string>()
 
   const handler = createMcpHandler(({ authInfo }) => {
     const server = new Server({ name: 'accounts', version: '1' }, { capabilities: { tools: {} } })
@@ -78,23 +78,23 @@ export async function startAccountServer(options: AccountServerOptions): Promise
       dangerouslyAllowInsecureIssuerUrl: true,
     })
     if (answer) return answer
-    const { interrupt } = control
-    control.interrupt = undefined
-    await interrupt?.()
-    seen.push(request.headers.get('authorization') ?? undefined)
+    const authorization = request.headers.get('authorization')
+    seen.push(authorization ?? undefined)
+    if (authorization !== null && refused.has(authorization)) return new Response(null, { status: 401 })
     if (listsForAll && !(await request.clone().text()).includes('"tools/call"')) return handler.fetch(request)
     const authInfo = await auth(request)
     return authInfo instanceof Response ? authInfo : handler.fetch(request, { authInfo })
   }
-  return Object.assign(control, {
+  return {
     url: url.href,
     seen,
+    refuse: (authorization) => void refused.add(authorization),
     async close() {
       await handler.close()
       http.closeAllConnections()
       await new Promise((resolve) => http.close(resolve))
     },
-  })
+  }
 }
 
 /** RFC 7662, so that a token that was withdrawn is refused at once. */
