@@ -11,7 +11,7 @@ import { type Revision, RULES, type Settings } from '../revision.ts'
 import { findEnded } from '../auth/keyring.ts'
 import { findChanges, type RuleChange } from './changes.ts'
 import { describeReload, type Reload } from './describe.ts'
-import { whoGains } from './who-gains.ts'
+import { compareAccess } from './who-gains.ts'
 
 export interface ReloadOptions {
   /** Who reloads, for the audit. */
@@ -91,7 +91,7 @@ export class Reloader {
     const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
     // Whoever publishes has been told, and this replica starts no call meanwhile.
     const isAsked = changes.length > 0 && through !== 'publication'
-    const access = isAsked ? await whoGains(parts.gate, before, next) : []
+    const comparison = isAsked ? await compareAccess(parts.gate, before, next) : undefined
     const restartNeeded = findFixed(base.config, config)
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
     const isApplied = isChanged && !isDryRun
@@ -100,6 +100,8 @@ export class Reloader {
     if (isApplied) checkRunning(lifecycle)
     if (isApplied) this.#apply(before, next, config)
     if (isApplied) serveCertificate?.()
+    // The rules are in force already: who gains by them is only to be said.
+    const access = (await comparison?.whoGains()) ?? []
     const { id, number } = isApplied ? next : before
     const { redactText } = base.redact.with(config.secrets)
     // The text of a clause may hold a secret that was filled in.

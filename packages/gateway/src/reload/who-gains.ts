@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Caller, createGate, type Gate } from '@toolgate/core'
+import { type Caller, createGate, type Gate, type Tool } from '@toolgate/core'
 import { callerKey } from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
 import { toApps, toGroups } from '../catalog/groups.ts'
@@ -19,36 +19,52 @@ const MAX_CALLERS = 1000
 
 type Rules = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
 
-/**
- * Returns who gains and who loses which tools, resources and prompts: by policy, roles and scopes, and not by what is
- * available just now. Each look takes a turn of its own, as calls go on meanwhile.
- */
-export async function whoGains(gate: Gate, before: Rules, after: Rules): Promise<readonly AccessChange[]> {
+/** Two revisions of the rules over the items that are known now. */
+export interface Comparison {
+  /**
+   * Returns who gains and who loses which tools, resources and prompts: by policy, roles and scopes, and not by what is
+   * available just now. Each look takes a turn of its own, as calls go on meanwhile. To be called once.
+   */
+  whoGains(): Promise<readonly AccessChange[]>
+}
+
+/** Returns a comparison of two revisions, which then no longer depends on the gate. @throws {ConfigError} for rules that no gate takes */
+export async function compareAccess(gate: Gate, before: Rules, after: Rules): Promise<Comparison> {
   await nextTurn()
-  const old = createTrial(gate, before)
+  const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
+  const old = createTrial(items, before)
   await nextTurn()
-  const now = createTrial(gate, after)
-  try {
-    const changes: AccessChange[] = []
-    const [had, has] = [agentsOf(before), agentsOf(after)]
-    const [seesOld, seesNew] = [createLook(old, before), createLook(now, after)]
-    for (const name of [...new Set([...had.keys(), ...has.keys()])].slice(0, MAX_CALLERS)) {
-      const [lost, kept] = [await seesOld(had.get(name)), await seesNew(has.get(name))]
-      const gains = [...kept].filter((id) => !lost.has(id))
-      const loses = [...lost].filter((id) => !kept.has(id))
-      if (gains.length + loses.length > 0)
-        changes.push({ caller: name, gains: gains.slice(0, MAX_NAMED), loses: loses.slice(0, MAX_NAMED) })
-    }
-    return changes
-  } finally {
-    await Promise.all([old.close(), now.close()])
+  const now = createTrial(items, after)
+  return {
+    async whoGains() {
+      try {
+        return await findChanges(createLook(old, before), createLook(now, after), agentsOf(before), agentsOf(after))
+      } finally {
+        await Promise.all([old.close(), now.close()])
+      }
+    },
   }
 }
 
-/** Returns a gate with the rules of a revision over the items of a gate. It runs nothing, and writes nothing. */
-function createTrial(gate: Gate, { policy, groups, aliases, apps, servers }: Rules): Gate {
+type Agents = ReadonlyMap<string, readonly Caller[]>
+
+async function findChanges(seesOld: Look, seesNew: Look, had: Agents, has: Agents): Promise<readonly AccessChange[]> {
+  const changes: AccessChange[] = []
+  for (const name of [...new Set([...had.keys(), ...has.keys()])].slice(0, MAX_CALLERS)) {
+    const [lost, kept] = [await seesOld(had.get(name)), await seesNew(has.get(name))]
+    if (isSame(lost, kept)) continue
+    const [before, now] = [new Set(lost), new Set(kept)]
+    const gains = kept.filter((id) => !before.has(id))
+    const loses = lost.filter((id) => !now.has(id))
+    if (gains.length + loses.length > 0)
+      changes.push({ caller: name, gains: gains.slice(0, MAX_NAMED), loses: loses.slice(0, MAX_NAMED) })
+  }
+  return changes
+}
+
+/** Returns a gate with the rules of a revision over items. It runs nothing, and writes nothing. */
+function createTrial(items: readonly Tool[], { policy, groups, aliases, apps, servers }: Rules): Gate {
   const isServed = new Set(servers.map(({ name }) => name))
-  const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
   // It can change, so that a name that nothing has is no error.
   const source: Source = {
     name: 'trial',
@@ -75,7 +91,7 @@ function createTrial(gate: Gate, { policy, groups, aliases, apps, servers }: Rul
 
 const NO_REAPER = { watch() {}, release() {} }
 
-function agentsOf({ callers }: Rules): ReadonlyMap<string, readonly Caller[]> {
+function agentsOf({ callers }: Rules): Agents {
   const agents = callers.filter((one) => one.for === 'mcp').map(({ caller }) => caller)
   return Map.groupBy(agents, ({ user, agent, tenant }) => {
     const name = user ?? agent ?? 'anonymous'
@@ -83,21 +99,27 @@ function agentsOf({ callers }: Rules): ReadonlyMap<string, readonly Caller[]> {
   })
 }
 
-type Look = (callers: readonly Caller[] | undefined) => Promise<ReadonlySet<string>>
+/** Both are in the order of the catalog, so mostly equal ones are equal at each place. */
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((id, i) => id === other[i])
+}
 
-/** Returns what callers see. Those whom the rules cannot tell apart are looked at once. */
+type Look = (callers: readonly Caller[] | undefined) => Promise<readonly string[]>
+
+/** Returns what callers see, in one order. Those whom the rules cannot tell apart are looked at once. */
 function createLook(gate: Gate, rules: Rules): Look {
-  const known = tellsUsersApart(rules) ? undefined : new Map<string, ReadonlySet<string>>()
+  const known = tellsUsersApart(rules) ? undefined : new Map<string, readonly string[]>()
   return async (callers = []) => {
-    const ids = new Set<string>()
+    const seen: (readonly string[])[] = []
     for (const caller of new Map(callers.map((one) => [callerKey(one), one])).values()) {
       const { user: _user, agent: _agent, ...rest } = caller
       const key = callerKey(rest)
       const visible = known?.get(key) ?? (await visibleTo(gate, caller))
       known?.set(key, visible)
-      for (const id of visible) ids.add(id)
+      seen.push(visible)
     }
-    return ids
+    const [only = [], ...more] = seen
+    return more.length === 0 ? only : [...new Set(seen.flat())].toSorted()
   }
 }
 
@@ -108,10 +130,9 @@ function tellsUsersApart({ policy, groups, apps }: Rules): boolean {
   return OTHER_READ.test(JSON.stringify([policy, groups, apps]))
 }
 
-async function visibleTo(gate: Gate, caller: Caller): Promise<ReadonlySet<string>> {
+async function visibleTo(gate: Gate, caller: Caller): Promise<readonly string[]> {
   await nextTurn()
   const view = await gate.view(caller)
-  const ids = new Set(view.ids)
-  for (const kind of ['resource', 'template', 'prompt'] as const) for (const { id } of view.items(kind)) ids.add(id)
-  return ids
+  const items = (['resource', 'template', 'prompt'] as const).flatMap((kind) => view.items(kind))
+  return items.length === 0 ? view.ids : [...view.ids, ...items.map(({ id }) => id)]
 }

@@ -34,6 +34,8 @@ export interface PolicyIndex {
   readonly untagged: readonly { readonly tag: string; readonly bits: Bits }[]
   /** Tools with a clause about the input. */
   readonly wantsInput: Bits
+  /** The empty set, which is not to be changed. */
+  readonly none: Bits
 }
 
 interface ClauseIndex {
@@ -50,7 +52,8 @@ export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: To
   const ask = index(policy.ask)
   const wantsInput = noBits(snapshot.size)
   for (const { clause, bits } of [...(allow ?? []), ...deny, ...ask]) if (clause.input) addBits(wantsInput, bits)
-  return { policy, position, snapshot, allow, deny, ask, untagged: indexTags(policy, snapshot), wantsInput }
+  const [untagged, none] = [indexTags(policy, snapshot), noBits(snapshot.size)]
+  return { policy, position, snapshot, allow, deny, ask, untagged, wantsInput, none }
 }
 
 /** A snapshot has tools only, or other kinds only. */
@@ -87,7 +90,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   const effects: Effect[] = []
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
-    const { holds, errors } = evaluate(indexed, index.snapshot, caller)
+    const { holds, errors } = evaluate(indexed, index, caller)
     const reasonOf = () => clauseReason(index, clause, code)
     if (holds === indexed.bits) effects.push(wholeEffect(indexed, outcome, reasonOf))
     else addEffect(effects, outcome, holds, reasonOf)
@@ -95,7 +98,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   }
   for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
   if (index.allow?.some(isConditional)) {
-    const allowed = index.allow.map((indexed) => evaluate(indexed, index.snapshot, caller).holds)
+    const allowed = index.allow.map((indexed) => evaluate(indexed, index, caller).holds)
     addEffect(effects, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
@@ -244,9 +247,12 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
 }
 
 /** A clause over its tools for one caller: where it holds, and where it could not be decided. */
-function evaluate({ clause, bits }: ClauseIndex, snapshot: Toolset, caller: Caller): { holds: Bits; errors: Bits } {
+function evaluate(
+  { clause, bits }: ClauseIndex,
+  { snapshot, none }: PolicyIndex,
+  caller: Caller,
+): { holds: Bits; errors: Bits } {
   const first = firstOf(bits)
-  const none = noBits(snapshot.size)
   if (first === undefined || (!clause.when && !clause.unless)) return { holds: bits, errors: none }
   if (!clause.when?.perTool && !clause.unless?.perTool) {
     const answer = answerOf(clause, { caller, tool: snapshot.tools[first] as Tool })
