@@ -395,16 +395,16 @@ policy: [{ deny: [{ match: 'tag:admin', unless: "'admin' in caller.roles" }] }]
       write(callers)
       const running = await serve(0)
       await running.end('SIGKILL')
-      const asked: (string | undefined)[] = []
+      const paths: (string | undefined)[] = []
       const impostor = createServer(({ url, headers }, response) => {
-        asked.push(url)
+        paths.push(url)
         assert.equal(headers.authorization, undefined)
         response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
       }).listen(Number(new URL(running.url).port), '127.0.0.1')
       await once(impostor, 'listening')
       t.after(() => impostor.close())
       assert.equal(await listed(), 'its own')
-      assert.deepEqual(asked, ['/healthz'])
+      assert.deepEqual(paths, ['/healthz'])
     })
 
     it('asks whom it serves if there are several', async () => {

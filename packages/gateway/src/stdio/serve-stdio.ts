@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { endsWithin } from '@toolgate/core/internal'
-import { type BridgeHints, type BridgeOutcome, StdioBridge } from './bridge.ts'
+import { StdioBridge } from './bridge.ts'
+import type { BridgeHints, BridgeOutcome } from './reports.ts'
 
 export interface ServeStdioOptions {
   /** What the client writes: MCP, one message a line. */

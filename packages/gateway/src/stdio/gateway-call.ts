@@ -1,18 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import type { RequestId } from '@toolgate/mcp'
+import type { JsonObject } from '@toolgate/core/internal'
 import { type HttpEndpoint, modernHeaders, type Session } from '../upstream/http-call.ts'
 import type { HttpAnswer, HttpExchange } from '../upstream/http-exchange.ts'
 import { reopenDelayMs } from '../upstream/lines.ts'
-
-/** One request of the client. */
-export interface ClientRequest {
-  readonly id: RequestId
-  readonly method: string
-  readonly params: JsonObject
-  /** As the client wrote it. The gateway checks it again. */
-  readonly text: string
-}
+import { type ClientRequest, isAnswerTo, readMessage } from './messages.ts'
 
 export interface CallOptions {
   readonly endpoint: HttpEndpoint
@@ -23,7 +14,7 @@ export interface CallOptions {
 const MAX_RESUMES = 100
 
 /** One request over HTTP, from its sending to its answer. The messages on its stream are forwarded as they come. */
-export class BridgeCall {
+export class GatewayCall {
   readonly request: ClientRequest
   /** Another one if the first is lost. */
   session: Session
@@ -94,18 +85,4 @@ export class BridgeCall {
     this.#options.forward(message, text)
     if (this.#isAnswered) this.#exchange?.expectEnd()
   }
-}
-
-/** Returns the JSON-RPC message in a text of the gateway, if it is one. */
-export function readMessage(text: string): JsonObject | undefined {
-  try {
-    const message: unknown = JSON.parse(text)
-    return isObject(message) && message['jsonrpc'] === '2.0' ? message : undefined
-  } catch {
-    return undefined
-  }
-}
-
-export function isAnswerTo(message: JsonObject, id: RequestId): boolean {
-  return message['id'] === id && !('method' in message)
 }

@@ -1,0 +1,78 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
+
+/** One request of the client. */
+export interface ClientRequest {
+  readonly id: RequestId
+  readonly method: string
+  readonly params: JsonObject
+  /** As the client wrote it. The gateway checks it again. */
+  readonly text: string
+}
+
+/** One line of the client: a message, or why it is none. */
+export type ClientLine =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'invalid'; readonly error: JsonRpcError }
+  | { readonly kind: 'request'; readonly request: ClientRequest }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject; readonly text: string }
+  | { readonly kind: 'answer'; readonly text: string }
+
+/** JSON-RPC codes of what this side answers by itself. That of an unreachable gateway is the SDKs' for a closed connection. */
+export const CODES = { notJson: -32_700, notMessage: -32_600, unreachable: -32_000 } as const
+
+export function readLine(text: string): ClientLine {
+  if (text.trim() === '') return { kind: 'empty' }
+  const message = parse(text)
+  if (message === undefined) return invalid(CODES.notJson, 'The line is not JSON.')
+  if (!isObject(message)) return invalid(CODES.notMessage, 'The line is not one JSON-RPC message.')
+  const { id, method, params: given } = message
+  if (typeof method !== 'string') return { kind: 'answer', text }
+  const params = isObject(given) ? given : {}
+  if (typeof id === 'string' || typeof id === 'number')
+    return { kind: 'request', request: { id, method, params, text } }
+  if (id !== undefined) return invalid(CODES.notMessage, 'The "id" must be a text or a number.')
+  return { kind: 'notification', method, params, text }
+}
+
+function invalid(code: number, message: string): ClientLine {
+  return { kind: 'invalid', error: { code, message } }
+}
+
+/** Returns the JSON-RPC message in a text of the gateway, if it is one. */
+export function readMessage(text: string): JsonObject | undefined {
+  const message = parse(text)
+  return isObject(message) && message['jsonrpc'] === '2.0' ? message : undefined
+}
+
+export function isAnswerTo(message: JsonObject, id: RequestId): boolean {
+  return message['id'] === id && !('method' in message)
+}
+
+/** Returns the error in an answer of the gateway, if it is a JSON-RPC error. */
+export function errorIn(text: string): JsonRpcError | undefined {
+  const error = readMessage(text)?.['error']
+  if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string') return undefined
+  return { code: Number(error['code']), message: error['message'], data: error['data'] }
+}
+
+const VERSION = /^[\w.-]{1,64}$/
+
+/** Returns the revision that a request names in its envelope, as MCP 2026-07-28 and later do. */
+export function claimedVersion({ params }: Pick<ClientRequest, 'params'>): string | undefined {
+  const meta = params['_meta']
+  const claimed = isObject(meta) ? meta[META.protocolVersion] : undefined
+  return typeof claimed === 'string' && VERSION.test(claimed) ? claimed : undefined
+}
+
+export function encodeNotification(method: string, params?: JsonObject): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params })
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
