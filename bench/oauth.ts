@@ -33,7 +33,10 @@ const config = {
 }
 
 async function openTokens(): Promise<ReturnType<typeof createAuthenticator>> {
-  const tokens = new Tokens({ issuers: [config], scopes: [], stepUp: [] }, { clock, publicUrl: PUBLIC_URL })
+  const tokens = new Tokens(
+    { issuers: [config], scopes: [], stepUp: [] },
+    { clock, publicUrl: PUBLIC_URL, refusals: { add() {} } },
+  )
   await tokens.start()
   return createAuthenticator([tokens])
 }

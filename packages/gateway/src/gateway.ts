@@ -122,7 +122,7 @@ async function start(
     const publicUrl = config.publicUrl ?? (isLoopback(config.listen.host) ? toUrl(config.listen, port) : undefined)
     const { oauth } = config
     const keys = new Keys({ revisions, clock, onFault })
-    const opened = await openAuthenticator(keys, { oauth, publicUrl, clock })
+    const opened = await openAuthenticator(keys, { oauth, publicUrl, clock, log })
     const entrance = toEntrance(config, opened, { port, publicUrl })
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,

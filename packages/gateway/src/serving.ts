@@ -346,7 +346,7 @@ interface HttpParts {
   readonly consoleDir: string
   /** When the certificate ends, if the gateway has one. */
   readonly certificateExpiresAtMs: () => number | undefined
-  readonly entrance: Pick<Entrance, 'issuers' | 'resources'>
+  readonly entrance: Pick<Entrance, 'issuers' | 'refusedTokens' | 'resources'>
 }
 
 /** Returns the handlers of the port. */
@@ -376,6 +376,7 @@ export function toHttpDeps(
     pins: gate.pins,
     evidence: apiDeps.evidence,
     issuers: entrance.issuers,
+    refusedTokens: entrance.refusedTokens,
     certificateExpiresAtMs,
     streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
     onFault,

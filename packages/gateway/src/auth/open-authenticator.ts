@@ -3,7 +3,9 @@ import type { Clock } from '@toolgate/core/stores'
 import type { IssuerRow } from '../api/wire.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
 import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
+import type { LogLine } from '../gate-parts.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
+import type { RefusedTokens } from './oauth/refusals.ts'
 
 /** The authenticator of a gateway, with what OAuth adds to it. */
 export interface OpenedAuthenticator {
@@ -12,12 +14,15 @@ export interface OpenedAuthenticator {
   readonly resources?: ProtectedResources
   /** The authorization servers, and whether their keys can be read. */
   issuers(): readonly IssuerRow[]
+  /** How many tokens were refused, and why. */
+  refusedTokens(): readonly RefusedTokens[]
 }
 
 export interface AuthenticatorOptions {
   readonly oauth: OAuthConfig | undefined
   readonly publicUrl: string | undefined
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
+  readonly log: (line: LogLine) => void
 }
 
 /**
@@ -27,21 +32,24 @@ export interface AuthenticatorOptions {
  */
 export async function openAuthenticator(
   keys: CredentialSource,
-  { oauth, publicUrl, clock }: AuthenticatorOptions,
+  { oauth, publicUrl, clock, log }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
-  if (!oauth) return { authenticator: createAuthenticator([keys]), issuers: () => [] }
+  if (!oauth) return { authenticator: createAuthenticator([keys]), issuers: () => [], refusedTokens: () => [] }
   if (publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oauth: tokens are for a URL that clients know')
-  const [{ Tokens }, { protectedResources }] = await Promise.all([
+  const [{ Tokens }, { TokenRefusals }, { protectedResources }] = await Promise.all([
     import('./oauth/tokens.ts'),
+    import('./oauth/refusals.ts'),
     import('./oauth/protected-resource.ts'),
   ])
-  const tokens = new Tokens(oauth, { clock, publicUrl })
+  const refusals = new TokenRefusals({ clock, log })
+  const tokens = new Tokens(oauth, { clock, publicUrl, refusals })
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {
     authenticator: createAuthenticator([keys, tokens], resources),
     resources,
+    refusedTokens: () => refusals.list,
     issuers: () =>
       tokens.issuers.map(({ config: { name, issuer }, status, problem }) => ({
         name,

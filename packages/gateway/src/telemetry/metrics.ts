@@ -3,6 +3,7 @@ import type { AuditReader } from '@toolgate/core/audit'
 import type { Approvals } from '@toolgate/core/internal'
 import type { PinnedTool } from '@toolgate/core/pins'
 import type { IssuerRow, ServerRow } from '../api/wire.ts'
+import type { RefusedTokens } from '../auth/oauth/refusals.ts'
 import type { CallCount, CallCounts, CallStatus, Durations } from './call-counts.ts'
 import { counter, type Family, gauge, type Sample, toExposition } from './exposition.ts'
 import {
@@ -14,6 +15,7 @@ import {
   issuersFamily,
   pinsFamily,
   processFamilies,
+  refusedTokensFamily,
   serverFamilies,
   streamFamilies,
 } from './state-families.ts'
@@ -39,6 +41,8 @@ export interface MetricsDeps {
   readonly streams?: () => { readonly lists: number; readonly pages: number }
   /** Failed logins with wrong keys. */
   readonly failedLogins?: () => number
+  /** Refused tokens of OAuth. Default: none. */
+  readonly refusedTokens?: () => readonly RefusedTokens[]
   /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
   readonly certificateExpiresAtMs?: () => number | undefined
   readonly onFault: (error: unknown) => void
@@ -86,6 +90,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
         'Failed logins with wrong keys, at any endpoint.',
         deps.failedLogins?.() ?? 0,
       ),
+      refusedTokensFamily(deps.refusedTokens?.() ?? []),
       ...certificateFamilies(deps.certificateExpiresAtMs?.()),
       ...processFamilies(),
     ])

@@ -1,3 +1,4 @@
+import type { RefusedTokens } from '../auth/oauth/refusals.ts'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
 import type { AuditEvidenceBody, IssuerRow, ServerRow } from '../api/wire.ts'
 import { VERSION } from '../files.ts'
@@ -84,6 +85,15 @@ export function pinsFamily(pins: readonly Pick<PinnedTool, 'status'>[]): Family 
       labels: { status },
       value: pins.filter((pin) => pin.status === status).length,
     })),
+  }
+}
+
+export function refusedTokensFamily(refused: readonly RefusedTokens[]): Family {
+  return {
+    name: 'toolgate_refused_tokens_total',
+    type: 'counter',
+    help: 'Refused tokens of OAuth, by issuer and reason.',
+    samples: refused.map(({ issuer, reason, count }) => ({ labels: { issuer, reason }, value: count })),
   }
 }
 

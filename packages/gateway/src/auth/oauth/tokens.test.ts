@@ -6,6 +6,8 @@ import { type CryptoKey, exportSPKI, generateKeyPair, importJWK } from 'jose'
 import type { IssuerConfig } from '../../config/oauth.ts'
 import { type Credential, isRefused, type Refusal } from '../credential.ts'
 import { json, PUBLIC_URL, startIssuer, type TestIssuer } from './testing.ts'
+import { TokenRefusals } from './refusals.ts'
+import type { TokenReason } from './token-problem.ts'
 import { Tokens } from './tokens.ts'
 
 /** A gateway's tokens and an issuer. Time stands still at 0. */
@@ -18,11 +20,14 @@ function open(issuers: readonly TestIssuer[]) {
   let nowMs = 0
   const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs }
   const configs = issuers.map(({ config }) => config)
-  const tokens = new Tokens({ issuers: configs, scopes: [], stepUp: [] }, { clock, publicUrl: PUBLIC_URL })
+  const refusals = new TokenRefusals({ clock, log: () => {} })
+  const deps = { clock, publicUrl: PUBLIC_URL, refusals }
+  const tokens = new Tokens({ issuers: configs, scopes: [], stepUp: [] }, deps)
   const ask = (token: string, resource = '/mcp') =>
     tokens.find({ token, digest: hash('sha256', token, 'base64') }, resource)
   return {
     tokens,
+    refusals,
     ask,
     /** Returns the credential of a token that must be accepted. */
     async accept(token: string, resource?: string): Promise<Credential> {
@@ -96,53 +101,67 @@ describe('Tokens', () => {
   })
 
   it('knows no token of another issuer, and no text that is no token', async (t) => {
-    const { issuer, ask } = await setup(t)
+    const { issuer, ask, refusals } = await setup(t)
     assert.equal(await ask(await issuer.sign({ iss: 'https://other.example.com' })), undefined)
     assert.equal(await ask(await issuer.sign({ iss: undefined })), undefined)
     for (const text of ['demo-viewer', 'a.b', 'a.b.c.d', `${'a'.repeat(9000)}.b.c`])
       assert.equal(await ask(text), undefined)
+    assert.deepEqual(refusals.list, [{ issuer: 'unknown', reason: 'issuer', count: 2 }])
   })
 
   describe('refuses', () => {
-    const cases: readonly [string, (issuer: TestIssuer) => Promise<string>][] = [
-      ['a token for another audience', (one) => one.sign({ aud: 'https://other.example.com/mcp' })],
-      ['a token for the whole gateway', (one) => one.sign({ aud: PUBLIC_URL })],
-      ['a token for an endpoint with a longer name', (one) => one.sign({ aud: `${PUBLIC_URL}/mcp2` })],
-      ['a token with another spelling of the audience', (one) => one.sign({ aud: `${PUBLIC_URL}/mcp/` })],
-      ['a token without an audience', (one) => one.sign({ aud: undefined })],
-      ['an expired token', (one) => one.sign({ exp: -31, iat: -600 })],
-      ['a token without an end', (one) => one.sign({ exp: undefined })],
-      ['a token that is not valid yet', (one) => one.sign({ nbf: 31 })],
-      ['a token from the future', (one) => one.sign({ iat: 31 })],
-      ['a token that is bound to a key', (one) => one.sign({ cnf: { jkt: 'x' } })],
-      ['a token without a signature', (one) => unsigned(one, { alg: 'none' })],
-      ['a signature that claims to be none', (one) => unsigned(one, { alg: 'None' })],
-      ['a token that is signed with the public key as a secret', confused],
-      ['a token of another key', async (one) => one.sign({}, {}, { key: (await generateKeyPair('ES256')).privateKey })],
-      ['a token with a key of its own in the header', withOwnKey],
-      ['a token with a changed claim', async (one) => (await one.sign()).replace(/\.[^.]+\./, `.${claimsOf(one)}.`)],
-      ['an ID token by its nonce', (one) => one.sign({ nonce: 'n' }, { typ: 'JWT' })],
-      ['an ID token by its at_hash', (one) => one.sign({ at_hash: 'h' }, { typ: undefined })],
-      ['an ID token by its audience', (one) => one.sign({ aud: [`${PUBLIC_URL}/mcp`, 'app'] }, { typ: 'JWT' })],
-      ['an ID token of Cognito', (one) => one.sign({ token_use: 'id' }, { typ: 'JWT' })],
-      ['an ID token of Keycloak', (one) => one.sign({ typ: 'ID' }, { typ: 'JWT' })],
-      ['a logout token', (one) => one.sign({ events: {} }, { typ: 'JWT' })],
-      ['a token of another type', (one) => one.sign({}, { typ: 'dpop+jwt' })],
-      ['a header with a critical extension', (one) => one.sign({}, { crit: ['x'], x: 1 })],
-      ['a token without user and client', (one) => one.sign({ sub: undefined, client_id: undefined })],
-      ['a user that is no text', (one) => one.sign({ sub: 7 })],
-      ['a user that is too long', (one) => one.sign({ sub: 'x'.repeat(257) })],
-      ['scopes that are no list', (one) => one.sign({ scope: { tools: true } })],
-      ['too many scopes', (one) => one.sign({ scope: Array.from({ length: 257 }, (_, i) => `s${i}`).join(' ') })],
-      ['an actor without a name', (one) => one.sign({ act: {} })],
-      ['an actor that is a text', (one) => one.sign({ act: 'agent' })],
-      ['a chain of actors that is too long', (one) => one.sign({ act: nested(9) })],
+    const cases: readonly [TokenReason, string, (issuer: TestIssuer) => Promise<string>][] = [
+      ['audience', 'a token for another audience', (one) => one.sign({ aud: 'https://other.example.com/mcp' })],
+      ['audience', 'a token for the whole gateway', (one) => one.sign({ aud: PUBLIC_URL })],
+      ['audience', 'a token for an endpoint with a longer name', (one) => one.sign({ aud: `${PUBLIC_URL}/mcp2` })],
+      ['audience', 'a token with another spelling of the audience', (one) => one.sign({ aud: `${PUBLIC_URL}/mcp/` })],
+      ['audience', 'a token without an audience', (one) => one.sign({ aud: undefined })],
+      ['expired', 'an expired token', (one) => one.sign({ exp: -31, iat: -600 })],
+      ['claims', 'a token without an end', (one) => one.sign({ exp: undefined })],
+      ['early', 'a token that is not valid yet', (one) => one.sign({ nbf: 31 })],
+      ['early', 'a token from the future', (one) => one.sign({ iat: 31 })],
+      ['bound', 'a token that is bound to a key', (one) => one.sign({ cnf: { jkt: 'x' } })],
+      ['algorithm', 'a token without a signature', (one) => unsigned(one, { alg: 'none' })],
+      ['algorithm', 'a signature that claims to be none', (one) => unsigned(one, { alg: 'None' })],
+      ['algorithm', 'a token that is signed with the public key as a secret', confused],
+      [
+        'signature',
+        'a token of another key',
+        async (one) => one.sign({}, {}, { key: (await generateKeyPair('ES256')).privateKey }),
+      ],
+      ['signature', 'a token with a key of its own in the header', withOwnKey],
+      [
+        'signature',
+        'a token with a changed claim',
+        async (one) => (await one.sign()).replace(/\.[^.]+\./, `.${claimsOf(one)}.`),
+      ],
+      ['kind', 'an ID token by its nonce', (one) => one.sign({ nonce: 'n' }, { typ: 'JWT' })],
+      ['kind', 'an ID token by its at_hash', (one) => one.sign({ at_hash: 'h' }, { typ: undefined })],
+      ['kind', 'an ID token by its audience', (one) => one.sign({ aud: [`${PUBLIC_URL}/mcp`, 'app'] }, { typ: 'JWT' })],
+      ['kind', 'an ID token of Cognito', (one) => one.sign({ token_use: 'id' }, { typ: 'JWT' })],
+      ['kind', 'an ID token of Keycloak', (one) => one.sign({ typ: 'ID' }, { typ: 'JWT' })],
+      ['kind', 'a logout token', (one) => one.sign({ events: {} }, { typ: 'JWT' })],
+      ['kind', 'a token of another type', (one) => one.sign({}, { typ: 'dpop+jwt' })],
+      ['malformed', 'a header with a critical extension', (one) => one.sign({}, { crit: ['x'], x: 1 })],
+      ['claims', 'a token without user and client', (one) => one.sign({ sub: undefined, client_id: undefined })],
+      ['claims', 'a user that is no text', (one) => one.sign({ sub: 7 })],
+      ['claims', 'a user that is too long', (one) => one.sign({ sub: 'x'.repeat(257) })],
+      ['claims', 'scopes that are no list', (one) => one.sign({ scope: { tools: true } })],
+      [
+        'claims',
+        'too many scopes',
+        (one) => one.sign({ scope: Array.from({ length: 257 }, (_, i) => `s${i}`).join(' ') }),
+      ],
+      ['claims', 'an actor without a name', (one) => one.sign({ act: {} })],
+      ['claims', 'an actor that is a text', (one) => one.sign({ act: 'agent' })],
+      ['claims', 'a chain of actors that is too long', (one) => one.sign({ act: nested(9) })],
     ]
-    for (const [what, make] of cases)
+    for (const [reason, what, make] of cases)
       it(what, async (t) => {
-        const { issuer, accept, refuse } = await setup(t)
+        const { issuer, accept, refuse, refusals } = await setup(t)
         await accept(await issuer.sign())
         assert.equal((await refuse(await make(issuer))).refused, 'unknown')
+        assert.deepEqual(refusals.list, [{ issuer: reason === 'malformed' ? 'unknown' : 'corp', reason, count: 1 }])
       })
   })
 

@@ -17,14 +17,16 @@ import {
   type VerifiedJwt,
   verifyJwt,
 } from './jwt.ts'
+import type { TokenRefusals } from './refusals.ts'
 import { remember } from './remember.ts'
 import { TokenCredential } from './token-credential.ts'
-import { TokenProblem } from './token-problem.ts'
+import { TokenProblem, type TokenReason } from './token-problem.ts'
 
 export interface TokensDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   /** The origin of the resources: an endpoint is `<publicUrl>/mcp`. */
   readonly publicUrl: string
+  readonly refusals: Pick<TokenRefusals, 'add'>
 }
 
 /** A verified token. */
@@ -32,6 +34,7 @@ interface Verdict {
   readonly credential: Credential
   /** The paths of the endpoints that it opens; `undefined`: every one. */
   readonly paths: readonly string[] | undefined
+  readonly audience: JWTPayload['aud']
   readonly source: Source
   /** The keys that verified it. Absent for tokens that are no JWT. */
   readonly keys: IssuerKeys | undefined
@@ -42,7 +45,13 @@ interface Verdict {
   readonly bearer?: Bearer
 }
 
-type Checked = Verdict | Refusal | undefined
+/** Why a token is refused. `undefined` stands for a token that is of no issuer. */
+interface TokenRefusal extends Refusal {
+  readonly reason: TokenReason
+  readonly detail: string
+}
+
+type Checked = Verdict | TokenRefusal | undefined
 
 /** An authorization server, and how its tokens are checked. */
 interface Source {
@@ -94,10 +103,29 @@ export class Tokens implements CredentialSource {
     if (verdict && this.#holds(verdict)) {
       const { id } = verdict.credential
       if (this.#latest.get(id) !== digest) remember(this.#latest, id, digest, MAX_VERDICTS)
-      return admit(verdict, resource)
+      return this.#answer(verdict, bearer, resource)
     }
     const checked = this.#check(bearer)
-    return checked instanceof Promise ? checked.then((answer) => admit(answer, resource)) : admit(checked, resource)
+    return checked instanceof Promise
+      ? checked.then((answer) => this.#answer(answer, bearer, resource))
+      : this.#answer(checked, bearer, resource)
+  }
+
+  #answer(checked: Checked, { token }: Bearer, resource: string): Credential | Refusal | undefined {
+    if (checked && 'paths' in checked && (checked.paths === undefined || checked.paths.includes(resource)))
+      return checked.credential
+    const { publicUrl, refusals } = this.#deps
+    if (checked && 'paths' in checked) {
+      const detail = `the audience is ${shown(checked.audience)}, expected ${publicUrl}${resource}`
+      refusals.add(checked.source.issuer.config.name, 'audience', detail)
+      return { refused: 'unknown', detail }
+    }
+    const issuer = issuerOf(token)
+    if (checked)
+      refusals.add(this.#sources.get(issuer ?? '')?.issuer.config.name ?? 'unknown', checked.reason, checked.detail)
+    else if (issuer !== undefined)
+      refusals.add('unknown', 'issuer', `the issuer is ${shown(issuer)}, which is not configured`)
+    return checked
   }
 
   current(id: string): Credential | undefined {
@@ -218,7 +246,15 @@ export class Tokens implements CredentialSource {
     const identity = this.#identities.of(claims, config)
     const credential = new TokenCredential(digest, identity, config.issuer, expiresAtMs)
     const paths = toPaths(claims.aud, config.audiences, this.#deps.publicUrl)
-    return { credential, paths, source, keys, expiresAtMs, activeUntilMs: Number.POSITIVE_INFINITY }
+    return {
+      credential,
+      paths,
+      audience: claims.aud,
+      source,
+      keys,
+      expiresAtMs,
+      activeUntilMs: Number.POSITIVE_INFINITY,
+    }
   }
 }
 
@@ -234,16 +270,26 @@ async function withActivity(
   return { ...verdict, activeUntilMs: untilMs, bearer }
 }
 
-function toRefusal(error: unknown): Refusal {
-  return { refused: error instanceof IssuerError ? 'unavailable' : 'unknown', detail: messageOf(error) }
+function toRefusal(error: unknown): TokenRefusal {
+  const detail = messageOf(error)
+  if (error instanceof IssuerError) return { refused: 'unavailable', reason: 'issuer_down', detail }
+  return { refused: 'unknown', reason: error instanceof TokenProblem ? error.reason : 'malformed', detail }
 }
 
-function admit(checked: Checked, resource: string): Credential | Refusal | undefined {
-  if (!checked || 'refused' in checked) return checked
-  return checked.paths === undefined || checked.paths.includes(resource) ? checked.credential : OTHER_AUDIENCE
+/** Returns the issuer that a token claims, whether it is true or not. */
+function issuerOf(token: string): string | undefined {
+  try {
+    return isJwt(token) ? (parseJwt(token).claims.iss ?? '') : undefined
+  } catch {
+    return undefined
+  }
 }
 
-const OTHER_AUDIENCE: Refusal = Object.freeze({ refused: 'unknown', detail: 'the token is for another audience' })
+const MAX_SHOWN = 200
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? 'absent').slice(0, MAX_SHOWN)
+}
 
 /** Returns the paths of the endpoints that an audience names. A listed audience opens every one. */
 function toPaths(aud: JWTPayload['aud'], listed: readonly string[], publicUrl: string): readonly string[] | undefined {

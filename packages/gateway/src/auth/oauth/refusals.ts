@@ -1,0 +1,63 @@
+import type { Clock } from '@toolgate/core/stores'
+import type { LogLine } from '../../gate-parts.ts'
+import type { TokenReason } from './token-problem.ts'
+
+export interface TokenRefusalsDeps {
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly log: (line: LogLine) => void
+}
+
+/** How often tokens of an issuer were refused for a reason. */
+export interface RefusedTokens {
+  /** The name of a configured issuer, or `unknown`. */
+  readonly issuer: string
+  readonly reason: TokenReason
+  readonly count: number
+}
+
+interface Tally {
+  readonly issuer: string
+  readonly reason: TokenReason
+  count: number
+  /** Since the last line. */
+  unlogged: number
+  loggedMs: number
+}
+
+const LINE_MS = 60_000
+/** What happens to every token in the end. */
+const USUAL: ReadonlySet<TokenReason> = new Set(['expired', 'early', 'inactive'])
+const MAX_DETAIL = 500
+
+/**
+ * Counts refused tokens, and logs why: at most one line a minute for each reason of each issuer, so that no sender can fill
+ * the log.
+ */
+export class TokenRefusals {
+  readonly #deps: TokenRefusalsDeps
+  readonly #tallies = new Map<string, Tally>()
+
+  constructor(deps: TokenRefusalsDeps) {
+    this.#deps = deps
+  }
+
+  get list(): readonly RefusedTokens[] {
+    return [...this.#tallies.values()].map(({ issuer, reason, count }) => ({ issuer, reason, count }))
+  }
+
+  /** `detail` is not for the sender. It holds no token. */
+  add(issuer: string, reason: TokenReason, detail: string): void {
+    const key = `${reason} ${issuer}`
+    const tally = this.#tallies.get(key) ?? { issuer, reason, count: 0, unlogged: 0, loggedMs: -LINE_MS }
+    this.#tallies.set(key, tally)
+    tally.count++
+    tally.unlogged++
+    const nowMs = this.#deps.clock.monotonicMs()
+    if (nowMs - tally.loggedMs < LINE_MS) return
+    const more = tally.unlogged === 1 ? '' : `, and ${tally.unlogged - 1} others since the last line`
+    const message = `a token of the issuer ${issuer} was refused (${reason})${more}`
+    tally.unlogged = 0
+    tally.loggedMs = nowMs
+    this.#deps.log({ level: USUAL.has(reason) ? 'debug' : 'warn', message, detail: detail.slice(0, MAX_DETAIL) })
+  }
+}
