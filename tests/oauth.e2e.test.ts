@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
-import {
-  Client,
-  type OAuthClientProvider,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-} from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { OAuthMemory } from './support/oauth-memory.ts'
 import { type Answer, send } from './support/http.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { MODERN, type Params, type RpcAnswer, toMessage } from './support/rpc.ts'
@@ -105,51 +101,8 @@ async function namesOf(token: string): Promise<readonly string[]> {
   return (result?.tools ?? []).map(({ name }) => name)
 }
 
-/** What a client keeps of its authorization. */
-class Memory implements OAuthClientProvider {
-  readonly redirectUrl = 'http://127.0.0.1:9/callback'
-  readonly #kept = new Map<string, unknown>()
-  visited: URL | undefined
-
-  readonly clientMetadata = {
-    client_name: 'test',
-    redirect_uris: [this.redirectUrl],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-  }
-
-  clientInformation() {
-    return this.#kept.get('client') as never
-  }
-
-  saveClientInformation(client: unknown) {
-    this.#kept.set('client', client)
-  }
-
-  tokens() {
-    return this.#kept.get('tokens') as never
-  }
-
-  saveTokens(tokens: unknown) {
-    this.#kept.set('tokens', tokens)
-  }
-
-  saveCodeVerifier(verifier: string) {
-    this.#kept.set('verifier', verifier)
-  }
-
-  codeVerifier() {
-    return this.#kept.get('verifier') as string
-  }
-
-  redirectToAuthorization(url: URL) {
-    this.visited = url
-  }
-}
-
 /** Connects as a client that knows nothing but the URL. */
-async function connect(memory: Memory, path = '/mcp'): Promise<Client> {
+async function connect(memory: OAuthMemory, path = '/mcp'): Promise<Client> {
   const open = async () => {
     const client = new Client({ name: 'test', version: '1' })
     const transport = new StreamableHTTPClientTransport(new URL(gateway.url + path), { authProvider: memory })
@@ -166,7 +119,7 @@ async function connect(memory: Memory, path = '/mcp'): Promise<Client> {
 
 describe('a client that knows only the URL', () => {
   it('finds the authorization server from a bare 401, gets a token and calls a tool', async () => {
-    const memory = new Memory()
+    const memory = new OAuthMemory()
     const client = await connect(memory)
     const { content } = await client.callTool({ name: 'up__open', arguments: {} })
     assert.ok(content)
@@ -179,7 +132,7 @@ describe('a client that knows only the URL', () => {
 describe('a client that acts for a user', () => {
   it('is on record with every actor', async () => {
     login.account = 'omar'
-    const client = await connect(new Memory())
+    const client = await connect(new OAuthMemory())
     await client.callTool({ name: 'up__open', arguments: {} })
     await client.close()
     const { records } = (await gateway.api('/api/audit?limit=1')).body as { records: Record<string, unknown>[] }
@@ -281,7 +234,7 @@ describe('step-up', () => {
   })
 
   it('leads a real client through the further scopes', async () => {
-    const memory = new Memory()
+    const memory = new OAuthMemory()
     const client = await connect(memory)
     await assert.rejects(client.callTool({ name: 'up__submit', arguments: {} }), UnauthorizedError)
     assert.match(String(memory.visited?.searchParams.get('scope')), /tools:write/)

@@ -29,8 +29,12 @@ export interface AuthorizationServer {
   readonly tokens: readonly string[]
   /** Withdraws all grants of users: their refresh tokens are no longer accepted. */
   endGrants(): Promise<void>
-  /** Signs with new keys from here on. The earlier ones are withdrawn. */
-  rotate(): Promise<void>
+  /** Requests by path. */
+  readonly asked: ReadonlyMap<string, number>
+  /** Signs with a new key from here on. The earlier ones stay, or are withdrawn. */
+  rotate(earlier: 'stay' | 'withdrawn'): Promise<void>
+  /** Revokes a token of a client. */
+  revoke(client: string, secret: string, token: string): Promise<void>
   /** Opens a link as a browser with its own cookies does, and returns where it is sent outside of this server. */
   open(url: string | URL): Promise<URL>
   /** Gets a token for a client that acts for itself. */
@@ -50,8 +54,11 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
   const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   const people: People = { account: 'vera', consents: scopes, loggedInSecondsAgo: 0 }
 
-  const configure = async (): Promise<Configuration> => ({
-    jwks: { keys: [await newKey()] },
+  const asked = new Map<string, number>()
+  let keys: readonly JWK[] = []
+
+  const configure = (): Configuration => ({
+    jwks: { keys: [...keys] },
     clients: [...(options.clients ?? [])],
     scopes: ['openid', 'offline_access', ...scopes],
     claims: { openid: ['sub', 'groups'] },
@@ -86,8 +93,9 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
     },
   })
 
-  const begin = async () => {
-    const provider = new Provider(issuer, await configure())
+  const begin = async (earlier: readonly JWK[]) => {
+    keys = [await newKey(), ...earlier]
+    const provider = new Provider(issuer, configure())
     provider.on('server_error', (_context: KoaContextWithOIDC, error: Error) => console.error(error))
     provider.on('grant.success', ({ oidc, body }: KoaContextWithOIDC) => {
       grants.push(textOf(oidc.params?.['grant_type']))
@@ -104,31 +112,42 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
       }
     }
     const answer = provider.callback()
-    handle = (request, response) =>
-      request.url?.startsWith('/interaction/')
+    handle = (request, response) => {
+      const { pathname } = new URL(request.url ?? '/', issuer)
+      asked.set(pathname, (asked.get(pathname) ?? 0) + 1)
+      return pathname.startsWith('/interaction/')
         ? interact(provider, request, response, people).catch((error: unknown) =>
             response.writeHead(500).end(String(error)),
           )
         : answer(request, response)
+    }
   }
-  await begin()
+  await begin([])
+
+  const post = (path: string, client: string, secret: string, fields: Readonly<Record<string, string>>) =>
+    fetch(issuer + path, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(`${client}:${secret}`).toString('base64')}` },
+      body: new URLSearchParams(fields),
+    })
 
   return Object.assign(people, {
     issuer,
     grants,
     tokens,
     endGrants: () => endGrants(),
-    rotate: begin,
+    asked,
+    rotate: (earlier: 'stay' | 'withdrawn') => begin(earlier === 'stay' ? keys : []),
     open: (url: string | URL) => browse(new URL(url), issuer),
     async clientToken(client: string, secret: string, fields: Readonly<Record<string, string>>) {
-      const answer = await fetch(`${issuer}/token`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`${client}:${secret}`).toString('base64')}` },
-        body: new URLSearchParams({ grant_type: 'client_credentials', ...fields }),
-      })
+      const answer = await post('/token', client, secret, { grant_type: 'client_credentials', ...fields })
       const body = (await answer.json()) as { access_token?: string }
       if (body.access_token === undefined) throw new Error(JSON.stringify(body))
       return body.access_token
+    },
+    async revoke(client: string, secret: string, token: string) {
+      const { status } = await post('/token/revocation', client, secret, { token })
+      if (status !== 200) throw new Error(`the revocation was answered with ${status}`)
     },
     close: () =>
       new Promise<void>((resolve) => {

@@ -2,7 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type GatewayConfig, type LogLine, type RunningGateway, startGateway, type ToolsBody } from '@toolgate/gateway'
+import {
+  type GatewayConfig,
+  type GatewayOptions,
+  type LogLine,
+  type RunningGateway,
+  startGateway,
+  type ToolsBody,
+} from '@toolgate/gateway'
 import { type Answer, send } from './http.ts'
 import { CALLERS, KEYS, type Who } from './keys.ts'
 import { openapi } from './openapi.ts'
@@ -43,6 +50,7 @@ export async function startTestGateway(
   given: Partial<GatewayConfig>,
   /** What the file says at a reload. */
   reread?: () => Partial<GatewayConfig>,
+  clock?: GatewayOptions['clock'],
 ): Promise<TestGateway> {
   const log: LogLine[] = []
   const config: GatewayConfig = {
@@ -62,6 +70,7 @@ export async function startTestGateway(
     log: (line) => log.push(line),
     probeEveryMs: 50,
     ...(read && { read }),
+    ...(clock && { clock }),
   })
   await gateway.ready
   const mcpUrl = `${gateway.url}/mcp`

@@ -23,7 +23,7 @@ export {
   errorResult,
   toResult,
   toSendable,
-  unwrapWaiting,
+  unwrapOutcome,
   withoutHop,
 } from './results.ts'
 

@@ -1,7 +1,6 @@
 import {
   type CallDone,
   type CallOutcome,
-  type CallWaiting,
   type JsonSchema,
   type ReasonCode,
   REASONS,
@@ -159,7 +158,7 @@ export function metaOf(outcome: Exclude<CallOutcome, CallDone>): McpResult['_met
 }
 
 const wrapped = new WeakMap<McpResult, McpAnswer>()
-const waiting = new WeakMap<McpResult, CallWaiting>()
+const inner = new WeakMap<McpResult, CallOutcome>()
 
 /** Returns an answer as the result of `call_tool`. A JSON-RPC error becomes a text that {@link toAnswer} turns back. */
 function wrapAnswer(answer: McpAnswer): McpResult {
@@ -169,16 +168,20 @@ function wrapAnswer(answer: McpAnswer): McpResult {
   return result
 }
 
-/** Returns the outcome of the call that `call_tool` made, as its result. {@link unwrapWaiting} turns it back. */
+/** Returns the outcome of the call that `call_tool` made, as its result. {@link unwrapOutcome} turns it back. */
 export function wrapOutcome(outcome: CallOutcome): McpResult {
   const result = wrapAnswer(toAnswer(outcome))
-  if (outcome.status === 'waiting') waiting.set(result, outcome)
+  if (outcome.status === 'waiting' || needsScopes(outcome)) inner.set(result, outcome)
   return result
 }
 
-/** Returns the call that waits for approval, if `call_tool` has made it; otherwise the outcome itself. */
-export function unwrapWaiting(outcome: CallOutcome): CallOutcome {
-  return (outcome.status === 'done' && waiting.get(outcome.output as McpResult)) || outcome
+/** Returns the call that `call_tool` made, if it waits for approval or needs scopes; otherwise the outcome itself. */
+export function unwrapOutcome(outcome: CallOutcome): CallOutcome {
+  return (outcome.status === 'done' && inner.get(outcome.output as McpResult)) || outcome
+}
+
+function needsScopes(outcome: CallOutcome): boolean {
+  return outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'scope_needed'
 }
 
 function unwrapAnswer(result: McpResult): McpAnswer {

@@ -12,7 +12,7 @@ import {
 } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
 import { ITEM_KINDS } from '@toolgate/core/words'
-import { isMcpResult, unwrapWaiting } from '@toolgate/mcp'
+import { isMcpResult, unwrapOutcome } from '@toolgate/mcp'
 import {
   type Authenticator,
   callerAt,
@@ -90,7 +90,7 @@ async function call(request: Request, deps: AgentDeps): Promise<Response> {
   if (deps.isStopping())
     throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
   const { signal } = request
-  const outcome = unwrapWaiting(await agent.view.call({ ...asked, callerNow: agent.callerNow, signal }))
+  const outcome = unwrapOutcome(await agent.view.call({ ...asked, callerNow: agent.callerNow, signal }))
   const scopes = lackingScopes(outcome)
   if (scopes) {
     const challenge = deps.authenticator.insufficientScope(scopes, agent.resource)

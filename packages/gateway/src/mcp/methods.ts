@@ -11,7 +11,7 @@ import {
   type RequestId,
   toAnswer,
   type ToolLists,
-  unwrapWaiting,
+  unwrapOutcome,
 } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import { type ClientLink, clientLink, type LinkTasks } from '../relay/client-link.ts'
@@ -182,7 +182,7 @@ export class McpMethods {
       name,
       nameOf: (outcome) => waitingCall(outcome, { tool, name, input }).name,
       call: async ({ context, ...round }) =>
-        unwrapWaiting(
+        unwrapOutcome(
           await callTool({
             view,
             names,

@@ -19,6 +19,7 @@ import {
 } from './jwt.ts'
 import type { TokenRefusals } from './refusals.ts'
 import { remember } from './remember.ts'
+import { shown, toPaths } from './audience.ts'
 import { TokenCredential } from './token-credential.ts'
 import { TokenProblem, type TokenReason } from './token-problem.ts'
 
@@ -120,12 +121,22 @@ export class Tokens implements CredentialSource {
       refusals.add(checked.source.issuer.config.name, 'audience', detail)
       return { refused: 'unknown', detail }
     }
-    const issuer = issuerOf(token)
-    if (checked)
-      refusals.add(this.#sources.get(issuer ?? '')?.issuer.config.name ?? 'unknown', checked.reason, checked.detail)
-    else if (issuer !== undefined)
-      refusals.add('unknown', 'issuer', `the issuer is ${shown(issuer)}, which is not configured`)
+    const { iss, source } = this.#claimedBy(token)
+    if (checked) refusals.add(source?.issuer.config.name ?? 'unknown', checked.reason, checked.detail)
+    else if (iss !== undefined)
+      refusals.add('unknown', 'issuer', `the issuer is ${shown(iss)}, which is not configured`)
     return checked
+  }
+
+  /** Returns whose a token says to be, whether it is true or not. */
+  #claimedBy(token: string): { readonly iss?: string; readonly source: Source | undefined } {
+    if (!isJwt(token)) return { source: this.#opaqueSource }
+    try {
+      const { iss = '' } = parseJwt(token).claims
+      return { iss, source: this.#sources.get(iss) }
+    } catch {
+      return { source: undefined }
+    }
   }
 
   current(id: string): Credential | undefined {
@@ -213,11 +224,15 @@ export class Tokens implements CredentialSource {
     return verified instanceof Promise ? verified.then(toVerdict) : toVerdict(verified)
   }
 
-  /** A token that is no JWT does not say whose it is, so one issuer is asked. */
+  /** The one that is asked about tokens that are no JWT, as these do not say whose they are. */
+  get #opaqueSource(): Source | undefined {
+    return [...this.#sources.values()].find(({ introspection }) => introspection)
+  }
+
   #verifyOpaque(bearer: Bearer): MaybePromise<Verdict | undefined> {
     const { digest } = bearer
     const before = this.#verdicts.get(digest)
-    const source = before?.source ?? [...this.#sources.values()].find(({ introspection }) => introspection)
+    const source = before?.source ?? this.#opaqueSource
     if (!source?.introspection) return undefined
     return withActivity(source.introspection, bearer, this.#known(bearer), (claims) =>
       this.#toVerdict(digest, source, this.#checkOpaque(claims, source), undefined),
@@ -274,27 +289,4 @@ function toRefusal(error: unknown): TokenRefusal {
   const detail = messageOf(error)
   if (error instanceof IssuerError) return { refused: 'unavailable', reason: 'issuer_down', detail }
   return { refused: 'unknown', reason: error instanceof TokenProblem ? error.reason : 'malformed', detail }
-}
-
-/** Returns the issuer that a token claims, whether it is true or not. */
-function issuerOf(token: string): string | undefined {
-  try {
-    return isJwt(token) ? (parseJwt(token).claims.iss ?? '') : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const MAX_SHOWN = 200
-
-function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? 'absent').slice(0, MAX_SHOWN)
-}
-
-/** Returns the paths of the endpoints that an audience names. A listed audience opens every one. */
-function toPaths(aud: JWTPayload['aud'], listed: readonly string[], publicUrl: string): readonly string[] | undefined {
-  const audiences = [aud ?? []].flat()
-  if (audiences.some((one) => listed.includes(one))) return undefined
-  const own = audiences.filter((one) => typeof one === 'string' && one.startsWith(`${publicUrl}/`))
-  return own.map((one) => one.slice(publicUrl.length))
 }
