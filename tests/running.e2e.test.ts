@@ -47,14 +47,24 @@ describe(PAGE, () => {
     })
 
   it('leads to a gateway that serves its callers', async () => {
-    const key = readFileSync(machine.at('/etc/toolgate/credentials/vera-1'), 'utf8')
-    const { headers, body } = toMessage(MODERN, 'tools/list')
-    const answer = await send(`${url}/mcp`, {
-      headers: { ...headers, authorization: `Bearer ${key}` },
-      body: JSON.stringify(body),
-    })
+    const list = (id: string) => {
+      const key = readFileSync(machine.at(`/etc/toolgate/credentials/${id}`), 'utf8')
+      const { headers, body } = toMessage(MODERN, 'tools/list')
+      return send(`${url}/mcp`, {
+        headers: { ...headers, authorization: `Bearer ${key}` },
+        body: JSON.stringify(body),
+      })
+    }
+    const answer = await list('vera-2')
     assert.equal(answer.status, 200, logOf())
     assert.ok(((answer.json() as RpcAnswer).result?.tools ?? []).length > 0)
+    assert.equal((await list('vera-1')).status, 401)
+  })
+
+  it('signs the audit with a new key, and the records of both verify', () => {
+    const keys = readFileSync(machine.at('/var/lib/toolgate/checkpoints/audit.db.checkpoints.pub'), 'utf8')
+    assert.equal(keys.match(/BEGIN PUBLIC KEY/g)?.length, 2)
+    assert.ok(existsSync(machine.at('/var/backups/audit.db.checkpoints.key')))
   })
 
   it('fails a reload of a file with a mistake, with its line, and goes on', async () => {

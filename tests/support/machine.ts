@@ -92,7 +92,7 @@ const SHIMS = {
 while [ $# -gt 0 ]; do case "$1" in -g|-o) shift 2 ;; *) args+=("$1"); shift ;; esac; done
 exec /usr/bin/install "\${args[@]}"
 `,
-  npm: `[ "$1 $2 $4" = "install --prefix toolgate" ] || [[ "$4" = toolgate@* ]]
+  npm: `[[ "$1 $2 $4" = "install --prefix toolgate"* ]]
 mkdir -p "$3/node_modules/.bin"
 printf '#!/bin/sh\\nexec "%s" --conditions=toolgate-source "%s" "$@"\\n' "$NODE" "$TOOLGATE_BIN" > "$3/node_modules/.bin/toolgate"
 chmod +x "$3/node_modules/.bin/toolgate"
