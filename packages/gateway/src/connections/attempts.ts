@@ -2,7 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Sealer } from '../relay/sealer.ts'
 import type { OAuthClient } from './clients.ts'
-import { type ConnectionKey, keyOf } from './connection-store.ts'
+import { type ConnectionKey, digestOf } from './connection-store.ts'
 import { ConnectProblem } from './problem.ts'
 
 /** What has to be remembered while a user signs in elsewhere. */
@@ -41,13 +41,13 @@ export class Attempts {
   async begin(attempt: Attempt): Promise<{ readonly state: string; readonly secret: string }> {
     const { state: store, sealer, clock } = this.#deps
     const [code, secret] = [random(), random()]
-    const owner = ownerPart(attempt)
+    const owner = digestOf(attempt)
     // The latest one counts, so that a user has one.
-    for (const { key } of await store.list(ATTEMPTS + owner)) await store.take(key)
+    for (const { key } of await store.list(`${ATTEMPTS}${owner}/`)) await store.take(key)
     const text = JSON.stringify({ attempt, secret: digest(secret) })
-    const kept = { owner, sealed: await sealer.seal(text, ['attempt', digest(code)]) }
-    await store.set(ATTEMPTS + owner + digest(code), kept, { expiresAt: clock.wallMs() + ATTEMPT_MS })
-    return { state: `${owner.slice(0, -1)}.${code}`, secret }
+    const kept = { sealed: await sealer.seal(text, ['attempt', digest(code)]) }
+    await store.set(`${ATTEMPTS}${owner}/${digest(code)}`, kept, { expiresAt: clock.wallMs() + ATTEMPT_MS })
+    return { state: `${owner}.${code}`, secret }
   }
 
   /** Ends an attempt, and returns it. @throws {ConnectProblem} for one that is unknown, over, used, or of another browser or user */
@@ -70,10 +70,6 @@ export class Attempts {
 /** It does not say which, so that a forged answer learns nothing. */
 function unknownAttempt(): ConnectProblem {
   return new ConnectProblem('this attempt is over, or began in another browser or as another user')
-}
-
-function ownerPart(key: ConnectionKey): string {
-  return `${keyOf(key).slice(keyOf(key).lastIndexOf('/') + 1)}/`
 }
 
 function random(): string {

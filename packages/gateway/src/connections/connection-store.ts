@@ -144,8 +144,13 @@ function boundTo({ id, of, server, user, tenant }: Connection): unknown {
 }
 
 /** The key of an entry: nothing in a server's name or a user's can end it early. */
-export function keyOf({ server, user, tenant }: ConnectionKey): string {
-  return PREFIX + hash('sha256', JSON.stringify([server, tenant ?? null, user]), 'base64url')
+export function keyOf(key: ConnectionKey): string {
+  return PREFIX + digestOf(key)
+}
+
+/** Returns a text of 43 letters, digits, `-` and `_` that no other user and server has. */
+export function digestOf({ server, user, tenant }: ConnectionKey): string {
+  return hash('sha256', JSON.stringify([server, tenant ?? null, user]), 'base64url')
 }
 
 function toKept({ key, value }: StateEntry): readonly (readonly [string, Kept])[] {
