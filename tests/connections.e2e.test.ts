@@ -105,6 +105,13 @@ describe('a user who connects a server to their account', () => {
     assert.match(ended?.detail ?? '', /^mail at .*; scopes: /)
   })
 
+  it('sees as which account, where the scopes ask for an ID token', async () => {
+    const gateway = await start({}, { oauth: { scopes: ['openid', 'tools', 'offline_access'] } })
+    await connect(gateway)
+    const { connections } = (await gateway.api('/api/connections', { key: PERSON })).body as ConnectionsBody
+    assert.equal(connections[0]?.connected?.account, 'vera@mail')
+  })
+
   it('is found by a tool that waits, where the server lists for everybody', async () => {
     const open = await startAccountServer({ login, listsForAll: true })
     closing.push(open.close)

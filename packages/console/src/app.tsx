@@ -5,6 +5,7 @@ import { useAddress, useApi, useHealth } from './hooks.ts'
 import { followLive } from './live-updates.ts'
 import { ApprovalsPage } from './pages/approvals.tsx'
 import { CallersPage } from './pages/callers.tsx'
+import { ConnectionsPage } from './pages/connections.tsx'
 import { KeysPage } from './pages/keys.tsx'
 import { LivePage } from './pages/live.tsx'
 import { LoginPage, SessionEnded } from './pages/login.tsx'
@@ -24,6 +25,7 @@ const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   approvals: ApprovalsPage,
   callers: CallersPage,
   keys: KeysPage,
+  connections: ConnectionsPage,
 }
 
 /** Shows the login, or the page of the address for a logged-in user. */

@@ -9,6 +9,8 @@ export type {
   AuditCountsBody,
   AuditEvidenceBody,
   CallersBody,
+  ConnectionRow,
+  ConnectionsBody,
   ErrorBody,
   GroupBadge,
   GroupRow,

@@ -15,8 +15,9 @@ export const TITLES: Readonly<Record<Page, string>> = {
   approvals: 'Approvals',
   callers: 'Callers',
   keys: 'Keys',
+  connections: 'Connections',
 }
-const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'keys']
+const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'connections', 'keys']
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
   const waiting = usePending().data?.approvals.length ?? 0

@@ -31,7 +31,7 @@ export function connectPage({ server, host, person, connection, problem }: Conne
   return toPage(
     connection ? `${server} is connected` : `Connect ${server}?`,
     `${alert}<dl>${facts.join('')}</dl>
-${connection ? '' : `<p>You sign in at the server's own page. Tools of ${escape(server)} that you call here then act as your account there, and nobody else's calls do.</p>`}
+${connection ? '' : `<p>You sign in at the server's own page. Tools of ${escape(server)} that you call here then act as your account there. Calls of other users do not.</p>`}
 <form method="post">
 <button class="approve" name="action" value="connect">${connection ? 'Connect again' : 'Connect'}</button>
 ${connection ? '<button name="action" value="disconnect">Disconnect</button>' : ''}
