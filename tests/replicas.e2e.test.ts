@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { ConfigError } from '@toolgate/core'
-import { loadConfig } from '@toolgate/gateway'
+import { loadConfig, type ReadyBody, type ReplicasBody } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
 import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
@@ -66,6 +66,9 @@ ${replica}
       return answer.status === 200 ? textOf(answer.json() as RpcAnswer) : String(answer.status)
     }
     const runs = async (gateway: TestGateway, key?: string) => (await call(gateway, key)).includes('hello')
+
+    const metricsOf = async ({ url }: TestGateway) =>
+      (await send(`${url}/metrics`, { method: 'GET', headers: { authorization: `Bearer ${KEYS.console}` } })).text
 
     beforeEach(async () => {
       await postgres.empty()
@@ -172,6 +175,39 @@ ${replica}
       await until(async () => (await connections()) === 0)
     })
 
+    it('are listed, with what each has applied', async () => {
+      const [a] = await startTwo()
+      const other = await start(write('other.yaml', { replica: 'replica: { id: eu-3, url: "http://10.0.0.3:8787" }' }))
+      const { self, replicas } = (await a.api('/api/replicas')).body as ReplicasBody
+      assert.equal(replicas.length, 3)
+      assert.deepEqual(
+        replicas.filter(({ isSelf }) => isSelf).map(({ id }) => id),
+        [self?.id],
+      )
+      assert.deepEqual(
+        [self?.problem, self?.configuration.isFileOther, replicas.every(({ isLive }) => isLive)],
+        [undefined, false, true],
+      )
+      assert.equal(replicas.find(({ id }) => id === 'eu-3')?.url, 'http://10.0.0.3:8787')
+      const shown = await runCommand(other.url, 'replicas')
+      assert.match(shown.out, /eu-3 \(asked\) +live/)
+      assert.match(shown.out, /the file of eu-3 is another one/)
+      assert.match(await metricsOf(other), /^toolgate_config_file_differs 1$/m)
+      assert.match(await metricsOf(a), /^toolgate_config_published\{id="[0-9a-f]{16}"\} 1$/m)
+    })
+
+    it('refuse on a new timeline of the database until a person accepts it', async () => {
+      const [a, b] = await startTwo()
+      await postgres.run("UPDATE toolgate.replica_state SET timeline = '1/00000001'")
+      await until(async () => !(await runs(a)) && !(await runs(b)))
+      assert.match((await runCommand(b.url, 'replicas')).out, /starts no call: the database has a new timeline/)
+      const late = await start(write('toolgate.yaml'))
+      assert.equal(await runs(late), false)
+      const accepted = await runCommand(a.url, 'replicas', 'accept')
+      assert.equal(accepted.code, 0, accepted.err)
+      await until(async () => (await runs(a)) && (await runs(b)) && (await runs(late)))
+    })
+
     it('start no call once the database is gone, and do within a second after it is back', async () => {
       const [a, b] = await startTwo()
       postgres.server.child.kill('SIGKILL')
@@ -185,8 +221,20 @@ ${replica}
       )
       assert.match(codeA ?? '', /unavailable: this gateway cannot confirm its rules now/)
       assert.match(codeB ?? '', /unavailable: this gateway cannot confirm its rules now/)
+      const ready = await a.api('/readyz')
+      assert.equal(ready.status, 503)
+      const { status, replica } = ready.body as ReadyBody
+      assert.deepEqual([status, replica?.problem], ['refusing', 'silent'])
+      assert.match(
+        JSON.stringify(replica),
+        /"reason":"the database does not answer \(.*\); it was last confirmed \d+ ms ago"/,
+      )
+      const unknown = JSON.parse((await send(`${a.url}/readyz`, { method: 'GET' })).text) as ReadyBody
+      assert.deepEqual(Object.keys(unknown.replica ?? {}), ['id', 'problem'])
+      assert.match(await metricsOf(a), /^toolgate_replica_starts_calls 0$/m)
       await postgres.server.restart()
       await until(async () => (await runs(a)) && (await runs(b)), BOUND_MS * 5)
+      assert.equal((await a.api('/readyz')).status, 200)
     })
   })
 })

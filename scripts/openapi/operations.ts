@@ -281,6 +281,19 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ReloadBody',
     faults: ['config_invalid', 'reload_forbidden', 'reload_refused'],
   },
+  'GET /api/replicas': {
+    who: 'person',
+    summary: 'Lists the gateways that share their stores.',
+    answer: 'ReplicasBody',
+    faults: ['replica_forbidden', 'state_unavailable'],
+  },
+  'POST /api/replicas/accept': {
+    who: 'person',
+    summary: 'Goes on with a database that lost changes, or with limits whose counts are lost.',
+    body: 'AcceptReplicasBody',
+    answer: 'ReplicasBody',
+    faults: ['replica_forbidden', 'replica_none', 'state_unavailable'],
+  },
   'GET /api/logs': {
     who: 'person',
     summary: 'Returns the latest lines of a server, oldest first.',

@@ -26,6 +26,8 @@ import {
   type PinsBody,
   type Reload,
   type ReloadRequestBody,
+  type AcceptReplicasBody,
+  type ReplicasBody,
   type SessionBody,
   type ToolsBody,
   type WhyBody,
@@ -130,6 +132,8 @@ export interface Api extends AuditReader, AuditExporter {
   keys(): Promise<KeysBody>
   createKey(asked: object): Promise<NewKeyBody>
   revokeKey(id: string): Promise<KeyRow>
+  replicas(): Promise<ReplicasBody>
+  acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** The gateway reads its file again. */
   reload(how: ReloadRequestBody): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
@@ -159,6 +163,8 @@ export function createApi(target: Target): Api {
     createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
+    replicas: () => get<ReplicasBody>('/api/replicas'),
+    acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),

@@ -15,6 +15,7 @@ import type { ImportOptions } from './commands/import.ts'
 import type { InitOptions } from './commands/init.ts'
 import type { CreateKeyOptions, KeysOptions } from './commands/keys.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
+import type { AcceptReplicasOptions, ReplicasOptions } from './commands/replicas.ts'
 import type { ReloadCommandOptions } from './commands/reload.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { StdioOptions } from './commands/stdio.ts'
@@ -281,6 +282,23 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--dry-run', 'change nothing, and print what would change')
         .option('--publish', 'all replicas run the file of this gateway'),
     async (options: ReloadCommandOptions, { io }) => (await import('./commands/reload.ts')).reloadCommand(options, io),
+  ),
+  { name: 'replicas', does: 'list the gateways that share their stores', define: gatewayOptions },
+  {
+    ...row(
+      'replicas list',
+      'list them: what each has applied, and whether it starts calls',
+      gatewayOptions,
+      async (options: ReplicasOptions, { io }) => (await import('./commands/replicas.ts')).replicasCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'replicas accept',
+    'go on with a database that lost changes, so that replicas start calls again',
+    (command) => gatewayOptions(command).option('--limits', 'go on with limits whose counts are lost, instead'),
+    async (options: AcceptReplicasOptions, { io }) =>
+      (await import('./commands/replicas.ts')).acceptReplicasCommand(options, io),
   ),
   row(
     'halt',

@@ -15,6 +15,7 @@ import type { Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
 import type { GatewayRedactor } from './redaction.ts'
 import type { OpenedReplica } from './replica/open-replica.ts'
+import type { ReplicaReport } from './replica/report.ts'
 import type { Revisions, Rules, Settings } from './revision.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
@@ -44,6 +45,7 @@ export interface GatewayBase {
   readonly lifecycle: Lifecycle
   /** Absent where this gateway is alone. */
   readonly replica: OpenedReplica | undefined
+  readonly report: ReplicaReport | undefined
 }
 
 /** The gate of a configuration, with its parts. */

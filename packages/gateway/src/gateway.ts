@@ -116,7 +116,17 @@ async function start(
   const listener = await listen(config.listen)
   const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
-  const base: GatewayBase = { config, revisions, clock, redact, log, onFault, lifecycle, replica }
+  const base: GatewayBase = {
+    config,
+    revisions,
+    clock,
+    redact,
+    log,
+    onFault,
+    lifecycle,
+    replica,
+    report: replica?.report,
+  }
   if (replica) lifecycle.onClose(replica.close)
   try {
     const publicUrl = config.publicUrl ?? (isLoopback(config.listen.host) ? toUrl(config.listen, port) : undefined)

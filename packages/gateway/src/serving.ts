@@ -246,7 +246,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 }
 
 export function toApiDeps(
-  { config, revisions, clock, redact, log, onFault, lifecycle }: GatewayBase,
+  { config, revisions, clock, redact, log, onFault, lifecycle, report }: GatewayBase,
   { gate, fleet, connections, lists, metaIds, selectors, warnings, audit, auditProblems, state: kept }: GateParts,
   { groups, servers, logins }: Watching,
   { authenticator, origins, port, publicUrl }: Entrance,
@@ -321,7 +321,9 @@ export function toApiDeps(
     clock,
     policyRevision: () => gate.policyRevision,
     catalogRevision: () => gate.catalog.revision,
-    cookieName: `toolgate_session_${port}`,
+    replica: report,
+    // The cookie of one replica is that of all.
+    cookieName: report ? 'toolgate_session' : `toolgate_session_${port}`,
     onFault,
   }
 }
@@ -351,7 +353,7 @@ interface HttpParts {
 
 /** Returns the handlers of the port. */
 export function toHttpDeps(
-  { config, redact, onFault, lifecycle }: GatewayBase,
+  { config, redact, onFault, lifecycle, report }: GatewayBase,
   { gate, audit, counts, warnings }: GateParts,
   { groups, groupWatch, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
@@ -378,6 +380,7 @@ export function toHttpDeps(
     issuers: entrance.issuers,
     refusedTokens: entrance.refusedTokens,
     certificateExpiresAtMs,
+    replica: report,
     streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
     onFault,
   })
@@ -385,7 +388,12 @@ export function toHttpDeps(
     mcp: mcp.serve,
     mcpOf: (app) => mcp.ofApp(app),
     resources: entrance.resources,
-    health: createHealth({ servers, issuers: entrance.issuers, isStopping: () => lifecycle.isStopping }),
+    health: createHealth({
+      servers,
+      issuers: entrance.issuers,
+      isStopping: () => lifecycle.isStopping,
+      replica: report?.state,
+    }),
     authenticator,
     origins,
     metrics: createMetricsEndpoint({

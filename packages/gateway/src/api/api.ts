@@ -30,6 +30,7 @@ import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
 import { reloadRoute } from './routes/reload.ts'
+import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
 import type { Route } from './request.ts'
@@ -130,6 +131,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/connections', { GET: asPerson(connectionsRoute(deps)) })
   serve('/api/connections/:id', { DELETE: asPerson(disconnectRoute(deps)) })
   serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
+  serve('/api/replicas', { GET: asPerson(replicasRoute(deps)) })
+  serve('/api/replicas/accept', { POST: asPerson(acceptReplicasRoute(deps)) })
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })

@@ -14,6 +14,7 @@ import type { CallerConfig } from '../config/config.ts'
 import type { OidcDeps } from './oidc.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { ReloadOptions } from '../reload/reloader.ts'
+import type { ReplicaReport } from '../replica/report.ts'
 import type { EndedCallers } from '../auth/keyring.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
 import type { AgentDeps } from './agent.ts'
@@ -81,6 +82,8 @@ export interface ApiDeps {
   recordChange?(reason: string, detail: string, by: string): Promise<void>
   /** Reads the configuration again. Absent if there is no file. */
   reload?(options: ReloadOptions): Promise<Reload>
+  /** Absent where this gateway is alone. */
+  readonly replica?: Pick<ReplicaReport, 'list' | 'accept'> | undefined
   /** Calls the listener after credentials have ended or changed. Default: they never do. */
   onEnded?(listener: (callers: EndedCallers) => void): () => void
   readonly clock: Clock

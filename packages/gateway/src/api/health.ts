@@ -1,4 +1,4 @@
-import type { IssuerRow, ReadyBody, ServerRow } from './wire.ts'
+import type { IssuerRow, ReadyBody, ReplicaState, ServerRow } from './wire.ts'
 
 export interface HealthAnswer<Body> {
   readonly status: 200 | 503
@@ -17,6 +17,8 @@ interface HealthDeps {
   /** Authorization servers. Default: none. */
   issuers?(): readonly IssuerRow[]
   isStopping?: () => boolean
+  /** Absent where this gateway is alone. */
+  replica?: (() => ReplicaState) | undefined
 }
 
 /** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
@@ -28,8 +30,11 @@ export function createHealth(deps: HealthDeps): Health {
       const servers = deps.servers()
       ready ||= servers.every(isSettled)
       const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
-      const status = deps.isStopping?.() ? 'stopping' : ready ? 'ready' : 'starting'
-      return { status: status === 'ready' ? 200 : 503, body: { status, ...rows, ...issuersOf(deps, withServers) } }
+      const replica = deps.replica?.()
+      const word = !ready ? 'starting' : replica?.problem ? 'refusing' : 'ready'
+      const status = deps.isStopping?.() ? 'stopping' : word
+      const body = { status, ...rows, ...issuersOf(deps, withServers), ...replicaOf(replica, withServers) } as const
+      return { status: status === 'ready' ? 200 : 503, body }
     },
   }
 }
@@ -41,6 +46,12 @@ function issuersOf({ issuers }: HealthDeps, withProblems: boolean): Pick<ReadyBo
   return {
     issuers: rows.map(({ problem, ...row }) => (withProblems && problem !== undefined ? { ...row, problem } : row)),
   }
+}
+
+function replicaOf(replica: ReplicaState | undefined, withReasons: boolean): Pick<ReadyBody, 'replica'> {
+  if (!replica) return {}
+  const { id, problem } = replica
+  return { replica: withReasons ? replica : { id, ...(problem && { problem }) } }
 }
 
 function isSettled({ status, restarts }: ServerRow): boolean {

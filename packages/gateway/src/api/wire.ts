@@ -262,6 +262,56 @@ export interface ReloadRequestBody {
 /** `POST /api/reload`: what has changed, or would. */
 export type ReloadBody = Reload
 
+/**
+ * Why a replica starts no call. `silent`: the database does not answer. `behind`: the shared state cannot be applied.
+ * `taken`: another process has its id. `older`, `timeline`: the database lost changes, or may have. `unconfirmed`: the
+ * latest answer is too old.
+ */
+export type ReplicaProblem = 'silent' | 'behind' | 'taken' | 'older' | 'timeline' | 'unconfirmed'
+
+/** A gateway of several that share their stores, as it sees itself. */
+export interface ReplicaState {
+  readonly id: string
+  /** Absent while it starts calls. */
+  readonly problem?: ReplicaProblem
+  /** The same in words. */
+  readonly reason?: string
+  /** How long ago the query of its lease was sent. */
+  readonly leaseAgeMs?: number
+  /** Of the shared state: what it has applied, and the newest that it knows of. */
+  readonly revision: { readonly applied: number; readonly seen: number }
+  /** The published configuration that it runs, and whether its own file is another one. */
+  readonly configuration: { readonly id: string; readonly isFileOther: boolean }
+  /** Why limited calls are refused. */
+  readonly limits?: string
+}
+
+/** A replica, as its row in the database says. Times are wall-clock milliseconds. */
+export interface ReplicaRowBody {
+  readonly id: string
+  readonly url?: string | undefined
+  readonly version: string
+  /** The revision of the shared state that it has applied. */
+  readonly applied: number
+  /** It may start calls. */
+  readonly isLive: boolean
+  readonly isSelf: boolean
+  readonly joinedAt: number
+  readonly renewedAt: number
+}
+
+/** `GET /api/replicas`: empty where this gateway is alone. */
+export interface ReplicasBody {
+  readonly self?: ReplicaState
+  readonly replicas: readonly ReplicaRowBody[]
+}
+
+/** The body of `POST /api/replicas/accept`. */
+export interface AcceptReplicasBody {
+  /** `database`: it lost changes. `limits`: their counts are lost. */
+  readonly what: 'database' | 'limits'
+}
+
 /** `GET /api/callers`: the callers that `as` may name, without their keys. */
 export interface CallersBody {
   readonly callers: readonly {
@@ -558,7 +608,10 @@ export interface IssuerRow {
 
 /** `GET /readyz`: 200 once every server has answered or failed its first start, else 503. `servers` is for console keys. */
 export interface ReadyBody {
-  readonly status: 'ready' | 'starting' | 'stopping'
+  /** `refusing`: a replica that starts no call. */
+  readonly status: 'ready' | 'starting' | 'stopping' | 'refusing'
+  /** Absent where this gateway is alone. Without a console key it has no reasons. */
+  readonly replica?: ReplicaState | Pick<ReplicaState, 'id' | 'problem'>
   readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]

@@ -24,6 +24,12 @@ export interface SharedLimits {
   reopen(): Promise<void>
 }
 
+/** The limits, looked at from time to time. */
+export interface WatchedLimits extends Pick<SharedLimits, 'reopen'> {
+  /** Why no limited call ran when it was looked at last. */
+  readonly problem: string | undefined
+}
+
 /** A renewal that takes longer is given up, as its answer could hardly renew anything. */
 const ANSWER_MS = 1000
 /** Which Redis was opened, so that an empty one is known to have lost its counts. */

@@ -4,11 +4,12 @@ import type { ApprovalStore, Clock, CounterStore, StateStore } from '@toolgate/c
 import { type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
 import { VERSION } from '../files.ts'
-import { type Engines, openEngines, type SharedLimits } from './engines.ts'
+import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
 import { LEASE_MS } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
 import { Membership } from './membership.ts'
 import { Publication } from './publication.ts'
+import { createReport, type ReplicaReport } from './report.ts'
 
 /** This gateway as one of several that share their stores. */
 export interface OpenedReplica {
@@ -28,7 +29,8 @@ export interface OpenedReplica {
   follow(reload: (by: string | undefined) => Promise<unknown>): Promise<void>
   readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters?: CounterStore }
   /** Absent without Redis. */
-  readonly limits: SharedLimits | undefined
+  readonly limits: WatchedLimits | undefined
+  readonly report: ReplicaReport
   close(): Promise<void>
 }
 
@@ -109,7 +111,8 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     })
   const isSame = local.text === publication.running.text
   if (!isSame) log({ level: 'warn', message: `runs the published configuration ${publication.running.id}: ${DIFFERS}` })
-  return {
+  const limits = engines.limits && watchLimits(engines.limits, membership)
+  const opened: Omit<OpenedReplica, 'report'> = {
     membership,
     publication,
     config: isSame ? local : await readFirst(),
@@ -126,8 +129,25 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
       state: membership.state,
       ...(engines.counters && { counters: engines.counters }),
     },
-    limits: engines.limits,
+    limits,
     close,
+  }
+  return { ...opened, report: createReport(opened) }
+}
+
+/** Looks at the limits as often as the lease is renewed. */
+function watchLimits({ problem, reopen }: SharedLimits, membership: Membership): WatchedLimits {
+  let latest: string | undefined
+  const look = async () => void (latest = await problem())
+  membership.onRenewal(() => void look())
+  return {
+    get problem() {
+      return latest
+    },
+    async reopen() {
+      await reopen()
+      await look()
+    },
   }
 }
 

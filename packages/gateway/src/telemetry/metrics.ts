@@ -6,6 +6,7 @@ import type { IssuerRow, ServerRow } from '../api/wire.ts'
 import type { RefusedTokens } from '../auth/oauth/refusals.ts'
 import type { CallCount, CallCounts, CallStatus, Durations } from './call-counts.ts'
 import { counter, type Family, gauge, type Sample, toExposition } from './exposition.ts'
+import { replicaFamilies } from './replica-families.ts'
 import {
   certificateFamilies,
   type Evidence,
@@ -45,6 +46,8 @@ export interface MetricsDeps {
   readonly refusedTokens?: () => readonly RefusedTokens[]
   /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
   readonly certificateExpiresAtMs?: () => number | undefined
+  /** Absent where this gateway is alone. */
+  readonly replica?: Parameters<typeof replicaFamilies>[0]
   readonly onFault: (error: unknown) => void
 }
 
@@ -92,6 +95,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       ),
       refusedTokensFamily(deps.refusedTokens?.() ?? []),
       ...certificateFamilies(deps.certificateExpiresAtMs?.()),
+      ...replicaFamilies(deps.replica),
       ...processFamilies(),
     ])
 }

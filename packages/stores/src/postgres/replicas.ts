@@ -186,7 +186,7 @@ function toReplica(row: Row): ReplicaRow {
     version: textIn(row, 'version'),
     applied: numberIn(row, 'applied'),
     isLive: row['live'] === true,
-    joinedAt: numberIn(row, 'joined_ms'),
-    renewedAt: numberIn(row, 'renewed_ms'),
+    joinedAt: Math.round(numberIn(row, 'joined_ms')),
+    renewedAt: Math.round(numberIn(row, 'renewed_ms')),
   }
 }

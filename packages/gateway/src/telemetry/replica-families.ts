@@ -1,0 +1,35 @@
+import type { ReplicaReport } from '../replica/report.ts'
+import { counter, type Family, gauge } from './exposition.ts'
+
+/** Returns the figures of one of several gateways; none where this one is alone. */
+export function replicaFamilies(
+  replica: Pick<ReplicaReport, 'state' | 'failedRenewals'> | undefined,
+): readonly Family[] {
+  if (!replica) return []
+  const { problem, leaseAgeMs, revision, configuration, limits } = replica.state()
+  return [
+    gauge('toolgate_replica_starts_calls', 'Whether this replica may start calls: 1, or 0.', problem ? 0 : 1),
+    ...(leaseAgeMs === undefined
+      ? []
+      : [gauge('toolgate_replica_lease_age_seconds', 'Since its lease was confirmed.', leaseAgeMs / 1000)]),
+    counter('toolgate_replica_failed_renewals_total', 'Renewals of its lease that failed.', replica.failedRenewals()),
+    {
+      name: 'toolgate_replica_revision',
+      type: 'gauge',
+      help: 'Revision of the shared state: the one it has applied, and the newest it knows of.',
+      samples: Object.entries(revision).map(([of, value]) => ({ labels: { of }, value })),
+    },
+    {
+      name: 'toolgate_config_published',
+      type: 'gauge',
+      help: 'The published configuration that it runs, by its id.',
+      samples: [{ labels: { id: configuration.id }, value: 1 }],
+    },
+    gauge(
+      'toolgate_config_file_differs',
+      'Whether its own file is not what is published: 1, or 0.',
+      configuration.isFileOther ? 1 : 0,
+    ),
+    gauge('toolgate_limits_refused', 'Whether limited calls are refused, as they cannot be counted.', limits ? 1 : 0),
+  ]
+}
