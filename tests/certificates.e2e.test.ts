@@ -7,8 +7,11 @@ import { after, before, describe, it } from 'node:test'
 import { connect } from 'node:tls'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { loadConfig } from '@toolgate/gateway'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { withBinaries } from './support/binaries.ts'
 import { createAuthority } from './support/certificates.ts'
+import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
@@ -107,6 +110,20 @@ withBinaries(['openssl'], ({ openssl }) => {
           connect({ port: gateway.port, host: '127.0.0.1', ...old }, () => resolve('connected')).once('error', reject)
         }),
       )
+    })
+
+    it('is reached by the command, and by clients on stdio', async () => {
+      const { code, out, err } = await runCommand(gateway.url, 'tools', '--as', 'viewer')
+      assert.equal(code, 0, err)
+      assert.match(out, /slow:echo/)
+      const bin = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')
+      const args = ['--conditions=toolgate-source', bin, 'stdio', '--url', gateway.url, '--key', KEYS.viewer]
+      const env = { ...process.env, NODE_EXTRA_CA_CERTS: authority.file } as Record<string, string>
+      const client = new ClientV1({ name: 'c', version: '1' })
+      await client.connect(new StdioClientTransport({ command: process.execPath, args, env }))
+      const { tools } = await client.listTools()
+      assert.ok(tools.some(({ name }) => name === 'slow__echo'))
+      await client.close()
     })
 
     it('serves a renewed certificate after a reload, and no stream breaks', async () => {

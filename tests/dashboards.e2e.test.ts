@@ -80,6 +80,10 @@ withBinaries(['openssl', 'promtool'], ({ openssl, promtool }) => {
       })
       for (const tool of ['up__read', 'up__read', 'up__pay', 'slow__echo', 'slow__long', 'nothing'])
         await gateway.call('admin', MODERN, tool)
+      const token = [{ alg: 'RS256' }, { iss: 'https://elsewhere.invalid' }, {}].map((part) =>
+        Buffer.from(JSON.stringify(part)).toString('base64url'),
+      )
+      await gateway.ask('admin', MODERN, 'tools/list', {}, { headers: { authorization: `Bearer ${token.join('.')}` } })
       const headers = { authorization: `Bearer ${KEYS.console}` }
       await until(async () => {
         ;({ text } = await send(`${gateway.url}/metrics`, { method: 'GET', headers }))

@@ -24,67 +24,70 @@ let url: string
 
 after(() => folder.remove())
 
-describe(PAGE, () => {
-  before(async () => {
-    server = await startModernServer()
-    const port = await freePort()
-    url = `http://127.0.0.1:${port}`
-    machine = makeMachine(folder.path, { 8787: String(port), 'https://mcp.example.com/mcp': server.url })
-  })
-
-  after(async () => {
-    if (existsSync(machine.at('/toolgate.pid'))) {
-      const pid = Number(readFileSync(machine.at('/toolgate.pid'), 'utf8'))
-      if (isAlive(pid)) process.kill(pid, 'SIGKILL')
-    }
-    await server?.close()
-  })
-
-  for (const { line, text } of blocksOf(PAGE, 'sh'))
-    it(`line ${line} runs: ${text.split('\n')[0]}`, async () => {
-      const { code, out, err } = await machine.run(text)
-      assert.equal(code, 0, `${out}\n${err}\n${logOf()}`)
+/** `setsid` is Linux's own: elsewhere the page is not tried. */
+withBinaries(['bash', 'curl', 'openssl', 'setsid'], () => {
+  describe(PAGE, () => {
+    before(async () => {
+      server = await startModernServer()
+      const port = await freePort()
+      url = `http://127.0.0.1:${port}`
+      machine = makeMachine(folder.path, { 8787: String(port), 'https://mcp.example.com/mcp': server.url })
     })
 
-  it('leads to a gateway that serves its callers', async () => {
-    const list = (id: string) => {
-      const key = readFileSync(machine.at(`/etc/toolgate/credentials/${id}`), 'utf8')
-      const { headers, body } = toMessage(MODERN, 'tools/list')
-      return send(`${url}/mcp`, {
-        headers: { ...headers, authorization: `Bearer ${key}` },
-        body: JSON.stringify(body),
+    after(async () => {
+      if (existsSync(machine.at('/toolgate.pid'))) {
+        const pid = Number(readFileSync(machine.at('/toolgate.pid'), 'utf8'))
+        if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+      }
+      await server?.close()
+    })
+
+    for (const { line, text } of blocksOf(PAGE, 'sh'))
+      it(`line ${line} runs: ${text.split('\n')[0]}`, async () => {
+        const { code, out, err } = await machine.run(text)
+        assert.equal(code, 0, `${out}\n${err}\n${logOf()}`)
       })
-    }
-    const answer = await list('vera-2')
-    assert.equal(answer.status, 200, logOf())
-    assert.ok(((answer.json() as RpcAnswer).result?.tools ?? []).length > 0)
-    assert.equal((await list('vera-1')).status, 401)
-  })
 
-  it('signs the audit with a new key, and the records of both verify', () => {
-    const keys = readFileSync(machine.at('/var/lib/toolgate/checkpoints/audit.db.checkpoints.pub'), 'utf8')
-    assert.equal(keys.match(/BEGIN PUBLIC KEY/g)?.length, 2)
-    assert.ok(existsSync(machine.at('/var/backups/audit.db.checkpoints.key')))
-  })
+    it('leads to a gateway that serves its callers', async () => {
+      const list = (id: string) => {
+        const key = readFileSync(machine.at(`/etc/toolgate/credentials/${id}`), 'utf8')
+        const { headers, body } = toMessage(MODERN, 'tools/list')
+        return send(`${url}/mcp`, {
+          headers: { ...headers, authorization: `Bearer ${key}` },
+          body: JSON.stringify(body),
+        })
+      }
+      const answer = await list('vera-2')
+      assert.equal(answer.status, 200, logOf())
+      assert.ok(((answer.json() as RpcAnswer).result?.tools ?? []).length > 0)
+      assert.equal((await list('vera-1')).status, 401)
+    })
 
-  it('fails a reload of a file with a mistake, with its line, and goes on', async () => {
-    const file = machine.at('/etc/toolgate/toolgate.yaml')
-    const text = readFileSync(file, 'utf8')
-    writeFileSync(file, `${text}\npolcy: []\n`)
-    const { code, out, err } = await machine.run('systemctl reload toolgate')
-    assert.notEqual(code, 0)
-    assert.match(out + err, /toolgate\.yaml:\d+:1: polcy: unknown key/)
-    writeFileSync(file, text)
-    assert.equal((await send(`${url}/readyz`, { method: 'GET' })).status, 200)
-  })
+    it('signs the audit with a new key, and the records of both verify', () => {
+      const keys = readFileSync(machine.at('/var/lib/toolgate/checkpoints/audit.db.checkpoints.pub'), 'utf8')
+      assert.equal(keys.match(/BEGIN PUBLIC KEY/g)?.length, 2)
+      assert.ok(existsSync(machine.at('/var/backups/audit.db.checkpoints.key')))
+    })
 
-  it('stops within the time of the unit, and everything is written', async () => {
-    const { code, err } = await machine.run('systemctl stop toolgate')
-    assert.equal(code, 0, err)
-    const verify = await machine.run(
-      '/opt/toolgate/node_modules/.bin/toolgate audit verify --file /var/lib/toolgate/audit.db',
-    )
-    assert.equal(verify.code, 0, verify.out + verify.err)
+    it('fails a reload of a file with a mistake, with its line, and goes on', async () => {
+      const file = machine.at('/etc/toolgate/toolgate.yaml')
+      const text = readFileSync(file, 'utf8')
+      writeFileSync(file, `${text}\npolcy: []\n`)
+      const { code, out, err } = await machine.run('systemctl reload toolgate')
+      assert.notEqual(code, 0)
+      assert.match(out + err, /toolgate\.yaml:\d+:1: polcy: unknown key/)
+      writeFileSync(file, text)
+      assert.equal((await send(`${url}/readyz`, { method: 'GET' })).status, 200)
+    })
+
+    it('stops within the time of the unit, and everything is written', async () => {
+      const { code, err } = await machine.run('systemctl stop toolgate')
+      assert.equal(code, 0, err)
+      const verify = await machine.run(
+        '/opt/toolgate/node_modules/.bin/toolgate audit verify --file /var/lib/toolgate/audit.db',
+      )
+      assert.equal(verify.code, 0, verify.out + verify.err)
+    })
   })
 })
 
