@@ -75,7 +75,7 @@ class Connection implements RedisConnection {
     return new Promise((resolve, reject) => {
       const pending: Pending = { atMs: performance.now(), reject }
       this.#pending.add(pending)
-      this.#watch ??= setTimeout(() => this.#look(), this.#options.silenceMs)
+      this.#watch ??= setTimeout(() => this.#look(), this.#options.silenceMs).unref()
       client.sendCommand([...command]).then(
         (answer) => {
           this.#pending.delete(pending)
@@ -103,7 +103,7 @@ class Connection implements RedisConnection {
       const [oldest] = this.#pending
       if (oldest === undefined || this.#watch !== undefined) return
       const leftMs = oldest.atMs + this.#options.silenceMs - performance.now()
-      if (leftMs > 0) this.#watch = setTimeout(() => this.#look(), leftMs)
+      if (leftMs > 0) this.#watch = setTimeout(() => this.#look(), leftMs).unref()
       else if (this.#client) this.#lose(this.#client, `no answer for ${this.#options.silenceMs} ms`)
     })
   }

@@ -45,6 +45,23 @@ describe('the lock of openSqliteStores', () => {
     await (await third?.lock.acquire('s'))?.release()
   })
 
+  it('aborts a turn that was lost, and keeps its late writes out', async (t) => {
+    const clock = manualClock()
+    const path = join(scratchFolder(t), 'state.db')
+    const [first, second] = [0, 1].map(() => openScratchStores(t, { path, clock, lock: { leaseMs: 90 } }))
+    const stalled = await first?.lock.acquire('s')
+    const fence = { session: 's', fencingToken: stalled?.fencingToken ?? 0 }
+    await first?.state.set('a', 1, { fence })
+    clock.advance(90)
+    const holder = await second?.lock.acquire('s')
+    await assert.rejects(async () => first?.state.set('a', 2, { fence }), { code: 'lock_lost' })
+    await assert.rejects(async () => first?.state.add('b', 2, { fence }), { code: 'lock_lost' })
+    assert.deepEqual(await second?.state.list(''), [{ key: 'a', value: 1 }])
+    while (stalled?.lost?.aborted === false) await sleep(5)
+    assert.equal(holder?.lost?.aborted, false)
+    await holder?.release()
+  })
+
   it('lets another process in before one that asks again and again', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
     const clock = manualClock()

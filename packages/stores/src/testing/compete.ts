@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const WORKER = fileURLToPath(new URL('limit-worker.ts', import.meta.url))
+const run = promisify(execFile)
+
+export interface Competition {
+  readonly engine: 'redis' | 'postgres'
+  readonly url: string
+  readonly processes: number
+  readonly max: number
+  /** Of each process. */
+  readonly tries: number
+}
+
+/** Has processes take from one limit at once, and returns how many tries were allowed in all. */
+export async function compete({ engine, url, processes, max, tries }: Competition): Promise<number> {
+  const args = ['--conditions=toolgate-source', WORKER, engine, url, String(max), String(tries)]
+  const all = await Promise.all(Array.from({ length: processes }, () => run(process.execPath, args)))
+  return all.reduce((sum, { stdout }) => sum + Number(stdout), 0)
+}
