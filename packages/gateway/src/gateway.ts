@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Gate } from '@toolgate/core'
 import { checkShape, endsWithin, type MaybePromise, shapeOf } from '@toolgate/core/internal'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
@@ -17,6 +18,7 @@ import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
 import type { Reload } from './reload/describe.ts'
 import type { OpenedReplica } from './replica/open-replica.ts'
+import { FileWatch } from './reload/file-watch.ts'
 import { Reloader, type ReloadOptions } from './reload/reloader.ts'
 import { Revisions } from './revision.ts'
 import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from './serving.ts'
@@ -32,6 +34,8 @@ export interface GatewayOptions {
   readonly read?: (text?: string) => MaybePromise<GatewayConfig>
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
+  /** With `watch: true`: how often the file is looked at. Default 1000. */
+  readonly watchEveryMs?: number
 }
 
 const OPTIONS = shapeOf<GatewayOptions>({
@@ -41,6 +45,7 @@ const OPTIONS = shapeOf<GatewayOptions>({
   identity: true,
   read: true,
   probeEveryMs: true,
+  watchEveryMs: true,
 })
 
 /** A gateway that listens. */
@@ -156,11 +161,15 @@ async function start(
         served.renew()
       },
     })
+    const shown = toApiDeps(base, parts, watching, entrance)
     const apiDeps: ApiDeps = {
-      ...toApiDeps(base, parts, watching, entrance),
+      ...shown,
+      warnings: () => [...toWaiting(reloader, config.file), ...(shown.warnings?.() ?? [])],
       reload: (how) => reloader.reload(how),
+      reloadWaiting: () => reloader.waiting,
       keys,
     }
+    if (config.watch) await watchFile(config.file, reloader, lifecycle, options.watchEveryMs)
     await replica?.follow((by) => reloader.reload({ by, through: 'publication' }))
     const { consoleDir = CONSOLE_DIR, identity } = options
     const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs
@@ -188,6 +197,21 @@ async function start(
     await lifecycle.close()
     throw error
   }
+}
+
+function toWaiting({ waiting }: Reloader, file: string): readonly WarningRow[] {
+  return waiting === undefined ? [] : [{ code: 'reload_waiting', path: path.basename(file), text: waiting }]
+}
+
+async function watchFile(
+  file: string,
+  reloader: Reloader,
+  lifecycle: Lifecycle,
+  everyMs: number | undefined,
+): Promise<void> {
+  const watch = new FileWatch(file, () => reloader.tighten())
+  await watch.start(everyMs)
+  lifecycle.onClose(() => watch.close())
 }
 
 function toUrl({ host, tls }: GatewayConfig['listen'], port: number): string {

@@ -393,6 +393,7 @@ export function toHttpDeps(
       issuers: entrance.issuers,
       isStopping: () => lifecycle.isStopping,
       replica: report?.state,
+      reloadWaiting: apiDeps.reloadWaiting,
     }),
     authenticator,
     origins,

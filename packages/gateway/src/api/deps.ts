@@ -84,6 +84,8 @@ export interface ApiDeps {
   reload?(options: ReloadOptions): Promise<Reload>
   /** Absent where this gateway is alone. */
   readonly replica?: Pick<ReplicaReport, 'list' | 'accept'> | undefined
+  /** Returns why what the watched file says is not in force, if it is not. */
+  reloadWaiting?(): string | undefined
   /** Calls the listener after credentials have ended or changed. Default: they never do. */
   onEnded?(listener: (callers: EndedCallers) => void): () => void
   readonly clock: Clock

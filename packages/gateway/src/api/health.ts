@@ -19,6 +19,7 @@ interface HealthDeps {
   isStopping?: () => boolean
   /** Absent where this gateway is alone. */
   replica?: (() => ReplicaState) | undefined
+  reloadWaiting?: (() => string | undefined) | undefined
 }
 
 /** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
@@ -31,9 +32,11 @@ export function createHealth(deps: HealthDeps): Health {
       ready ||= servers.every(isSettled)
       const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
       const replica = deps.replica?.()
+      const waiting = withServers ? deps.reloadWaiting?.() : undefined
       const word = !ready ? 'starting' : replica?.problem ? 'refusing' : 'ready'
       const status = deps.isStopping?.() ? 'stopping' : word
-      const body = { status, ...rows, ...issuersOf(deps, withServers), ...replicaOf(replica, withServers) } as const
+      const others = { ...issuersOf(deps, withServers), ...replicaOf(replica, withServers) }
+      const body = { status, ...rows, ...others, ...(waiting !== undefined && { reload: waiting }) } as const
       return { status: status === 'ready' ? 200 : 503, body }
     },
   }

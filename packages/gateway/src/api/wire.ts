@@ -615,4 +615,6 @@ export interface ReadyBody {
   readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]
+  /** Why what the watched file says is not in force. For console keys. */
+  readonly reload?: string
 }

@@ -62,6 +62,8 @@ export interface GatewayConfig {
   readonly stores?: StoresConfig
   readonly replica?: ReplicaConfig
   readonly redact?: RedactConfig
+  /** Whether a change of the file is applied by itself if it only tightens. */
+  readonly watch?: boolean
   /** How the commands of `${command:…}` run. Read at each reload. */
   readonly secretCommands?: SecretCommandsConfig
   /** The programs of commands that were not run, so that the configuration cannot be used. */

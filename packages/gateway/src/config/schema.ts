@@ -597,6 +597,12 @@ export const stateSchema = z
   })
   .describe('Where approvals, halts, preferences and the pins of tools are kept. memory: gone when the gateway ends.')
 
+export const watchSchema = z
+  .boolean()
+  .describe(
+    'Applies a change of this file by itself if it only tightens. Others wait for "toolgate reload". Default: false.',
+  )
+
 export const secretCommandsSchema = z
   .strictObject({
     env: z
@@ -676,6 +682,7 @@ export const configSchema = z
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').exactOptional(),
     search: searchSchema.exactOptional(),
     secretCommands: secretCommandsSchema.exactOptional(),
+    watch: watchSchema.exactOptional(),
     metrics: metricsSchema.describe('GET /metrics, for Prometheus.').exactOptional(),
     pins: pinsSchema.exactOptional(),
     definitions: definitionsSchema.exactOptional(),

@@ -29,6 +29,7 @@ import {
   searchSchema,
   stateSchema,
   secretCommandsSchema,
+  watchSchema,
 } from './schema.ts'
 import { readStores } from './stores.ts'
 
@@ -49,6 +50,7 @@ type Settings = Pick<
   | 'definitions'
   | 'drainMs'
   | 'secretCommands'
+  | 'watch'
   | 'state'
   | 'stores'
   | 'replica'
@@ -69,6 +71,9 @@ export function readSettings(reading: Reading): Settings {
   const definitions = ifPresent('definitions', definitionsSchema)
   const publicUrl = ifPresent('publicUrl', publicUrlSchema)
   const drainMs = ifPresent('drainMs', drainSchema)
+  const watch = ifPresent('watch', watchSchema)
+  if (watch === true && has(source, ['stores']))
+    source.report(['watch'], 'found true with "stores", expected false, as replicas run what is published')
   const secretCommands = ifPresent('secretCommands', secretCommandsSchema)
   return {
     listen: readListen(reading),
@@ -88,6 +93,7 @@ export function readSettings(reading: Reading): Settings {
     ...(definitions === undefined ? {} : { definitions }),
     ...(drainMs === undefined ? {} : { drainMs }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(watch === undefined ? {} : { watch }),
     ...(secretCommands === undefined ? {} : { secretCommands }),
   }
 }

@@ -11,12 +11,13 @@ import { type Revision, RULES, type Settings } from '../revision.ts'
 import { findEnded } from '../auth/keyring.ts'
 import { findChanges, type RuleChange } from './changes.ts'
 import { describeReload, type Reload } from './describe.ts'
+import { findUnproven } from './tighter.ts'
 import { compareAccess } from './who-gains.ts'
 
 export interface ReloadOptions {
   /** Who reloads, for the audit. */
   readonly by?: string | undefined
-  readonly through: 'signal' | 'api' | 'host' | 'publication'
+  readonly through: 'signal' | 'api' | 'host' | 'publication' | 'watch'
   /** Only says what would change. */
   readonly isDryRun?: boolean | undefined
   /** Has all replicas run the file of this one. */
@@ -45,6 +46,7 @@ const RETIRE_MS = 30_000
 export class Reloader {
   readonly #deps: ReloaderDeps
   #before: Promise<unknown> = Promise.resolve()
+  #waiting: string | undefined
 
   constructor(deps: ReloaderDeps) {
     this.#deps = deps
@@ -53,6 +55,35 @@ export class Reloader {
   /** One after the other. @throws {ConfigFileError} @throws {ConfigError} and nothing has changed */
   reload(options: ReloadOptions): Promise<Reload> {
     return options.publishes ? this.#publish(options) : this.#inTurn(() => this.#reload(options))
+  }
+
+  /** Why what the file says is not in force, where it is watched. `undefined`: it is, or nobody has looked. */
+  get waiting(): string | undefined {
+    return this.#waiting
+  }
+
+  /** Applies what the file says now if that is proven to grant no more. Else nothing changes, and `waiting` says so. Never rejects. */
+  async tighten(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#tighten())
+    } catch {
+      // It is in the log.
+      this.#waiting = 'the file has a mistake, see the log'
+    }
+  }
+
+  async #tighten(): Promise<Reload> {
+    const { base, read } = this.#deps
+    const config = await read()
+    const planned = await this.#reload({ through: 'watch', isDryRun: true }, config)
+    const { current } = base.revisions
+    const unproven = findUnproven(current, base.revisions.next(config))
+    const gains = planned.access.some((one) => one.gains.length > 0) ? ['access'] : []
+    if (unproven.length + gains.length === 0) return this.#reload({ through: 'watch' }, config)
+    const why = `the file has changed and waits for "toolgate reload": it may grant more (${[...unproven, ...gains].join(', ')})`
+    if (this.#waiting !== why) base.log({ level: 'warn', message: why, detail: cutLines(planned.text) })
+    this.#waiting = why
+    return planned
   }
 
   #inTurn(reload: () => Promise<Reload>): Promise<Reload> {
@@ -99,6 +130,8 @@ export class Reloader {
     // It may have begun to stop meanwhile, and then must start nothing.
     if (isApplied) checkRunning(lifecycle)
     if (isApplied) this.#apply(before, next, config)
+    // What is in force is what the file says.
+    if (!isDryRun) this.#waiting = undefined
     if (isApplied) serveCertificate?.()
     // The rules are in force already: who gains by them is only to be said.
     const access = (await comparison?.whoGains()) ?? []
