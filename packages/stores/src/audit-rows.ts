@@ -13,10 +13,11 @@ import {
 } from '@toolgate/core/audit'
 import { parseRecord } from '@toolgate/core/internal'
 import { type Row, textIn } from './rows.ts'
+import type { Schema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
 
 /** `TGAT`, which identifies our files. */
-export const APPLICATION_ID = 0x54474154
+const APPLICATION_ID = 0x54474154
 const SCHEMA_VERSION = 2
 
 /**
@@ -49,21 +50,12 @@ const FROM_VERSION_1 = `
   DROP TABLE audit_1;
 `
 
-/** Makes the tables of a new database, or upgrades those of an earlier version. Must run in a transaction. */
-export function migrate(db: DatabaseSync): void {
-  const version = numberOf(db, 'PRAGMA user_version')
-  if (version >= SCHEMA_VERSION) return
-  db.exec(version === 0 ? TABLE : FROM_VERSION_1)
-  db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
-}
-
-/** @throws {Error} for a database of another program, or of a later version */
-export function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
-  const id = numberOf(db, 'PRAGMA application_id')
-  const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
-  if (!applicationIds.includes(id) || (id === 0 && !isEmpty)) throw new Error('it is not an audit database')
-  const version = numberOf(db, 'PRAGMA user_version')
-  if (version > SCHEMA_VERSION) throw new Error(`it has version ${version}; this program knows ${SCHEMA_VERSION}`)
+export const AUDIT: Schema = {
+  name: 'an audit',
+  applicationId: APPLICATION_ID,
+  version: SCHEMA_VERSION,
+  tables: TABLE,
+  upgrades: new Map([[1, FROM_VERSION_1]]),
 }
 
 /** The records of a database. */

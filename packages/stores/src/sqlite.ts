@@ -20,12 +20,13 @@ import {
   sealOptionsOf,
   withInputKey,
 } from './audit-options.ts'
-import { APPLICATION_ID, checkKind, countRows, exportRows, migrate, rowsIn, toRecord } from './audit-rows.ts'
+import { AUDIT, countRows, exportRows, rowsIn, toRecord } from './audit-rows.ts'
 import type { Segment } from './checkpoint-file.ts'
 import { openAudit } from './open-audit.ts'
 import { removalFrom } from './sqlite-removal.ts'
 import { lockWithOthers, type OpenersLock } from './locks.ts'
 import { type Row, textIn } from './rows.ts'
+import { checkSchema, prepareSchema } from './schema.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
 export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'
@@ -60,7 +61,7 @@ function openDatabase(options: AuditFileOptions): AuditFile {
   try {
     if (!readOnly) createPrivately(path)
     db = new DatabaseSync(path, { readOnly, timeout: OPEN_TIMEOUT_MS })
-    prepareDatabase(db, mode, readOnly)
+    prepareDatabase(db, options)
     if (!readOnly) lock = lockWithOthers(path, OPEN_TIMEOUT_MS)
     return auditIn({ db, path, mode, options, lock })
   } catch (error) {
@@ -70,18 +71,16 @@ function openDatabase(options: AuditFileOptions): AuditFile {
   }
 }
 
-function prepareDatabase(db: DatabaseSync, mode: 'batched' | 'required', readOnly: boolean): void {
+function prepareDatabase(db: DatabaseSync, { path, mode = 'batched', readOnly = false }: AuditFileOptions): void {
   if (!readOnly) {
-    checkKind(db, [APPLICATION_ID, 0])
+    checkSchema(db, AUDIT, { mayBeNew: true })
     // Only of a new database: the space of removed records can then be given back.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`PRAGMA synchronous = ${mode === 'required' ? 'FULL' : 'NORMAL'}`)
-    db.exec('BEGIN IMMEDIATE')
-    migrate(db)
-    db.exec('COMMIT')
+    prepareSchema(db, path, AUDIT)
   }
-  checkKind(db, [APPLICATION_ID])
+  checkSchema(db, AUDIT, { mayBeNew: false })
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
 }
 

@@ -13,12 +13,13 @@ import {
   type RecordProof,
   type VerifyingKey,
 } from '@toolgate/core/audit'
-import { checkKind, APPLICATION_ID } from './audit-rows.ts'
+import { AUDIT } from './audit-rows.ts'
 import { parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'
 import { closedFiles, viewAt } from './jsonl/log-files.ts'
 import { linesForwards } from './lines.ts'
 import { numberIn, type Row, textIn } from './rows.ts'
+import { checkSchema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {
@@ -228,8 +229,8 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 function openRows(path: string): RawAudit {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
-    if (numberOf(db, 'PRAGMA application_id') !== APPLICATION_ID) throw notAnAudit(path)
-    checkKind(db, [APPLICATION_ID])
+    if (numberOf(db, 'PRAGMA application_id') !== AUDIT.applicationId) throw notAnAudit(path)
+    checkSchema(db, AUDIT, { mayBeNew: false })
   } catch (error) {
     db.close()
     throw error

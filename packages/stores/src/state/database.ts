@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
 import { type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
-import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
+import { checkSchema, prepareSchema, type Schema } from '../schema.ts'
+import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
 import { carryOverBoot } from './machine.ts'
 
 export interface DatabaseOptions {
@@ -78,32 +79,17 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
   }
 }
 
-function prepareDatabase(db: DatabaseSync, { clock, bootId, maxPages, survives = 'disk' }: DatabaseOptions): void {
-  checkKind(db, [APPLICATION_ID, 0])
+function prepareDatabase(
+  db: DatabaseSync,
+  { path, clock, bootId, maxPages, survives = 'disk' }: DatabaseOptions,
+): void {
+  checkSchema(db, STATE, { mayBeNew: true })
   retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
   // A used approval must not come back after a power cut.
   db.exec(`PRAGMA synchronous = ${survives === 'disk' ? 'FULL' : 'NORMAL'}`)
   if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
-  db.exec('BEGIN IMMEDIATE')
-  if (numberOf(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
-  for (let next = upgradeOf(db); next !== undefined; next = upgradeOf(db)) db.exec(next)
-  checkKind(db, [APPLICATION_ID])
-  carryOverBoot(db, clock, bootId)
-  db.exec('COMMIT')
+  prepareSchema(db, path, STATE, () => carryOverBoot(db, clock, bootId))
   db.exec(`PRAGMA busy_timeout = ${BLOCKING_MS}`)
-}
-
-function upgradeOf(db: DatabaseSync): string | undefined {
-  return UPGRADES.get(numberOf(db, 'PRAGMA user_version'))
-}
-
-/** @throws {Error} for a database of another program, or of a later version */
-function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
-  const id = numberOf(db, 'PRAGMA application_id')
-  const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
-  if (!applicationIds.includes(id) || (id === 0 && !isEmpty)) throw new Error('it is not a state database')
-  const version = numberOf(db, 'PRAGMA user_version')
-  if (version > SCHEMA_VERSION) throw new Error(`it has version ${version}; this program knows ${SCHEMA_VERSION}`)
 }
 
 function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatabase {
@@ -221,14 +207,8 @@ function toFault(path: string, error: unknown): ToolgateError {
 }
 
 /** `TGST`, which identifies our files. */
-export const APPLICATION_ID = 0x54475354
-export const SCHEMA_VERSION = 3
-
-/** The statements that upgrade a file to the next version, by its version. */
-export const UPGRADES: ReadonlyMap<number, string> = new Map([
-  [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT; PRAGMA user_version = 2'],
-  [2, 'ALTER TABLE approvals ADD COLUMN spend TEXT; PRAGMA user_version = 3'],
-])
+const APPLICATION_ID = 0x54475354
+const SCHEMA_VERSION = 3
 
 /**
  * `machine` is one row: the boot and the clocks at the latest write, which carry times over a boot, and numbers that only
@@ -237,7 +217,7 @@ export const UPGRADES: ReadonlyMap<number, string> = new Map([
  * A key's uses are numbered without a gap in the order of their times, so that counting those in a window is a subtraction. A
  * row has the uses of one time, from its number on.
  */
-export const SCHEMA = `
+const TABLES = `
   CREATE TABLE machine (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     boot_id TEXT,
@@ -307,7 +287,15 @@ export const SCHEMA = `
     expires_at REAL NOT NULL,
     PRIMARY KEY (session, ticket)
   ) STRICT, WITHOUT ROWID;
-
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
 `
+
+const STATE: Schema = {
+  name: 'a state',
+  applicationId: APPLICATION_ID,
+  version: SCHEMA_VERSION,
+  tables: TABLES,
+  upgrades: new Map([
+    [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT'],
+    [2, 'ALTER TABLE approvals ADD COLUMN spend TEXT'],
+  ]),
+}

@@ -63,7 +63,7 @@ describe('the file of openSqliteStores', () => {
         db.exec('PRAGMA user_version = 99')
         db.close()
       },
-      /it has version 99; this program knows 2/,
+      /it has version 99, and this Toolgate knows \d: use the Toolgate that wrote it/,
     ],
   ]
   for (const [what, make, message] of strangers) {
