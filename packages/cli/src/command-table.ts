@@ -5,6 +5,7 @@ import type { AddOptions } from './commands/add.ts'
 import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
 import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
 import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
+import type { BackupOptions } from './commands/backup.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
 import type { CallOptions } from './commands/call.ts'
@@ -17,6 +18,7 @@ import type { CreateKeyOptions, KeysOptions } from './commands/keys.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { AcceptReplicasOptions, ReplicasOptions } from './commands/replicas.ts'
 import type { ReloadCommandOptions } from './commands/reload.ts'
+import type { RestoreOptions } from './commands/restore.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
@@ -299,6 +301,30 @@ export const COMMANDS: readonly CommandRow[] = [
     (command) => gatewayOptions(command).option('--limits', 'go on with limits whose counts are lost, instead'),
     async (options: AcceptReplicasOptions, { io }) =>
       (await import('./commands/replicas.ts')).acceptReplicasCommand(options, io),
+  ),
+  row(
+    'backup',
+    'copy the files of a gateway, which may run, into a new folder: configuration, state, audit, checkpoints, keys',
+    (command) =>
+      command
+        .argument('<folder>', 'a new one')
+        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option('--json', 'for programs'),
+    async (options: BackupOptions, { io }, folder) =>
+      (await import('./commands/backup.ts')).backupCommand(folder, options, io),
+  ),
+  row(
+    'restore',
+    'put a backup in the place of the files of a gateway, which must not run',
+    (command) =>
+      command
+        .argument('<folder>', 'the backup')
+        .option('--config <file>', 'where the configuration goes', DEFAULT_CONFIG)
+        .option('--force', 'move files that are there aside')
+        .option('--keep-approvals', 'keep open approvals open: only if no gateway ran since the backup')
+        .option('--json', 'for programs'),
+    async (options: RestoreOptions, { io }, folder) =>
+      (await import('./commands/restore.ts')).restoreCommand(folder, options, io),
   ),
   row(
     'halt',

@@ -1,4 +1,4 @@
-export { findAuditProblems } from './stores.ts'
+export { findAuditProblems, openAudit } from './stores.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'
 export { ConfigFileError } from './config/problems.ts'

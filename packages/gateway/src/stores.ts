@@ -25,12 +25,12 @@ export type OpenedAudit = AuditSink &
   }
 
 interface AuditDeps {
-  readonly redact: Redactor
-  readonly onFault: (error: unknown) => void
+  readonly redact?: Redactor
+  readonly onFault?: (error: unknown) => void
 }
 
 /** Opens the audit of a configuration. Only the configured store is loaded. */
-export async function openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit> {
+export async function openAudit(config: AuditConfig, deps: AuditDeps = {}): Promise<OpenedAudit> {
   const { store, path = '', mode, preview = true, checkpoints, ...kept } = config
   const options = { path, mode, preview, ...deps, ...toCheckpoints(checkpoints), ...kept }
   switch (store) {

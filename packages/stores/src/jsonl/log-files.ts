@@ -65,12 +65,14 @@ export function firstSeqIn(fd: number, end: number): number | undefined {
 
 /** All files of an audit at one moment, in the order of their records. */
 export interface LogView {
+  readonly parts: readonly LogPart[]
   forwards(): Generator<readonly string[], boolean>
   backwards(): Generator<Line>
   close(): void
 }
 
-interface Part {
+export interface LogPart {
+  /** Empty for the file that is written. */
   readonly path: string
   /** Absent until it is read. */
   readonly fd?: number
@@ -87,8 +89,9 @@ export interface ActivePart {
 /** Returns a view of closed files and the one that is written, whose descriptor stays its owner's. */
 export function viewOf(closed: readonly LogFile[], active: ActivePart | undefined): LogView {
   const last = active && { ...active, path: '', firstSeq: Number.POSITIVE_INFINITY }
-  const parts: readonly Part[] = [...closed, ...(last ? [last] : [])]
+  const parts: readonly LogPart[] = [...closed, ...(last ? [last] : [])]
   return {
+    parts,
     *forwards() {
       let isTorn = false
       for (const part of parts) {
@@ -116,7 +119,7 @@ export function viewOf(closed: readonly LogFile[], active: ActivePart | undefine
 }
 
 /** Opens a part. One that retention has removed meanwhile is empty. */
-function opened(part: Part): { fd: number | undefined; end: number; done: () => void } {
+function opened(part: LogPart): { fd: number | undefined; end: number; done: () => void } {
   if (part.fd !== undefined) return { fd: part.fd, end: part.end ?? 0, done: () => {} }
   if (!existsSync(part.path)) return { fd: undefined, end: 0, done: () => {} }
   const fd = openSync(part.path, 'r')

@@ -1,0 +1,117 @@
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { type GatewayConfig, loadConfig, openAudit } from '@toolgate/gateway'
+import type { BackupManifest, GatewayFiles, RestoredState } from '@toolgate/stores/backup'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { gatewayFiles } from '../project/gateway-files.ts'
+import { count } from '../render.ts'
+
+export interface RestoreOptions {
+  readonly config: string
+  readonly force?: boolean
+  readonly keepApprovals?: boolean
+  readonly json?: boolean
+}
+
+/** `toolgate restore`: puts a backup in the place of a gateway's files. Ends with the status of the restored audit. */
+export async function restoreCommand(folder: string, options: RestoreOptions, io: Io): Promise<ExitName> {
+  const { readBackup, checkUnused, filesInPlace, moveAside, placeFiles, settleState } =
+    await import('@toolgate/stores/backup')
+  const { verifyAudit } = await import('@toolgate/stores/verify')
+  const from = path.resolve(folder)
+  const manifest = await readBackup(from)
+  const file = path.resolve(options.config)
+  const config = readRestored(from, manifest, file, io)
+  const files = gatewayFiles(config, file)
+  checkUnused(files)
+  const there = filesInPlace(files).filter((one) => one !== file || !isSame(from, manifest, file))
+  if (there.length > 0 && options.force !== true) throw alreadyThere(there)
+  const aside = moveAside(there, new Date().toISOString().replaceAll(/[-:]|\.\d+/g, ''))
+  placeFiles(from, manifest, files)
+  const nowMs = Date.now()
+  const reason = `restored from a backup of ${manifest.madeAt}`
+  const state = await settleState(files, { nowMs, keepApprovals: options.keepApprovals === true, reason })
+  await record(config, `${reason}; ${describeState(state)}`, nowMs)
+  const { audit } = files
+  const status = audit && (await verifyAudit({ ...placesOf(audit), mustBeSigned: audit.hasCheckpoints })).status
+  const warnings = warningsOf(manifest, state, options)
+  if (options.json)
+    printJson(io.stdout, { from, madeAt: manifest.madeAt, files, aside, ...state, audit: status, warnings })
+  else print({ manifest, aside, status, warnings }, io)
+  return status ?? 'ok'
+}
+
+function placesOf({ path: audit, checkpoints }: NonNullable<GatewayFiles['audit']>) {
+  return { path: audit, ...(checkpoints === undefined ? {} : { checkpoints }) }
+}
+
+/** Returns the backup's configuration as it will be read at its place. */
+function readRestored(from: string, { files }: BackupManifest, file: string, { env }: Io): GatewayConfig {
+  const name = files.find(({ role }) => role === 'config')?.name
+  if (name === undefined) throw new CliError('usage', 'The backup has no configuration.')
+  const draft = `${file}.restoring`
+  mkdirSync(path.dirname(file), { recursive: true })
+  copyFileSync(path.join(from, 'config', name), draft)
+  try {
+    return loadConfig(draft, { env, packagesFrom: [import.meta.filename] })
+  } finally {
+    rmSync(draft)
+  }
+}
+
+function isSame(from: string, { files }: BackupManifest, file: string): boolean {
+  const name = files.find(({ role }) => role === 'config')?.name ?? ''
+  return existsSync(file) && readFileSync(file).equals(readFileSync(path.join(from, 'config', name)))
+}
+
+function alreadyThere(files: readonly string[]): CliError {
+  return new CliError('usage', `There are files already: ${files.map(printable).join(', ')}.`, {
+    hint: 'With --force they are moved aside, to <name>.before-restore-<time>.',
+  })
+}
+
+/** Opens the audit once, which also ends the calls that ran at the backup. */
+async function record({ audit: config }: GatewayConfig, detail: string, wallMs: number): Promise<void> {
+  if (config.store === 'memory') return
+  const audit = await openAudit(config)
+  try {
+    await audit.write({ event: 'audit_restored', detail, wallMs, policy_revision: 0, catalog_revision: 0 })
+  } finally {
+    await audit.close()
+  }
+}
+
+function describeState({ used, revoked }: RestoredState): string {
+  return `${count(revoked, 'open approval')} revoked, ${count(used, 'approval')} found used`
+}
+
+function warningsOf(
+  { madeAt }: BackupManifest,
+  state: RestoredState,
+  { keepApprovals }: RestoreOptions,
+): readonly string[] {
+  return [
+    keepApprovals === true
+      ? `Approvals that were open at ${madeAt} still are. One that was used since can be used again.`
+      : `${describeState(state)}: they may have been used after the backup.`,
+    'Limits count as they did then: uses since are forgotten.',
+    'Keys that were revoked since are valid again, and halts that were set since are gone. See: toolgate keys, toolgate halts',
+    'The audit ends at the backup. Checkpoints that you shipped elsewhere since show that it was cut back.',
+  ]
+}
+
+interface Restored {
+  readonly manifest: BackupManifest
+  readonly aside: readonly string[]
+  readonly status: ExitName | undefined
+  readonly warnings: readonly string[]
+}
+
+function print({ manifest, aside, status, warnings }: Restored, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  printLine(io.stdout, `${paint('green', 'ok')}  ${count(manifest.files.length, 'file')} of ${manifest.madeAt}`)
+  if (status !== undefined) printLine(io.stdout, `The audit: ${status}`)
+  for (const file of aside) printLine(io.stdout, `Kept aside: ${printable(file)}`)
+  for (const text of warnings) printLine(io.stderr, `${painter(io.stderr, io.env)('yellow', 'warn')}  ${text}`)
+}

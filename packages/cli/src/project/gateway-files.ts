@@ -1,0 +1,23 @@
+import type { GatewayConfig } from '@toolgate/gateway'
+import type { GatewayFiles } from '@toolgate/stores/backup'
+import { keysPath } from './keys-file.ts'
+
+/** Returns the files that a gateway with this configuration writes. `file` is where the configuration is, or will be. */
+export function gatewayFiles({ audit, state }: GatewayConfig, file: string): GatewayFiles {
+  const { store, path, checkpoints } = audit
+  return {
+    config: file,
+    others: [keysPath(file)],
+    state: state?.path,
+    ...(store === 'memory' || path === undefined
+      ? {}
+      : {
+          audit: {
+            store,
+            path,
+            hasCheckpoints: checkpoints !== false,
+            checkpoints: checkpoints === false ? undefined : checkpoints?.path,
+          },
+        }),
+  }
+}

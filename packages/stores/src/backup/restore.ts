@@ -1,0 +1,156 @@
+import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { ToolgateError } from '@toolgate/core'
+import { messageOf } from '@toolgate/core/internal'
+import { closedFiles } from '../jsonl/log-files.ts'
+import { openJsonlAudit } from '../jsonl.ts'
+import { lockExclusively } from '../locks.ts'
+import { openSqliteAudit } from '../sqlite.ts'
+import { openSqliteStores } from '../state/open-stores.ts'
+import { type BackupManifest, type BackupRole, checkpointsOf, evidenceOf, type GatewayFiles } from './backup.ts'
+
+/** Returns the files that a restore would replace. */
+export function filesInPlace(files: GatewayFiles): readonly string[] {
+  const { config, others = [], audit, state } = files
+  const records = audit ? [audit.path, ...closedFiles(audit.path).map(({ path }) => path), ...evidenceOf(audit)] : []
+  return [config, ...others, ...records, ...(state === undefined ? [] : [state])].filter((file) => existsSync(file))
+}
+
+/**
+ * Checks that no gateway has these files open. Leaves each database in one file, without a log beside it.
+ *
+ * @throws {ToolgateError} `state_unavailable` if one has
+ */
+export function checkUnused({ audit, state }: GatewayFiles): void {
+  if (audit?.store === 'jsonl' && existsSync(`${audit.path}.lock`)) {
+    try {
+      lockExclusively(audit.path)()
+    } catch {
+      throw inUse(audit.path)
+    }
+  }
+  for (const path of [audit?.store === 'sqlite' ? audit.path : undefined, state])
+    if (path !== undefined && existsSync(path)) checkDatabase(path)
+}
+
+/** Leaving the mode WAL takes the only connection. */
+function checkDatabase(path: string): void {
+  const db = new DatabaseSync(path, { timeout: 0 })
+  try {
+    db.exec('PRAGMA journal_mode = DELETE')
+  } catch (error) {
+    // Something else than a database is kept aside as it is.
+    if (/locked|busy/i.test(messageOf(error))) throw inUse(path)
+  } finally {
+    db.close()
+  }
+}
+
+function inUse(path: string): ToolgateError {
+  return new ToolgateError('state_unavailable', `A gateway has ${path} open: stop it first.`)
+}
+
+/** Moves files aside, to `<name>.before-restore-<stamp>`. Returns their new paths. */
+export function moveAside(paths: readonly string[], stamp: string): readonly string[] {
+  return paths.map((path) => {
+    const aside = `${path}.before-restore-${stamp}`
+    renameSync(path, aside)
+    for (const end of ['-wal', '-shm', '.openers', '.lock']) rmSync(path + end, { force: true })
+    return aside
+  })
+}
+
+/** Copies the files of a backup to their places. */
+export function placeFiles(folder: string, { files }: BackupManifest, to: GatewayFiles): void {
+  for (const { role, name } of files) {
+    const place = placeOf(role, name, to)
+    if (place === undefined) continue
+    mkdirSync(dirname(place), { recursive: true, ...(role === 'evidence' ? { mode: 0o700 } : {}) })
+    const draft = `${place}.restoring`
+    copyFileSync(join(folder, role, name), draft)
+    chmodSync(draft, 0o600)
+    renameSync(draft, place)
+  }
+}
+
+/** The names of an audit's files begin with its own, and may have another one here. */
+function placeOf(
+  role: BackupRole,
+  name: string,
+  { config, others = [], audit, state }: GatewayFiles,
+): string | undefined {
+  if (role === 'config') return config
+  if (role === 'other') return others.find((other) => basename(other) === name)
+  if (role === 'state') return state
+  if (audit === undefined) return undefined
+  return role === 'audit' ? join(dirname(audit.path), name) : join(dirname(checkpointsOf(audit)), name)
+}
+
+export interface RestoredState {
+  /** Approvals that the audit shows as used. */
+  readonly used: number
+  /** Approvals that waited or were approved, and are not any more. */
+  readonly revoked: number
+}
+
+const BY = 'toolgate restore'
+const OPEN = "status IN ('pending', 'approved')"
+
+/**
+ * Makes the state of a backup safe to go on from: what was used since must not be used again.
+ *
+ * Approvals that the audit shows as used become so. Open ones are rejected or revoked unless they are kept, since they may have
+ * been used after the backup. Rounds of calls that wait for input end, for the same reason.
+ */
+export async function settleState(
+  files: GatewayFiles,
+  { nowMs, keepApprovals, reason }: { nowMs: number; keepApprovals: boolean; reason: string },
+): Promise<RestoredState> {
+  if (files.state === undefined || !existsSync(files.state)) return { used: 0, revoked: 0 }
+  // Upgrades a file of an earlier version.
+  openSqliteStores({ path: files.state }).close()
+  const db = new DatabaseSync(files.state, { timeout: 5000 })
+  try {
+    const open = new Set(
+      db
+        .prepare(`SELECT id FROM approvals WHERE ${OPEN}`)
+        .all()
+        .map(({ id }) => String(id)),
+    )
+    const used = await usedIn(files, open)
+    db.exec('BEGIN IMMEDIATE')
+    const consume = db.prepare(`UPDATE approvals SET status = 'consumed' WHERE id = ?`)
+    for (const id of used) consume.run(id)
+    const verdict = `decided_at = coalesce(decided_at, ?), decided_by = ?, reason = ? WHERE status`
+    let revoked = 0
+    if (!keepApprovals)
+      for (const [from, to] of [
+        ['pending', 'rejected'],
+        ['approved', 'revoked'],
+      ])
+        revoked += Number(
+          db.prepare(`UPDATE approvals SET status = '${to}', ${verdict} = '${from}'`).run(nowMs, BY, reason).changes,
+        )
+    const rounds = Buffer.from('gateway/open-states/')
+    db.prepare('DELETE FROM state WHERE key >= ? AND key < ?').run(rounds, Buffer.concat([rounds, Buffer.from([0xff])]))
+    db.exec('DELETE FROM leases; DELETE FROM lease_waiters; COMMIT')
+    return { used: used.size, revoked }
+  } finally {
+    db.close()
+  }
+}
+
+/** Returns the approvals that a call of the audit has used. */
+async function usedIn({ audit }: GatewayFiles, open: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  const used = new Set<string>()
+  if (audit === undefined || open.size === 0) return used
+  const reader = (audit.store === 'sqlite' ? openSqliteAudit : openJsonlAudit)({ path: audit.path, readOnly: true })
+  try {
+    for await (const { approval_id: id } of reader.exportRecords({ event: 'tool_call' }))
+      if (id !== undefined && open.has(id)) used.add(id)
+  } finally {
+    await reader.close()
+  }
+  return used
+}
