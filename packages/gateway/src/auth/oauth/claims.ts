@@ -48,8 +48,8 @@ export class Identities {
     const roles = config.claims.roles === undefined ? [] : rolesAt(claims, config.claims.roles)
     const tenant = tenantOf(claims, config)
     const actors = actorsOf(claims['act'], config, this.#nameOf)
-    const who = JSON.stringify([config.issuer, tenant ?? null, user, client ?? null, actors])
-    const key = JSON.stringify([who, roles, scopes])
+    const who = [config.issuer, tenant ?? null, user, client ?? null, actors]
+    const key = JSON.stringify([...who, roles, scopes])
     const known = this.#known.get(key)
     if (known) return known
     const caller = defineCaller({
@@ -60,7 +60,12 @@ export class Identities {
       ...(client === undefined ? {} : { client }),
       ...(actors.length === 0 ? {} : { actor: actors[0], actChain: actors }),
     })
-    const identity = { id: hash('sha256', who, 'hex'), caller, scopes, ...(client === undefined ? {} : { client }) }
+    const identity = {
+      id: hash('sha256', JSON.stringify(who), 'hex'),
+      caller,
+      scopes,
+      ...(client === undefined ? {} : { client }),
+    }
     remember(this.#known, key, identity, MAX_IDENTITIES)
     return identity
   }
