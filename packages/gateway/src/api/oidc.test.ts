@@ -96,6 +96,13 @@ describe('createOidcRoutes', () => {
       assert.equal(await leads(back), '/', back)
   })
 
+  it('logs why a login failed, and no more than ten lines a minute', async (t) => {
+    const { begin, finish, logged } = await setup(t, 'https://tools.example.com')
+    const begun = await begin()
+    for (let i = 0; i < 30; i++) assert.equal((await finish(begun, '')).status, 403)
+    assert.equal(logged.length, 10)
+  })
+
   it('begins at the host that people come back to', async (t) => {
     const { begin } = await setup(t, 'https://tools.example.com')
     const answer = await begin('/api/oidc/login?back=%2F', { host: '10.0.0.1:8787' })

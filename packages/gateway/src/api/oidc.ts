@@ -1,5 +1,6 @@
 import { messageOf } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
+import { boundLines } from '../auth/bounded-lines.ts'
 import type { OidcConfig } from '../config/oidc.ts'
 import { once } from '../lifecycle.ts'
 import { type AccessRules, openSession, readCookie } from './access.ts'
@@ -26,6 +27,7 @@ const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 /** Returns the routes. What they need is loaded at the first login. */
 export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
+  const logFailure = boundLines(log, clock)
   const open = once(async () => {
     const { ATTEMPT_MS, OidcLogin } = await import('../auth/oauth/oidc-login.ts')
     const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
@@ -37,7 +39,7 @@ export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcD
   const toCookie = (access: AccessRules, value: string, seconds: number) =>
     `${nameOf(access)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   const fail = (error: unknown, access: AccessRules) => {
-    log(`a login failed: ${messageOf(error)}`)
+    logFailure(`a login failed: ${messageOf(error)}`)
     const page = messagePage('Not logged in', 'The login failed. The log of the gateway says why.')
     return toResponse(page, 403, { 'set-cookie': toCookie(access, '', 0) })
   }
