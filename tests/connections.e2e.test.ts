@@ -14,14 +14,22 @@ import { httpServer } from './support/servers.ts'
 /** Users who connect a server to their own accounts, with a real authorization server and a real MCP server. */
 
 const PERSON = 'demo-viewer-as-person'
-const callers = [...CALLERS, callerConfig(PERSON, { user: 'viewer' }, 'console')]
+const callers = [
+  ...CALLERS,
+  callerConfig(PERSON, { user: 'viewer' }, 'console'),
+  callerConfig('demo-host', { user: 'viewer' }, 'host'),
+  callerConfig('demo-bot', { agent: 'bot' }),
+]
 const closing: (() => unknown)[] = []
 let login: AuthorizationServer
 let server: AccountServer
 
 before(async () => {
   login = await startAuthorizationServer({ format: 'opaque', scopes: ['tools', 'more'], clients: [CHECKER] })
-  server = await startAccountServer({ login, toolsOf: (account) => (account === 'vera@mail' ? ['archive'] : []) })
+  server = await startAccountServer({
+    login,
+    toolsOf: (account) => (account === 'vera@mail' ? ['archive', 'leak'] : []),
+  })
 })
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
@@ -72,8 +80,11 @@ describe('a user who connects a server to their account', () => {
   it('calls as that account, and nobody else does', async () => {
     const gateway = await start()
     assert.match(await call(gateway), /The user connects it at http:\/\/127\.0\.0\.1:\d+\/connect\/mail/)
+    const told = async () => JSON.stringify((await gateway.ask('viewer', MODERN, 'server/discover')).json())
+    assert.match(await told(), /The user connects it at http:\/\/127/)
     await connect(gateway)
-    assert.deepEqual(await gateway.list('viewer', MODERN), ['mail__archive', 'mail__whoami'])
+    assert.doesNotMatch(await told(), /The user connects it/)
+    assert.deepEqual(await gateway.list('viewer', MODERN), ['mail__archive', 'mail__leak', 'mail__whoami'])
     const heard = server.seen.length
     assert.match(await call(gateway, 'operator'), /connect\/mail/)
     assert.deepEqual(await gateway.list('operator', MODERN), [])
@@ -223,7 +234,8 @@ describe('the page of a connection', () => {
     const gateway = await start()
     const browser = new Browser(gateway.url)
     assert.equal((await browser.get('/connect/mail')).status, 401)
-    assert.equal((await browser.post('/connect/mail', { key: 'wrong' })).status, 401)
+    for (const key of ['wrong', 'demo-host', 'demo-bot'])
+      assert.equal((await browser.post('/connect/mail', { key })).status, 401, key)
     await browser.logIn('mail', KEYS.viewer)
     assert.equal((await browser.get('/connect/mail')).status, 200)
     assert.equal((await browser.get('/connect/other')).status, 404)
@@ -283,7 +295,9 @@ describe('the token of a connection', () => {
     const from = login.tokens.length
     const first = await start({ state, audit })
     const browser = await connect(first)
-    const shown = [(await browser.get('/connect/mail')).text]
+    const leaked = JSON.stringify(await first.call('viewer', MODERN, 'mail__leak'))
+    const shown = [(await browser.get('/connect/mail')).text, leaked]
+    assert.match(leaked, /cannot use/)
     for (const path of ['/api/connections', '/api/audit', '/api/logs?server=mail', '/api/tools?as=viewer'])
       shown.push(
         JSON.stringify((await first.api(path, { key: path === '/api/connections' ? PERSON : KEYS.console })).body),
@@ -296,6 +310,9 @@ describe('the token of a connection', () => {
     const tokens = login.tokens.slice(from)
     assert.ok(tokens.length >= 2 && all.length > 10_000)
     for (const token of tokens) assert.ok(!all.includes(token), 'a token was written')
+    await closing.pop()?.()
+    const third = await start({ state, audit }, { oauth: { scopes: ['tools'] } })
+    assert.match(await call(third), /has not connected/)
   })
 })
 

@@ -8,6 +8,7 @@ import {
   oauthMetadataResponse,
   OAuthError,
   OAuthErrorCode,
+  ProtocolError,
   requireBearerAuth,
   Server,
 } from '@modelcontextprotocol/server'
@@ -56,7 +57,11 @@ export async function startAccountServer(options: AccountServerOptions): Promise
     server.setRequestHandler('tools/list', () => ({
       tools: ['whoami', ...toolsOf(account)].map((name) => ({ name, inputSchema: { type: 'object' as const } })),
     }))
-    server.setRequestHandler('tools/call', () => ({ content: [{ type: 'text' as const, text: account }] }))
+    server.setRequestHandler('tools/call', ({ params }) => {
+      // A careless server: it repeats the token in an error.
+      if (params.name === 'leak') throw new ProtocolError(-32_000, `cannot use ${authInfo?.token}`)
+      return { content: [{ type: 'text' as const, text: account }] }
+    })
     return server
   })
   const auth = requireBearerAuth({

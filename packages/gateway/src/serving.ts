@@ -110,7 +110,7 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
   { config, revisions, clock, log, onFault, lifecycle }: GatewayBase,
-  { gate, lists, items, owners, fleet, held, availability, via, tracing, audit, state: kept }: GateParts,
+  { gate, lists, items, owners, fleet, connections, held, availability, via, tracing, audit, state: kept }: GateParts,
   { logins }: Watching,
   { authenticator, origins, publicUrl }: Entrance,
 ): {
@@ -161,6 +161,7 @@ export function createMcp(
     servers: () => fleet.instructing,
     catalogOf: (caller) => gate.catalog.of(caller),
     check: config.definitions ?? 'warn',
+    missing: (caller) => connections.missing(caller),
     warn: (message, server) => log({ level: 'warn', message, server }),
   })
   const mcp = new McpEndpoints({

@@ -276,7 +276,7 @@ function whyMissing(namespace: string, publicUrl: string | undefined) {
     namespace,
     text: `the user has not connected the server ${namespace} to their account`,
     message: `the user has not connected ${namespace} to their account`,
-    suggestion: `The user connects it at ${publicUrl === undefined ? "the gateway's page " : ''}${connectUrl(namespace, publicUrl)} and then the call works.`,
+    suggestion: `The user connects it at ${publicUrl === undefined ? "the gateway's page " : ''}${connectUrl(namespace, publicUrl)}.`,
   }
   const why = `${namespace} is for users who connect their own account, and this caller is no user`
   return { user, nobody: { namespace, text: why, message: why } satisfies MissingConnection }

@@ -1,4 +1,5 @@
 import { type Caller, defineTool, type Tool, type View } from '@toolgate/core'
+import type { MissingConnection } from '@toolgate/core/groups'
 import { cut } from '@toolgate/core/internal'
 import { checkDefinition, type DefinitionMode, FINDINGS } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
@@ -19,6 +20,8 @@ export interface InstructionsDeps {
   /** What hidden characters in a server's own text do. */
   readonly check: DefinitionMode
   readonly warn: (message: string, server: string) => void
+  /** Returns how a caller connects the servers that wait for it. Default: none does. */
+  readonly missing?: (caller: Caller) => readonly MissingConnection[]
 }
 
 /** Characters of one server's text, and of all of them together. */
@@ -46,6 +49,8 @@ export class Instructions {
   /** Returns the texts in `first` and those of the servers in a view; `undefined` if there are none. */
   of(view: View, first: readonly (string | undefined)[]): string | undefined {
     const parts: string[] = first.filter((text) => text !== undefined)
+    for (const { namespace, suggestion } of this.#deps.missing?.(view.caller) ?? [])
+      if (suggestion !== undefined) parts.push(`The tools of the server "${namespace}" are unavailable. ${suggestion}`)
     let left = MAX_ALL_CHARS
     for (const server of this.#deps.servers()) {
       const text = this.#textOf(server, view.caller)

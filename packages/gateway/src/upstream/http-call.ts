@@ -59,8 +59,11 @@ export class HttpEndpoint {
 
   exchange(request: Omit<HttpRequest, 'path'>, onEvent: (data: string) => void = ignore): HttpExchange {
     const authorization = this.#credential?.header
-    const headers = authorization === undefined ? request.headers : [...request.headers, 'authorization', authorization]
-    return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent)
+    if (authorization === undefined) return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
+    const headers = [...request.headers, 'authorization', authorization]
+    // A server may repeat what it is sent, and neither the model nor a record may get it.
+    const secret = authorization.replace(/^Bearer /, '')
+    return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent, secret)
   }
 
   /** Waits until requests can be sent with a credential. `undefined`: they can be. @throws {UpstreamError} */

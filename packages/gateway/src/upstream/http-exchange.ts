@@ -49,6 +49,7 @@ export class HttpExchange implements PoolHandler {
   readonly #resolve: (answer: HttpAnswer) => void
   readonly #reject: (error: UpstreamError) => void
   readonly #onEvent: (data: string) => void
+  readonly #secret: string | undefined
   readonly #body = new Pieces()
   #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
   #events: EventStream | undefined
@@ -59,13 +60,17 @@ export class HttpExchange implements PoolHandler {
   #lingering: NodeJS.Timeout | undefined
   #hasEnded = false
 
-  /** Sends the request. `onEvent` receives the data of each event while an event stream goes on. */
-  constructor(pool: ServerPool, request: HttpRequest, onEvent: (data: string) => void) {
+  /**
+   * Sends the request. `onEvent` receives the data of each event while an event stream goes on. A `secret` is taken out of
+   * all that the server answers.
+   */
+  constructor(pool: ServerPool, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
     const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
     this.answer = promise
     this.#resolve = resolve
     this.#reject = reject
-    this.#onEvent = onEvent
+    this.#secret = secret
+    this.#onEvent = secret === undefined ? onEvent : (data) => onEvent(without(secret, data))
     try {
       pool.send(request, this)
     } catch (error) {
@@ -115,7 +120,8 @@ export class HttpExchange implements PoolHandler {
 
   onEnd(): void {
     this.#end()
-    const text = this.#body.take().toString()
+    const body = this.#body.take().toString()
+    const text = this.#secret === undefined ? body : without(this.#secret, body)
     const { status, contentType, sessionId, location } = this.#head
     const { lastEventId, retryMs } = this.#events ?? {}
     this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
@@ -153,6 +159,10 @@ export class HttpExchange implements PoolHandler {
     this.#hasEnded = true
     clearTimeout(this.#lingering)
   }
+}
+
+function without(secret: string, text: string): string {
+  return text.includes(secret) ? text.replaceAll(secret, '[redacted]') : text
 }
 
 const JSON_TYPE = 'application/json'
