@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:http2'
 import { join } from 'node:path'
+import { text as readText } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
@@ -169,6 +172,19 @@ function runsWithTls(openssl: string, startProxy?: (behind: Behind) => Promise<O
     const page = await send(link, { method: 'GET', headers: BEARER })
     assert.match(page.text, /legacy:pay/)
   })
+
+  // The gateway itself speaks HTTP/1.1.
+  if (startProxy)
+    it('HTTP/2 reaches it under the public name', async () => {
+      const { headers, body } = toMessage(MODERN, 'tools/list')
+      const session = connect(url)
+      const stream = session.request({ ':method': 'POST', ':path': '/mcp', ...headers, ...requestInit.headers })
+      stream.end(JSON.stringify(body))
+      const [answered] = (await once(stream, 'response')) as [{ readonly ':status'?: number }]
+      assert.equal(answered[':status'], 200)
+      assert.match(await readText(stream), /slow__until/)
+      session.close()
+    })
 
   it('as much is taken as by the gateway itself', async () => {
     const call = (bytes: number) => {
