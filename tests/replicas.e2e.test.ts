@@ -21,6 +21,7 @@ interface FileOptions {
   readonly policy?: string
   readonly replica?: string
   readonly stores?: string
+  readonly limits?: string
 }
 
 withBinaries(['postgres', 'initdb'], (paths) => {
@@ -32,6 +33,7 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     const fileOf = ({
       policy = '[{ allow: ["*"] }]',
       replica = '',
+      limits = '',
       stores = `postgres: "${postgres.url}"`,
     }: FileOptions = {}) => `
 listen: { port: 0 }
@@ -44,6 +46,7 @@ policy: ${policy}
 audit: { store: memory }
 stores: { ${stores} }
 ${replica}
+${limits}
 `
     const write = (name: string, options?: FileOptions) => {
       const file = join(folder.path, name)
@@ -173,6 +176,29 @@ ${replica}
       const connections = async () => Number((await postgres.run(CONNECTIONS))[0]?.['count'])
       await Promise.all(opened.splice(0).map((gateway) => gateway.close()))
       await until(async () => (await connections()) === 0)
+    })
+
+    it('know a person who logged in at one of them, until they log out at another', async () => {
+      const [a, b] = await startTwo()
+      const post = (gateway: TestGateway, path: string, body: object, cookie = '') =>
+        send(`${gateway.url}${path}`, {
+          headers: { 'content-type': 'application/json', origin: gateway.url, cookie },
+          body: JSON.stringify(body),
+        })
+      const login = await post(a, '/api/login', { key: KEYS.console })
+      const cookie = String(login.headers['set-cookie']).split(';')[0] ?? ''
+      const sessionAt = async (gateway: TestGateway) =>
+        (await send(`${gateway.url}/api/session`, { method: 'GET', headers: { cookie } })).status
+      assert.deepEqual([await sessionAt(a), await sessionAt(b)], [200, 200])
+      assert.equal((await post(b, '/api/logout', {}, cookie)).status, 200)
+      assert.deepEqual([await sessionAt(a), await sessionAt(b)], [401, 401])
+    })
+
+    it('count limits together', async () => {
+      const [a, b] = await startTwo({ limits: 'limits: ["*:3/60"]' })
+      const answers = await Promise.all([a, b, a, b, a, b].map((gateway) => call(gateway)))
+      assert.equal(answers.filter((text) => text.includes('hello')).length, 3)
+      assert.match(answers.join('\n'), /rate limited \(3\/60\)/)
     })
 
     it('are listed, with what each has applied', async () => {

@@ -260,7 +260,7 @@ async function openStores({ config, redact, log, onFault, lifecycle, replica }: 
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)
   for (const { message } of auditProblems) log({ level: 'warn', message })
-  if (replica) return { audit, auditProblems, stores: replica.stores, lock: undefined }
+  if (replica) return { audit, auditProblems, stores: replica.stores, lock: replica.lock }
   const { close, lock, ...stores } = await openState(config.state, config.approvals)
   lifecycle.onClose(close)
   return { audit, auditProblems, stores, lock }

@@ -323,6 +323,7 @@ export function toApiDeps(
     policyRevision: () => gate.policyRevision,
     catalogRevision: () => gate.catalog.revision,
     replica: report,
+    sharedState: report && kept,
     // The cookie of one replica is that of all.
     cookieName: report ? 'toolgate_session' : `toolgate_session_${port}`,
     onFault,
@@ -361,7 +362,11 @@ export function toHttpDeps(
   { apiDeps, consoleDir, certificateExpiresAtMs, entrance }: HttpParts,
 ): HttpDeps {
   const { authenticator, origins } = apiDeps
-  const api = once(async () => (await import('./api/api.ts')).createApi(apiDeps))
+  const api = once(async () => {
+    const made = (await import('./api/api.ts')).createApi(apiDeps)
+    await made.opened()
+    return made
+  })
   const liveSocket = loadLater<LiveSocket>(async () => {
     const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
     return createLiveSocket({ admit, logins, groups, groupWatch, audit, gate, redact, onFault })

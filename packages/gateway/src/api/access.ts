@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { createEmitter, type Emitter } from '@toolgate/core/internal'
+import { createEmitter, type Emitter, type MaybePromise } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
@@ -29,6 +29,8 @@ export function checkHeaders({ headers }: Request, rules: OriginRules): void {
 export interface Login {
   readonly person: Caller
   readonly loginAt: number
+  /** The id of the credential, for a login by key. */
+  readonly credential?: string | undefined
 }
 
 /**
@@ -40,8 +42,7 @@ export interface Login {
  */
 export async function findLogin(request: Request, rules: AccessRules): Promise<Login> {
   const authorization = header(request.headers, 'authorization')
-  if (authorization !== undefined)
-    return { person: await findByKey(authorization, rules), loginAt: rules.sessions.nowMs() }
+  if (authorization !== undefined) return findByKey(authorization, rules)
   const found = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
   if (!found) throw unauthenticated(rules, 'missing', 'This needs a console key, or a login with one.')
   const changes = request.method !== 'GET' && request.method !== 'HEAD'
@@ -91,7 +92,7 @@ function admittedByKey(person: Caller, { onEnded = () => () => {} }: AccessRules
 }
 
 /** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
-async function findByKey(authorization: string, rules: AccessRules): Promise<Caller> {
+async function findByKey(authorization: string, rules: AccessRules): Promise<Login> {
   const answer = await rules.authenticator.authenticate({ authorization }, '/api')
   if (isRefused(answer)) throw unauthenticated(rules, answer.refused, 'The key is not known.', toKeyId(authorization))
   if (answer.for !== 'console')
@@ -101,7 +102,7 @@ async function findByKey(authorization: string, rules: AccessRules): Promise<Cal
         ? "This is an agent's key, for /mcp. The API and the console need a console key."
         : 'This key is for a program that runs agents. The API and the console need a console key.',
     )
-  return answer.caller
+  return { person: answer.caller, loginAt: rules.sessions.nowMs(), credential: answer.id }
 }
 
 /** Returns the value of one cookie (RFC 6265 §4.2). */
@@ -134,30 +135,30 @@ export const sessionRoute: Route = ({ person, query }) => {
 export async function login(request: Request, rules: AccessRules): Promise<Response> {
   const key = (await readBody(request, ['key'])).get('key')
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
-  const { person } = await loginByKey(key, rules)
-  return Response.json(toBody(person), {
-    headers: { 'set-cookie': openSession(rules, person, { isSecure: isSecure(request) }) },
-  })
+  const known = await loginByKey(key, rules)
+  const cookie = await openSession(rules, known, { isSecure: isSecure(request) })
+  return Response.json(toBody(known.person), { headers: { 'set-cookie': cookie } })
 }
 
 /** Returns the person of a console key. @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
-export async function loginByKey(key: string, rules: AccessRules): Promise<Login> {
-  return { person: await findByKey(`Bearer ${key}`, rules), loginAt: rules.sessions.nowMs() }
+export function loginByKey(key: string, rules: AccessRules): Promise<Login> {
+  return findByKey(`Bearer ${key}`, rules)
 }
 
 /** Opens a session and returns its cookie. */
-export function openSession(
+export async function openSession(
   { cookieName, sessions }: AccessRules,
-  person: Caller,
+  { person, credential }: Pick<Login, 'person' | 'credential'>,
   { isSecure: secure, ...session }: NewSession & { readonly isSecure: boolean },
-): string {
-  return toCookie(cookieName, sessions.open(person, session), { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
+): Promise<string> {
+  const secret = await sessions.open(person, { ...session, ...(credential !== undefined && { credential }) })
+  return toCookie(cookieName, secret, { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
 }
 
 /** `POST /api/logout`: ends the session of the cookie, if there is one. `logoutUrl` also ends that at the authorization server. */
-export function logout(request: Request, rules: AccessRules): Response {
+export async function logout(request: Request, rules: AccessRules): Promise<Response> {
   const secret = readCookie(request.headers, rules.cookieName)
-  const logoutUrl = secret === undefined ? undefined : rules.sessions.close(secret)
+  const logoutUrl = secret === undefined ? undefined : await rules.sessions.close(secret)
   const cookie = toCookie(rules.cookieName, '', { maxAgeSeconds: 0, secure: isSecure(request) })
   return Response.json(logoutUrl === undefined ? {} : { logoutUrl }, { headers: { 'set-cookie': cookie } })
 }
@@ -190,21 +191,29 @@ export interface NewSession {
   /** When the person showed who they are, in wall-clock milliseconds. Default: now. */
   readonly loginAtMs?: number
   readonly logoutUrl?: string
+  /** The id of the credential, for a login by key. */
+  readonly credential?: string
 }
 
-/** The sessions of logged-in people. They are in memory only: a restart logs everybody out. */
+/** The sessions of logged-in people. */
 export interface Sessions {
   /** Opens a session and returns its secret, 256 random bits. */
-  open(caller: Caller, session?: NewSession): string
+  open(caller: Caller, session?: NewSession): MaybePromise<string>
   find(secret: string): Login | undefined
   /** Wall-clock milliseconds. */
   nowMs(): number
   /** Ends a session. Returns where the person also logs out, if there is such a place. */
-  close(secret: string): string | undefined
+  close(secret: string): MaybePromise<string | undefined>
   /** Ends the sessions of people whose key ended, and goes on with others as they are now. */
   replace(callers: EndedCallers): void
   /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
   onEnd(secret: string, listener: () => void): () => void
+}
+
+/** Sessions of this process. */
+interface LocalSessions extends Sessions {
+  open(caller: Caller, session?: NewSession): string
+  close(secret: string): string | undefined
 }
 
 interface SessionOptions {
@@ -215,9 +224,10 @@ interface SessionOptions {
   readonly max?: number
 }
 
-const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
+export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
-export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
+/** Returns sessions in memory: a restart logs everybody out. */
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): LocalSessions {
   /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
   const sessions = new Map<string, Session>()
   const end = (key: string) => {
@@ -272,6 +282,6 @@ interface Session {
   readonly ending: Emitter<[]>
 }
 
-function digest(secret: string): string {
+export function digest(secret: string): string {
   return hash('sha256', secret, 'base64')
 }

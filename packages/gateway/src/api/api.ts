@@ -10,8 +10,10 @@ import {
   logout,
   sessionRoute,
   createSessions,
+  type Sessions,
 } from './access.ts'
 import { agentRoutes } from './agent.ts'
+import { SharedSessions } from './shared-sessions.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
 import { type NamedCaller, type NamedCallers, nameCallers } from './callers.ts'
@@ -45,6 +47,8 @@ export interface Api {
   readonly approvalPage: ReturnType<typeof createApprovalPage>
   /** Serves the pages of connections. Absent if there are none. */
   readonly connectPage: ReturnType<typeof createConnectPage> | undefined
+  /** Resolves when the logins are known that were made elsewhere. */
+  opened(): Promise<void>
   /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
   admit(request: Request): Promise<Admitted>
 }
@@ -67,9 +71,14 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
  */
 export function createApi(deps: ApiDeps): Api {
   const { authenticator, origins, clock, cookieName = 'toolgate_session' } = deps
-  const sessions = createSessions({ clock })
+  const { sharedState: state, onFault = () => {} } = deps
+  const openSessions = (use: 'console' | 'person', ttlMs?: number): Sessions & { opened?(): Promise<void> } => {
+    const bounds = { clock, ...(ttlMs !== undefined && { ttlMs }) }
+    return state ? new SharedSessions({ ...bounds, state, authenticator, use, onFault }) : createSessions(bounds)
+  }
+  const sessions = openSessions('console')
   const { onEnded, connections } = deps
-  const people = createSessions({ clock, ttlMs: PERSON_SECONDS * 1000 })
+  const people = openSessions('person', PERSON_SECONDS * 1000)
   onEnded?.((callers) => {
     sessions.replace(callers)
     people.replace(callers)
@@ -150,6 +159,7 @@ export function createApi(deps: ApiDeps): Api {
     approvalPage: createApprovalPage({ ...deps, access, oidc: loginsOf(deps).oidc }),
     connectPage: connections && createConnectPage({ ...deps, access, people, connections, oidc: loginsOf(deps).oidc }),
     admit: (request) => admitToSocket(request, access),
+    opened: async () => void (await Promise.all([sessions.opened?.(), people.opened?.()])),
   }
 
   function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {

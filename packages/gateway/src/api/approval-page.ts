@@ -70,7 +70,7 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   const known = await currentLogin(request, access)
   if (decision === null || !known) {
     const headers = {
-      'set-cookie': openSession(access, (await loginByKey(key, access)).person, { isSecure: isSecure(request) }),
+      'set-cookie': await openSession(access, await loginByKey(key, access), { isSecure: isSecure(request) }),
     }
     return backTo(id, headers)
   }

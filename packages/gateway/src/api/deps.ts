@@ -3,7 +3,7 @@ import type { AuditCounter, AuditExporter, AuditReader } from '@toolgate/core/au
 import type { Approvals, HaltTarget, MaybePromise } from '@toolgate/core/internal'
 import type { Pins } from '@toolgate/core/pins'
 import type { Redactor } from '@toolgate/core/redact'
-import type { Clock } from '@toolgate/core/stores'
+import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
 import type { Keys } from '../auth/keys.ts'
@@ -82,6 +82,8 @@ export interface ApiDeps {
   recordChange?(reason: string, detail: string, by: string): Promise<void>
   /** Reads the configuration again. Absent if there is no file. */
   reload?(options: ReloadOptions): Promise<Reload>
+  /** Keeps the logins of people for all replicas. Absent where this gateway is alone. */
+  readonly sharedState?: StateStore | undefined
   /** Absent where this gateway is alone. */
   readonly replica?: Pick<ReplicaReport, 'list' | 'accept'> | undefined
   /** Returns why what the watched file says is not in force, if it is not. */

@@ -64,7 +64,7 @@ export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcD
         const { login } = await open()
         const cookie = readCookie(request.headers, nameOf(access)) ?? ''
         const { person, back, ...session } = await login.finish(new URL(request.url).searchParams, cookie)
-        const headers = new Headers({ 'set-cookie': openSession(access, person, { isSecure, ...session }) })
+        const headers = new Headers({ 'set-cookie': await openSession(access, { person }, { isSecure, ...session }) })
         headers.append('set-cookie', toCookie(access, '', 0))
         return redirect(back, headers)
       } catch (error) {

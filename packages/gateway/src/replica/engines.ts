@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import type { ApprovalStore, CounterStore, StateStore } from '@toolgate/core/stores'
+import type { ApprovalStore, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { ApprovalsConfig } from '../config/config.ts'
 import type { StoresConfig } from '../config/stores.ts'
 import { LEASE_MS } from './lease.ts'
@@ -9,7 +9,8 @@ import type { ReplicaStore } from './replica-store.ts'
 export interface Engines {
   readonly state: StateStore
   readonly approvals: ApprovalStore
-  readonly counters: CounterStore | undefined
+  readonly counters: CounterStore
+  readonly lock: SessionLock
   readonly replicas: ReplicaStore
   /** Counts again after Redis has lost its counts. Absent without Redis. */
   readonly limits: SharedLimits | undefined
@@ -55,7 +56,8 @@ export async function openEngines(
     return {
       state,
       approvals,
-      counters: opened?.counters,
+      counters: opened?.counters ?? postgres.counters,
+      lock: postgres.lock,
       limits: opened?.limits,
       replicas: postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice }),
       async close() {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@toolgate/core'
-import type { ApprovalStore, Clock, CounterStore, StateStore } from '@toolgate/core/stores'
+import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import { type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
 import { VERSION } from '../files.ts'
@@ -27,7 +27,8 @@ export interface OpenedReplica {
   readonly noteOnFile: () => Promise<string | undefined>
   /** Reloads at each publication, before the lease covers it. The lease holds from then on. */
   follow(reload: (by: string | undefined) => Promise<unknown>): Promise<void>
-  readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters?: CounterStore }
+  readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters: CounterStore }
+  readonly lock: SessionLock
   /** Absent without Redis. */
   readonly limits: WatchedLimits | undefined
   readonly report: ReplicaReport
@@ -52,8 +53,6 @@ const TRY_MS = 500
 export async function openReplica(local: GatewayConfig, deps: ReplicaDeps): Promise<OpenedReplica> {
   const { clock, onFault } = deps
   if (!local.stores) throw new ConfigError('stores', 'are missing')
-  if (local.limits.length > 0 && local.stores.redis === undefined)
-    throw new ConfigError('stores.redis', 'is missing, and there are limits')
   const engines = await openEngines(local.stores, local.approvals, () => membership.hint())
   const { state, replicas } = engines
   const membership = new Membership({ config: local.replica, version: VERSION, state, replicas, clock, onFault })
@@ -124,11 +123,8 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
       publication.follow(({ by }) => reload(by))
       await membership.begin()
     },
-    stores: {
-      approvals: engines.approvals,
-      state: membership.state,
-      ...(engines.counters && { counters: engines.counters }),
-    },
+    stores: { approvals: engines.approvals, state: membership.state, counters: engines.counters },
+    lock: engines.lock,
     limits,
     close,
   }
