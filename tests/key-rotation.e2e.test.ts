@@ -61,10 +61,9 @@ state: { store: memory }
     await until(async () => (await rows()).some(({ id, lastUsedAt }) => id === 'vera-1' && lastUsedAt !== undefined))
 
     // A client that calls all the time, in both eras.
-    let isOver = false
-    const counts = { calls: 0, refused: 0 }
+    const counts = { calls: 0, refused: 0, isOver: false }
     const calls = (async () => {
-      while (!isOver)
+      while (!counts.isOver)
         for (const [era, headers] of [
           [MODERN, {}],
           [LEGACY, session],
@@ -87,7 +86,7 @@ state: { store: memory }
     assert.match(await toolgate(list), /^vera-2 .*20\d\d-.* 20\d\d-/m)
     await toolgate(revoke)
     await someCalls()
-    isOver = true
+    counts.isOver = true
     await calls
     assert.equal(counts.refused, 0, `of ${counts.calls} calls`)
     assert.equal((await ask(first, MODERN, 'tools/list', {})).status, 401)
