@@ -63,6 +63,14 @@ withBinaries(['bash', 'curl', 'openssl', 'setsid'], () => {
       assert.equal((await list('vera-1')).status, 401)
     })
 
+    it('has a backup of its own, and the record of its restore', async () => {
+      assert.ok(existsSync(machine.at('/var/backups/toolgate-1/backup.json')))
+      const { out } = await machine.run(
+        '/opt/toolgate/node_modules/.bin/toolgate audit query --event audit_restored --file /var/lib/toolgate/audit.db',
+      )
+      assert.match(out, /restored from a backup/)
+    })
+
     it('signs the audit with a new key, and the records of both verify', () => {
       const keys = readFileSync(machine.at('/var/lib/toolgate/checkpoints/audit.db.checkpoints.pub'), 'utf8')
       assert.equal(keys.match(/BEGIN PUBLIC KEY/g)?.length, 2)

@@ -38,7 +38,7 @@ export interface Machine {
 /**
  * Makes a machine whose texts have other values: `replace` is applied to every line and to the files of `deploy/`.
  *
- * `useradd`, `npm install` and `systemctl` are stand-ins: no user is made, the command is the one of this repository, and
+ * `useradd`, `chown`, `npm install` and `systemctl` are stand-ins: no user is made, the command is the one of this repository, and
  * the lines of a unit run without systemd.
  */
 export function makeMachine(folder: string, replace: Readonly<Record<string, string>>): Machine {
@@ -87,6 +87,8 @@ export function makeMachine(folder: string, replace: Readonly<Record<string, str
 }
 
 const SHIMS = {
+  chown: 'echo "chown $*" >> "$MACHINE/made"\n',
+  chgrp: 'echo "chgrp $*" >> "$MACHINE/made"\n',
   useradd: 'echo "useradd $*" >> "$MACHINE/made"\n',
   install: `args=()
 while [ $# -gt 0 ]; do case "$1" in -g|-o) shift 2 ;; *) args+=("$1"); shift ;; esac; done
