@@ -29,9 +29,14 @@ _toolgate() {
 compdef _toolgate toolgate`,
   fish: `function __toolgate
   set -l words (commandline -opc) (commandline -ct)
-  ${ASK} $words[2..-1] 2>/dev/null
+  set -l found (${ASK} $words[2..-1] 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c toolgate -a '(__toolgate)'`,
+complete -c toolgate -f -a '(__toolgate)'`,
 }
 
 export interface CompletionOptions {
