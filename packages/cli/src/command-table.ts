@@ -139,7 +139,12 @@ export const COMMANDS: readonly CommandRow[] = [
     'say what is wrong and what mends it: files, port, servers, clocks, policy, clients; exit code 1 for an error',
     (command) =>
       command
-        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option(
+          '--config <file>',
+          'the configuration; default: toolgate.yaml, or where that is not there, a running gateway',
+        )
+        .option('--url <url>', 'the running gateway; default: TOOLGATE_URL, or http://127.0.0.1:8787')
+        .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
         .option('--no-start', 'do not start the servers')
         .option('--json', 'for programs'),
     async (options: DoctorOptions, deps) => (await import('./commands/doctor.ts')).doctorCommand(options, deps),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { chmodSync } from 'node:fs'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -51,6 +52,36 @@ describe('toolgate doctor', () => {
   it('names the command for a missing configuration', async (t) => {
     const { exit, wrong } = await world(t).run({ config: '/nowhere/toolgate.yaml' })
     assert.deepEqual([exit, wrong], ['no', [['/nowhere/toolgate.yaml', 'there is no such file', 'toolgate init']]])
+  })
+
+  it('looks at the gateway that runs, where no configuration is', async (t) => {
+    const { run } = world(t)
+    const asked: (string | undefined)[] = []
+    const server = createServer(({ url = '', headers }, response) => {
+      asked.push(`${url.split('?')[0]} ${headers.authorization}`)
+      if (url === '/healthz') return void response.end('{"status":"ok"}')
+      if (headers.authorization !== 'Bearer key-of-owner')
+        return void response.writeHead(401).end('{"error":{"code":"unauthenticated","message":"No key."}}')
+      const servers = [
+        { name: 'files', status: 'ready', toolCount: 2 },
+        { name: 'web', status: 'down', reason: 'exited with code 1' },
+      ]
+      response.end(JSON.stringify({ tools: [], servers }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    const TOOLGATE_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const there = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'key-of-owner' })
+    assert.deepEqual(there.wrong, [['server web', 'exited with code 1', 'toolgate logs web']])
+    assert.deepEqual(asked, ['/healthz undefined', '/api/tools Bearer key-of-owner'])
+    const keyless = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'other' })
+    assert.deepEqual(
+      [keyless.exit, keyless.wrong],
+      ['ok', [[TOOLGATE_URL, 'No key.', 'export TOOLGATE_KEY=<a console key>']]],
+    )
+    const url = 'http://127.0.0.1:1'
+    const nobody = await run({ config: undefined, url })
+    assert.deepEqual(nobody.wrong, [[url, 'no gateway answers there', 'toolgate serve --config <file>']])
   })
 
   it('names the place of each problem, and the variable that is missing', async (t) => {

@@ -12,11 +12,15 @@ import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { keysPath } from '../project/keys-file.ts'
 import { describeNotRun } from './check.ts'
+import { checkGateway, isHealthy } from './doctor-gateway.ts'
 import { count } from '../render.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
 export interface DoctorOptions {
-  readonly config: string
+  /** Default: `toolgate.yaml`; where that is not there, the gateway that runs is looked at. */
+  readonly config?: string | undefined
+  readonly url?: string
+  readonly key?: string
   /** `--no-start` */
   readonly start: boolean
   readonly json?: boolean
@@ -37,15 +41,24 @@ export async function doctorCommand(
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ExitName> {
   const findings: Finding[] = [checkNode()]
-  const config = await readFile(options, io, findings)
+  const { config: file = 'toolgate.yaml', start: mayStart, ...target } = options
+  const running = options.config === undefined && !existsSync(file) ? await checkGateway(target, io) : undefined
+  const config = running ? undefined : await readFile(file, mayStart, io, findings)
+  if (running) findings.push(...running, NOT_HERE)
   if (config) {
-    findings.push(...checkFiles(config), await checkPort(config, options.config), ...(await checkClocks(config)))
+    findings.push(...checkFiles(config), await checkPort(config, file), ...(await checkClocks(config)))
     if (options.start) findings.push(...(await checkServers(config, start)))
   }
   findings.push(...CLIENTS.flatMap((client) => checkClient(client, io)))
   if (options.json) printJson(io.stdout, { ok: findings.every(({ level }) => level !== 'error'), findings })
   else printFindings(findings, io)
   return findings.some(({ level }) => level === 'error') ? 'no' : 'ok'
+}
+
+const NOT_HERE: Finding = {
+  level: 'ok',
+  about: 'toolgate.yaml',
+  text: 'it is not in this folder, so only the running gateway was looked at',
 }
 
 function checkNode(): Finding {
@@ -56,11 +69,7 @@ function checkNode(): Finding {
 const UNSET = /the environment variable (\w+) is not set/
 
 /** The commands of secrets run where servers do. */
-async function readFile(
-  { config: file, start }: DoctorOptions,
-  io: Io,
-  findings: Finding[],
-): Promise<GatewayConfig | undefined> {
+async function readFile(file: string, start: boolean, io: Io, findings: Finding[]): Promise<GatewayConfig | undefined> {
   if (!existsSync(file)) {
     findings.push({ level: 'error', about: file, text: 'there is no such file', mend: 'toolgate init' })
     return undefined
@@ -139,12 +148,7 @@ async function checkPort({ listen }: GatewayConfig, file: string): Promise<Findi
   const url = listenUrlOf(listen)
   if (listen.port === 0 || !(await isTaken(new URL(url))))
     return { level: 'ok', about: url, text: 'the port is free', mend: `toolgate serve --config ${file}` }
-  const body = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(ASK_MS) }).then(
-    (response) => (response.ok ? response.text() : ''),
-    () => '',
-  )
-  if (body.replaceAll(/\s/g, '').startsWith('{"status":"ok"'))
-    return { level: 'ok', about: url, text: 'a gateway runs there' }
+  if (await isHealthy(url)) return { level: 'ok', about: url, text: 'a gateway runs there' }
   return {
     level: 'error',
     about: url,
