@@ -477,6 +477,7 @@ function clientOptions(command: Command): Command {
     .option('--as <user>', 'the caller that the client is; default: the only one')
     .option('--name <name>', 'what the client calls the gateway', 'toolgate')
     .option('--project', 'the file of this folder, not that of the user')
+    .option('--local', "Claude Code: the servers of this folder in the user's file")
     .option('--file <file>', 'another file of this client')
     .option('--undo', 'restore the files as they were before the last import or connect')
     .option('--json', 'for programs')

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
 import { parse, type ParseError, printParseErrorCode } from 'jsonc-parser'
 import { CliError } from '../exit.ts'
 import { type Io, printable } from '../io.ts'
-import { setMember } from './edit-json.ts'
+import { memberAt, setMember } from './edit-json.ts'
 import { type ClientRow, CLIENTS, type Host, PLAIN } from './table.ts'
 import { readFile } from './text-file.ts'
 
@@ -14,13 +14,16 @@ export interface ClientFile {
   readonly file: string
   /** Absent: there is no file. */
   readonly text: string | undefined
-  readonly section: string
+  /** The path of the section in the file. */
+  readonly section: readonly string[]
   readonly servers: ReadonlyMap<string, unknown>
 }
 
 export interface FindOptions {
   /** The file of the current folder. */
   readonly project?: boolean
+  /** The servers of the current folder in the file of the user. */
+  readonly local?: boolean
   /** Another file. */
   readonly file?: string
 }
@@ -45,7 +48,14 @@ export function findClientFile(name: string, options: FindOptions, host: Host): 
     })
   }
   if (options.file !== undefined) return { client, file: path.resolve(host.cwd, options.file) }
+  if (options.local) return { client, file: userFile(client, host) }
   return { client, file: options.project ? projectFile(client, host) : defaultFile(client, host) }
+}
+
+function userFile({ user, folders, title }: ClientRow, host: Host): string {
+  if (user === undefined || folders === undefined)
+    throw new CliError('usage', `${title} keeps no servers of single folders in the file of the user.`)
+  return user(host)
 }
 
 function projectFile({ project, title }: ClientRow, { cwd }: Host): string {
@@ -67,8 +77,12 @@ function withoutBom(text: string | undefined = ''): string {
   return text.startsWith(BOM) ? text.slice(BOM.length) : text
 }
 
-/** @throws {CliError} `usage` for a file that is not JSON, with line and column, or whose servers are not an object */
-export function readClientFile(client: ClientRow, file: string): ClientFile {
+/**
+ * Reads the servers of a client, or with a folder those that its file has for that one.
+ *
+ * @throws {CliError} `usage` for a file that is not JSON, with line and column, or whose servers are not an object
+ */
+export function readClientFile(client: ClientRow, file: string, folder?: string): ClientFile {
   const text = readFile(file)
   const errors: ParseError[] = []
   const body = withoutBom(text)
@@ -84,19 +98,33 @@ export function readClientFile(client: ClientRow, file: string): ClientFile {
     throw new CliError('usage', `${printable(file)} is not a JSON object. It was not changed.`, {
       code: 'client_file_invalid',
     })
-  const section = sectionOf(client, value)
-  const servers = value[section] ?? {}
+  const section = sectionOf(client, value, folder)
+  const servers = memberAt(value, section.slice(0, -1))[section.at(-1) ?? ''] ?? {}
   if (!isObject(servers))
-    throw new CliError('usage', `${printable(file)}: "${section}" is not an object. It was not changed.`, {
-      code: 'client_file_invalid',
-    })
+    throw new CliError(
+      'usage',
+      `${printable(file)}: "${printable(section.join('.'))}" is not an object. It was not changed.`,
+      {
+        code: 'client_file_invalid',
+      },
+    )
   return { client, file, text, section, servers: new Map(Object.entries(servers)) }
 }
 
 /** A plain file may have the key of any client. */
-function sectionOf(client: ClientRow, value: JsonObject): string {
-  if (client !== PLAIN) return client.section
-  return ['mcpServers', 'servers', 'context_servers'].find((key) => isObject(value[key])) ?? client.section
+function sectionOf(client: ClientRow, value: JsonObject, folder: string | undefined): readonly string[] {
+  const { section, folders } = client
+  if (client === PLAIN)
+    return [['mcpServers', 'servers', 'context_servers'].find((key) => isObject(value[key])) ?? section]
+  if (folder === undefined || folders === undefined) return [section]
+  const known = foldersAbove(folder).find((one) => isObject(memberAt(value, [folders])[one]))
+  return [folders, known ?? folder, section]
+}
+
+/** The client may have been started in a folder above. */
+function foldersAbove(folder: string): readonly string[] {
+  const above = path.dirname(folder)
+  return above === folder ? [folder] : [folder, ...foldersAbove(above)]
 }
 
 function positionOf(text: string, offset: number): string {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { applyEdits, findNodeAtLocation, modify, type Node, parse, parseTree } from 'jsonc-parser'
 
 const LENIENT = { allowTrailingComma: true } as const
@@ -8,17 +8,17 @@ const LENIENT = { allowTrailingComma: true } as const
  * Returns the text with a member of a section set, or removed where the value is `undefined`. Comments, order and layout
  * of everything else stay.
  */
-export function setMember(text: string, section: string, name: string, value: object | undefined): string {
+export function setMember(text: string, section: readonly string[], name: string, value: object | undefined): string {
   const before = parseValue(text)
-  const members = isObject(before[section]) ? before[section] : {}
+  const members = memberAt(before, section)
   if (value === undefined && !Object.hasOwn(members, name)) return text
   const edited = value === undefined ? remove(text, section, name) : set(text, section, name, value)
-  const expected = { ...before, [section]: { ...members, [name]: value } }
+  const expected = withMember(before, section, { ...members, [name]: value })
   // The layout is worth less than the content.
   if (edited !== undefined && isDeepStrictEqual(parseValue(edited), plain(expected))) return edited
   return applyEdits(
     text,
-    modify(text, [section, name], value, { formattingOptions: { insertSpaces: true, tabSize: 2 } }),
+    modify(text, [...section, name], value, { formattingOptions: { insertSpaces: true, tabSize: 2 } }),
   )
 }
 
@@ -27,16 +27,29 @@ function parseValue(text: string): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
+/** Returns the object at a path; an empty one if there is none. */
+export function memberAt(value: JsonObject, section: readonly string[]): JsonObject {
+  const at = section.reduce<unknown>((one, key) => (isObject(one) ? one[key] : undefined), value)
+  return isObject(at) ? at : {}
+}
+
+function withMember(value: JsonObject, [key, ...inner]: readonly string[], member: object): object {
+  return key === undefined ? member : { ...value, [key]: withMember(memberAt(value, [key]), inner, member) }
+}
+
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-function set(text: string, section: string, name: string, value: object): string | undefined {
+function set(text: string, section: readonly string[], name: string, value: object): string | undefined {
   const root = parseTree(text, [], LENIENT)
   if (root?.type !== 'object') return undefined
-  const at = findNodeAtLocation(root, [section])
-  if (!at) return addProperty(text, root, section, { [name]: value })
-  const known = findNodeAtLocation(root, [section, name])
+  const at = findNodeAtLocation(root, [...section])
+  if (!at) {
+    const [key, ...inner] = section
+    return key === undefined || inner.length > 0 ? undefined : addProperty(text, root, key, { [name]: value })
+  }
+  const known = findNodeAtLocation(root, [...section, name])
   if (!known) return addProperty(text, at, name, value)
   const indent = indentAt(text, known.parent?.offset ?? known.offset)
   return splice(text, known.offset, known.offset + known.length, jsonOf(value, text, indent))
@@ -63,9 +76,9 @@ function addProperty(text: string, object: Node, name: string, value: object): s
 }
 
 /** Removes a property with its comma, and its line if nothing else is on it. */
-function remove(text: string, section: string, name: string): string | undefined {
+function remove(text: string, section: readonly string[], name: string): string | undefined {
   const root = parseTree(text, [], LENIENT)
-  const property = root && findNodeAtLocation(root, [section, name])?.parent
+  const property = root && findNodeAtLocation(root, [...section, name])?.parent
   const siblings = property?.parent?.children ?? []
   if (!property) return undefined
   const lineStart = text.lastIndexOf('\n', property.offset - 1) + 1

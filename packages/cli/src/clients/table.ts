@@ -20,6 +20,8 @@ export interface ClientRow {
   readonly prefers: 'user' | 'project'
   /** The key of the servers in the file. */
   readonly section: 'mcpServers' | 'servers' | 'context_servers'
+  /** Where the user's file has the servers of single folders. */
+  readonly folders?: string
   /** How it writes a server that it reaches over HTTP. Absent: it starts commands only. */
   readonly http?: (url: string, headers: Readonly<Record<string, string>>) => object
   /** How it writes a server that it starts. */
@@ -48,6 +50,7 @@ export const CLIENTS: readonly ClientRow[] = [
     project: '.mcp.json',
     prefers: 'project',
     section: 'mcpServers',
+    folders: 'projects',
     http: typed,
     restart: 'Start Claude Code again; /mcp shows its servers.',
   },

@@ -7,6 +7,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 export interface ConnectOptions extends EntryOptions {
   readonly name: string
   readonly project?: boolean
+  readonly local?: boolean
   readonly file?: string
   readonly dryRun?: boolean
   readonly undo?: boolean
@@ -15,10 +16,11 @@ export interface ConnectOptions extends EntryOptions {
 
 /** `toolgate connect <client>`: writes the gateway into the client's file. The file as it was is kept. */
 export async function connectCommand(name: string, options: ConnectOptions, io: Io): Promise<ExitName> {
-  const { client, file } = findClientFile(name, options, hostOf(io.env))
+  const host = hostOf(io.env)
+  const { client, file } = findClientFile(name, options, host)
   if (options.undo) return undoCommand(file, options, io)
   const entry = gatewayEntry(client, options)
-  const opened = readClientFile(client, file)
+  const opened = readClientFile(client, file, options.local ? host.cwd : undefined)
   const after = withEntries(opened, new Map([[options.name, entry.value]]))
   if (!options.dryRun) applyChanges(file, `toolgate connect ${name}`, [{ file, before: opened.text, after }])
   if (options.json) {

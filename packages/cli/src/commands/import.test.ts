@@ -130,4 +130,24 @@ describe('toolgate import', () => {
     const { servers, written } = JSON.parse(plain.out()) as { servers: { name: string }[]; written: boolean }
     assert.deepEqual([servers.map(({ name }) => name), written], [['x'], false])
   })
+
+  it('moves the servers that Claude Code has for this folder, and no others', async (t) => {
+    const { run, read, write, io, home } = world(t)
+    const notes = { command: 'node', args: ['/notes.js'] }
+    const here = { mcpServers: { notes }, history: ['x'] }
+    const others = { '/elsewhere': { mcpServers: { other: notes } } }
+    const text = JSON.stringify({ numStartups: 3, projects: { [path.dirname(process.cwd())]: here, ...others } })
+    write('.claude.json', text)
+    await run({ file: path.join(home, '.claude.json') }, 'claude-code')
+    assert.match(io.out(), /There is nothing to import\.\nIt has servers for this folder: .* claude-code --local\n/)
+    await run({ local: true, apply: true, start: false }, 'claude-code')
+    const after = JSON.parse(read('.claude.json')) as { projects: Record<string, typeof here> }
+    const mine = after.projects[path.dirname(process.cwd())]
+    assert.deepEqual([Object.keys(mine?.mcpServers ?? {}), mine?.history], [['toolgate'], ['x']])
+    assert.deepEqual(after.projects['/elsewhere'], others['/elsewhere'])
+    assert.match(read('toolgate.yaml'), /notes:\n/)
+    await run({ local: true, undo: true }, 'claude-code')
+    assert.equal(read('.claude.json'), text)
+    await assert.rejects(run({ local: true }, 'cursor'), { message: /Cursor keeps no servers of single folders/ })
+  })
 })

@@ -19,6 +19,7 @@ export interface ImportOptions {
   readonly as?: string
   readonly name: string
   readonly project?: boolean
+  readonly local?: boolean
   readonly file?: string
   readonly apply?: boolean
   readonly undo?: boolean
@@ -55,9 +56,14 @@ export async function importCommand(
   options: ImportOptions,
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ExitName> {
-  const found = findClientFile(client, options, hostOf(io.env))
+  const host = hostOf(io.env)
+  const found = findClientFile(client, options, host)
   if (options.undo) return undoCommand(found.file, options, io)
-  const plan = planOf(readClientFile(found.client, found.file), openConfig(options.config), options)
+  const plan = planOf(
+    readClientFile(found.client, found.file, options.local ? host.cwd : undefined),
+    openConfig(options.config),
+    options,
+  )
   const after = await configAfter(plan, options, { io, start })
   const isWritten = options.apply === true && plan.servers.length > 0
   if (isWritten) {
@@ -149,7 +155,12 @@ function printPlan(plan: Plan, { client, isWritten, options }: Printed, io: Io):
   if (opened.text === undefined) say('  There is no such file.')
   for (const server of servers) printServer(server, say, paint)
   for (const { from, reason } of left) say(`  ${paint('yellow', 'stays')}  ${printable(from)}: ${printable(reason)}`)
-  if (servers.length === 0) return say('There is nothing to import.')
+  if (servers.length === 0) {
+    say('There is nothing to import.')
+    if (hasLocal(opened, options, io))
+      say(`It has servers for this folder: toolgate import ${printable(client)} --local`)
+    return
+  }
   const verb = isWritten ? 'got' : 'would get'
   say(`${printable(config.file)} ${verb} ${count(servers.filter(({ isThere }) => !isThere).length, 'server')}.`)
   if (entry)
@@ -158,11 +169,19 @@ function printPlan(plan: Plan, { client, isWritten, options }: Printed, io: Io):
   if (names.length > 0) say(`Set where the gateway runs: ${names.map(printable).join(', ')}`)
   if (!isWritten) {
     const as = options.as === undefined ? '' : ` --as ${printable(options.as)}`
-    return say(`\nNothing was changed. To write it: toolgate import ${printable(client)}${as} --apply`)
+    const local = options.local ? ' --local' : ''
+    return say(`\nNothing was changed. To write it: toolgate import ${printable(client)}${local}${as} --apply`)
   }
   say(`The files as they were, with the values of secrets: ${printable(backupPath(opened.file))}`)
-  say(`To take it back: toolgate import ${printable(client)} --undo`)
+  say(`To take it back: toolgate import ${printable(client)}${options.local ? ' --local' : ''} --undo`)
   if (entry) say(opened.client.restart)
+}
+
+/** Claude Code keeps there what "claude mcp add" is given without a scope. */
+function hasLocal({ client }: ClientFile, { local }: ImportOptions, io: Io): boolean {
+  if (local || client.folders === undefined) return false
+  const host = hostOf(io.env)
+  return readClientFile(client, findClientFile(client.id, { local: true }, host).file, host.cwd).servers.size > 0
 }
 
 function printServer(
