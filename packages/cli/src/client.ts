@@ -54,7 +54,7 @@ export interface TargetOptions {
   readonly config?: string
 }
 
-const DEFAULT_CONFIG = 'toolgate.yaml'
+export const DEFAULT_CONFIG = 'toolgate.yaml'
 const DEMO_KEY = 'demo-console'
 
 /**

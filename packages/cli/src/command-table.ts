@@ -272,7 +272,11 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--like <id>', 'the key in the file whose rights it has, if the user has keys with different ones')
         .option('--apps <apps>', 'only these apps, with commas between them')
         .option('--expires <when>', 'a date, or a time from now such as 90d or 12h; default: never')
-        .option('--id <id>', 'its name; default: a random one'),
+        .option('--id <id>', 'its name; default: a random one')
+        .option(
+          '--save',
+          'keep it beside the configuration, where commands of that folder find it, and do not print it',
+        ),
     async (options: CreateKeyOptions, { io }) => (await import('./commands/keys.ts')).createKeyCommand(options, io),
   ),
   row(

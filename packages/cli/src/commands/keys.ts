@@ -1,7 +1,9 @@
 import type { KeyRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { existsSync } from 'node:fs'
+import { createApi, DEFAULT_CONFIG, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { forgetKey, keysPath, saveKey } from '../project/keys-file.ts'
 import { renderTable } from '../table.ts'
 
 export interface KeysOptions extends TargetOptions {
@@ -16,6 +18,8 @@ export interface CreateKeyOptions extends KeysOptions {
   readonly apps?: string
   readonly expires?: string
   readonly id?: string
+  /** Keeps it beside the configuration, for the commands of this folder. */
+  readonly save?: boolean
 }
 
 /** `toolgate keys list` */
@@ -62,6 +66,7 @@ function toTime(ms: number): string {
 /** `toolgate keys create`: prints the key, which is shown this once. */
 export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promise<ExitName> {
   const { user, for: use, tenant, like, apps, expires, id } = options
+  const config = options.save ? savedBeside(options) : undefined
   const made = await createApi(findTarget(options, io.env)).createKey({
     user,
     for: use ?? 'mcp',
@@ -71,7 +76,16 @@ export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promi
     ...(expires === undefined ? {} : { expiresAt: parseExpiry(expires, Date.now()) }),
     ...(id === undefined ? {} : { id }),
   })
+  if (config !== undefined) {
+    const { key, expiresAt } = made
+    saveKey(config, { user, for: made.for, key, id: made.id, ...(expiresAt === undefined ? {} : { expiresAt }) })
+  }
   if (options.json) printJson(io.stdout, made)
+  else if (config !== undefined)
+    printLine(
+      io.stdout,
+      `${painter(io.stdout, io.env)('green', 'saved')}  ${printable(made.id)} of ${printable(user)} in ${printable(keysPath(config))}, which commands in this folder use`,
+    )
   else {
     printLine(io.stdout, printable(made.key))
     printLine(io.stderr, `The key ${printable(made.id)} of ${printable(user)} works now. It is shown this once.`)
@@ -79,9 +93,24 @@ export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promi
   return 'ok'
 }
 
+/** @throws {CliError} `usage` before anything is made */
+function savedBeside(options: KeysOptions): string {
+  const config = configBeside(options)
+  if (config !== undefined) return config
+  throw new CliError('usage', '--save keeps the key beside a configuration, and this folder has none.', {
+    hint: 'Name it with --config <file>.',
+  })
+}
+
+function configBeside({ config }: KeysOptions): string | undefined {
+  return config ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined)
+}
+
 /** `toolgate keys revoke` */
 export async function revokeKeyCommand(id: string, options: KeysOptions, io: Io): Promise<ExitName> {
   const row = await createApi(findTarget(options, io.env)).revokeKey(id)
+  const config = configBeside(options)
+  if (config !== undefined) forgetKey(config, row.id)
   if (options.json) printJson(io.stdout, row)
   else {
     const paint = painter(io.stdout, io.env)
