@@ -35,7 +35,7 @@ export async function connectCommand(name: string, options: ConnectOptions, io: 
   printLine(io.stdout, `  ${client.restart}`)
   printLine(
     io.stdout,
-    `  To take it back: toolgate connect ${printable(name)} --undo. The backup is ${printable(backupPath(file))}.`,
+    `  To take it back: toolgate connect ${printable(name)} --undo. The file as it was, with its secrets, for your eyes only: ${printable(backupPath(file))}`,
   )
   return 'ok'
 }

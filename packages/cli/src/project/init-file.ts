@@ -37,6 +37,9 @@ limits: ["*:300/60"]
 # Every attempt leaves a record: "toolgate audit tail".
 audit: { store: sqlite, path: ./.toolgate/audit.db }
 
+# Approvals, halts, made keys and counts of limits survive a restart: "toolgate keys create", "toolgate approvals".
+state: { store: sqlite, path: ./.toolgate/state.db }
+
 listen: { host: 127.0.0.1, port: 8787 }
 `
 }
