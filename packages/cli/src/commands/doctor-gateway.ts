@@ -4,7 +4,15 @@ import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { count } from '../render.ts'
-import type { Finding } from './doctor.ts'
+
+/** What one check found. */
+export interface Finding {
+  readonly level: 'ok' | 'warn' | 'error'
+  readonly about: string
+  readonly text: string
+  /** What mends it: a command, where there is one. */
+  readonly mend?: string
+}
 
 const ASK_MS = 2_000
 

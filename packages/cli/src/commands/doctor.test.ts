@@ -9,7 +9,8 @@ import { createGate, defineTool } from '@toolgate/core'
 import type { RunningGateway, ServerRow } from '@toolgate/gateway'
 import { clientFolder } from '../testing/client-folder.ts'
 import { fakeIo } from '../testing/fake-io.ts'
-import { doctorCommand, type DoctorOptions, type Finding } from './doctor.ts'
+import type { Finding } from './doctor-gateway.ts'
+import { doctorCommand, type DoctorOptions } from './doctor.ts'
 
 const CONFIG = `servers:
   files: { command: node, args: [server.js, "a b"] }

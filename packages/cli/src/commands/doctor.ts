@@ -12,7 +12,7 @@ import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { keysPath } from '../project/keys-file.ts'
 import { describeNotRun } from './check.ts'
-import { checkGateway, isHealthy } from './doctor-gateway.ts'
+import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
 import { count } from '../render.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
@@ -24,15 +24,6 @@ export interface DoctorOptions {
   /** `--no-start` */
   readonly start: boolean
   readonly json?: boolean
-}
-
-/** What one check found. */
-export interface Finding {
-  readonly level: 'ok' | 'warn' | 'error'
-  readonly about: string
-  readonly text: string
-  /** What mends it: a command, where there is one. */
-  readonly mend?: string
 }
 
 /** `toolgate doctor`: says what is wrong with this installation, and what mends it. Changes nothing. */
