@@ -33,6 +33,8 @@ export interface FleetDeps {
   readonly log: (line: UpstreamLogLine) => void
   readonly redact: Redactor
   readonly tracing: FindTracing
+  /** Throws where no call may be sent now. Default: never. */
+  readonly checkStart?: (() => void) | undefined
   /** The accounts that users have connected servers to. Default: none. */
   readonly connections?: Pick<Connections, 'credentialOf' | 'missingOf' | 'onEnded'>
   /** What holds for the requests of every server to clients. */

@@ -104,7 +104,7 @@ export async function openGate(
   base: GatewayBase,
   { probeEveryMs, onUnlocked, publicUrl, isOwn }: GateHooks,
 ): Promise<GateParts> {
-  const { config, revisions, clock, redact, log, onFault, lifecycle } = base
+  const { config, revisions, clock, redact, log, onFault, lifecycle, replica } = base
   const rules = revisions.current
   const { audit, auditProblems, stores, lock } = await openStores(base)
   const { calls: traced, tracing } = await createTelemetry(onFault)
@@ -124,7 +124,15 @@ export async function openGate(
     onFault,
   })
   lifecycle.onClose(() => connections.close())
-  const ofServers = { clock, log, redact, tracing, connections, asks: { isOwn, record, held } }
+  const ofServers = {
+    clock,
+    log,
+    redact,
+    tracing,
+    connections,
+    checkStart: replica?.checkStart,
+    asks: { isOwn, record, held },
+  }
   const fleet = new Fleet(config, rules.servers, via, ofServers)
   connections.start()
   lifecycle.onClose(() => fleet.close())
@@ -159,7 +167,7 @@ export async function openGate(
     groups,
     apps: toApps(rules.apps, metaIds()),
     ...stores,
-    ...(base.replica && { lease: base.replica.membership }),
+    ...(replica && { lease: replica.membership }),
     availability,
     admission,
     connections,

@@ -28,6 +28,7 @@ export {
   unescapePointer,
 } from '../util/json.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
+export { LeaseEndedError } from '../call/outcome.ts'
 export { Mirror } from '../state/mirror.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 

@@ -130,5 +130,5 @@ function toKept({ key, value }: StateEntry): readonly (readonly [string, Kept])[
   if (typeof loginAt !== 'number' || typeof endsAt !== 'number') return []
   const more = { loginAt, endsAt, ...(typeof logoutUrl === 'string' ? { logoutUrl } : {}) }
   if (typeof credential === 'string') return [[key, { credential, ...more }]]
-  return isObject(person) ? [[key, { person: defineCaller(person as Caller), ...more }]] : []
+  return isObject(person) ? [[key, { person: defineCaller(person), ...more }]] : []
 }

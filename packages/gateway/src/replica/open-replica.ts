@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@toolgate/core'
 import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
-import { type MaybePromise, messageOf } from '@toolgate/core/internal'
+import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
 import { VERSION } from '../files.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
@@ -29,6 +29,8 @@ export interface OpenedReplica {
   follow(reload: (by: string | undefined) => Promise<unknown>): Promise<void>
   readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters: CounterStore }
   readonly lock: SessionLock
+  /** Asked again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
+  readonly checkStart: () => void
   /** Absent without Redis. */
   readonly limits: WatchedLimits | undefined
   readonly report: ReplicaReport
@@ -125,6 +127,9 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     },
     stores: { approvals: engines.approvals, state: membership.state, counters: engines.counters },
     lock: engines.lock,
+    checkStart() {
+      if (membership.lapse()) throw new LeaseEndedError()
+    },
     limits,
     close,
   }

@@ -31,6 +31,8 @@ export interface RequestOptions {
   readonly maxTimeoutMs?: number | undefined
   readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Called in the turn in which the request is sent. What it throws ends the request, which is not sent then. */
+  readonly checkStart?: (() => void) | undefined
   /** `Mcp-Param-*` headers, as alternating names and values. */
   readonly paramHeaders?: readonly string[] | undefined
   readonly trace?: RequestTrace | undefined

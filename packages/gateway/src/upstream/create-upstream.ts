@@ -42,6 +42,8 @@ export interface UpstreamDeps {
   readonly credential?: RequestCredential | undefined
   /** Finds the tracing of calls, if any. */
   readonly tracing?: FindTracing | undefined
+  /** Throws where no call may be sent now. */
+  readonly checkStart?: (() => void) | undefined
 }
 
 const MAX_LOGGED_REJECTIONS = 20
@@ -81,7 +83,7 @@ class SupervisedUpstream implements Upstream {
     this.#config = config
     this.#deps = deps
     this.#clock = deps.clock ?? systemClock
-    this.#caller = new ServerCaller(config, deps.tracing)
+    this.#caller = new ServerCaller(config, deps)
     this.#watches = new ResourceWatches(config.name, config.callTimeoutMs)
     this.#backoff = createBackoff(deps.backoff)
     this.#state = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }

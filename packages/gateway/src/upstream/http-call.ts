@@ -148,6 +148,7 @@ export class HttpCall {
   readonly #pending: Pending<Received>
   #asked = NOBODY
   #removeAsked: (() => void) | undefined
+  readonly #checkStart: (() => void) | undefined
   #exchange: HttpExchange | undefined
 
   constructor(host: CallHost, session: Session, id: number, method: string, options: RequestOptions) {
@@ -155,6 +156,7 @@ export class HttpCall {
     this.#session = session
     this.#id = id
     this.#method = method
+    this.#checkStart = options.checkStart
     const onSettled = () => this.#removeAsked?.()
     this.#pending = createPending<Received>(options, (error) => this.#giveUp(error), onSettled)
   }
@@ -200,6 +202,7 @@ export class HttpCall {
   }
 
   #exchangeWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
+    if (request.method === 'POST') this.#checkStart?.()
     this.#exchange = this.#host.endpoint.exchange(request, this.#onEvent)
     return this.#exchange.answer
   }

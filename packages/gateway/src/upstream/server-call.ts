@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, LeaseEndedError } from '@toolgate/core/internal'
 import { type McpResult, META } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
@@ -26,11 +26,19 @@ const HEADER_MISMATCH = -32_020
 export class ServerCaller {
   readonly #config: ServerConfig
   readonly #tracing: FindTracing | undefined
+  readonly #checkStart: (() => void) | undefined
   readonly #address: Pick<SentRequest, 'transport' | 'host' | 'port'>
 
-  constructor(config: ServerConfig, tracing: FindTracing | undefined) {
+  constructor(
+    config: ServerConfig,
+    {
+      tracing,
+      checkStart,
+    }: { readonly tracing?: FindTracing | undefined; readonly checkStart?: (() => void) | undefined },
+  ) {
     this.#config = config
     this.#tracing = tracing
+    this.#checkStart = checkStart
     this.#address = addressOf(config)
   }
 
@@ -54,12 +62,15 @@ export class ServerCaller {
   ): Promise<McpResult> {
     const { name, callTimeoutMs } = this.#config
     const { method, params, signal, onProgress, answers } = asked
+    const checkStart = STARTING.has(method) ? this.#checkStart : undefined
     try {
+      checkStart?.()
       const result = await connection.request(method, answers ? { ...params, ...answers } : params, {
         timeoutMs: callTimeoutMs,
         maxTimeoutMs: callTimeoutMs * MAX_TIMEOUT_FACTOR,
         signal,
         onProgress,
+        checkStart,
         paramHeaders: headers && toParamHeaders(headers, params['arguments']),
         trace,
         meta: connection.era === 'modern' ? metaOf(asked) : undefined,
@@ -133,6 +144,14 @@ function checkResult(method: CallMethod, result: JsonObject): McpResult {
   throw new UpstreamError('upstream_protocol', `answered something that is no result of ${method}`)
 }
 
+/** The methods that a lease must cover when they are sent. What has begun may be looked at and cancelled. */
+const STARTING: ReadonlySet<CallMethod> = new Set([
+  'tools/call',
+  'resources/read',
+  'prompts/get',
+  'completion/complete',
+])
+
 /** The methods that a server of MCP 2026-07-28 may answer with `input_required`. */
 const ASKING: ReadonlySet<CallMethod> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
@@ -168,7 +187,9 @@ function toolOf({ method, params: { name } }: UpstreamCall): string | undefined 
 }
 
 /** Errors of calls name the server. The reason why it is down may quote its stderr, so callers do not see it. */
-function toCallError(server: string, error: unknown): UpstreamError {
+function toCallError(server: string, error: unknown): Error {
+  const cause = error instanceof UpstreamError ? error.cause : error
+  if (cause instanceof LeaseEndedError) return cause
   const { code, message, rpc } = UpstreamError.from(error)
   const text = code === 'upstream_down' ? 'is not running' : message
   return new UpstreamError(code, `server "${server}" ${text}`, { ...(rpc ? { rpc } : {}), cause: error })
