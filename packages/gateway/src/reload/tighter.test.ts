@@ -32,6 +32,7 @@ describe('findUnproven', () => {
     ['nothing that is allowed', { policy: [{ allow: ['a'] }] }, { policy: [{ allow: [] }] }],
     ['an allowlist where none was', { policy: [{ deny: ['a'] }] }, { policy: [{ allow: ['b'], deny: ['a'] }] }],
     ['two policies as one', { policy: [{ deny: ['a'] }, { deny: ['b'] }] }, { policy: [{ deny: ['a', 'b'] }] }],
+    ['an allowlist of tools where no policy was', {}, { policy: [{ allow: ['a'] }] }],
     ['another name', { policy: [{ name: 'x', deny: ['a'] }] }, { policy: [{ name: 'y', deny: ['a'] }] }],
     ['fewer keys', { callers: [caller('1', 'vera'), caller('2', 'udo')] }, { callers: [caller('2', 'udo')] }],
     ['a lower limit, and a further one', { limits: ['*:10/60'] }, { limits: ['a:1/1', '*:9/60'] }],
@@ -63,6 +64,18 @@ describe('findUnproven', () => {
     ],
     ['no allowlist', { policy: [{ allow: [] }] }, { policy: [{}] }, 'policy'],
     ['a further one that is allowed', { policy: [{ allow: ['a'] }] }, { policy: [{ allow: ['a', 'b'] }] }, 'policy'],
+    [
+      'an allowlist with resources, which none names nowhere else',
+      { policy: [{ deny: ['a'] }] },
+      { policy: [{ deny: ['a'], allow: ['*', 'resource:files:*'] }] },
+      'policy',
+    ],
+    [
+      'an allowlist with prompts where no policy was',
+      {},
+      { policy: [{ allow: ['*', { match: ['b', 'prompt:git:*'], unless: 'false' }] }] },
+      'policy',
+    ],
     ['a tag less', { policy: [{ requireTags: ['t'] }] }, { policy: [{ deny: ['a'] }] }, 'policy'],
     [
       'denials that are spread over two policies',

@@ -14,7 +14,7 @@ export type ComparedRules = Pick<Revision, 'policy' | 'callers' | 'limits' | 'gr
  */
 export function findUnproven(before: ComparedRules, after: ComparedRules): readonly string[] {
   const proofs: Readonly<Record<keyof ComparedRules, boolean>> = {
-    policy: before.policy.every((old) => after.policy.some((now) => isTighterPolicy(old, now))),
+    policy: orBare(before.policy).every((old) => orBare(after.policy).some((now) => isTighterPolicy(old, now))),
     callers: isWithout(before.callers, after.callers) && !leavesKeysOfUser(before.callers, after.callers),
     limits: isTighterLimits(before.limits, after.limits),
     groups: isDeepStrictEqual(before.groups, after.groups),
@@ -26,14 +26,25 @@ export function findUnproven(before: ComparedRules, after: ComparedRules): reado
   return Object.entries(proofs).flatMap(([section, isProven]) => (isProven ? [] : [section]))
 }
 
+/** Without a policy every tool is allowed and nothing else, as by one without an allowlist. */
+function orBare(policies: readonly Policy[]): readonly Policy[] {
+  return policies.length === 0 ? [{}] : policies
+}
+
 /** Policies are combined by their strictest answer, so each needs one now that allows nothing more. */
 function isTighterPolicy(
   { name: _name, allow: oldAllow, deny: oldDeny, ask: oldAsk, requireTags: oldTags, ...old }: Policy,
   { name: _now, allow, deny, ask, requireTags, ...now }: Policy,
 ): boolean {
   if (!isDeepStrictEqual(old, now)) return false
-  const allows = oldAllow === undefined || (allow !== undefined && hasAll(oldAllow, allow))
+  const allows = oldAllow === undefined ? !allow?.some(namesItems) : allow !== undefined && hasAll(oldAllow, allow)
   return allows && hasAll(deny, oldDeny) && hasAll(ask, oldAsk) && hasAll(requireTags, oldTags)
+}
+
+/** An absent allowlist is that of every tool, and of no resource or prompt. */
+function namesItems(clause: NonNullable<Policy['allow']>[number]): boolean {
+  const { match } = typeof clause === 'string' ? { match: clause } : clause
+  return [match].flat().some((selector) => /^(?:resource|prompt):/.test(selector))
 }
 
 function hasAll(all: readonly unknown[] = [], some: readonly unknown[] = []): boolean {
