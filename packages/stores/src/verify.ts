@@ -43,6 +43,8 @@ export {
   findPlaceProblems,
 } from './evidence.ts'
 
+export { findFileProblem } from './store-file.ts'
+
 const OPTIONS = shapeOf<VerifyAuditOptions>({
   path: true,
   checkpoints: true,

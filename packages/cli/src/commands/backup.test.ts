@@ -200,7 +200,11 @@ describe('toolgate restore', () => {
     ['that was not finished', (backup) => rmSync(path.join(backup, 'backup.json')), /written last/],
     [
       'with a changed file',
-      (backup) => writeFileSync(path.join(backup, 'state/state.db'), 'x'),
+      (backup) => {
+        const bytes = readFileSync(path.join(backup, 'state/state.db'))
+        bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1
+        writeFileSync(path.join(backup, 'state/state.db'), bytes)
+      },
       /state\.db was changed/,
     ],
     ['with a missing file', (backup) => rmSync(path.join(backup, 'state/state.db')), /state\.db is missing/],

@@ -17,7 +17,10 @@ export async function backupCommand(folder: string, options: BackupOptions, io: 
   const to = path.resolve(folder)
   const manifest = await makeBackup(gatewayFiles(config, path.resolve(options.config)), to, Date.now())
   const { keyFile } = config.audit.checkpoints || {}
-  const left = keyFile === undefined ? [] : [keyFile]
+  const left = [
+    ...(keyFile === undefined ? [] : [`the configured key ${keyFile}`]),
+    ...(config.stores === undefined ? [] : ['what is in Postgres and Redis: use pg_dump']),
+  ]
   if (options.json) {
     printJson(io.stdout, { folder: to, ...manifest, leftOut: left })
     return 'ok'
@@ -34,7 +37,7 @@ export async function backupCommand(folder: string, options: BackupOptions, io: 
     io.stdout,
     'It holds secrets: keys, the signing key, connections and inputs. Only you can read it; keep it so.',
   )
-  for (const file of left) printLine(io.stdout, `Not in it: the configured key ${printable(file)}.`)
+  for (const file of left) printLine(io.stdout, `Not in it: ${printable(file)}.`)
   printLine(io.stdout, 'Not in it: variables of the environment, and files and commands that the configuration names.')
   return 'ok'
 }

@@ -10,6 +10,7 @@ import { EXITS, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { serverNotes } from '../notes.ts'
+import { findUnusableFiles } from '../project/store-files.ts'
 import { count } from '../render.ts'
 import { type ServeDeps, startUnseen } from './serve.ts'
 
@@ -31,7 +32,7 @@ export async function checkCommand(
     const how = { env: io.env, packagesFrom: [INSTALLED_FROM] }
     const config = options.servers === true ? await readConfig(file, how) : loadConfig(file, how)
     const { warnings: names = [], notRun } = config
-    const audit = await findAuditProblems(config.audit)
+    const audit = [...(await findAuditProblems(config.audit)), ...(await findStoreProblems(config))]
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
     if (options.json) {
       const notes = offered.notes.map((message) => ({ code: 'server', message }))
@@ -60,6 +61,11 @@ export async function checkCommand(
     else printProblems(error, io)
     return 'usage'
   }
+}
+
+async function findStoreProblems(config: GatewayConfig): Promise<readonly { code: string; message: string }[]> {
+  const unusable = await findUnusableFiles(config)
+  return unusable.map(({ path, why }) => ({ code: 'store_unusable', message: `${path}: ${why}` }))
 }
 
 /** Returns which commands of secrets were not run. */

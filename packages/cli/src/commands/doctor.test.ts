@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
-import { chmodSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool } from '@toolgate/core'
 import type { RunningGateway, ServerRow } from '@toolgate/gateway'
+import { openSqliteStores } from '@toolgate/stores/sqlite'
 import { clientFolder } from '../testing/client-folder.ts'
 import { fakeIo } from '../testing/fake-io.ts'
 import type { Finding } from './doctor-gateway.ts'
@@ -48,6 +50,28 @@ describe('toolgate doctor', () => {
   it('finds nothing wrong where nothing is', async (t) => {
     const { exit, wrong } = await world(t).run()
     assert.deepEqual([exit, wrong], ['ok', []])
+  })
+
+  it('names a store that the gateway cannot open', async (t) => {
+    const { run, config } = world(t)
+    const folder = path.join(path.dirname(config), '.toolgate')
+    mkdirSync(folder, { recursive: true })
+    const [audit, state] = [path.join(folder, 'audit.db'), path.join(folder, 'state.db')]
+    writeFileSync(audit, '{"catalog_revision":1}\n'.repeat(100))
+    openSqliteStores({ path: state }).close()
+    const db = new DatabaseSync(state)
+    db.exec('PRAGMA user_version = 99')
+    db.close()
+    const before = readFileSync(state)
+    const { exit, wrong } = await run()
+    assert.equal(exit, 'no')
+    assert.deepEqual(
+      wrong.map(([about]) => about),
+      [audit, state],
+    )
+    assert.match(wrong[0]?.[1] ?? '', /not a database/)
+    assert.match(wrong[1]?.[1] ?? '', /it has version 99, and this Toolgate knows/)
+    assert.deepEqual(readFileSync(state), before)
   })
 
   it('names the command for a missing configuration', async (t) => {

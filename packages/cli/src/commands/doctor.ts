@@ -11,6 +11,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { keysPath } from '../project/keys-file.ts'
+import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
 import { count } from '../render.ts'
@@ -37,7 +38,12 @@ export async function doctorCommand(
   const config = running ? undefined : await readFile(file, mayStart, io, findings)
   if (running) findings.push(...running, NOT_HERE)
   if (config) {
-    findings.push(...checkFiles(config), await checkPort(config, file), ...(await checkClocks(config)))
+    findings.push(
+      ...checkFiles(config),
+      ...(await checkStores(config)),
+      await checkPort(config, file),
+      ...(await checkClocks(config)),
+    )
     if (options.start) findings.push(...(await checkServers(config, start)))
   }
   findings.push(...CLIENTS.flatMap((client) => checkClient(client, io)))
@@ -117,6 +123,12 @@ function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Fi
       mend: `chmod u+rwx ${one}`,
     })),
   ]
+}
+
+async function checkStores(config: GatewayConfig): Promise<readonly Finding[]> {
+  const mend = `edit ${config.file}: another path; or toolgate restore <backup> --force`
+  const unusable = await findUnusableFiles(config)
+  return unusable.map(({ path: about, why: text }) => ({ level: 'error', about, text, mend }))
 }
 
 function nearestFolder(file: string): string {

@@ -232,11 +232,17 @@ function instancesIn(configDir: string) {
 }
 
 function checkFiles({ source }: Reading, audit: AuditConfig, state: StateConfig | undefined): void {
-  if (state?.path === undefined || state.path !== audit.path) return
-  source.report(
-    has(source, ['state', 'path']) ? ['state', 'path'] : ['audit', 'path'],
-    'found one file for the audit and the state, expected one for each',
-  )
+  if (state?.path !== undefined && state.path === audit.path)
+    source.report(
+      has(source, ['state', 'path']) ? ['state', 'path'] : ['audit', 'path'],
+      'found one file for the audit and the state, expected one for each',
+    )
+  const { path: checkpoints } = audit.checkpoints || {}
+  if (checkpoints !== undefined && [audit.path, state?.path].includes(checkpoints))
+    source.report(
+      ['audit', 'checkpoints', 'path'],
+      'found the file of the audit or the state, expected one for the checkpoints alone',
+    )
 }
 
 /** By default, the metrics need a console key. */

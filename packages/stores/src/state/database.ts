@@ -289,7 +289,7 @@ const TABLES = `
   ) STRICT, WITHOUT ROWID;
 `
 
-const STATE: Schema = {
+export const STATE: Schema = {
   name: 'a state',
   applicationId: APPLICATION_ID,
   version: SCHEMA_VERSION,
