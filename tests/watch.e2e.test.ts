@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
@@ -46,7 +46,7 @@ ${watch}
   const seen = async () =>
     ((await get('/api/list', 'demo-viewer')) as { items: readonly { id: string }[] }).items.map(({ id }) => id)
   const waiting = async () => ((await get('/readyz')) as { reload?: string }).reload
-  return { file, write, gateway, log, get, seen, waiting }
+  return { folder: folder.path, file, write, gateway, log, get, seen, waiting }
 }
 
 describe('watch: true', () => {
@@ -79,6 +79,31 @@ describe('watch: true', () => {
     assert.equal((await runCommand(gateway.url, 'reload')).code, 0)
     assert.deepEqual(await seen(), ['own:pid'])
     assert.equal(await waiting(), undefined)
+  })
+
+  it('runs no command that nobody has had run', async (t) => {
+    const { folder, write, seen, get, waiting, gateway } = await setup(t)
+    const runs = join(folder, 'runs')
+    writeFileSync(join(folder, 'secret.cjs'), `require('fs').appendFileSync('runs', 'x'); console.log('own:pid')`)
+    const policy = (...denied: readonly string[]) => `[{ allow: ["*"], deny: ${JSON.stringify(denied)} }]`
+    const command = `\${command:${process.execPath} secret.cjs}`
+    write(policy(command))
+    await until(async () => (await waiting()) !== undefined)
+    assert.match(String(await waiting()), /it may grant more \(secretCommands\)/)
+    assert.deepEqual([existsSync(runs), (await seen()).length], [false, 4])
+    assert.equal((await runCommand(gateway.url, 'reload')).code, 0)
+    assert.deepEqual([readFileSync(runs, 'utf8'), (await seen()).length], ['x', 3])
+    // The same command in another way is another one.
+    write(policy(command, 'own:echo'), 'watch: true\nsecretCommands: { env: { NODE_OPTIONS: "--require=./evil.cjs" } }')
+    await until(async () => (await waiting()) !== undefined)
+    write(policy(command, 'own:echo'))
+    await until(async () => (await seen()).length === 2)
+    const { records } = (await get('/api/audit?event=config_changed')) as { records: readonly AuditRecord[] }
+    assert.deepEqual(
+      records.map(({ reason }) => reason),
+      ['watch', 'api'],
+    )
+    assert.equal(readFileSync(runs, 'utf8'), 'xx')
   })
 
   it('says that the file has a mistake, changes nothing, and goes on when it is mended', async (t) => {

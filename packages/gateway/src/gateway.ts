@@ -8,7 +8,7 @@ import { type OpenedAuthenticator, openAuthenticator } from './auth/open-authent
 import { Keys } from './auth/keys.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
-import { readConfig } from './config/load-config.ts'
+import { type LoadConfigOptions, readConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
 import { checkUsable } from './config/usable.ts'
 import { CONSOLE_DIR } from './files.ts'
@@ -31,7 +31,7 @@ export interface GatewayOptions {
   /** A secret with which it proves at `/healthz` which gateway it is, to programs that know the secret too. */
   readonly identity?: Uint8Array
   /** Reads the configuration again, for a reload; `text` in place of that of its file. Default: from its file. */
-  readonly read?: (text?: string) => MaybePromise<GatewayConfig>
+  readonly read?: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
   /** With `watch: true`: how often the file is looked at. Default 1000. */
@@ -88,7 +88,7 @@ const FIRST_ASK_MS = 1000
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
   checkShape('startGateway', options, OPTIONS)
-  const { read = (text) => readConfig(config.file, text === undefined ? {} : { text }) } = options
+  const { read = (text, how) => readConfig(config.file, { ...how, ...(text !== undefined && { text }) }) } = options
   checkUsable(config)
   if (config.stores === undefined) return start(config, { ...options, read }, undefined)
   const { openReplica } = await import('./replica/open-replica.ts')
@@ -107,7 +107,7 @@ function toLog(config: GatewayConfig, options: GatewayOptions): Pick<GatewayBase
   return { redact, log, onFault: (error) => log({ level: 'error', message: 'a fault', detail: describe(error) }) }
 }
 
-type StartOptions = GatewayOptions & { readonly read: () => MaybePromise<GatewayConfig> }
+type StartOptions = GatewayOptions & Required<Pick<GatewayOptions, 'read'>>
 
 async function start(
   config: GatewayConfig,
@@ -152,7 +152,7 @@ async function start(
     const reloader = new Reloader({
       base,
       parts,
-      read: () => options.read(),
+      read: (how) => options.read(undefined, how),
       replica,
       readCertificate: () => listener.readCertificate(),
       onReplaced: () => {

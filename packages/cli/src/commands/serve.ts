@@ -1,6 +1,13 @@
 import { ToolgateError } from '@toolgate/core'
 import { endsWithin, errnoOf, messageOf } from '@toolgate/core/internal'
-import { type GatewayConfig, type LogLine, readConfig, type RunningGateway, type startGateway } from '@toolgate/gateway'
+import {
+  type GatewayConfig,
+  type GatewayOptions,
+  type LogLine,
+  readConfig,
+  type RunningGateway,
+  type startGateway,
+} from '@toolgate/gateway'
 import { listenUrlOf } from '../address.ts'
 import { announce, newIdentity } from '../project/running-file.ts'
 import { groupNotes, serverNotes } from '../notes.ts'
@@ -38,13 +45,10 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
 }
 
 /** Returns a function that reads a configuration, which then has the port that the command was given. */
-export function configReader(
-  file: string,
-  port: number | undefined,
-  { env }: Io,
-): (text?: string) => Promise<GatewayConfig> {
-  return async (text) => {
-    const config = await readConfig(file, { env, packagesFrom: [INSTALLED_FROM], ...(text !== undefined && { text }) })
+export function configReader(file: string, port: number | undefined, { env }: Io): NonNullable<GatewayOptions['read']> {
+  return async (text, how) => {
+    const from = { env, packagesFrom: [INSTALLED_FROM], ...(text !== undefined && { text }) }
+    const config = await readConfig(file, { ...from, ...how })
     return { ...config, listen: { ...config.listen, ...(port === undefined ? {} : { port }) } }
   }
 }
@@ -87,7 +91,7 @@ interface RunOptions {
   /** How to choose another port if this one is taken. */
   readonly portHint: string
   /** Reads the configuration again, on SIGHUP. Absent if there is no file. */
-  readonly read?: (text?: string) => Promise<GatewayConfig>
+  readonly read?: GatewayOptions['read']
   /** The configuration beside which it writes where it listens. */
   readonly announcedAt?: string
   /** Called once every server has answered or failed its first start. */

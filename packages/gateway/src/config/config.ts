@@ -68,6 +68,8 @@ export interface GatewayConfig {
   readonly secretCommands?: SecretCommandsConfig
   /** The programs of commands that were not run, so that the configuration cannot be used. */
   readonly notRun?: readonly string[]
+  /** Ids of the commands that were run. The same command in another way has another id. */
+  readonly ran?: readonly string[]
   /** The values of `${VAR}` and the keys of callers. Never log or show them. Prints as its length. */
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig

@@ -29,11 +29,19 @@ export interface LoadConfigOptions {
   readonly text?: string
   /** Further absolute file names from which a server's `package` is resolved, after the configuration's folder. */
   readonly packagesFrom?: readonly string[]
+  /** The commands that may run, by their ids in `ran`. If the file names another one, none runs. Default: any. */
+  readonly mayRun?: readonly string[]
   /** Checks selectors and conditions. Default: core. */
   readonly checkPolicy?: CheckPolicy
 }
 
-const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, text: true, packagesFrom: true, checkPolicy: true })
+const OPTIONS = shapeOf<LoadConfigOptions>({
+  env: true,
+  text: true,
+  packagesFrom: true,
+  mayRun: true,
+  checkPolicy: true,
+})
 
 /**
  * Parses and checks a `toolgate.yaml`. Starts nothing and writes nothing: commands of `${command:…}` are not run, and a
@@ -63,8 +71,12 @@ export async function readConfig(file: string, options: LoadConfigOptions = {}):
   const commands = new SecretCommands()
   const config = parseConfig(file, text, options, commands.collect)
   if (commands.isEmpty) return config
-  const outputOf = await commands.run(config.secretCommands ?? {}, path.dirname(config.file))
-  return parseConfig(file, text, options, outputOf)
+  const { secretCommands = {} } = config
+  const ran = commands.idsWith(secretCommands)
+  const { mayRun = ran } = options
+  if (!ran.every((id) => mayRun.includes(id))) return commands.withoutThem(config)
+  const outputOf = await commands.run(secretCommands, path.dirname(config.file))
+  return { ...parseConfig(file, text, options, outputOf), ran }
 }
 
 function parseConfig(file: string, text: string, options: LoadConfigOptions, outputOf: OutputOf): GatewayConfig {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { runBounded } from '../bounded-command.ts'
 import { createReaper } from '../upstream/reaper.ts'
@@ -48,6 +48,11 @@ export class SecretCommands {
 
   get isEmpty(): boolean {
     return this.#argvs.size === 0
+  }
+
+  /** Returns an id of each command and how it is run. */
+  idsWith(how: SecretCommandsConfig): readonly string[] {
+    return [...this.#argvs.keys()].map((text) => hash('sha256', JSON.stringify([text, how])))
   }
 
   /** Returns a configuration whose commands did not run: without keys that nobody has. */

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import { endsWithin, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
+import type { LoadConfigOptions } from '../config/load-config.ts'
 import { checkUsable } from '../config/usable.ts'
 import type { RetiredServer } from '../fleet.ts'
 import type { OpenedReplica } from '../replica/open-replica.ts'
@@ -28,7 +29,7 @@ export interface ReloaderDeps {
   readonly base: GatewayBase
   readonly parts: Pick<GateParts, 'gate' | 'fleet' | 'replaceRules' | 'audit' | 'warnings'>
   /** Reads the file again, or what is published. Throws `ConfigFileError`. */
-  readonly read: () => MaybePromise<GatewayConfig>
+  readonly read: (how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
   /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
   readonly readCertificate: () => (() => void) | undefined
   /** Absent where this gateway is alone. */
@@ -47,9 +48,12 @@ export class Reloader {
   readonly #deps: ReloaderDeps
   #before: Promise<unknown> = Promise.resolve()
   #waiting: string | undefined
+  /** The commands that somebody has had run. */
+  #ran: readonly string[]
 
   constructor(deps: ReloaderDeps) {
     this.#deps = deps
+    this.#ran = deps.base.config.ran ?? []
   }
 
   /** One after the other. @throws {ConfigFileError} @throws {ConfigError} and nothing has changed */
@@ -72,21 +76,25 @@ export class Reloader {
     }
   }
 
-  async #tighten(): Promise<Reload> {
+  async #tighten(): Promise<void> {
     const { base, read } = this.#deps
-    const config = await read()
+    const config = await read({ mayRun: this.#ran })
+    if (config.notRun) return this.#wait(['secretCommands'], `not run: ${config.notRun.join(', ')}`)
     const planned = await this.#reload({ through: 'watch', isDryRun: true }, config)
     const { current } = base.revisions
     const unproven = findUnproven(current, base.revisions.next(config))
     const gains = planned.access.some((one) => one.gains.length > 0) ? ['access'] : []
-    if (unproven.length + gains.length === 0) return this.#reload({ through: 'watch' }, config)
-    const why = `the file has changed and waits for "toolgate reload": it may grant more (${[...unproven, ...gains].join(', ')})`
-    if (this.#waiting !== why) base.log({ level: 'warn', message: why, detail: cutLines(planned.text) })
-    this.#waiting = why
-    return planned
+    if (unproven.length + gains.length > 0) return this.#wait([...unproven, ...gains], cutLines(planned.text))
+    await this.#reload({ through: 'watch' }, config)
   }
 
-  #inTurn(reload: () => Promise<Reload>): Promise<Reload> {
+  #wait(sections: readonly string[], detail: string): void {
+    const why = `the file has changed and waits for "toolgate reload": it may grant more (${sections.join(', ')})`
+    if (this.#waiting !== why) this.#deps.base.log({ level: 'warn', message: why, detail })
+    this.#waiting = why
+  }
+
+  #inTurn<T>(reload: () => Promise<T>): Promise<T> {
     const reloading = this.#before.then(reload)
     this.#before = reloading.catch((error: unknown) => {
       this.#deps.base.log({ level: 'error', message: 'nothing was reloaded', detail: messageOf(error) })
@@ -131,7 +139,7 @@ export class Reloader {
     if (isApplied) checkRunning(lifecycle)
     if (isApplied) this.#apply(before, next, config)
     // What is in force is what the file says.
-    if (!isDryRun) this.#waiting = undefined
+    if (!isDryRun) [this.#waiting, this.#ran] = [undefined, config.ran ?? []]
     if (isApplied) serveCertificate?.()
     // The rules are in force already: who gains by them is only to be said.
     const access = (await comparison?.whoGains()) ?? []
@@ -210,7 +218,7 @@ function isSameSecrets(before: Revision, next: Revision): boolean {
 }
 
 /** What the gateway computes itself. */
-const NOT_FIELDS = ['file', 'text', 'secrets', 'secretCommands', 'notRun', 'warnings'] as const
+const NOT_FIELDS = ['file', 'text', 'secrets', 'secretCommands', 'notRun', 'ran', 'warnings'] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 
 /** Returns the settings that differ and need a restart. */
