@@ -1,7 +1,11 @@
+import type { PostgresReplicas } from '@toolgate/stores/postgres'
+
 // The rows of replicas, as this package uses them. The types come with the store that has them.
 export type {
-  PostgresReplicas as ReplicaStore,
+  Owned,
+  PostgresOwners as OwnerStore,
   Replica,
   ReplicaRow,
   SharedPosition as Renewal,
 } from '@toolgate/stores/postgres'
+export type ReplicaStore = Omit<PostgresReplicas, 'owners'>

@@ -71,9 +71,10 @@ export class FakeDatabase {
   #renew(replica: Replica, applied: number) {
     const row = this.rows.get(replica.id)
     const isTaken = row?.incarnation !== replica.incarnation
+    const wasLate = row === undefined || !this.#isLive(row)
     if (row && !isTaken) this.rows.set(replica.id, { ...row, applied, renewedAt: this.clock.wallMs() })
     const { revision, timeline } = this
-    return { revision, timeline, isAccepted: timeline === this.accepted, isTaken }
+    return { revision, timeline, isAccepted: timeline === this.accepted, isTaken, wasLate }
   }
 
   #confirmations(revision: number) {

@@ -1,5 +1,6 @@
 import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
+import { ownersIn, type PostgresOwners } from './owners.ts'
 
 /** A replica, and one start of it. */
 export interface Replica {
@@ -31,6 +32,8 @@ export interface SharedPosition {
   readonly isAccepted: boolean
   /** Another process has the row of this replica. */
   readonly isTaken: boolean
+  /** The row was not live any more, so others may have taken over what this replica has. */
+  readonly wasLate: boolean
 }
 
 /** The rows of replicas that share a schema, and the revision that their leases are about. */
@@ -47,6 +50,8 @@ export interface PostgresReplicas {
   revision(): Promise<number>
   /** Accepts the present timeline, with a revision above the given one. */
   accept(seen: number): Promise<void>
+  /** Which replica has what. */
+  readonly owners: PostgresOwners
 }
 
 export interface ReplicasOptions {
@@ -60,18 +65,20 @@ export interface ReplicasOptions {
 /** Returns the replicas of a schema. */
 export function replicasIn({ renewing, database, leaseMs }: ReplicasOptions): PostgresReplicas {
   const sql = statementsFor(database.schema)
+  const owners = ownersIn(database, leaseMs)
   const read = async (of: Statement, values: readonly unknown[] = []) => (await database.query(of, values))[0] ?? {}
   return {
     async join({ id, incarnation, url, version }) {
       return (await read(sql.join, [id, incarnation, url ?? null, version, leaseMs]))['joined'] === true
     },
     async renew({ id, incarnation, url, version }, applied) {
-      const [row = {}] = await renewing.query(sql.renew, [id, incarnation, url ?? null, version, applied])
+      const [row = {}] = await renewing.query(sql.renew, [id, incarnation, url ?? null, version, applied, leaseMs])
       return {
         revision: numberIn(row, 'revision'),
         timeline: textIn(row, 'timeline'),
         isAccepted: row['accepted'] === true,
         isTaken: row['mine'] !== true,
+        wasLate: row['late'] !== false,
       }
     },
     async leave({ id, incarnation }) {
@@ -86,6 +93,7 @@ export function replicasIn({ renewing, database, leaseMs }: ReplicasOptions): Po
     async accept(seen) {
       await read(sql.accept, [seen])
     },
+    owners,
   }
 }
 
@@ -152,9 +160,12 @@ function statementsFor(schema: string) {
         WHERE old.incarnation = excluded.incarnation OR NOT (old.${isLive('$5')}) RETURNING 1)
       SELECT EXISTS (SELECT FROM joined) AS joined`),
     renew: statement(`
-      WITH mine AS (
+      WITH before AS (
+        SELECT NOT (${isLive('$6')}) AS late FROM ${replicas} WHERE id = $1 AND incarnation = $2 FOR UPDATE
+      ), mine AS (
         INSERT INTO ${replicas} AS old (id, incarnation, url, version, applied, joined_at, renewed_at)
-        VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp())
+        -- The count has the row read, and locked, before it is written.
+        SELECT $1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp() FROM (SELECT count(*) FROM before) AS first
         ON CONFLICT (id) DO UPDATE SET applied = excluded.applied, renewed_at = excluded.renewed_at
         WHERE old.incarnation = excluded.incarnation RETURNING 1
       ), present AS (SELECT ${TIMELINE} AS timeline
@@ -162,7 +173,8 @@ function statementsFor(schema: string) {
         UPDATE ${schema}.replica_state SET timeline = present.timeline FROM present
         WHERE replica_state.timeline IS NULL RETURNING 1)
       SELECT revision, present.timeline, coalesce(kept.timeline = present.timeline, true) AS accepted,
-        EXISTS (SELECT FROM mine) AS mine FROM ${schema}.replica_state AS kept, present`),
+        EXISTS (SELECT FROM mine) AS mine, coalesce((SELECT late FROM before), true) AS late
+      FROM ${schema}.replica_state AS kept, present`),
     leave: statement(`DELETE FROM ${replicas} WHERE id = $1 AND incarnation = $2`),
     list: statement(`
       SELECT id, incarnation, url, version, applied, ${isLive('$1')} AS live,

@@ -2,6 +2,7 @@ import { ConfigError } from '@toolgate/core'
 import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
+import { ownerTables } from './owners.ts'
 import { replicaTables } from './replicas.ts'
 
 /** The oldest version that is tested and that its makers still mend, as the server counts. */
@@ -77,6 +78,7 @@ ${askLease(schema)}
 ${limitTables(schema)}
   `,
   replicaTables,
+  ownerTables,
 ]
 
 /** The version that this program makes and knows. */
