@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it, type TestContext } from 'node:test'
 import { ConfigError } from '@toolgate/core'
 import { loadConfig, type ReadyBody, type ReplicasBody } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
@@ -9,7 +11,7 @@ import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
-import { freePort } from './support/own-server.ts'
+import { freePort, startRedis } from './support/own-server.ts'
 import { ownPostgres } from './support/own-stores.ts'
 import { MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
 
@@ -62,16 +64,28 @@ ${limits}
       const file = write('toolgate.yaml', options)
       return [await start(file), await start(file)] as const
     }
-    const call = async (gateway: TestGateway, key: string = KEYS.viewer) => {
+    const call = async (gateway: Pick<TestGateway, 'mcpUrl'>, key: string = KEYS.viewer) => {
       const message = toMessage(MODERN, 'tools/call', { name: 'own__echo', arguments: { word: 'hello' } })
       const headers = { ...message.headers, authorization: `Bearer ${key}` }
       const answer = await send(gateway.mcpUrl, { headers, body: JSON.stringify(message.body) })
       return answer.status === 200 ? textOf(answer.json() as RpcAnswer) : String(answer.status)
     }
-    const runs = async (gateway: TestGateway, key?: string) => (await call(gateway, key)).includes('hello')
+    const runs = async (gateway: Pick<TestGateway, 'mcpUrl'>, key?: string) =>
+      (await call(gateway, key)).includes('hello')
 
     const metricsOf = async ({ url }: TestGateway) =>
       (await send(`${url}/metrics`, { method: 'GET', headers: { authorization: `Bearer ${KEYS.console}` } })).text
+
+    /** A replica in a process of its own, which is killed after the test. */
+    const spawnReplica = async (t: TestContext, file: string) => {
+      const script = join(import.meta.dirname, 'support/run-replica.ts')
+      const child = spawn(process.execPath, ['--conditions=toolgate-source', script, file], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      t.after(() => child.kill('SIGKILL'))
+      const { url } = JSON.parse(String((await once(child.stdout, 'data'))[0])) as { url: string }
+      return { child, url, mcpUrl: `${url}/mcp` }
+    }
 
     beforeEach(async () => {
       await postgres.empty()
@@ -201,6 +215,32 @@ ${limits}
       assert.match(answers.join('\n'), /rate limited \(3\/60\)/)
     })
 
+    it('start no call after a pause beyond the lease before they have asked, though the calls were there first', async (t) => {
+      const file = write('toolgate.yaml')
+      const a = await start(file)
+      const paused = await spawnReplica(t, file)
+      assert.equal(await runs(paused), true)
+      paused.child.kill('SIGSTOP')
+      const waiting = Array.from({ length: 5 }, () => call(paused))
+      const halted = await runCommand(a.url, 'halt', '--user', 'viewer', '--reason', 'leak')
+      assert.equal(halted.code, 0, halted.err)
+      assert.match((await runCommand(a.url, 'replicas')).out, / lost /)
+      paused.child.kill('SIGCONT')
+      for (const text of await Promise.all(waiting))
+        assert.match(text, /unavailable: (leak|this gateway cannot confirm)/)
+      await until(async () => /unavailable: leak/.test(await call(paused)))
+      await runCommand(a.url, 'release', '--user', 'viewer')
+      assert.equal(await runs(paused), true)
+    })
+
+    it('free the id of one that was killed once its lease has run out', async (t) => {
+      const file = write('toolgate.yaml', { replica: 'replica: { id: eu-1 }' })
+      const killed = await spawnReplica(t, file)
+      assert.equal(await runs(killed), true)
+      killed.child.kill('SIGKILL')
+      assert.equal(await runs(await start(file)), true)
+    })
+
     it('are listed, with what each has applied', async () => {
       const [a] = await startTwo()
       const other = await start(write('other.yaml', { replica: 'replica: { id: eu-3, url: "http://10.0.0.3:8787" }' }))
@@ -261,6 +301,53 @@ ${limits}
       await postgres.server.restart()
       await until(async () => (await runs(a)) && (await runs(b)), BOUND_MS * 5)
       assert.equal((await a.api('/readyz')).status, 200)
+    })
+  })
+})
+
+withBinaries(['postgres', 'initdb', 'redis-server'], (paths) => {
+  describe('replicas with Redis', () => {
+    const postgres = ownPostgres(paths)
+    const file = (url: string) => `
+listen: { port: 0 }
+drainMs: 250
+servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared } }
+callers:
+  - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
+  - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
+policy: [{ allow: ["*"] }]
+limits: ["own:echo:3/3600"]
+audit: { store: memory }
+stores: { postgres: "${postgres.url}", redis: "${url}" }
+`
+    it('count limits together, refuse limited calls while Redis is silent, and count anew only when a person says so', async (t) => {
+      const folder = tempFolder()
+      t.after(() => folder.remove())
+      const redis = await startRedis(paths['redis-server'])
+      t.after(() => redis.stop())
+      const name = join(folder.path, 'toolgate.yaml')
+      writeFileSync(name, file(`redis://127.0.0.1:${redis.port}`))
+      const [a, b] = [await startTestGateway(loadConfig(name)), await startTestGateway(loadConfig(name))]
+      t.after(() => Promise.all([a.close(), b.close()]))
+      const call = async (gateway: TestGateway, tool = 'own__echo') =>
+        textOf(await gateway.call('viewer', MODERN, tool, { word: 'hello' }))
+      const answers = await Promise.all([a, b, a, b, a].map((gateway) => call(gateway)))
+      assert.equal(answers.filter((text) => text === 'hello').length, 3)
+      redis.child.kill('SIGSTOP')
+      assert.match(await call(a), /the gate cannot decide now/)
+      assert.match(await call(b, 'own__pid'), /^\d+$/)
+      await until(
+        async () =>
+          (await b.api('/readyz')).body &&
+          JSON.stringify((await b.api('/readyz')).body).includes('Redis does not answer'),
+      )
+      redis.child.kill('SIGCONT')
+      await until(async () => /rate limited/.test(await call(a)))
+      await redis.restart()
+      await until(async () => /Redis has lost its counts/.test((await runCommand(a.url, 'replicas')).out))
+      assert.match(await call(b), /the gate cannot decide now/)
+      await runCommand(a.url, 'replicas', 'accept', '--limits')
+      await until(async () => (await call(b)) === 'hello')
     })
   })
 })

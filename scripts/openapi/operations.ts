@@ -238,7 +238,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /api/halts': { who: 'person', summary: 'Lists the halts, newest first.', answer: 'HaltsBody' },
   'POST /api/halts': {
     who: 'person',
-    summary: 'Halts what the body names. It is in effect before the answer.',
+    summary: 'Halts what the body names. It is in force on all replicas before the answer.',
     body: 'HaltBody',
     answer: 'HaltRow',
     faults: ['halt_forbidden', 'halt_empty', 'state_unavailable'],
