@@ -32,7 +32,11 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
         <ul>
           {NAVIGATED.filter((name) => name !== 'keys' || mayManageKeys(session)).map((name) => (
             <li key={name}>
-              <a href={linkTo(name)} aria-current={name === current ? 'page' : undefined}>
+              <a
+                ref={name === current ? showLink : undefined}
+                href={linkTo(name)}
+                aria-current={name === current ? 'page' : undefined}
+              >
                 {TITLES[name]}
                 {name === 'approvals' && waiting > 0 && (
                   <span className="pending-count">
@@ -54,6 +58,11 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
       </div>
     </header>
   )
+}
+
+/** On a narrow screen the links scroll sideways. */
+function showLink(link: HTMLElement | null): void {
+  link?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 }
 
 /** How the page is kept up to date. */
