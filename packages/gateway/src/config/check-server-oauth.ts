@@ -30,4 +30,10 @@ export function checkServerOAuth({ source }: Reading, name: string, input: Serve
     )
   if (oauth.clientSecret !== undefined && oauth.clientId === undefined)
     source.report([...at, 'clientSecret'], 'found it without "clientId", expected both', { atKey: true })
+  else if (oauth.clientSecret !== undefined && oauth.issuer === undefined)
+    source.report(
+      [...at, 'clientSecret'],
+      'found it without "issuer", expected both: the server could name its own authorization server, and get the secret',
+      { atKey: true },
+    )
 }

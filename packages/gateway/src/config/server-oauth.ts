@@ -20,7 +20,9 @@ export const serverOAuthSchema = z
         'The client that the gateway is registered as. Its redirect URI is <publicUrl>/connect/~callback. Default: a client ID metadata document, or dynamic registration, as the authorization server offers.',
       )
       .exactOptional(),
-    clientSecret: text.describe('Prefer ${VAR}. Default: none, a public client.').exactOptional(),
+    clientSecret: text
+      .describe('Prefer ${VAR}. Needs "issuer", which alone gets it. Default: none, a public client.')
+      .exactOptional(),
     scopes: z
       .array(scope)
       .max(100, 'at most 100 scopes')
@@ -28,7 +30,7 @@ export const serverOAuthSchema = z
       .exactOptional(),
     issuer: issuerUrl
       .describe(
-        'Its authorization server. Needed where that is on a private address, or where the server has no metadata. Default: the first that its metadata names.',
+        'Its authorization server. Needed with a "clientSecret", where that is on a private address, and where the server has no metadata. Default: the first that its metadata names.',
       )
       .exactOptional(),
   })
