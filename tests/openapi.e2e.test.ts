@@ -91,6 +91,7 @@ describe('openapi.json', () => {
       const { pins } = (await send('GET /api/pins')) as PinsBody
       const [pin] = pins
       await send('POST /api/pins/accept', { tool: pin?.tool ?? 'slow:echo', hash: pin?.hash ?? '0'.repeat(64) })
+      await send('POST /api/audit/rotate', {})
       await send('POST /api/reload', { dryRun: true })
     })
 

@@ -181,8 +181,10 @@ for (const format of FORMATS) {
         await many.write(auditEntry({ event: 'tool_result', tool_call_id: `c${i}`, detail: 'x'.repeat(900) }))
       await many.close()
       const before = sizeOf(audit.path)
-      await prune(audit, 20)
+      const pruning = audit.open(20, RETAIN)
+      await pruning.prune()
       const after = sizeOf(audit.path)
+      await pruning.close()
       assert.ok(before > 4_000_000 && after < before / 20, `${before} bytes became ${after}`)
     })
 

@@ -58,6 +58,8 @@ export function removalFrom(path: string): Removal {
       if (!isReclaiming || free === 0 || numberOf(db, 'PRAGMA auto_vacuum') !== INCREMENTAL)
         return (isReclaiming = false)
       db.exec(`PRAGMA incremental_vacuum(${PAGES})`)
+      // The file gets smaller when the log is copied into it.
+      if (free <= PAGES) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
       return true
     },
     close: () => opened?.close(),
