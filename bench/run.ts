@@ -13,6 +13,7 @@ const FILES = [
   'audit.ts',
   'audit-verify.ts',
   'stores.ts',
+  'replicas.ts',
   'redact.ts',
   'oauth.ts',
   'reload.ts',

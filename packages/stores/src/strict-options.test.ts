@@ -45,6 +45,12 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   ],
   openPostgresStores: [
     ['options', 'uri', 'url', () => postgres.openPostgresStores(loose({ uri: 'x' }))],
+    [
+      'counters',
+      'survive',
+      'survives',
+      () => postgres.openPostgresStores(loose({ url: 'x', counters: { survive: 1 } })),
+    ],
     ['lock', 'leasMs', 'leaseMs', () => postgres.openPostgresStores(loose({ url: 'x', lock: { leasMs: 1 } }))],
     ['approvals', 'ttl', 'ttlMs', () => postgres.openPostgresStores(loose({ url: 'x', approvals: { ttl: 1 } }))],
   ],

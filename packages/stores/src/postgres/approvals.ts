@@ -28,6 +28,7 @@ import { type PostgresDatabase, statement } from './database.ts'
 /** How often a request is made again because another of the same asker came between. */
 const MAX_TRIES = 200
 const PAGE = 500
+const COUNTED_EVERY_MS = 1000
 
 /**
  * Returns the approvals in the database, each used once by all replicas together.
@@ -53,13 +54,23 @@ export function approvalsIn(
     return approval && isLiveAt(approval, nowMs) ? approval : undefined
   }
 
-  /** Deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. */
+  /** When there was room, and the rows were counted. */
+  let roomyAtMs = Number.NEGATIVE_INFINITY
+
+  /**
+   * Deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. Counting takes as long
+   * as there are rows, so it is done once a second: the bound is passed by what that second brings at most.
+   */
   async function makeRoom(characters: number, nowMs: number): Promise<void> {
+    if (performance.now() - roomyAtMs < COUNTED_EVERY_MS) return
     await db.query(sql.removeOld, [nowMs - historyMs])
     const [row = {}] = await db.query(sql.selectSize)
     const size = { count: numberIn(row, 'count'), characters: numberIn(row, 'characters') }
     const isFull = (): boolean => size.count >= maxKept || size.characters + characters > MAX_KEPT_CHARACTERS
-    if (!isFull()) return
+    if (!isFull()) {
+      roomyAtMs = performance.now()
+      return
+    }
     const removed: unknown[] = []
     for (const each of await db.query(sql.selectOldest)) {
       if (!isFull()) break
@@ -154,7 +165,7 @@ function statementsFor(schema: string) {
     selectOldest: statement(`SELECT ${dated} FROM ${approvals} ORDER BY seq`),
     removeOld: statement(`
       DELETE FROM ${approvals} WHERE seq IN (
-        SELECT seq FROM ${approvals} WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)`),
+        SELECT seq FROM ${approvals} WHERE expires_at <= $1 ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`),
     remove: statement(`DELETE FROM ${approvals} WHERE seq = ANY ($1::bigint[])`),
     // The lock keeps the newest approval until this one is there.
     insert: statement(`

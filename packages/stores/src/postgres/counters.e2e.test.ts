@@ -65,6 +65,35 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.ok(Number(row?.['uses']) <= 3)
     })
 
+    it('counts exactly also where it does not wait for the disk', async (t) => {
+      await postgres.run(empty)
+      const { counters } = await postgres.open(t, { counters: { survives: 'process' } })
+      const answers = await Promise.all(Array.from({ length: 50 }, async () => counters.take(USES)))
+      assert.equal(answers.filter(({ allowed }) => allowed).length, 3)
+    })
+
+    it('finds uses by their index, also in a table that is new', async (t) => {
+      await postgres.empty()
+      const { counters } = await postgres.open(t, { maxConnections: 1 })
+      for (let i = 0; i < 300; i++) {
+        const uses = [{ key: `${i % 7}`, max: 1000, windowMs: 60_000 }]
+        const taken = await counters.take(uses)
+        if (i % 3 === 0) await counters.giveBack(uses, taken)
+      }
+      for (;;) {
+        const [read] = await postgres.run(
+          "SELECT idx_scan::int, seq_scan::int FROM pg_stat_user_tables WHERE relname = 'limit_uses'",
+        )
+        // The server writes its statistics some time later.
+        if (Number(read?.['idx_scan']) < 300) await sleep(50)
+        else {
+          // Making the index reads the table once.
+          assert.equal(read?.['seq_scan'], 1)
+          break
+        }
+      }
+    })
+
     it('keeps two takes of the same keys in another order from waiting for each other', async (t) => {
       await postgres.run(empty)
       const { counters } = await postgres.open(t)

@@ -3,13 +3,25 @@ import type { Clock, CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/
 import { numberIn } from '../rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
+export interface PostgresCountersOptions {
+  /**
+   * `disk`: what was taken survives a crash of the server. `process`: such a crash may lose the last second, and takes of one
+   * key are many times faster, since none waits for the disk. Default `disk`.
+   */
+  readonly survives?: 'disk' | 'process' | undefined
+}
+
 /**
  * Returns counters that all replicas share, exact over all of them, on the server's clock.
  *
- * A take locks its keys in one order, so that takes of one key come after one another: some thousand a second.
+ * A take locks its keys in one order, so takes of one key come after one another, each with its own wait for the disk.
  */
-export function countersIn(db: PostgresDatabase, clock: Clock | undefined): CounterStore {
-  const count = statement(`SELECT * FROM ${db.schema}.count_limits($1, $2, $3, $4, $5, $6, $7)`)
+export function countersIn(
+  db: PostgresDatabase,
+  clock: Clock | undefined,
+  { survives = 'disk' }: PostgresCountersOptions = {},
+): CounterStore {
+  const count = statement(`SELECT * FROM ${db.schema}.count_limits($1, $2, $3, $4, $5, $6, $7, $8)`)
   const giveBack = statement(`SELECT ${db.schema}.give_back_limits($1, $2, $3, $4)`)
   const process = randomBytes(8).toString('base64url')
   let takes = 0
@@ -19,7 +31,7 @@ export function countersIn(db: PostgresDatabase, clock: Clock | undefined): Coun
     const { keys, windows, places } = sortKeys(uses)
     const take = process + (takes++).toString(36)
     const maxes = uses.map(({ max }) => max)
-    const values = [isTake, clock?.monotonicMs() ?? null, take, keys, windows, places, maxes]
+    const values = [isTake, clock?.monotonicMs() ?? null, take, keys, windows, places, maxes, survives === 'disk']
     const [row = {}] = await db.query(count, values)
     return {
       allowed: row['allowed'] === true,

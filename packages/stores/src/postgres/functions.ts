@@ -1,6 +1,7 @@
 /**
  * The functions of the schema: what takes several statements runs in one, so that no row is locked while a client, which may
- * stand still, is waited for. They read the server's clock unless they are given a time.
+ * stand still, is waited for. They read the server's clock unless they are given a time. Each statement has its index, also while
+ * nobody has counted the rows: a plan that reads a table would be kept while the table grows. No plan is worth compiling.
  */
 
 /** Takes a session that is free and that nobody has waited for longer, or keeps a place in its queue. */
@@ -9,7 +10,7 @@ export function askLease(schema: string): string {
   CREATE FUNCTION ${schema}.ask_lease(
     asked_at double precision, asked bytea, place bigint, lease_ms double precision, place_ms double precision,
     OUT token bigint, OUT ticket bigint
-  ) LANGUAGE plpgsql AS $$
+  ) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
   DECLARE
     now_ms double precision;
     first bigint;
@@ -85,21 +86,22 @@ function lockKeys(schema: string): string {
 
 /**
  * Takes uses together or not at all, or looks whether they could be taken. keys are sorted, each with its window; places has the
- * number of the key of each use.
+ * number of the key of each use. waits is whether the commit waits for the disk.
  */
 function countLimits(schema: string): string {
   return `
   CREATE FUNCTION ${schema}.count_limits(
     takes boolean, asked_at double precision, take text, keys bytea[], windows double precision[], places integer[],
-    maxes bigint[], OUT allowed boolean, OUT refused integer, OUT remaining bigint, OUT reset_ms double precision,
+    maxes bigint[], waits boolean, OUT allowed boolean, OUT refused integer, OUT remaining bigint, OUT reset_ms double precision,
     OUT at_ms double precision
-  ) LANGUAGE plpgsql AS $$
+  ) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
   DECLARE
     total bigint; seen double precision; now_ms double precision; last_seen double precision;
     totals bigint[] := '{}'; bases bigint[] := '{}'; earlier integer[] := array_fill(0, ARRAY[cardinality(keys)]);
     base bigint; k integer; over bigint; last_ms double precision;
   BEGIN
     at_ms := 0;
+    IF NOT waits THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
     IF takes THEN ${lockKeys(schema)}
     ELSE
       FOR i IN 1 .. cardinality(keys) LOOP
@@ -164,7 +166,7 @@ function countLimits(schema: string): string {
 function giveBackLimits(schema: string): string {
   return `
   CREATE FUNCTION ${schema}.give_back_limits(taken_at double precision, name text, keys bytea[], counts integer[])
-  RETURNS void LANGUAGE plpgsql AS $$
+  RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
   DECLARE
     total bigint; seen double precision; totals bigint[] := '{}'; at_ms double precision := 0; freed bigint; top bigint;
   BEGIN ${lockKeys(schema)}

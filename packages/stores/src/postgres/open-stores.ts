@@ -5,7 +5,7 @@ import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { approvalsIn } from './approvals.ts'
-import { countersIn } from './counters.ts'
+import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, replicasIn } from './replicas.ts'
@@ -29,6 +29,7 @@ export interface PostgresStoresOptions {
   /** Its time must be the same for all replicas. Default: the server's. */
   readonly clock?: Clock
   readonly approvals?: StoredApprovalsOptions
+  readonly counters?: PostgresCountersOptions
   readonly lock?: LeasedLockOptions
 }
 
@@ -41,8 +42,10 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
   statementTimeoutMs: true,
   clock: true,
   approvals: true,
+  counters: true,
   lock: true,
 })
+const COUNTERS = shapeOf<PostgresCountersOptions>({ survives: true })
 const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 
@@ -80,6 +83,7 @@ export interface OpenReplicas {
 export async function openPostgresStores(options: PostgresStoresOptions): Promise<PostgresStores> {
   checkShape(NAME, options, OPTIONS)
   if (options.approvals !== undefined) checkShape(`${NAME}.approvals`, options.approvals, APPROVALS)
+  checkCounters(options.counters)
   if (options.lock !== undefined) checkShape(`${NAME}.lock`, options.lock, LOCK)
   const { url, schema = 'toolgate', maxConnections = 10, clock } = options
   const place = placeOf(url)
@@ -93,7 +97,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   const connections: Pick<PostgresDatabase, 'close'>[] = [database]
   return {
     approvals: approvalsIn(database, options.approvals),
-    counters: countersIn(database, clock),
+    counters: countersIn(database, clock, options.counters),
     lock,
     state,
     database,
@@ -114,6 +118,14 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
 }
 
 const NAME = 'openPostgresStores'
+
+function checkCounters(counters: PostgresCountersOptions | undefined): void {
+  if (counters === undefined) return
+  checkShape(`${NAME}.counters`, counters, COUNTERS)
+  const { survives = 'disk' } = counters
+  if (survives !== 'disk' && survives !== 'process')
+    throw new ConfigError(`${NAME}.counters.survives`, 'must be "disk" or "process"')
+}
 
 function toConfig(options: PostgresStoresOptions): ClientConfig {
   const { url, applicationName = 'toolgate', connectTimeoutMs = 2000, statementTimeoutMs = 5000 } = options

@@ -31,6 +31,14 @@ describe('openPostgresStores', () => {
       assert.match(await problemOf('postgres://localhost/db', { schema }), /^openPostgresStores\.schema: must be/)
   })
 
+  it('refuses counters that survive something else', async () => {
+    const counters = { survives: 'nothing' } as unknown as { survives: 'disk' }
+    assert.equal(
+      await problemOf('postgres://localhost/db', { counters }),
+      'openPostgresStores.counters.survives: must be "disk" or "process"',
+    )
+  })
+
   it('says where nothing listens, without the password', async () => {
     const port = await freePort()
     assert.equal(
