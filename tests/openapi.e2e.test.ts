@@ -118,6 +118,7 @@ describe('openapi.json', () => {
         'audit/counts',
         'audit/evidence',
         'logs?server=slow',
+        'replicas',
         'logs?server=none',
       ])
         await send(`GET /api/${path}`)
@@ -153,11 +154,14 @@ describe('openapi.json', () => {
         .operations()
         .filter(({ operation }) => operation.responses['200']?.content?.['application/json'])
         .map(({ method, path }) => `${method} ${path} 200`)
-        .filter((operation) => !openapi.checked.has(operation))
+        .filter((operation) => !openapi.checked.has(operation) && !CHECKED_ELSEWHERE.has(operation))
       assert.deepEqual(missing, [])
     })
   })
 })
+
+/** A gateway that is alone has nothing to accept: `replicas.e2e.test.ts` checks it. */
+const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set(['POST /api/replicas/accept 200'])
 
 function messageOf(body: unknown): string {
   return (body as ErrorBody).error.message

@@ -224,6 +224,26 @@ describe('Membership', () => {
     assert.equal(codeOf(await call()), 'done')
   })
 
+  it('holds no lease on a state that something here could not apply, and says what', async (t) => {
+    const database = new FakeDatabase()
+    const pass = timeOf(t, database)
+    const { call, membership } = await open(database, 'a')
+    let isBroken = true
+    membership.state.subscribe((change) =>
+      change?.waitUntil(isBroken ? Promise.reject(new Error('no room')) : Promise.resolve()),
+    )
+    await pass(1000)
+    assert.equal(codeOf(await call()), 'done')
+    void database.state.set('halt:x', { target: { user: 'ann' }, reason: 'leak', at: 0 })
+    await pass(LEASE_MS + 500)
+    assert.equal(codeOf(await call()), 'replica_unsure')
+    assert.match(membership.lapse()?.text ?? '', /cannot apply the shared state \(no room\)/)
+    assert.ok((database.rows.get('a')?.applied ?? 0) < database.revision)
+    isBroken = false
+    await pass(1000)
+    assert.equal(codeOf(await call()), 'done')
+  })
+
   it('keeps refusing once another process has its id', async (t) => {
     const database = new FakeDatabase()
     const pass = timeOf(t, database)
