@@ -181,6 +181,18 @@ describe('a reload', () => {
     )
   })
 
+  it('applies overlays in another order, as later ones take precedence', async () => {
+    const overlays = (...list: readonly string[]) => SERVER('slow', `, tools: { ${list.join(', ')} }`)
+    const [none, all] = ['"wait": { enabled: false }', '"*": { enabled: true }']
+    await reload({ servers: overlays(none, all) })
+    assert.ok((await gateway.list('admin', MODERN)).includes('slow__wait'))
+    const before = await pid('slow')
+    const { changes } = await reload({ servers: overlays(all, none) })
+    assert.deepEqual(changes, [{ section: 'servers', what: 'changed', name: 'slow', fields: ['tools'] }])
+    assert.equal((await gateway.list('admin', MODERN)).includes('slow__wait'), false)
+    assert.equal(await pid('slow'), before)
+  })
+
   it('redacts rotated secrets at once, and the former ones still, in results, errors, logs, the audit and its own text', async () => {
     const [before, after] = ['first-plain-words', 'later-plain-words']
     const secret = join(folder.path, 'secret')

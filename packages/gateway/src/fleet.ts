@@ -9,6 +9,7 @@ import type { ListRow, ServerInstances, ServerRow } from './api/wire.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
 import { type CallParts, UpstreamSource } from './catalog/sources.ts'
+import { toComparable } from './config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import type { Connections } from './connections/connections.ts'
 import type { WatchedServer } from './live/server-identity.ts'
@@ -158,7 +159,8 @@ export class Fleet {
   stage(servers: readonly ServerConfig[]): StagedFleet {
     const next = servers.map((config) => {
       const before = this.#byName.get(config.name)
-      return before && isDeepStrictEqual(before.config, config) ? before : this.#create(config, before)
+      const isSame = before && isDeepStrictEqual(toComparable(before.config), toComparable(config))
+      return isSame ? before : this.#create(config, before)
     })
     const before = this.#servers
     const kept = new Set(next.map(({ upstream }) => upstream))

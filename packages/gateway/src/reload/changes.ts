@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { toComparable } from '../config/comparable.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { Revision } from '../revision.ts'
 
@@ -19,7 +20,7 @@ export function findChanges(before: Revision, after: Revision): readonly RuleCha
   const compare = (section: RuleChange['section'], of: (revision: Revision) => Named) =>
     compareNamed(section, of(before), of(after))
   return [
-    ...compare('servers', ({ servers }) => byName(servers)),
+    ...compare('servers', ({ servers }) => byName(servers, toComparable)),
     ...compare('callers', ({ callers }) => callersByName(callers)),
     ...compare('groups', ({ groups }) => byName(groups)),
     ...compare('apps', ({ apps = [] }) => byName(apps)),
@@ -46,8 +47,11 @@ function fieldsThatDiffer(before: unknown, after: unknown): readonly string[] {
   return [...new Set([...old.keys(), ...now.keys()])].filter((key) => !isDeepStrictEqual(old.get(key), now.get(key)))
 }
 
-function byName(list: readonly { readonly name: string }[]): Named {
-  return new Map(list.map((one) => [one.name, one]))
+function byName<One extends { readonly name: string }>(
+  list: readonly One[],
+  toValue: (one: One) => object = (one) => one,
+): Named {
+  return new Map(list.map((one) => [one.name, toValue(one)]))
 }
 
 /** Several keys of one user get a number each, in the order of the file. */

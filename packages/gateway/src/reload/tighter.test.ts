@@ -13,6 +13,10 @@ function caller(key: string, user: string, more: Partial<CallerConfig> = {}): Ca
   return { keyHash: createHash('sha256').update(key).digest(), for: 'mcp', caller: { user }, ...more }
 }
 
+function overlays(...names: readonly string[]) {
+  return new Map(names.map((name) => [name, { enabled: name === '*' }]))
+}
+
 const clause = { match: 'tag:x', when: "caller.user == 'vera'" }
 
 describe('findUnproven', () => {
@@ -109,6 +113,12 @@ describe('findUnproven', () => {
     ['a server', {}, { servers: [{ name: 'a' }] }, 'servers'],
     ['a server less', { servers: [{ name: 'a' }] }, {}, 'servers'],
     ['another server', { servers: [{ name: 'a', args: [] }] }, { servers: [{ name: 'a', args: ['x'] }] }, 'servers'],
+    [
+      'overlays in another order',
+      { servers: [{ name: 'a', tools: overlays('x', '*') }] },
+      { servers: [{ name: 'a', tools: overlays('*', 'x') }] },
+      'servers',
+    ],
     ['another group', { groups: [{ name: 'a' }] }, { groups: [] }, 'groups'],
     ['another name of a tool', {}, { aliases: { a: 'b' } }, 'aliases'],
     ['an app', {}, { apps: [{ name: 'a' }] }, 'apps'],

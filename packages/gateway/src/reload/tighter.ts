@@ -1,5 +1,6 @@
 import type { Policy } from '@toolgate/core'
 import { isDeepStrictEqual } from 'node:util'
+import { toComparable } from '../config/comparable.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { Revision } from '../revision.ts'
 
@@ -21,7 +22,7 @@ export function findUnproven(before: ComparedRules, after: ComparedRules): reado
     aliases: isDeepStrictEqual(before.aliases, after.aliases),
     apps: isWithout(before.apps ?? [], after.apps ?? []),
     // Without one of two servers that could own a URI, it belongs to the other.
-    servers: isDeepStrictEqual(before.servers, after.servers),
+    servers: isDeepStrictEqual(before.servers.map(toComparable), after.servers.map(toComparable)),
   }
   return Object.entries(proofs).flatMap(([section, isProven]) => (isProven ? [] : [section]))
 }

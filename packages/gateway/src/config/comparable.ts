@@ -1,0 +1,10 @@
+import type { ServerConfig } from './config.ts'
+
+/** Returns a server's entry so that two can be compared: the order of overlays counts, as later ones take precedence. */
+export function toComparable(server: ServerConfig): object {
+  return Object.fromEntries(
+    Object.entries(server).map(([key, value]) => [key, value instanceof Map ? [...(value as Named)] : value]),
+  )
+}
+
+type Named = ReadonlyMap<string, unknown>
