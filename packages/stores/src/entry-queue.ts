@@ -4,7 +4,7 @@ import { ownEntry } from './own-records.ts'
 
 /** Entries that wait for the file, in order. */
 export class EntryQueue {
-  readonly #file: AuditFile
+  readonly #file: Pick<AuditFile, 'append'>
   readonly #nowMs: () => number
   readonly #options: SealOptions
   /** The audit's own entries, which are never dropped. */
@@ -16,7 +16,7 @@ export class EntryQueue {
   readonly #keptPolicies = new Set<string>()
   #latestPolicy: PolicyDocument | undefined
 
-  constructor(file: AuditFile, nowMs: () => number, options: SealOptions) {
+  constructor(file: Pick<AuditFile, 'append'>, nowMs: () => number, options: SealOptions) {
     this.#file = file
     this.#nowMs = nowMs
     this.#options = options
@@ -63,10 +63,10 @@ export class EntryQueue {
     return all.length
   }
 
-  /** Drops all entries but the audit's own, and returns them. */
-  drop(): readonly AuditEntry[] {
-    const dropped = this.#entries
-    this.#entries = []
+  /** Drops all entries but the audit's own and those to keep, and returns them. */
+  drop(isKept: (entry: AuditEntry) => boolean = () => false): readonly AuditEntry[] {
+    const dropped = this.#entries.filter((entry) => !isKept(entry))
+    this.#entries = this.#entries.filter(isKept).map((entry) => holdEntry(entry, this.#options))
     this.#droppedCount += dropped.length
     this.#unrecordedCount += dropped.length
     return dropped

@@ -90,7 +90,9 @@ describe('sealEntry', () => {
 
 describe('RECORD_FIELDS', () => {
   it('has every field of a record once, in alphabetical order', () => {
-    const fields: Readonly<Record<keyof AuditRecord, true>> = {
+    // A reader of several replicas adds the others.
+    type Sealed = Exclude<keyof AuditRecord, 'replica' | 'incarnation' | 'chain_seq'>
+    const fields: Readonly<Record<Sealed, true>> = {
       act_chain: true,
       actor: true,
       agent: true,

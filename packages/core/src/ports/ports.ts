@@ -187,8 +187,12 @@ export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(ATTEMPT_EVENTS.f
 
 /** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
 export interface AuditRecord {
-  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. */
+  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. In an audit of several replicas: the place in all of it. */
   readonly seq: number
+  /** The replica that has recorded it, one start of it, and the number in the chain of that start. Absent without replicas. */
+  readonly replica?: string
+  readonly incarnation?: string
+  readonly chain_seq?: number
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
@@ -288,7 +292,16 @@ export interface RunOfCall {
 }
 
 type AlwaysRecorded = 'event' | 'policy_revision' | 'catalog_revision'
-type GivenBySink = 'seq' | 'ts' | 'input_hash' | 'input_preview' | 'prev' | 'hash'
+type GivenBySink =
+  | 'seq'
+  | 'replica'
+  | 'incarnation'
+  | 'chain_seq'
+  | 'ts'
+  | 'input_hash'
+  | 'input_preview'
+  | 'prev'
+  | 'hash'
 
 /**
  * Takes audit entries.

@@ -542,7 +542,7 @@ async function seqsOf(records: AsyncIterable<AuditRecord>): Promise<readonly num
   return seqs
 }
 
-function withoutChain({ prev, hash, ...record }: AuditRecord): Omit<AuditRecord, 'prev' | 'hash'> {
+function withoutChain({ prev, hash, replica, incarnation, chain_seq, ...record }: AuditRecord): Partial<AuditRecord> {
   return record
 }
 

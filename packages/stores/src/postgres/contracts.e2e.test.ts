@@ -1,6 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { describe } from 'node:test'
 import { systemClock } from '@toolgate/core/stores'
-import { approvalStoreContract, sessionLockContract, stateStoreContract } from '@toolgate/core/testing'
+import {
+  approvalStoreContract,
+  auditSinkContract,
+  sessionLockContract,
+  stateStoreContract,
+} from '@toolgate/core/testing'
 import { withBinaries } from '../../../../tests/support/binaries.ts'
 import { ownPostgres } from '../../../../tests/support/own-stores.ts'
 
@@ -11,6 +17,13 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     approvalStoreContract('openPostgresStores', async (t) => {
       await postgres.empty()
       return (await postgres.open(t)).approvals
+    })
+
+    auditSinkContract('openPostgresStores', async (t) => {
+      await postgres.empty()
+      const { openAudit } = await postgres.open(t)
+      const open = () => openAudit({ replica: 'a', inputKey: randomBytes(32) })
+      return { sink: await open(), reopen: open }
     })
 
     sessionLockContract('openPostgresStores', async (t) => {

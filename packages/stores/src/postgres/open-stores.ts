@@ -6,6 +6,7 @@ import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { approvalsIn } from './approvals.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
+import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, replicasIn } from './replicas.ts'
@@ -59,6 +60,8 @@ export interface PostgresStores {
   readonly database: PostgresDatabase
   /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
   openReplicas(options: OpenReplicas): PostgresReplicas
+  /** Opens the audit that replicas share, to write the records of one. `close` closes it, too. */
+  openAudit(options: SharedAuditOptions): Promise<SharedAudit>
   /** Later requests are refused with `state_unavailable`. */
   close(): Promise<void>
 }
@@ -95,6 +98,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   const state = await openState(database, clock)
   const lock = lockIn(database, clock, options.lock)
   const connections: Pick<PostgresDatabase, 'close'>[] = [database]
+  const audits: SharedAudit[] = []
   return {
     approvals: approvalsIn(database, options.approvals),
     counters: countersIn(database, clock, options.counters),
@@ -109,7 +113,13 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
       connections.push(renewing)
       return replicasIn({ renewing, database, leaseMs })
     },
+    async openAudit(given) {
+      const audit = await openSharedAudit(database, given)
+      audits.push(audit)
+      return audit
+    },
     async close() {
+      await Promise.all(audits.map((audit) => audit.close()))
       state.close()
       await lock.close()
       await Promise.all(connections.map((each) => each.close()))

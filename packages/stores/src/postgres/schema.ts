@@ -3,6 +3,7 @@ import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
 import { ownerTables } from './owners.ts'
+import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
 
 /** The oldest version that is tested and that its makers still mend, as the server counts. */
@@ -79,6 +80,7 @@ ${limitTables(schema)}
   `,
   replicaTables,
   ownerTables,
+  auditTables,
 ]
 
 /** The version that this program makes and knows. */

@@ -1,0 +1,222 @@
+import { setImmediate as endOfTurn, setTimeout as delay } from 'node:timers/promises'
+import { ToolgateError } from '@toolgate/core'
+import {
+  type AuditEntry,
+  type AuditSink,
+  createRecordTree,
+  createSealer,
+  recordKeys,
+  type RecordTree,
+  type Sealer,
+  type SealOptions,
+} from '@toolgate/core/audit'
+import { messageOf } from '@toolgate/core/internal'
+import { EntryQueue } from '../../entry-queue.ts'
+import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
+import type { ChainStore, SealedGroup } from './chain-store.ts'
+
+export interface SharedSinkParts {
+  readonly store: ChainStore
+  readonly sealing: SealOptions
+  readonly sealer: Sealer
+  readonly tree: RecordTree
+  readonly nowMs: () => number
+  readonly maxWaiting: number
+}
+
+/** How long writes wait for the database before they are refused. */
+const PATIENCE_MS = 2000
+const AGAIN_MS = 25
+const RETRY_MS = 250
+
+/**
+ * A sink whose writes resolve when the record is committed in the database, so that it outlives this machine.
+ *
+ * Writes that arrive while a group is on its way form the next one. A group that was sealed is sent until the database has
+ * it, since nobody knows whether an answer that did not come was a commit; sending it again changes nothing. While it has no
+ * answer, calls are refused, and how other calls have ended is kept.
+ */
+export class SharedSink implements AuditSink {
+  readonly #store: ChainStore
+  readonly #sealer: Sealer
+  readonly #tree: RecordTree
+  readonly #nowMs: () => number
+  readonly #maxWaiting: number
+  readonly #queue: EntryQueue
+  readonly #openCalls = createOpenCalls<AuditEntry>()
+  /** Sealed, and perhaps committed. */
+  #sent: { readonly group: SealedGroup; readonly entries: readonly AuditEntry[] } | undefined
+  /** Resolves for the writes whose entries wait. */
+  #waiting: PromiseWithResolvers<void> | undefined
+  #sending: PromiseWithResolvers<void> | undefined
+  #isWorking = false
+  #failure: unknown
+  /** Another process has written to the chain. It never passes. */
+  #fork: Error | undefined
+  #isClosed = false
+
+  constructor({ store, sealing, sealer, tree, nowMs, maxWaiting }: SharedSinkParts) {
+    this.#store = store
+    this.#sealer = sealer
+    this.#tree = tree
+    this.#nowMs = nowMs
+    this.#maxWaiting = maxWaiting
+    this.#queue = new EntryQueue({ append: (entries) => this.#seal(entries) }, nowMs, sealing)
+  }
+
+  get droppedCount(): number {
+    return this.#queue.droppedCount
+  }
+
+  /** Why calls are refused now. */
+  get problem(): string | undefined {
+    const failure = this.#fork ?? this.#failure
+    return failure === undefined ? undefined : messageOf(failure)
+  }
+
+  async write(entry: AuditEntry): Promise<void> {
+    if (this.#isClosed) throw new ToolgateError('audit_closed', 'The audit is closed.')
+    const hasFailed = this.problem !== undefined
+    const isRefused = this.#fork !== undefined || (hasFailed && entry.event === 'tool_call')
+    if (isRefused || this.#queue.count >= this.#maxWaiting) {
+      this.#queue.refuse()
+      throw this.#unavailable()
+    }
+    this.#queue.add(entry)
+    this.#openCalls.note(entry)
+    // It is kept, and not durable yet.
+    if (hasFailed) throw this.#unavailable()
+    return this.#send()
+  }
+
+  /** Records an entry of the audit itself. It is kept until the database has it. */
+  async record(...entries: readonly AuditEntry[]): Promise<void> {
+    for (const entry of entries) this.#queue.addOwn(entry)
+    return this.#send()
+  }
+
+  async flush(): Promise<void> {
+    await (this.#waiting ?? this.#sending)?.promise
+    if (this.problem !== undefined) throw this.#unavailable()
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const call of this.#openCalls.list()) this.#queue.addOwn(abandonedEntry(call, this.#nowMs()))
+    // What the database does not take now is ended by another replica.
+    try {
+      await this.record(ownEntry('audit_closed', this.#nowMs()))
+      await this.#store.leave()
+    } catch {
+      // The signer finds the chain lost.
+    }
+  }
+
+  #send(): Promise<void> {
+    this.#waiting ??= withHandledRejection()
+    const { promise } = this.#waiting
+    if (!this.#isWorking) void this.#work()
+    return promise
+  }
+
+  async #work(): Promise<void> {
+    this.#isWorking = true
+    while (this.#queue.hasAny || this.#sent !== undefined) {
+      await endOfTurn()
+      if (this.#sent === undefined) this.#queue.store()
+      this.#sending = this.#waiting
+      this.#waiting = undefined
+      const isDelivered = await this.#deliver()
+      this.#sending = undefined
+      if (!isDelivered) {
+        this.#rejectWaiting()
+        break
+      }
+    }
+    // In the turn of the last look at the queue: a write must not wait for work that has ended.
+    this.#isWorking = false
+  }
+
+  /** Sends the sealed group until the database has it. Returns `false` if it never will. */
+  async #deliver(): Promise<boolean> {
+    const late = setTimeout(() => this.#fail(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS)
+    try {
+      while (this.#sent !== undefined) {
+        try {
+          const other = await this.#store.append(this.#sent.group)
+          if (other !== undefined) return this.#stop(other)
+          this.#sent = undefined
+          this.#failure = undefined
+          this.#sending?.resolve()
+        } catch (error) {
+          if (this.#failure !== undefined) this.#fail(error)
+          if (this.#isClosed && this.#failure !== undefined) return false
+          if (this.#failure === undefined) await delay(AGAIN_MS)
+          else await delay(RETRY_MS, undefined, { ref: false })
+        }
+      }
+      return true
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  /** Refuses what waits. The calls of the group that is on its way are refused, though their records may be committed. */
+  #fail(error: unknown): void {
+    const isFirst = this.#failure === undefined
+    this.#failure = error
+    const refused = this.#queue.drop(({ event }) => event !== 'tool_call')
+    for (const entry of refused) this.#openCalls.forget(entry)
+    if (isFirst)
+      for (const entry of this.#sent?.entries ?? []) {
+        if (entry.event !== 'tool_call') continue
+        this.#openCalls.forget(entry)
+        this.#queue.addOwn({ ...abandonedEntry(entry, this.#nowMs()), reason: 'audit_unavailable', detail: REFUSED })
+      }
+    this.#sending?.reject(this.#unavailable())
+    this.#rejectWaiting()
+  }
+
+  #rejectWaiting(): void {
+    this.#waiting?.reject(this.#unavailable())
+    this.#waiting = undefined
+  }
+
+  #stop(seq: number): false {
+    this.#fork = new Error(`record ${seq} of this chain has another content: another process writes as this replica`)
+    this.#fail(this.#fork)
+    return false
+  }
+
+  #seal(entries: readonly AuditEntry[]): void {
+    const after = { seq: this.#sealer.seq, head: this.#sealer.head }
+    const records = entries.map((entry) => {
+      const text = this.#sealer.seal(entry)
+      this.#tree.add(this.#sealer.head)
+      return { atMs: recordKeys(entry).atMs, event: entry.event, text }
+    })
+    const end = { seq: this.#sealer.seq, head: this.#sealer.head }
+    this.#sent = { group: { after, end, root: this.#tree.root(), records }, entries }
+  }
+
+  #unavailable(): ToolgateError {
+    return new ToolgateError('audit_unavailable', 'The audit cannot be written.', {
+      detail: this.problem ?? `${this.#queue.count} entries wait for the database`,
+    })
+  }
+}
+
+/** A group whose writes nobody awaits must not end the process. */
+function withHandledRejection(): PromiseWithResolvers<void> {
+  const group = Promise.withResolvers<void>()
+  group.promise.catch(() => undefined)
+  return group
+}
+
+/** Returns the start of a chain. */
+export function newChain(sealing: SealOptions): { readonly sealer: Sealer; readonly tree: RecordTree } {
+  return { sealer: createSealer(sealing), tree: createRecordTree() }
+}
+
+const REFUSED = 'the record was not confirmed in time, so the call was refused'
