@@ -11,7 +11,9 @@ export class Lifecycle {
   readonly closePort: () => Promise<void>
   readonly #onFault: (error: unknown) => void
   readonly #closers: Step[] = []
+  #announce: () => Promise<void> | void = () => {}
   #drain: () => Promise<void> = async () => {}
+  #isLeaving = false
   #isStopping = false
 
   constructor(closePort: () => Promise<void>, onFault: (error: unknown) => void) {
@@ -19,8 +21,18 @@ export class Lifecycle {
     this.#onFault = onFault
   }
 
+  /** It is about to stop, and still takes calls: load balancers are told. */
+  get isLeaving(): boolean {
+    return this.#isLeaving
+  }
+
   get isStopping(): boolean {
     return this.#isStopping
+  }
+
+  /** Sets the time in which load balancers stop sending requests, before any is refused. */
+  onAnnounce(announce: () => Promise<void>): void {
+    this.#announce = announce
   }
 
   /** Adds a step to closing. Steps run in reverse order. */
@@ -35,6 +47,8 @@ export class Lifecycle {
 
   /** Closes the port first, so that nothing new begins. Pending answers get a moment. */
   readonly close = once(async (): Promise<void> => {
+    this.#isLeaving = true
+    await this.#announce()
     this.#isStopping = true
     await this.#drain()
     const portClosed = this.#safely(this.closePort)

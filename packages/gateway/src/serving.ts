@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { callerAt, toResource } from './auth/credential.ts'
 import { ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
 import { endsWithin, type HaltTarget, kindOfId, parseLimits } from '@toolgate/core/internal'
@@ -16,7 +17,7 @@ import type { GatewayConfig } from './config/config.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
 import type { Fleet } from './fleet.ts'
 import { VERSION } from './files.ts'
-import { createClientAddresses } from './http/client-address.ts'
+import { type ClientAddresses, createClientAddresses } from './http/client-address.ts'
 import type { HttpDeps } from './http/server.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -54,11 +55,14 @@ export interface Entrance extends OpenedAuthenticator {
 const LIST_TTL_MS = 1000
 /** How long running calls may take when the gateway stops. */
 const DEFAULT_DRAIN_MS = 30_000
+/** How long load balancers have to see that a replica stops, and at most half of the time for stopping. */
+const ANNOUNCE_MS = 3_000
 
 /** The current state of groups, logins and servers. */
 export interface Watching {
   readonly groupWatch: GroupWatch
   readonly logins: FailedLogins
+  readonly addresses: ClientAddresses
   groups(names?: readonly string[]): readonly GroupRow[]
   servers(): readonly ServerRow[]
   /** Watches the groups and servers of the current revision. */
@@ -94,6 +98,7 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   return {
     groupWatch,
     logins,
+    addresses,
     renew() {
       groupWatch.renew()
       identities?.renew()
@@ -109,9 +114,9 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
-  { config, revisions, clock, log, onFault, lifecycle }: GatewayBase,
+  { config, revisions, clock, log, onFault, lifecycle, replica }: GatewayBase,
   { gate, lists, items, owners, fleet, connections, held, availability, via, tracing, audit, state: kept }: GateParts,
-  { logins }: Watching,
+  { logins, addresses }: Watching,
   { authenticator, origins, publicUrl }: Entrance,
 ): {
   readonly mcp: McpEndpoints
@@ -138,12 +143,17 @@ export function createMcp(
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     onFault,
   })
+  const { drainMs = DEFAULT_DRAIN_MS } = config
   lifecycle.onDrain(async () => {
     streams.close()
-    await endsWithin(Promise.all([leave(), gate.idle()]), config.drainMs ?? DEFAULT_DRAIN_MS)
+    const ended = Promise.all([leave(), gate.idle(), elsewhere?.handOver(drainMs)])
+    await endsWithin(ended, drainMs)
   })
+  if (replica) lifecycle.onAnnounce(() => sleep(Math.min(ANNOUNCE_MS, drainMs / 2)))
   const isStopping = () => lifecycle.isStopping
-  const sessions = new Sessions({ clock })
+  const elsewhere = replica?.ownSessions(() => sessions, { addresses, isStopping })
+  const sessions = new Sessions({ clock, keeper: elsewhere })
+  lifecycle.onClose(() => elsewhere?.close())
   const rounds = createRounds({
     gate,
     clock,
@@ -186,6 +196,7 @@ export function createMcp(
     availability,
     streams,
     sessions,
+    elsewhere,
     keepAlive: new KeepAlive(),
     held: new HeldStreams({ clock }),
     questions: new Questions(),
@@ -397,7 +408,7 @@ export function toHttpDeps(
     health: createHealth({
       servers,
       issuers: entrance.issuers,
-      isStopping: () => lifecycle.isStopping,
+      isStopping: () => lifecycle.isLeaving,
       replica: report?.state,
       reloadWaiting: apiDeps.reloadWaiting,
     }),

@@ -16,6 +16,7 @@ import {
 } from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
+import type { SessionOwners, SessionRequest } from '../owners/session-owners.ts'
 import type { Offer } from '../upstream/upstream.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import type { ChangeStreams } from './change-streams.ts'
@@ -44,6 +45,8 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly maxBodyBytes?: number
   readonly streams: ChangeStreams
   readonly sessions: Sessions
+  /** Reaches the sessions of other replicas. Absent where this gateway is alone. */
+  readonly elsewhere?: Pick<SessionOwners, 'reach' | 'check'> | undefined
   /** Returns whether the gateway waits for running calls and takes no new ones. */
   readonly isStopping: () => boolean
 }
@@ -191,7 +194,7 @@ class Endpoint {
         deps.authenticator,
         deps.resource ?? '/mcp',
       )
-      await this.#serve(request, response, credential, body)
+      await this.#serve({ request, response, text }, credential, body)
     } catch (error) {
       if (credential && error instanceof RpcFault) await recordIfCall(deps, credential.caller, body, error)
       if (!credential) await slowWrongKey(request, error, deps)
@@ -200,14 +203,14 @@ class Endpoint {
   }
 
   async #serve(
-    request: IncomingMessage,
-    response: ServerResponse,
+    sent: Pick<SessionRequest, 'request' | 'response' | 'text'>,
     credential: Credential,
     body: unknown,
   ): Promise<void> {
+    const { request, response } = sent
     const message = readMessage(body, request.headers)
     // A stopping gateway still takes notifications: one may cancel a call that it waits for.
-    if (isObject(body) && 'id' in body) this.#checkStopping()
+    if (isObject(body) && 'id' in body) this.#checkStopping(request)
     if (message.era === 'modern') {
       if (message.kind === 'request') return this.#modern.handle(message, request.headers, credential, response)
       response.writeHead(202).end()
@@ -216,7 +219,9 @@ class Endpoint {
     const { headers } = request
     // The session that initialize names, if any, is replaced by a new one.
     const named = message.message.method === 'initialize' ? undefined : readSession(headers)
-    const session = named === undefined ? undefined : this.#findSession(named, credential.caller)
+    const found = named === undefined ? undefined : this.#findSession(named, credential.caller, sent)
+    const session = found instanceof Promise ? await found : found
+    if (named !== undefined && session === undefined) return undefined
     return this.#legacy.handle({ message: message.message, headers, credential, session }, response)
   }
 
@@ -229,7 +234,8 @@ class Endpoint {
   ): Promise<void> {
     const { gate, sessions, streams, held, authenticator } = this.#deps
     const { caller } = credential
-    const session = this.#findSession(id, caller)
+    const session = await this.#findSession(id, caller, { request, response })
+    if (!session) return undefined
     const inThis = session.callerOf(caller)
     const lastEventId = request.headers['last-event-id']
     if (request.method === 'GET' && lastEventId !== undefined) {
@@ -237,7 +243,7 @@ class Endpoint {
       throw new RpcFault('event_unknown', 'Event not found.')
     }
     if (request.method === 'GET') {
-      this.#checkStopping()
+      this.#checkStopping(request)
       const release = sessions.hold(caller, id, () => response.end())
       response.once('close', release)
       const holds = () => authenticator.renewed(credential) !== undefined
@@ -249,19 +255,27 @@ class Endpoint {
     response.writeHead(200).end()
   }
 
-  /** @throws {RpcFault} `stopping` */
-  #checkStopping(): void {
-    if (!this.#deps.isStopping()) return
+  /** @throws {RpcFault} `stopping`; `session_elsewhere` to a replica, which asks again once the session was given up */
+  #checkStopping(request: IncomingMessage): void {
+    const { isStopping, elsewhere } = this.#deps
+    if (!isStopping()) return
+    if (elsewhere?.check(request)) throw new RpcFault('session_elsewhere', 'This replica is stopping.')
     const headers = { 'retry-after': '1', connection: 'close' }
     throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
   }
 
-  /** @throws {RpcFault} `session_unknown` */
-  #findSession(id: string, caller: Caller): Session {
-    const session = this.#deps.sessions.find(caller, id)
+  /** Returns a session; `undefined` once the replica that has it has answered the request. @throws {RpcFault} `session_unknown` */
+  #findSession(
+    id: string,
+    caller: Caller,
+    sent: Pick<SessionRequest, 'request' | 'response' | 'text'>,
+  ): MaybePromise<Session | undefined> {
+    const { sessions, elsewhere } = this.#deps
+    const session = sessions.find(caller, id)
+    if (session) return session
+    if (elsewhere) return elsewhere.reach({ id, caller, ...sent })
     // A client that gets 404 begins a new session.
-    if (!session) throw new RpcFault('session_unknown', 'Session not found.')
-    return session
+    throw new RpcFault('session_unknown', 'Session not found.')
   }
 }
 
@@ -303,12 +317,19 @@ async function recordIfCall(
   }
 }
 
-/** @throws {RpcFault} `origin_refused`, `key_refused`, `key_not_for_mcp` */
+/** @throws {RpcFault} `forward_refused`, `origin_refused`, `key_refused`, `key_not_for_mcp` */
 function admit(
-  { headers }: IncomingMessage,
-  { authenticator, origins, resource = '/mcp' }: Pick<EndpointDeps, 'authenticator' | 'origins' | 'resource'>,
+  request: IncomingMessage,
+  {
+    authenticator,
+    elsewhere,
+    origins,
+    resource = '/mcp',
+  }: Pick<EndpointDeps, 'authenticator' | 'elsewhere' | 'origins' | 'resource'>,
 ): MaybePromise<Credential> {
-  const foreign = checkOrigin(headers, origins)
+  const { headers } = request
+  // The replica that forwards a request has checked where it comes from.
+  const foreign = elsewhere?.check(request) ? undefined : checkOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
   const check = (found: Credential | Refusal) => checkAnswer(found, authenticator, resource)

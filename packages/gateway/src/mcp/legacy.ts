@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
-import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
+import { type Canceller, type Cancelling, isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
 import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'
@@ -20,7 +20,7 @@ import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from './sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
-  readonly sessions: Pick<Sessions, 'begin'>
+  readonly sessions: Pick<Sessions, 'begin' | 'keep'>
   readonly keepAlive: KeepAlive
   readonly held: HeldStreams
   readonly questions: Questions
@@ -85,7 +85,8 @@ export class LegacyPath {
       response.writeHead(202).end()
       return
     }
-    const result = own ?? this.#serveOwn(method, sent)
+    const served = own ?? this.#serveOwn(method, sent)
+    const result = served instanceof Promise ? await served : served
     if (result) return sendJson(response, JSON.stringify({ jsonrpc: '2.0', id, result }))
     await this.#answer(method, new LegacyRequest(sent, id, response, this.#deps))
   }
@@ -112,13 +113,14 @@ export class LegacyPath {
   }
 
   /** Returns the result of a method that has to do with the session alone. */
-  #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage): object | undefined {
+  #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage): MaybePromise<object | undefined> {
     if (method === 'ping') return {}
     if (method !== 'logging/setLevel' || !this.#deps.capabilities.logging) return undefined
     const level = toLogLevel(params['level'])
     if (level === undefined) throw new RpcFault('params_invalid', 'params.level is not a level of log messages.')
-    if (session) session.logLevel = level
-    return {}
+    if (!session) return {}
+    session.logLevel = level
+    return this.#deps.sessions.keep(session)?.then(() => ({})) ?? {}
   }
 
   async #subscribe(
@@ -143,6 +145,7 @@ export class LegacyPath {
     }
     session.subscriptions.get(uri)?.()
     session.subscriptions.set(uri, answer.end)
+    await this.#deps.sessions.keep(session)
     return { result: {} }
   }
 
@@ -150,7 +153,7 @@ export class LegacyPath {
   async #unsubscribe({ params, session }: LegacyRequest): Promise<McpReply> {
     const uri = uriOf(params)
     session?.subscriptions.get(uri)?.()
-    session?.subscriptions.delete(uri)
+    if (session?.subscriptions.delete(uri)) await this.#deps.sessions.keep(session)
     return { result: {} }
   }
 
@@ -162,7 +165,9 @@ export class LegacyPath {
     const { gate, runsTasks, capabilities, sessions, serverInfo, instructions } = this.#deps
     const hasTasks = runsTasks?.() && client.protocolVersion === TASKS_VERSION
     const text = instructions?.(await gate.view(caller))
-    response.setHeader(SESSION_HEADER, sessions.begin(caller, client).id)
+    const session = sessions.begin(caller, client)
+    await sessions.keep(session)
+    response.setHeader(SESSION_HEADER, session.id)
     return {
       protocolVersion: client.protocolVersion,
       capabilities: hasTasks ? { ...capabilities, tasks: TASKS } : capabilities,

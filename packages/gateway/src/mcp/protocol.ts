@@ -30,6 +30,12 @@ export const RPC_ERRORS = {
   issuer_unavailable: { code: -32000, status: 503 },
   /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
   session_unknown: { code: -32001, status: 404 },
+  /** Between replicas: the asker looks for the session again. */
+  session_elsewhere: { code: -32000, status: 421 },
+  owner_unreachable: { code: -32000, status: 503 },
+  /** It may have run: the client decides whether to ask again. */
+  owner_lost: { code: -32000, status: 502 },
+  forward_refused: { code: -32000, status: 403 },
   /** The code is that of the SDKs. 404 would say that the session has ended. */
   event_unknown: { code: -32000, status: 400 },
   loop_refused: { code: -32600, status: 400 },

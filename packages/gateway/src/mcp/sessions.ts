@@ -39,6 +39,23 @@ export interface SessionsOptions {
   readonly maxSessions?: number
   /** Per user. Default 10,000. */
   readonly maxOfOne?: number
+  /** Keeps what another replica needs to go on with a session. Absent where this gateway is alone. */
+  readonly keeper?: SessionKeeper | undefined
+}
+
+/** What a session is without what runs in it. */
+export interface KeptSession extends SessionClient {
+  readonly owner: string
+  readonly logLevel: LogLevel
+  /** It listens to resources, and nobody else can go on with that. */
+  readonly listens: boolean
+}
+
+export interface SessionKeeper {
+  put(id: string, kept: KeptSession): Promise<void>
+  remove(id: string): void
+  /** Gives sessions up: other replicas go on with them. */
+  free(ids: readonly string[]): Promise<void>
 }
 
 /** A running request of a session. */
@@ -73,8 +90,8 @@ export class Session {
   readonly #running = new Map<RequestId, Running>()
   #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
 
-  constructor(owner: string, { capabilities, protocolVersion }: SessionClient) {
-    this.id = randomUUID()
+  constructor(id: string, owner: string, { capabilities, protocolVersion }: SessionClient) {
+    this.id = id
     this.owner = owner
     this.capabilities = capabilities
     this.protocolVersion = protocolVersion
@@ -100,6 +117,10 @@ export class Session {
     }
   }
 
+  get isRunning(): boolean {
+    return this.#running.size > 0
+  }
+
   /** Cancels a request, if it is running. Nobody else who knows the session can cancel a caller's request. */
   cancel(caller: Caller, id: RequestId): void {
     const running = this.#running.get(id)
@@ -115,18 +136,54 @@ const DAY_MS = 24 * 60 * 60 * 1000
  * Maps keep the order of insertion, so the least recently used session comes first.
  */
 export class Sessions {
-  readonly #options: Required<SessionsOptions>
+  readonly #options: Required<Omit<SessionsOptions, 'keeper'>>
+  readonly #keeper: SessionKeeper | undefined
   readonly #all = new Map<string, Session>()
   readonly #owners = new Map<string, Map<string, Session>>()
 
-  constructor({ clock, idleMs = DAY_MS, maxSessions = 100_000, maxOfOne = 10_000 }: SessionsOptions) {
+  constructor({ clock, idleMs = DAY_MS, maxSessions = 100_000, maxOfOne = 10_000, keeper }: SessionsOptions) {
     this.#options = { clock, idleMs, maxSessions, maxOfOne }
+    this.#keeper = keeper
   }
 
-  /** Begins a session. */
+  /** Begins a session. Other replicas find it once `keep` has resolved. */
   begin(caller: Caller, client: SessionClient): Session {
-    const owner = ownerOf(caller)
-    const session = new Session(owner, client)
+    return this.#add(caller, new Session(randomUUID(), ownerOf(caller), client))
+  }
+
+  /** Goes on with a session of another replica. */
+  restore(caller: Caller, id: string, kept: KeptSession): Session {
+    const known = this.find(caller, id)
+    if (known) return known
+    const session = new Session(id, kept.owner, kept)
+    session.logLevel = kept.logLevel
+    return this.#add(caller, session)
+  }
+
+  /** Keeps a session as it is now for other replicas. `undefined`: there are none. */
+  keep(session: Session): Promise<void> | undefined {
+    const { id, owner, capabilities, protocolVersion, logLevel } = session
+    return this.#keeper?.put(id, { owner, capabilities, protocolVersion, logLevel, listens: isListening(session) })
+  }
+
+  /** Forgets the sessions that other replicas have taken over. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const session of this.#all.values()) if (!ids.has(session.id)) this.#forget(session)
+  }
+
+  /** Gives up the sessions that run nothing. Returns whether any are left. */
+  async handOver(): Promise<boolean> {
+    const idle = [...this.#all.values()].filter(({ isRunning }) => !isRunning)
+    // One that listens cannot be gone on with: its client begins another.
+    const [ended, given] = [idle.filter(isListening), idle.filter((session) => !isListening(session))]
+    for (const session of ended) this.#drop(session)
+    for (const session of given) this.#forget(session)
+    if (given.length > 0) await this.#keeper?.free(given.map(({ id }) => id))
+    return this.#all.size > 0
+  }
+
+  #add(caller: Caller, session: Session): Session {
+    const { owner } = session
     const own = this.#owners.get(owner)
     if (own && own.size >= this.#options.maxOfOne) this.#drop(firstOf(own))
     if (this.#all.size >= this.#options.maxSessions) this.#drop(firstOf(this.#all))
@@ -189,6 +246,11 @@ export class Sessions {
 
   #drop(session: Session | undefined): void {
     if (!session) return
+    this.#forget(session)
+    this.#keeper?.remove(session.id)
+  }
+
+  #forget(session: Session): void {
     session.isEnded = true
     this.#all.delete(session.id)
     const own = this.#owners.get(session.owner)
@@ -199,6 +261,10 @@ export class Sessions {
     for (const onEnd of session.uses) onEnd()
     session.uses.clear()
   }
+}
+
+function isListening({ subscriptions }: Session): boolean {
+  return subscriptions.size > 0
 }
 
 function firstOf(sessions: ReadonlyMap<string, Session>): Session | undefined {

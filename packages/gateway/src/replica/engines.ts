@@ -3,7 +3,7 @@ import type { ApprovalStore, CounterStore, SessionLock, StateStore } from '@tool
 import type { ApprovalsConfig } from '../config/config.ts'
 import type { StoresConfig } from '../config/stores.ts'
 import { LEASE_MS } from './lease.ts'
-import type { ReplicaStore } from './replica-store.ts'
+import type { OwnerStore, ReplicaStore } from './replica-store.ts'
 
 /** The engines that replicas share, open. */
 export interface Engines {
@@ -12,6 +12,7 @@ export interface Engines {
   readonly counters: CounterStore
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
+  readonly owners: OwnerStore
   /** Counts again after Redis has lost its counts. Absent without Redis. */
   readonly limits: SharedLimits | undefined
   close(): Promise<void>
@@ -52,6 +53,7 @@ export async function openEngines(
   )
   const { approvals, state } = postgres
   try {
+    const replicas = postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice })
     const opened = redis === undefined ? undefined : await openLimits(redis, state)
     return {
       state,
@@ -59,7 +61,8 @@ export async function openEngines(
       counters: opened?.counters ?? postgres.counters,
       lock: postgres.lock,
       limits: opened?.limits,
-      replicas: postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice }),
+      replicas,
+      owners: replicas.owners,
       async close() {
         opened?.close()
         await postgres.close()

@@ -27,6 +27,7 @@ export class Membership implements ReplicaLease {
   readonly #options: MembershipOptions
   readonly #renewals: Renewals
   readonly #ends = createEmitter()
+  readonly #checks = new Set<() => Promise<void>>()
   #grace: NodeJS.Timeout | undefined
 
   constructor(options: MembershipOptions) {
@@ -36,7 +37,8 @@ export class Membership implements ReplicaLease {
     this.self = { id, incarnation: randomUUID(), url: config.url, version }
     this.state = new SharedState({ state, store: replicas, clock, onWritten: () => this.hint() })
     const apply = () => this.state.apply()
-    this.#renewals = new Renewals({ replica: this.self, store: replicas, clock, apply, onFault })
+    const onLate = async () => void (await Promise.all([...this.#checks].map((check) => check())))
+    this.#renewals = new Renewals({ replica: this.self, store: replicas, clock, apply, onLate, onFault })
     this.#renewals.subscribe(() => this.#watch())
   }
 
@@ -67,6 +69,11 @@ export class Membership implements ReplicaLease {
 
   onEnd(listener: () => void): () => void {
     return this.#ends.subscribe(listener)
+  }
+
+  /** Has the check run before the lease holds again after a while in which others could take over what is here. */
+  onLate(check: () => Promise<void>): void {
+    this.#checks.add(check)
   }
 
   /** Calls the listener after each renewal, also one that failed. */

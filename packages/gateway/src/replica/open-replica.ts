@@ -3,8 +3,12 @@ import { ConfigError } from '@toolgate/core'
 import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
+import type { ReplicaConfig } from '../config/stores.ts'
 import { VERSION } from '../files.ts'
+import type { Sessions } from '../mcp/sessions.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
+import { ForwardProof } from '../owners/forward-proof.ts'
+import { SessionOwners, type SessionOwnersDeps } from '../owners/session-owners.ts'
 import { LEASE_MS } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
 import { Membership } from './membership.ts'
@@ -29,6 +33,8 @@ export interface OpenedReplica {
   follow(reload: (by: string | undefined) => Promise<unknown>): Promise<void>
   readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters: CounterStore }
   readonly lock: SessionLock
+  /** Returns what reaches the sessions of other replicas, and keeps those of this one for them. */
+  ownSessions(sessions: () => Sessions, given: Pick<SessionOwnersDeps, 'addresses' | 'isStopping'>): SessionOwners
   /** Asked again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
   readonly checkStart: () => void
   /** Absent without Redis. */
@@ -57,7 +63,7 @@ export async function openReplica(local: GatewayConfig, deps: ReplicaDeps): Prom
   if (!local.stores) throw new ConfigError('stores', 'are missing')
   const engines = await openEngines(local.stores, local.approvals, () => membership.hint())
   const { state, replicas } = engines
-  const membership = new Membership({ config: local.replica, version: VERSION, state, replicas, clock, onFault })
+  const membership = new Membership({ config: withUrl(local), version: VERSION, state, replicas, clock, onFault })
   let hasJoined = false
   const close = async () => {
     await membership.close()
@@ -82,7 +88,7 @@ interface Joined extends ReplicaDeps {
 }
 
 async function openPublished(local: GatewayConfig, joined: Joined): Promise<OpenedReplica> {
-  const { clock, log, read, membership, engines, close } = joined
+  const { clock, log, read, membership, engines, onFault, close } = joined
   if (local.text === undefined)
     throw new ConfigError('stores', 'need a configuration with its text, as readConfig returns it')
   const publication = new Publication({ state: membership.state, clock })
@@ -112,6 +118,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     })
   const isSame = local.text === publication.running.text
   if (!isSame) log({ level: 'warn', message: `runs the published configuration ${publication.running.id}: ${DIFFERS}` })
+  const proof = await ForwardProof.open(membership.state)
   const limits = engines.limits && watchLimits(engines.limits, membership)
   const opened: Omit<OpenedReplica, 'report'> = {
     membership,
@@ -127,6 +134,12 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     },
     stores: { approvals: engines.approvals, state: membership.state, counters: engines.counters },
     lock: engines.lock,
+    ownSessions(sessions, given) {
+      const self = membership.self.incarnation
+      const owned = new SessionOwners({ ...given, self, owners: engines.owners, proof, onFault }, sessions)
+      membership.onLate(async () => sessions().retain(await owned.held()))
+      return owned
+    },
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
     },
@@ -157,6 +170,13 @@ const DIFFERS = 'the file differs, and "toolgate reload --publish" publishes it'
 /** The sections about this process, which are not those of what is published. */
 function ownSections({ listen, stores, replica }: GatewayConfig): Pick<GatewayConfig, 'listen' | 'stores' | 'replica'> {
   return { listen, ...(stores && { stores }), ...(replica && { replica }) }
+}
+
+/** Without a URL of its own, a replica is reached where it listens, unless that is every address. */
+function withUrl({ listen: { host, port, tls }, replica }: GatewayConfig): ReplicaConfig {
+  const isKnown = port !== 0 && host !== '0.0.0.0' && host !== '::'
+  const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return { ...(isKnown && { url }), ...replica }
 }
 
 /** A replica that was killed keeps its id until its lease would have run out. */

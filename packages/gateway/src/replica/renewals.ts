@@ -9,6 +9,8 @@ export interface RenewalsOptions {
   readonly clock: Clock
   /** Applies the present state, which has at least this revision. */
   readonly apply: (revision: number) => Promise<void>
+  /** Called before the lease holds again where others may have taken over what this replica has. */
+  readonly onLate: () => Promise<void>
   /** Receives why a renewal failed, once until one succeeds. */
   readonly onFault: (error: unknown) => void
 }
@@ -125,6 +127,8 @@ export class Renewals {
     if (answer.isTaken) return { kind: 'taken' }
     const doubt = this.#lease.look(answer)
     if (doubt) return doubt
+    const isLate = answer.wasLate || this.#problem !== undefined
+    if (isLate) await runWithDeadline(this.#options.onLate, ANSWER_MS)
     const isNewer = answer.revision > this.#applied
     if (isNewer)
       try {

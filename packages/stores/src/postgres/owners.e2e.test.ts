@@ -35,7 +35,7 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       const { owners } = await open(t)
       await owners.put('lost', 'a-1', 'one')
       await owners.put('free', 'a-1', 'two')
-      await owners.free('free', 'a-1')
+      await owners.free(['free', 'other'], 'a-1')
       assert.deepEqual(await owners.find('free', 'c-1'), { owner: 'c-1', content: 'two', taken: 'free' })
       await postgres.run(`${HOUR_AGO} 'a'`)
       const asked = await Promise.all(['b-1', 'c-1', 'b-1', 'c-1'].map((asker) => owners.find('lost', asker)))

@@ -26,8 +26,8 @@ export interface PostgresOwners {
   put(key: string, owner: string, content: string): Promise<boolean>
   /** Forgets a thing of this owner. */
   remove(key: string, owner: string): Promise<void>
-  /** Gives a thing up: the next replica that asks for it gets it. */
-  free(key: string, owner: string): Promise<void>
+  /** Gives things up: the next replica that asks for one gets it. */
+  free(keys: readonly string[], owner: string): Promise<void>
   /** Returns the keys of an owner. */
   keysOf(owner: string): Promise<readonly string[]>
 }
@@ -83,7 +83,7 @@ export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresO
     WHERE old.owner = excluded.owner RETURNING 1`)
   const remove = statement(`DELETE FROM ${schema}.owners WHERE key = $1 AND owner = $2`)
   const free = statement(
-    `UPDATE ${schema}.owners SET owner = '', used_at = clock_timestamp() WHERE key = $1 AND owner = $2`,
+    `UPDATE ${schema}.owners SET owner = '', used_at = clock_timestamp() WHERE key = ANY($1) AND owner = $2`,
   )
   const keys = statement(`SELECT key FROM ${schema}.owners WHERE owner = $1 ORDER BY key`)
   const ask = async (key: string, asker: string, made: string | null): Promise<Owned | undefined> => {
@@ -101,7 +101,7 @@ export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresO
     },
     put: async (key, owner, content) => (await database.query(put, [key, owner, content])).length > 0,
     remove: async (key, owner) => void (await database.query(remove, [key, owner])),
-    free: async (key, owner) => void (await database.query(free, [key, owner])),
+    free: async (given, owner) => void (await database.query(free, [given, owner])),
     keysOf: async (owner) => (await database.query(keys, [owner])).map((row) => textIn(row, 'key')),
   }
 }
