@@ -8,4 +8,13 @@ export {
   makeBackup,
   readBackup,
 } from './backup/backup.ts'
-export { checkUnused, filesInPlace, moveAside, placeFiles, type RestoredState, settleState } from './backup/restore.ts'
+export {
+  checkUnused,
+  type Draft,
+  draftFiles,
+  filesInPlace,
+  moveAside,
+  placeFiles,
+  type RestoredState,
+  settleState,
+} from './backup/restore.ts'

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { describe, it, type TestContext } from 'node:test'
 import { auditEntry } from '@toolgate/core/testing'
@@ -195,7 +197,42 @@ describe('toolgate backup', () => {
   })
 })
 
+/** Adds a file to a backup as whoever can write to it would, or replaces one. */
+function addFile(backup: string, role: string, name: string, content: string | Buffer): void {
+  writeFileSync(path.join(backup, role, name), content)
+  const file = path.join(backup, 'backup.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  const entry = { role, name, bytes: Buffer.from(content).length, sha256: hash('sha256', content) }
+  const others = manifest.files.filter((one: typeof entry) => one.role !== role || one.name !== name)
+  writeFileSync(file, JSON.stringify({ ...manifest, files: [...others, entry] }))
+}
+
 describe('toolgate restore', () => {
+  it('leaves no state where approvals can be used again, when it fails while it revokes them', async (t) => {
+    const { stores, back, restore, stop, home } = setup(t)
+    const { id } = await stores.approvals.request(bindingOf('vera'), {}, Date.now())
+    await stores.approvals.decide(id, { decision: 'approve', by: 'ada', atMs: Date.now() })
+    const state = path.join(home, '.toolgate/state.db')
+    const db = new DatabaseSync(state)
+    db.exec("CREATE TRIGGER full BEFORE UPDATE ON approvals BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+    db.close()
+    await back()
+    await stop()
+    await assert.rejects(restore({ force: true }), /disk is full/)
+    assert.ok(!existsSync(state))
+  })
+
+  it('changes nothing when a copy cannot be made', async (t) => {
+    const { back, restore, stop, home } = setup(t)
+    await back()
+    await stop()
+    const folder = path.join(home, '.toolgate')
+    mkdirSync(path.join(folder, 'audit.db.restoring'))
+    const before = readdirSync(folder)
+    await assert.rejects(restore({ force: true }), /audit\.db\.restoring/)
+    assert.deepEqual(readdirSync(folder), before)
+  })
+
   const spoilings: readonly (readonly [what: string, spoil: (backup: string) => void, why: RegExp])[] = [
     ['that was not finished', (backup) => rmSync(path.join(backup, 'backup.json')), /written last/],
     [
@@ -223,6 +260,26 @@ describe('toolgate restore', () => {
         writeFileSync(file, readFileSync(file, 'utf8').replace('"name": "state.db"', '"name": "../../state.db"'))
       },
       /does not describe one/,
+    ],
+    [
+      'with a file in the place of another',
+      (backup) => {
+        writeFileSync(path.join(backup, '../home/.toolgate/notes.txt'), 'mine')
+        addFile(backup, 'audit', 'notes.txt', 'theirs')
+      },
+      /has a file audit\/notes\.txt/,
+    ],
+    ['with two states', (backup) => addFile(backup, 'state', 'other.db', ''), /two files for one place/],
+    [
+      'whose state a later version wrote',
+      (backup) => {
+        const file = path.join(backup, 'state/state.db')
+        const db = new DatabaseSync(file)
+        db.exec('PRAGMA user_version = 99; PRAGMA journal_mode = DELETE')
+        db.close()
+        addFile(backup, 'state', 'state.db', readFileSync(file))
+      },
+      /The backup's state: .*99/,
     ],
   ]
   for (const [what, spoil, why] of spoilings)

@@ -16,7 +16,7 @@ export interface RestoreOptions {
 
 /** `toolgate restore`: puts a backup in the place of a gateway's files. Ends with the status of the restored audit. */
 export async function restoreCommand(folder: string, options: RestoreOptions, io: Io): Promise<ExitName> {
-  const { readBackup, checkUnused, filesInPlace, moveAside, placeFiles, settleState } =
+  const { readBackup, checkUnused, draftFiles, filesInPlace, moveAside, placeFiles, settleState } =
     await import('@toolgate/stores/backup')
   const { verifyAudit } = await import('@toolgate/stores/verify')
   const from = path.resolve(folder)
@@ -27,11 +27,16 @@ export async function restoreCommand(folder: string, options: RestoreOptions, io
   checkUnused(files)
   const there = filesInPlace(files).filter((one) => one !== file || !isSame(from, manifest, file))
   if (there.length > 0 && options.force !== true) throw alreadyThere(there)
+  const drafts = draftFiles(from, manifest, files, [...there, file])
   const aside = moveAside(there, new Date().toISOString().replaceAll(/[-:]|\.\d+/g, ''))
-  placeFiles(from, manifest, files)
+  const states = drafts.filter(({ role }) => role === 'state')
+  placeFiles(drafts.filter((one) => !states.includes(one)))
   const nowMs = Date.now()
   const reason = `restored from a backup of ${manifest.madeAt}`
-  const state = await settleState(files, { nowMs, keepApprovals: options.keepApprovals === true, reason })
+  // Before it is in its place: a gateway that starts after a crash must not find approvals that can be used again.
+  const settled = { ...files, state: states[0]?.draft }
+  const state = await settleState(settled, { nowMs, keepApprovals: options.keepApprovals === true, reason })
+  placeFiles(states)
   await record(config, `${reason}; ${describeState(state)}`, nowMs)
   const { audit } = files
   const status = audit && (await verifyAudit({ ...placesOf(audit), mustBeSigned: audit.hasCheckpoints })).status
@@ -97,6 +102,7 @@ function warningsOf(
       : `${describeState(state)}: they may have been used after the backup.`,
     'Limits count as they did then: uses since are forgotten.',
     'Keys that were revoked since are valid again, and halts that were set since are gone. See: toolgate keys, toolgate halts',
+    'Connections that users ended since are there again, with their tokens of then. The console lists and ends them.',
     'The audit ends at the backup. Checkpoints that you shipped elsewhere since show that it was cut back.',
   ]
 }

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ToolgateError } from '@toolgate/core'
@@ -8,7 +8,15 @@ import { openJsonlAudit } from '../jsonl.ts'
 import { lockExclusively } from '../locks.ts'
 import { openSqliteAudit } from '../sqlite.ts'
 import { openSqliteStores } from '../state/open-stores.ts'
-import { type BackupManifest, type BackupRole, checkpointsOf, evidenceOf, type GatewayFiles } from './backup.ts'
+import { findFileProblem } from '../store-file.ts'
+import {
+  type AuditPlace,
+  type BackupManifest,
+  type BackupRole,
+  checkpointsOf,
+  evidenceOf,
+  type GatewayFiles,
+} from './backup.ts'
 
 /** Returns the files that a restore would replace. */
 export function filesInPlace(files: GatewayFiles): readonly string[] {
@@ -51,27 +59,74 @@ function inUse(path: string): ToolgateError {
   return new ToolgateError('state_unavailable', `A gateway has ${path} open: stop it first.`)
 }
 
-/** Moves files aside, to `<name>.before-restore-<stamp>`. Returns their new paths. */
+/** Moves files aside, to `<name>.before-restore-<stamp>`, with the log of a damaged database. Returns their new paths. */
 export function moveAside(paths: readonly string[], stamp: string): readonly string[] {
   return paths.map((path) => {
     const aside = `${path}.before-restore-${stamp}`
     renameSync(path, aside)
-    for (const end of ['-wal', '-shm', '.openers', '.lock']) rmSync(path + end, { force: true })
+    if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${aside}-wal`)
+    for (const end of ['-shm', '.openers', '.lock']) rmSync(path + end, { force: true })
     return aside
   })
 }
 
-/** Copies the files of a backup to their places. */
-export function placeFiles(folder: string, { files }: BackupManifest, to: GatewayFiles): void {
-  for (const { role, name } of files) {
+/** A file of a backup, copied beside its place. */
+export interface Draft {
+  readonly role: BackupRole
+  readonly draft: string
+  readonly place: string
+}
+
+/**
+ * Copies the files of a backup beside their places. After an error, such as a full disk, no copy is left.
+ *
+ * @param replaced the files that may be in these places
+ * @throws {ToolgateError} `state_unavailable` if another file is in one: anyone can write the names in a backup
+ */
+export function draftFiles(
+  folder: string,
+  { files }: BackupManifest,
+  to: GatewayFiles,
+  replaced: readonly string[],
+): readonly Draft[] {
+  const drafts = files.flatMap(({ role, name }) => {
     const place = placeOf(role, name, to)
-    if (place === undefined) continue
-    mkdirSync(dirname(place), { recursive: true, ...(role === 'evidence' ? { mode: 0o700 } : {}) })
-    const draft = `${place}.restoring`
-    copyFileSync(join(folder, role, name), draft)
-    chmodSync(draft, 0o600)
-    renameSync(draft, place)
+    if (place === undefined) return []
+    if (existsSync(place) && !replaced.includes(place))
+      throw new ToolgateError(
+        'state_unavailable',
+        `The backup has a file ${role}/${name}, and ${place} is no such file.`,
+      )
+    return [{ role, from: join(folder, role, name), draft: `${place}.restoring`, place }]
+  })
+  if (new Set(drafts.map(({ place }) => place)).size < drafts.length)
+    throw new ToolgateError('state_unavailable', `The backup ${folder} has two files for one place.`)
+  try {
+    for (const { role, from, draft } of drafts) {
+      mkdirSync(dirname(draft), { recursive: true, ...(role === 'evidence' ? { mode: 0o700 } : {}) })
+      rmSync(draft, { force: true })
+      copyFileSync(from, draft, constants.COPYFILE_EXCL)
+      chmodSync(draft, 0o600)
+      if (role === 'state' || role === 'audit')
+        checkReadable(draft, role, role === 'state' ? 'sqlite' : to.audit?.store)
+    }
+  } catch (error) {
+    for (const { draft } of drafts) rmSync(draft, { force: true })
+    throw error
   }
+  return drafts
+}
+
+/** Checks that this version can open a copy. */
+function checkReadable(draft: string, role: 'state' | 'audit', store: AuditPlace['store'] = 'sqlite'): void {
+  const problem = findFileProblem(draft, role, store)
+  for (const end of ['-wal', '-shm']) rmSync(draft + end, { force: true })
+  if (problem !== undefined) throw new ToolgateError('state_unavailable', `The backup's ${role}: ${problem}`)
+}
+
+/** Puts copies in their places. */
+export function placeFiles(drafts: readonly Draft[]): void {
+  for (const { draft, place } of drafts) renameSync(draft, place)
 }
 
 /** The names of an audit's files begin with its own, and may have another one here. */
