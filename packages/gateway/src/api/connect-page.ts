@@ -121,7 +121,8 @@ async function logIn(server: string, key: string, deps: ConnectPageDeps): Promis
   const answer = await access.authenticator.authenticate({ authorization: `Bearer ${key}` }, '/api')
   if (isRefused(answer) || answer.for === 'host' || answer.caller.user === undefined)
     throw new ApiFault('unauthenticated', 'The key is not one of a user.', {}, toKeyId(`Bearer ${key}`))
-  const secret = await people.open(answer.caller, { credential: answer.id })
+  const { caller, id: credential, expiresAtMs: endsAtMs } = answer
+  const secret = await people.open(caller, { credential, ...(endsAtMs !== undefined && { endsAtMs }) })
   const cookie = toCookie('person', secret, PERSON_SECONDS, deps)
   return redirect(pathOf(server), { 'set-cookie': cookie })
 }

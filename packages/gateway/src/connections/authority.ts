@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { generateRandomCodeVerifier } from 'oauth4webapi'
 import { messageOf } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
+import { remember } from '../auth/oauth/remember.ts'
 import type { Sealer } from '../relay/sealer.ts'
 import { type Attempt, Attempts } from './attempts.ts'
 import { Clients, codeOf, isUnknownClient } from './clients.ts'
@@ -20,6 +21,8 @@ export interface AuthorityDeps {
 }
 
 const METADATA_FRESH_MS = 10 * 60_000
+/** A server may name another issuer each time that somebody connects it. */
+const MAX_PARTIES = 100
 
 /** Talks to the authorization servers of MCP servers, as their client. Loaded at the first use. */
 export class Authority {
@@ -133,7 +136,7 @@ export class Authority {
     if (known && clock.monotonicMs() - known.readMs < METADATA_FRESH_MS) return known.party
     const fetch = fetchFor(server)
     const party = { server: await readServer(issuer, fetch), fetch, nowMs: () => clock.wallMs(), client: NO_CLIENT }
-    this.#parties.set(key, { party, readMs: clock.monotonicMs() })
+    remember(this.#parties, key, { party, readMs: clock.monotonicMs() }, MAX_PARTIES)
     return party
   }
 }
