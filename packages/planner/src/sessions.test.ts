@@ -169,6 +169,22 @@ describe('runs of one session', () => {
     assert.equal(faults.length, 1)
   })
 
+  it('end when their turn is lost, as another may have it', async () => {
+    const losing = new AbortController()
+    let released = 0
+    const lease = { fencingToken: 1, lost: losing.signal, release: () => void released++ }
+    const { run, taps, begun } = stageOf({ acquire: () => Promise.resolve(lease) })
+    const running = run('a', VERA)
+    while (begun.length === 0) await turns()
+    losing.abort(new Error('lost'))
+    taps.open('a')
+    const result = await running
+    assert.equal(result.status === 'failed' && result.reason, 'aborted')
+    assert.equal(released, 1)
+    const late = await run('b', VERA)
+    assert.equal(late.status === 'failed' && late.reason, 'aborted')
+  })
+
   it('keep their order within, and go independently between, whatever comes when', async () => {
     const action = fc.oneof(
       fc.record({ kind: fc.constant('run' as const), session: fc.constantFrom('a', 'b', 'c') }),

@@ -19,7 +19,8 @@ export async function runSegment(parts: PlannerParts, request: SegmentRequest): 
   const { signal } = stopping
   const askedMs = clock.monotonicMs()
   // Its place in the queue comes first, before any wait, so that runs keep their order.
-  const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault })
+  const onLost = (reason: unknown) => stopping.abort(reason)
+  const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault, onLost })
   const left = taking.catch(() => undefined)
   try {
     const segment: Segment = { ...request, ...(await checkedInTime(request)) }

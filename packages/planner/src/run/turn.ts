@@ -8,6 +8,12 @@ export interface Turn {
   end(): Promise<void>
 }
 
+interface TurnOptions extends LockOptions {
+  readonly onFault: (error: unknown) => void
+  /** Called when the turn is lost before its end: another run of the session may begin. */
+  readonly onLost: (reason: unknown) => void
+}
+
 /**
  * Waits for a run's turn in its session: the runs of one session run in order. A run without a session does not wait.
  *
@@ -16,7 +22,7 @@ export interface Turn {
 export async function takeTurn(
   sessions: SessionLock,
   caller: Caller,
-  { onFault, ...options }: LockOptions & { readonly onFault: (error: unknown) => void },
+  { onFault, onLost, ...options }: TurnOptions,
 ): Promise<Turn> {
   const key = sessionKeyOf(caller)
   if (key === undefined) {
@@ -24,11 +30,16 @@ export async function takeTurn(
     return NO_TURN
   }
   const lease: Lease = await sessions.acquire(key, options)
+  const { lost } = lease
+  const lose = () => onLost(lost?.reason)
+  lost?.addEventListener('abort', lose, { once: true })
+  if (lost?.aborted) lose()
   let ended = false
   return {
     async end() {
       if (ended) return
       ended = true
+      lost?.removeEventListener('abort', lose)
       try {
         await lease.release()
       } catch (error) {
