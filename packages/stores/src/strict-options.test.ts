@@ -64,7 +64,12 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 }
 
 /** They take a text, or a part of a configuration of which they read nothing but the places. */
-const WITHOUT_OPTIONS: ReadonlySet<string> = new Set(['checkpointsPath', 'findPlaceProblems', 'statement'])
+const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'checkpointsPath',
+  'findFileProblem',
+  'findPlaceProblems',
+  'statement',
+])
 
 describe('options of @toolgate/stores', () => {
   it('are listed here for every exported function', () => {
