@@ -132,7 +132,7 @@ export async function checkConfig(
 export function saveConfig({ file, text }: ConfigFile): void {
   const draft = `${file}.${process.pid}.tmp`
   try {
-    writeFileSync(draft, text)
+    writeFileSync(draft, text, { mode: 0o600 })
     chmodSync(draft, statSync(file).mode & 0o777)
     renameSync(draft, file)
   } catch (cause) {

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { isObject } from '@toolgate/core/internal'
 import { parseObject } from '../json.ts'
+import { writeOwn } from './own-file.ts'
 
 /** A key in plain text. The configuration has its hash only. */
 export interface PlainKey {
@@ -30,10 +31,7 @@ export function readKeys(config: string): readonly PlainKey[] {
 }
 
 export function writeKeys(config: string, keys: readonly PlainKey[]): void {
-  const file = keysPath(config)
-  mkdirSync(path.dirname(file), { recursive: true })
-  writeFileSync(path.join(path.dirname(file), '.gitignore'), '*\n')
-  writeFileSync(file, `${JSON.stringify({ keys }, undefined, 2)}\n`, { mode: 0o600 })
+  writeOwn(keysPath(config), `${JSON.stringify({ keys }, undefined, 2)}\n`)
 }
 
 /** Puts a key before the others: commands use it from now on. The others stay, as a client may have one of them. */

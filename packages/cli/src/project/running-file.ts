@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { parseObject } from '../json.ts'
+import { readOwn, writeOwn } from './own-file.ts'
 
 /** A gateway that serves a configuration, and what it proves with who it is. */
 export interface RunningFile {
@@ -26,10 +27,7 @@ export function newIdentity(): Buffer {
 export function announce(config: string, { url, secret }: RunningFile): () => void {
   const file = runningPath(config)
   try {
-    mkdirSync(path.dirname(file), { recursive: true })
-    writeFileSync(path.join(path.dirname(file), '.gitignore'), '*\n')
-    rmSync(file, { force: true }) // An earlier file keeps its mode.
-    writeFileSync(file, `${JSON.stringify({ url, secret: secret.toString('base64url') })}\n`, { mode: 0o600 })
+    writeOwn(file, `${JSON.stringify({ url, secret: secret.toString('base64url') })}\n`)
   } catch {
     return () => {}
   }
@@ -39,10 +37,13 @@ export function announce(config: string, { url, secret }: RunningFile): () => vo
   }
 }
 
-/** Returns what was written last; `undefined` if nothing is there. It may no longer run. */
+/**
+ * Returns what was written last; `undefined` if nothing is there. It may no longer run. In a folder that others can write to, a
+ * file of theirs would send keys to them: it is not read.
+ */
 export function readRunning(config: string): RunningFile | undefined {
   try {
-    const { url, secret } = parseObject(readFileSync(runningPath(config), 'utf8')) ?? {}
+    const { url, secret } = parseObject(readOwn(runningPath(config), config) ?? '') ?? {}
     if (typeof url !== 'string' || typeof secret !== 'string' || !URL.canParse(url)) return undefined
     return { url, secret: Buffer.from(secret, 'base64url') }
   } catch {

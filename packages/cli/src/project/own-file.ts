@@ -1,0 +1,50 @@
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { errnoOf } from '@toolgate/core/internal'
+
+/**
+ * Writes a file into the `.toolgate` folder beside a configuration, whole or not at all, for its owner only. Git ignores the
+ * folder. A link or a file that somebody else has put there is replaced, and never written through.
+ */
+export function writeOwn(file: string, text: string): void {
+  const folder = path.dirname(file)
+  mkdirSync(folder, { recursive: true })
+  try {
+    writeFileSync(path.join(folder, '.gitignore'), '*\n', { flag: 'wx' })
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+  }
+  const draft = `${file}.${process.pid}.tmp`
+  try {
+    rmSync(draft, { force: true })
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
+    renameSync(draft, file)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
+}
+
+/** Returns the text of such a file; `undefined` unless we, or whoever has the configuration, wrote it. */
+export function readOwn(file: string, config: string): string | undefined {
+  const fd = openSync(file, 'r')
+  try {
+    const { uid, mode } = fstatSync(fd)
+    // Windows has no such owners and modes.
+    const me = process.getuid?.()
+    const isOwn = me === undefined || ([me, statSync(config).uid].includes(uid) && (mode & 0o022) === 0)
+    return isOwn ? readFileSync(fd, 'utf8') : undefined
+  } finally {
+    closeSync(fd)
+  }
+}
