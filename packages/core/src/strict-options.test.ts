@@ -323,7 +323,9 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'LinkedList',
   'Mirror',
   'titleOf',
+  'hashRecord',
   'isItemId',
+  'isSigned',
   'isNormalUri',
   'parseUriTemplate',
   'allowIds',
@@ -435,15 +437,22 @@ const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
 
 const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'checkProof',
+  'consistencyPath',
+  'createLeaf',
+  'createMerkleTree',
+  'createNoteSigner',
+  'createNoteVerifier',
   'createOutcomeTally',
   'createRecordTree',
   'eventOfOutcome',
   'hashCheckpoint',
   'holdEntry',
+  'inclusionPath',
   'matchesAuditQuery',
   'newSigningKey',
   'outcomeOfRecord',
   'parseCheckpoint',
+  'parseLeaf',
   'parseSigningKey',
   'parseVerifyingKey',
   'proveRecord',
@@ -451,6 +460,7 @@ const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'readSeq',
   'recordKeys',
   'signCheckpoint',
+  'worse',
 ])
 
 const TELEMETRY_MISSPELLINGS: typeof MISSPELLINGS = {

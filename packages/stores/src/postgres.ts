@@ -8,4 +8,5 @@ export { type PostgresDatabase, statement, type Statement } from './postgres/dat
 export type { Owned, PostgresOwners } from './postgres/owners.ts'
 export type { PostgresReplicas, Replica, ReplicaRow, SharedPosition } from './postgres/replicas.ts'
 export type { PostgresState } from './postgres/state.ts'
-export type { SharedAudit, SharedAuditOptions } from './postgres/audit/open-audit.ts'
+export type { SharedAudit, SharedAuditOptions, SharedLogOptions } from './postgres/audit/open-audit.ts'
+export type { ChainVerdict, SharedVerdict, VerifySharedOptions } from './postgres/audit/verify.ts'

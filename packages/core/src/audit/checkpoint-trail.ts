@@ -10,10 +10,13 @@ import type { Link } from './chain.ts'
 import { createRecordTree, type RecordTree } from './merkle.ts'
 import type { AuditFinding } from './verdict.ts'
 
+/** What a valid checkpoint says about the records up to `seq`. */
+export type SignedPoint = Pick<Checkpoint, 'seq' | 'count' | 'headHash' | 'merkleRoot' | 'prunedSeq' | 'ts'>
+
 /** The valid checkpoints, one after the other. Invalid ones are reported as they are passed. */
 export interface CheckpointTrail {
   /** The next checkpoint; `undefined` after the last. */
-  readonly next: Checkpoint | undefined
+  readonly next: SignedPoint | undefined
   /** Its line, counted from 1. */
   readonly line: number
   /** Moves to the next checkpoint. */
@@ -61,6 +64,22 @@ export function readTrail(
   }
 }
 
+/** Returns a trail of points that were checked before. */
+export function trailOf(points: readonly SignedPoint[]): CheckpointTrail {
+  let at = 0
+  return {
+    get next() {
+      return points[at]
+    },
+    get line() {
+      return at + 1
+    },
+    advance() {
+      at++
+    },
+  }
+}
+
 function problemOf(
   checkpoint: Checkpoint | undefined,
   prev: string,
@@ -101,12 +120,12 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
   let treeFrom = 0
   let hasEdited = false
   let count = 0
-  let last: Checkpoint | undefined
+  let last: SignedPoint | undefined
   let rewrittenFrom: number | undefined
   let prunedSeq = 0
   let voucher: Voucher | undefined
 
-  function compare(checkpoint: Checkpoint, head: string): void {
+  function compare(checkpoint: SignedPoint, head: string): void {
     const { seq, headHash, merkleRoot } = checkpoint
     const from = seq - checkpoint.count
     // Missing and edited records have findings of their own; a root over the others adds nothing.
@@ -118,7 +137,7 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
     report({ kind: 'rewritten', seq: from + 1, checkpoint: trail.line, text })
   }
 
-  function pass(checkpoint: Checkpoint): void {
+  function pass(checkpoint: SignedPoint): void {
     if (last !== undefined && checkpoint.seq < last.seq)
       report({
         kind: 'truncated',

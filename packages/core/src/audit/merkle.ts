@@ -7,7 +7,12 @@ export interface MerkleTree {
   add(entryHex: string): void
   /** Returns the root as 64 hex digits; with `last`, as if this entry were added too. */
   root(last?: string): string
+  /** The roots of its full subtrees, the largest first, 64 hex digits each: all that is needed to go on with it. */
+  readonly frontier: readonly string[]
 }
+
+/** A tree to go on with. */
+export type TreeState = Pick<MerkleTree, 'size' | 'frontier'>
 
 /** The proof that one leaf is in a tree: the roots beside its path, the lowest first, 64 hex digits each. */
 export type InclusionPath = readonly string[]
@@ -16,19 +21,25 @@ export type InclusionPath = readonly string[]
 export const EMPTY_ROOT: string = hash('sha256', '', 'hex')
 
 /**
- * Returns an empty tree, as RFC 6962 §2.1 defines it.
+ * Returns a tree as RFC 6962 §2.1 defines it, empty or one to go on with.
  *
  * It holds one root for each full subtree, as a number in binary has a digit for each power of two.
  */
-export function createMerkleTree(): MerkleTree {
+export function createMerkleTree(from: TreeState = { size: 0, frontier: [] }): MerkleTree {
   /** Roots of full subtrees, the largest first, as latin1 texts; `heights` are theirs. */
-  let roots: string[] = []
-  let heights: number[] = []
-  let size = 0
+  const roots = from.frontier.map(fromHex)
+  const heights = from.size
+    .toString(2)
+    .split('')
+    .flatMap((digit, i, digits) => (digit === '1' ? [digits.length - 1 - i] : []))
+  let { size } = from
 
   return {
     get size() {
       return size
+    },
+    get frontier() {
+      return roots.map(toHex)
     },
     add(entryHex) {
       let root = hashLeaf(entryHex)
@@ -80,6 +91,35 @@ export function inclusionPath(entries: readonly string[], index: number): Inclus
       at -= split
     }
   }
+  return path.toReversed()
+}
+
+/**
+ * Returns the proof that the first `size` entries are those of an earlier tree (RFC 6962 §2.1.2).
+ *
+ * @throws {RangeError} for a size that no earlier tree can have
+ */
+export function consistencyPath(entries: readonly string[], size: number): InclusionPath {
+  if (!Number.isInteger(size) || size < 1 || size > entries.length)
+    throw new RangeError(`a tree of ${entries.length} leaves was never one of ${size}`)
+  const path: string[] = []
+  let [first, count, kept] = [0, entries.length, size]
+  /** Whether the part is a whole subtree of the earlier tree that begins with its first leaf: its verifier knows its root. */
+  let isKnown = true
+  while (kept < count) {
+    const split = largestPowerBelow(count)
+    if (kept <= split) {
+      path.push(merkleRoot(entries.slice(first + split, first + count)))
+      count = split
+    } else {
+      path.push(merkleRoot(entries.slice(first, first + split)))
+      first += split
+      count -= split
+      kept -= split
+      isKnown = false
+    }
+  }
+  if (!isKnown) path.push(merkleRoot(entries.slice(first, first + count)))
   return path.toReversed()
 }
 

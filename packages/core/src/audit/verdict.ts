@@ -24,6 +24,9 @@ export type AuditVerdictStatus = 'ok' | 'tampered' | 'gap' | 'unsigned' | 'torn'
 
 export interface AuditFinding {
   readonly kind: AuditFindingKind
+  /** The replica and the start of it that has the record. Absent without replicas. */
+  readonly replica?: string
+  readonly incarnation?: string
   /** The record, or the first of several. */
   readonly seq?: number
   /** The line in the audit (in a database: the row), counted from 1. */

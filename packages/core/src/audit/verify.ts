@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
-import { areMissing, createSegments, readTrail } from './checkpoint-trail.ts'
+import { areMissing, createSegments, readTrail, type SignedPoint, trailOf } from './checkpoint-trail.ts'
 import type { VerifyingKey } from './checkpoint.ts'
 import { isHash } from './merkle.ts'
 import { isCanonicalRecord, parseRecord } from './record.ts'
@@ -10,6 +10,8 @@ import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdict, type AuditVerdict
 export interface VerifyOptions {
   /** Lines of checkpoints, oldest first. */
   readonly checkpoints?: Iterable<string> | undefined
+  /** Checkpoints that were checked before, in place of lines. */
+  readonly signed?: readonly SignedPoint[] | undefined
   /** The trusted keys. */
   readonly keys?: readonly VerifyingKey[] | undefined
   /**
@@ -21,7 +23,13 @@ export interface VerifyOptions {
   readonly maxFindings?: number | undefined
 }
 
-const OPTIONS = shapeOf<VerifyOptions>({ checkpoints: true, keys: true, missing: true, maxFindings: true })
+const OPTIONS = shapeOf<VerifyOptions>({
+  checkpoints: true,
+  signed: true,
+  keys: true,
+  missing: true,
+  maxFindings: true,
+})
 const END = shapeOf<{ readonly torn?: boolean }>({ torn: true })
 
 /** Receives the records of an audit in the order in which they are stored. */
@@ -42,7 +50,7 @@ export interface AuditVerifier {
  */
 export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   checkShape('createVerifier', options, OPTIONS)
-  const { checkpoints = [], keys = [], missing, maxFindings = 100 } = options
+  const { checkpoints = [], signed, keys = [], missing, maxFindings = 100 } = options
   const findings: AuditFinding[] = []
   let findingCount = 0
   let status: AuditVerdictStatus = 'ok'
@@ -51,7 +59,10 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
     status = worse(status, AUDIT_FINDINGS[finding.kind])
     if (findings.length < maxFindings) findings.push(finding)
   }
-  const trail = readTrail(checkpoints, new Map(keys.map((key) => [key.keyId, key])), report)
+  const trail =
+    signed === undefined
+      ? readTrail(checkpoints, new Map(keys.map((key) => [key.keyId, key])), report)
+      : trailOf(signed)
   const sequence = createSequence(report)
   const segments = createSegments(trail, report)
   const claims = createClaims(report)

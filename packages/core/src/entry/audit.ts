@@ -54,8 +54,30 @@ export {
   type SigningKey,
   type VerifyingKey,
 } from '../audit/checkpoint.ts'
-export { createRecordTree, EMPTY_ROOT, type RecordTree } from '../audit/merkle.ts'
+export {
+  consistencyPath,
+  createMerkleTree,
+  createRecordTree,
+  EMPTY_ROOT,
+  inclusionPath,
+  type RecordTree,
+} from '../audit/merkle.ts'
+export {
+  createNoteSigner,
+  createNoteVerifier,
+  type NoteSigner,
+  type NoteVerifier,
+  type TreeHead,
+} from '../audit/note.ts'
+export { createLeaf, type Leaf, LEAF_TYPES, parseLeaf } from '../audit/leaf.ts'
 
 // Verification
-export type { AuditFinding, AuditVerdict } from '../audit/verdict.ts'
+export {
+  AUDIT_FINDINGS,
+  type AuditFinding,
+  type AuditVerdict,
+  type AuditVerdictStatus,
+  worse,
+} from '../audit/verdict.ts'
+export type { SignedPoint } from '../audit/checkpoint-trail.ts'
 export { type AuditVerifier, createVerifier } from '../audit/verify.ts'

@@ -5,6 +5,7 @@ import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { approvalsIn } from './approvals.ts'
+import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from './audit/verify.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
@@ -56,6 +57,8 @@ export interface PostgresStores {
   readonly counters: CounterStore
   readonly lock: SessionLock
   readonly state: PostgresState
+  /** Verifies the chains of all replicas against the signed log. */
+  verifyAudit(options?: VerifySharedOptions): Promise<SharedVerdict>
   /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
   readonly database: PostgresDatabase
   /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
@@ -113,8 +116,9 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
       connections.push(renewing)
       return replicasIn({ renewing, database, leaseMs })
     },
+    verifyAudit: (given) => verifySharedAudit(database, given),
     async openAudit(given) {
-      const audit = await openSharedAudit(database, given)
+      const audit = await openSharedAudit(database, state, given)
       audits.push(audit)
       return audit
     },

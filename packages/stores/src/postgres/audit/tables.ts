@@ -79,14 +79,16 @@ export function auditTables(schema: string): string {
   END $$;
 
   -- One row: the log, whose leaves say where the chains end. frontier: the roots of its full subtrees, the largest first.
+  -- verifiers: the public keys of its notes.
   CREATE TABLE ${schema}.audit_log (
     id integer PRIMARY KEY CHECK (id = 1),
     size bigint NOT NULL,
     frontier text[] NOT NULL,
+    verifiers text[] NOT NULL,
     signer text,
     signer_until timestamptz NOT NULL
   ) WITH (fillfactor = 10);
-  INSERT INTO ${schema}.audit_log VALUES (1, 0, '{}', NULL, '-infinity');
+  INSERT INTO ${schema}.audit_log VALUES (1, 0, '{}', '{}', NULL, '-infinity');
   CREATE TABLE ${schema}.audit_leaves (
     index bigint PRIMARY KEY,
     chain integer,

@@ -1,0 +1,54 @@
+import { canonicalize, isObject } from '../util/json.ts'
+import { isHash } from './merkle.ts'
+
+/**
+ * What a leaf of the log of several replicas says: where a chain was when it joined, at a checkpoint, when it left, or when it
+ * was found lost; or, `signed`, that a checkpoint was made.
+ */
+export const LEAF_TYPES = ['joined', 'live', 'left', 'lost', 'signed'] as const
+
+export type Leaf =
+  | {
+      readonly type: Exclude<(typeof LEAF_TYPES)[number], 'signed'>
+      readonly replica: string
+      readonly incarnation: string
+      /** The newest record, and its hash. */
+      readonly seq: number
+      readonly head: string
+      /** RFC 6962 root over the hashes of all records of the chain, 16 in an entry. */
+      readonly root: string
+      /** RFC 3339, UTC, milliseconds. */
+      readonly ts: string
+    }
+  | { readonly type: 'signed'; readonly by: string; readonly ts: string }
+
+/** Returns the text of a leaf, which is its entry in the tree: RFC 8785 JSON. */
+export function createLeaf(leaf: Leaf): string {
+  return canonicalize(leaf)
+}
+
+/** Returns the leaf in a text; `undefined` for any other text. */
+export function parseLeaf(text: string): Leaf | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isLeaf(value) && canonicalize(value) === text ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isLeaf(value: unknown): value is Leaf {
+  if (!isObject(value)) return false
+  const { type, by, replica, incarnation, seq, head, root, ts } = value
+  if (typeof ts !== 'string' || !LEAF_TYPES.some((one) => one === type)) return false
+  if (type === 'signed') return typeof by === 'string'
+  return (
+    typeof replica === 'string' &&
+    typeof incarnation === 'string' &&
+    typeof seq === 'number' &&
+    Number.isSafeInteger(seq) &&
+    seq >= 0 &&
+    isHash(head) &&
+    isHash(root)
+  )
+}

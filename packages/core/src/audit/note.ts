@@ -1,0 +1,108 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { ConfigError } from '../util/errors.ts'
+import { isHash } from './merkle.ts'
+
+/**
+ * Signed notes and tree heads as the C2SP specifications `signed-note` and `tlog-checkpoint` define them, so that other
+ * programs than ours read and witness them.
+ */
+
+/** The head of a log: a tree of RFC 6962. */
+export interface TreeHead {
+  /** Names the log. */
+  readonly origin: string
+  /** The number of its leaves. */
+  readonly size: number
+  /** 64 hex digits. */
+  readonly root: string
+}
+
+export interface NoteSigner {
+  /** The public key as other programs take it: `name+id+key`. */
+  readonly verifierKey: string
+  /** Returns the note of a tree head. */
+  sign(head: TreeHead): string
+}
+
+export interface NoteVerifier {
+  readonly name: string
+  /** Returns the tree head of a note that the key has signed; `undefined` for any other text. */
+  open(note: string): TreeHead | undefined
+}
+
+/** Ed25519, in key ids and in keys. */
+const ALGORITHM = Buffer.from([1])
+const ID_BYTES = 4
+const RAW_BYTES = 32
+/** The head of an Ed25519 public key in SPKI form. The raw key follows. */
+const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
+const NAME = /^[^\s+]{1,200}$/u
+
+/** @throws {ConfigError} for a name that notes cannot have, and for anything but an Ed25519 private key in PEM */
+export function createNoteSigner(name: string, pem: string): NoteSigner {
+  if (!NAME.test(name)) throw new ConfigError('', 'the name of a log must have no spaces and no "+"')
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch (cause) {
+    throw new ConfigError('', 'the signing key is not a private key in PEM', { cause })
+  }
+  if (key.asymmetricKeyType !== 'ed25519') throw new ConfigError('', 'the signing key must be ed25519')
+  const raw = createPublicKey(key).export({ type: 'spki', format: 'der' }).subarray(SPKI.length)
+  const id = keyIdOf(name, raw)
+  return {
+    verifierKey: `${name}+${id.toString('hex')}+${Buffer.concat([ALGORITHM, raw]).toString('base64')}`,
+    sign({ origin, size, root }) {
+      const text = `${origin}\n${size}\n${Buffer.from(root, 'hex').toString('base64')}\n`
+      const signature = Buffer.concat([id, sign(null, Buffer.from(text), key)])
+      return `${text}\n\u2014 ${name} ${signature.toString('base64')}\n`
+    },
+  }
+}
+
+/** @throws {ConfigError} for anything but the key of a verifier, `name+id+key`, with Ed25519 */
+export function createNoteVerifier(verifierKey: string): NoteVerifier {
+  const [name = '', idText = '', ...rest] = verifierKey.trim().split('+')
+  // Base64 may hold a plus.
+  const bytes = Buffer.from(rest.join('+'), 'base64')
+  const raw = bytes.subarray(1)
+  const isKey = NAME.test(name) && bytes.length === RAW_BYTES + 1 && bytes[0] === ALGORITHM[0]
+  const id = keyIdOf(name, raw)
+  if (!isKey || id.toString('hex') !== idText)
+    throw new ConfigError('', 'the key of the verifier is not "name+id+key" with an Ed25519 key')
+  const key = createPublicKey({ key: Buffer.concat([SPKI, raw]), format: 'der', type: 'spki' })
+  return {
+    name,
+    open(note) {
+      const end = note.lastIndexOf('\n\n')
+      if (end < 0) return undefined
+      const text = note.slice(0, end + 1)
+      const lines = note.slice(end + 2).split('\n')
+      const isSigned = lines.some((line) => {
+        const [dash, signer, signature = ''] = line.split(' ')
+        const given = Buffer.from(signature, 'base64')
+        return (
+          dash === '\u2014' &&
+          signer === name &&
+          given.subarray(0, ID_BYTES).equals(id) &&
+          verify(null, Buffer.from(text), key, given.subarray(ID_BYTES))
+        )
+      })
+      return isSigned ? parseTreeHead(text) : undefined
+    },
+  }
+}
+
+/** SHA-256(name ‖ newline ‖ algorithm ‖ key), its first 4 bytes. */
+function keyIdOf(name: string, raw: Uint8Array): Buffer {
+  return createHash('sha256').update(`${name}\n`).update(ALGORITHM).update(raw).digest().subarray(0, ID_BYTES)
+}
+
+/** Returns the tree head in the text of a note, whose signature is not checked; `undefined` for any other text. */
+export function parseTreeHead(text: string): TreeHead | undefined {
+  const [origin = '', sizeText = '', rootText = ''] = text.split('\n')
+  const size = Number(sizeText)
+  const root = Buffer.from(rootText, 'base64').toString('hex')
+  const isHead = origin !== '' && Number.isSafeInteger(size) && String(size) === sizeText && size >= 0 && isHash(root)
+  return isHead ? { origin, size, root } : undefined
+}

@@ -1,0 +1,168 @@
+import { createLeaf, createMerkleTree, type Leaf, type NoteSigner } from '@toolgate/core/audit'
+import { messageOf } from '@toolgate/core/internal'
+import { numberIn, type Row, textIn } from '../../rows.ts'
+import { type PostgresDatabase, type Statement, statement } from '../database.ts'
+
+export interface LogSignerOptions {
+  readonly db: PostgresDatabase
+  /** The chain of this process, which is shown to be live. */
+  readonly chain: number
+  /** Names this process among those that may sign. */
+  readonly name: string
+  /** The name of the log. */
+  readonly origin: string
+  readonly signer: NoteSigner
+  readonly everyMs: number
+  /** Called for chains whose process is gone, before they are signed as lost. */
+  readonly onLost: (chain: number) => Promise<void>
+  readonly onFault: (error: unknown) => void
+}
+
+/** A chain that has sent no sign of life for so many checkpoints is lost. */
+const LOST_AFTER = 3
+/** A checkpoint has no more leaves. The others follow in the next one. */
+const MAX_CHAINS = 5000
+
+/**
+ * Signs the log of all chains, one process of several at a time: who has the lease. A process that no longer has it cannot add to
+ * the log, since each addition is to the size and by the signer that it names.
+ */
+export class LogSigner {
+  readonly #options: LogSignerOptions
+  readonly #sql: ReturnType<typeof statementsFor>
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #failure: unknown
+  #isClosed = false
+
+  constructor(options: LogSignerOptions) {
+    this.#options = options
+    this.#sql = statementsFor(options.db.schema)
+  }
+
+  /** Why the latest attempt failed. */
+  get problem(): string | undefined {
+    return this.#failure === undefined ? undefined : messageOf(this.#failure)
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.run(), this.#options.everyMs).unref()
+  }
+
+  /** Signs now, if this process is the one that signs. Never rejects: calls do not depend on it. */
+  run(): Promise<void> {
+    this.#running ??= this.#sign().then(
+      () => this.#ended(undefined),
+      (error: unknown) => this.#ended(error),
+    )
+    return this.#running
+  }
+
+  /** Signs once more, and lets another process go on. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    await this.#running
+    await this.run()
+    await this.#query(this.#sql.release, [this.#options.name]).catch(() => undefined)
+  }
+
+  #ended(failure: unknown): void {
+    if (failure !== undefined && this.#failure === undefined) this.#options.onFault(failure)
+    this.#failure = failure
+    this.#running = undefined
+  }
+
+  async #sign(): Promise<void> {
+    const { chain, name, everyMs, signer } = this.#options
+    const leaseMs = LOST_AFTER * everyMs
+    const [log] = await this.#query(this.#sql.claim, [chain, name, leaseMs, signer.verifierKey])
+    if (log === undefined) return
+    for (const lost of await this.#query(this.#sql.findLost, [leaseMs])) {
+      await this.#options.onLost(numberIn(lost, 'id'))
+      await this.#query(this.#sql.lose, [numberIn(lost, 'id'), leaseMs])
+    }
+    await this.#add(log, await this.#query(this.#sql.changed, [MAX_CHAINS]))
+  }
+
+  async #add(log: Row, changed: readonly Row[]): Promise<void> {
+    const { name, origin, signer } = this.#options
+    const ts = new Date(numberIn(log, 'now')).toISOString()
+    const size = numberIn(log, 'size')
+    const leaves = changed.flatMap((row) => leavesOf(row, ts))
+    leaves.push({ chain: null, status: '', seq: 0, text: createLeaf({ type: 'signed', by: name, ts }) })
+    const tree = createMerkleTree({ size, frontier: log['frontier'] as readonly string[] })
+    for (const { text } of leaves) tree.add(toHex(text))
+    await this.#query(this.#sql.add, [
+      name,
+      size,
+      tree.frontier,
+      leaves.map((leaf) => leaf.chain),
+      leaves.map((leaf) => leaf.status),
+      leaves.map((leaf) => leaf.seq),
+      leaves.map((leaf) => leaf.text),
+      signer.sign({ origin, size: tree.size, root: tree.root() }),
+    ])
+  }
+
+  #query(of: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#options.db.query(of, values)
+  }
+}
+
+interface NewLeaf {
+  readonly chain: number | null
+  readonly status: string
+  readonly seq: number
+  readonly text: string
+}
+
+/** A chain that is new joins first. */
+function leavesOf(row: Row, ts: string): readonly NewLeaf[] {
+  const status = textIn(row, 'status')
+  const { id: chain, seq } = { id: numberIn(row, 'id'), seq: numberIn(row, 'seq') }
+  const leaf = (type: string): NewLeaf => ({
+    chain,
+    status: type === 'joined' ? 'live' : type,
+    seq,
+    text: createLeaf({
+      type: type as Exclude<Leaf['type'], 'signed'>,
+      replica: textIn(row, 'replica'),
+      incarnation: textIn(row, 'incarnation'),
+      seq,
+      head: textIn(row, 'head'),
+      root: textIn(row, 'root'),
+      ts,
+    }),
+  })
+  const joined = row['leaf_status'] === null ? [leaf('joined')] : []
+  return joined.length > 0 && status === 'live' ? joined : [...joined, leaf(status)]
+}
+
+/** Returns the entry of a leaf in the tree. */
+export function toHex(leaf: string): string {
+  return Buffer.from(leaf).toString('hex')
+}
+
+function statementsFor(schema: string) {
+  const [chains, log] = [`${schema}.audit_chains`, `${schema}.audit_log`]
+  const ago = (parameter: number) => `clock_timestamp() - $${parameter}::float8 * interval '1 millisecond'`
+  return {
+    claim: statement(`
+      WITH beat AS (UPDATE ${chains} SET renewed_at = clock_timestamp() WHERE id = $1 AND status = 'live')
+      UPDATE ${log} SET signer = $2, signer_until = clock_timestamp() + $3::float8 * interval '1 millisecond',
+        verifiers = CASE WHEN $4 = ANY (verifiers) THEN verifiers ELSE verifiers || $4::text END
+      WHERE signer IS NULL OR signer = $2 OR signer_until < clock_timestamp()
+      RETURNING size, frontier, extract(epoch FROM clock_timestamp()) * 1000 AS now`),
+    findLost: statement(`SELECT id FROM ${chains} WHERE status = 'live' AND renewed_at < ${ago(1)} LIMIT 100`),
+    lose: statement(
+      `UPDATE ${chains} SET status = 'lost' WHERE id = $1 AND status = 'live' AND renewed_at < ${ago(2)}`,
+    ),
+    changed: statement(`
+      SELECT id, replica, incarnation, seq, head, root, status, leaf_status FROM ${chains}
+      WHERE leaf_status IS DISTINCT FROM status OR leaf_seq IS DISTINCT FROM seq ORDER BY id LIMIT $1`),
+    add: statement(`SELECT ${schema}.sign_audit($1, $2, $3, $4, $5, $6, $7, $8) AS added`),
+    release: statement(`UPDATE ${log} SET signer = NULL WHERE signer = $1`),
+  }
+}
