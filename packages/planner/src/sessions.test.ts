@@ -169,20 +169,24 @@ describe('runs of one session', () => {
     assert.equal(faults.length, 1)
   })
 
-  it('end when their turn is lost, as another may have it', async () => {
+  it('end when their turn is lost, as another may have it, and call nothing more', async () => {
     const losing = new AbortController()
     let released = 0
     const lease = { fencingToken: 1, lost: losing.signal, release: () => void released++ }
-    const { run, taps, begun } = stageOf({ acquire: () => Promise.resolve(lease) })
-    const running = run('a', VERA)
-    while (begun.length === 0) await turns()
-    losing.abort(new Error('lost'))
-    taps.open('a')
-    const result = await running
-    assert.equal(result.status === 'failed' && result.reason, 'aborted')
-    assert.equal(released, 1)
-    const late = await run('b', VERA)
-    assert.equal(late.status === 'failed' && late.reason, 'aborted')
+    const { planner, witness } = setStage({
+      turns: (_, index) => {
+        if (index === 1) losing.abort(new Error('another has it'))
+        return callOf('search')
+      },
+      planner: { sessions: { acquire: () => Promise.resolve(lease) } },
+    })
+    for (const calls of [1, 1]) {
+      const result = await planner.run({ prompt: 'x', caller: VERA })
+      assert.ok(result.status === 'failed')
+      assert.deepEqual([result.reason, (result.error as Error).message], ['aborted', 'another has it'])
+      assert.equal(witness.ran.length, calls)
+    }
+    assert.equal(released, 2)
   })
 
   it('keep their order within, and go independently between, whatever comes when', async () => {
