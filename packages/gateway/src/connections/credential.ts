@@ -1,10 +1,9 @@
-import { messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import type { RequestCredential } from '../upstream/credential.ts'
 import { UpstreamError } from '../upstream/upstream.ts'
 import type { Connection, ConnectionSecret, ConnectionStore } from './connection-store.ts'
 import type { Granted } from './grants.ts'
-import { ConnectionRefused } from './problem.ts'
+import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
 export interface CredentialDeps {
   readonly store: Pick<ConnectionStore, 'find' | 'read' | 'open' | 'write'>
@@ -63,11 +62,7 @@ export class ConnectionCredential implements RequestCredential {
     } catch (error) {
       // A token that still holds serves until the authorization server answers again.
       if (refused === undefined && this.#secret && !this.#hasEnded(this.#secret)) return
-      throw error instanceof UpstreamError
-        ? error
-        : new UpstreamError('upstream_down', `cannot be used with this account now (${messageOf(error)})`, {
-            cause: error,
-          })
+      throw error instanceof UpstreamError ? error : unusable(error)
     }
   }
 
@@ -105,6 +100,12 @@ export class ConnectionCredential implements RequestCredential {
       throw ended()
     }
   }
+}
+
+/** Callers read it. What fails inside the gateway may name its own addresses. */
+function unusable(cause: unknown): UpstreamError {
+  const why = cause instanceof ConnectProblem ? ` (${cause.message})` : ''
+  return new UpstreamError('upstream_down', `cannot be used with this account now${why}`, { cause })
 }
 
 function ended(): UpstreamError {
