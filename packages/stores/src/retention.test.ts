@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
@@ -161,6 +161,18 @@ for (const format of FORMATS) {
       assert.match(details.at(-1) ?? '', /these calls begin there and do not end there: long$/)
       await running.close()
       assert.equal((await verifyAudit({ path: audit.path })).status, 'ok')
+    })
+
+    it('removes nothing of a new audit whose checkpoints are those of one before', async (t) => {
+      const audit = days(t, format)
+      for (const day of [0, 20]) await audit.calls(day, ['a', 'b', 'c'])
+      assert.ok(((await prune(audit, 21))[0]?.seq ?? 0) > 3)
+      for (const file of [audit.path, ...closedFiles(audit.path).map((closed) => closed.path)]) rmSync(file)
+      await audit.calls(22, ['new'])
+      await assert.rejects(prune(audit, 23), /retention removes nothing, as record \d+ is not/)
+      const now = audit.open(23)
+      t.after(() => now.close())
+      assert.equal((await readAll(now))[0]?.seq, 1)
     })
 
     it('still proves the calls that are left', async (t) => {

@@ -81,8 +81,7 @@ export class Retention {
 
   async #rounds(): Promise<void> {
     const { place, record, sign, nowMs } = this.#parts
-    // A crash may have left some of what an earlier round was removing.
-    await this.#remove(place.prunedSeq())
+    await this.#removeRest(place.prunedSeq())
     for (let plan = await this.#plan(); plan !== undefined && !this.#isClosed; plan = await this.#plan()) {
       await record(prunedEntry(plan, nowMs()))
       const { seq } = plan.voucher.checkpoint
@@ -90,6 +89,32 @@ export class Retention {
       await this.#remove(seq)
     }
     while (!this.#isClosed && this.#parts.file.reclaim()) await delay(PAUSE_MS)
+  }
+
+  /**
+   * Removes what a crash has left of an earlier round.
+   *
+   * @throws if the audit is another one than then, such as a new one whose checkpoints were kept: nobody has decided about it
+   */
+  async #removeRest(seq: number): Promise<void> {
+    const { file } = this.#parts
+    if (file.firstSeq() > seq) return
+    const [text = ''] = file
+      .textsIn(seq - 1, seq)
+      .toArray()
+      .flat()
+    // Another process may have removed them meanwhile.
+    if (file.firstSeq() > seq) return
+    if (!this.#hasSigned(seq, readLink(text)?.hash))
+      throw unsafe(`record ${seq} is not the one that a checkpoint signed`)
+    await this.#remove(seq)
+  }
+
+  #hasSigned(seq: number, hash: string | undefined): boolean {
+    return this.#parts.place
+      .linesAfter(seq - 1)
+      .flatMap((lines) => lines)
+      .some(({ checkpoint }) => checkpoint.seq === seq && checkpoint.headHash === hash)
   }
 
   async #remove(seq: number): Promise<void> {
