@@ -64,6 +64,7 @@ ${limits}
       const file = write('toolgate.yaml', options)
       return [await start(file), await start(file)] as const
     }
+    const startOther = (id: string) => start(write(`${id}.yaml`, { replica: `replica: { id: ${id} }` }))
     const call = async (gateway: Pick<TestGateway, 'mcpUrl'>, key: string = KEYS.viewer) => {
       const message = toMessage(MODERN, 'tools/call', { name: 'own__echo', arguments: { word: 'hello' } })
       const headers = { ...message.headers, authorization: `Bearer ${key}` }
@@ -77,10 +78,11 @@ ${limits}
       (await send(`${url}/metrics`, { method: 'GET', headers: { authorization: `Bearer ${KEYS.console}` } })).text
 
     /** A replica in a process of its own, which is killed after the test. */
-    const spawnReplica = async (t: TestContext, file: string) => {
+    const spawnReplica = async (t: TestContext, file: string, env: Readonly<Record<string, string>> = {}) => {
       const script = join(import.meta.dirname, 'support/run-replica.ts')
       const child = spawn(process.execPath, ['--conditions=toolgate-source', script, file], {
         stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, ...env },
       })
       t.after(() => child.kill('SIGKILL'))
       const { url } = JSON.parse(String((await once(child.stdout, 'data'))[0])) as { url: string }
@@ -149,6 +151,32 @@ ${limits}
       const broken = await runCommand(b.url, 'reload', '--publish')
       assert.equal(broken.code === 0, false)
       assert.deepEqual([await runs(a), await runs(b)], [false, false])
+    })
+
+    it('publish only what every live replica can run, or what is forced', async (t) => {
+      const file = write('toolgate.yaml')
+      const a = await spawnReplica(t, file, { ONLY_HERE: 'own:pid' })
+      const b = await startOther('eu-2')
+      writeFileSync(file, fileOf({ policy: '[{ allow: ["${ONLY_HERE}"] }]' }))
+      for (const more of [[], ['--dry-run']]) {
+        const refused = await runCommand(a.url, 'reload', '--publish', ...more)
+        assert.notEqual(refused.code, 0)
+        assert.match(refused.err, /nothing was published\. eu-2 cannot run it: .*ONLY_HERE/s)
+      }
+      assert.deepEqual([await runs(a), await runs(b)], [true, true])
+      const [kept] = await postgres.run("SELECT count(*) FROM toolgate.state WHERE key LIKE 'proposed:%'")
+      assert.equal(Number(kept?.['count']), 0)
+      const forced = await runCommand(a.url, 'reload', '--publish', '--force')
+      assert.equal(forced.code, 0, forced.err)
+      assert.match(forced.out, /published [0-9a-f]{16}[^]*eu-2 cannot run it: .*ONLY_HERE/)
+      assert.equal(await runs(a), false)
+      assert.doesNotMatch(await call(a), /cannot confirm/)
+      await until(async () => /cannot confirm its rules/.test(await call(b)))
+      await assert.rejects(startOther('eu-3'), {
+        path: 'stores',
+        problem: /^the published configuration [0-9a-f]{16} cannot be run here: .*ONLY_HERE/s,
+      })
+      assert.deepEqual(await postgres.run("SELECT id FROM toolgate.replicas WHERE id = 'eu-3'"), [])
     })
 
     it('have an id each: the second with one refuses to start, and leaves nothing behind', async () => {

@@ -291,7 +291,8 @@ export const COMMANDS: readonly CommandRow[] = [
     (command) =>
       gatewayOptions(command)
         .option('--dry-run', 'change nothing, and print what would change')
-        .option('--publish', 'all replicas run the file of this gateway'),
+        .option('--publish', 'all replicas run the file of this gateway, if each of them can')
+        .option('--force', 'publish it also if one cannot, which then starts no call'),
     async (options: ReloadCommandOptions, { io }) => (await import('./commands/reload.ts')).reloadCommand(options, io),
   ),
   { name: 'replicas', does: 'list the gateways that share their stores', define: gatewayOptions },

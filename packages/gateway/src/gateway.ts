@@ -67,7 +67,9 @@ export interface RunningGateway {
    * @throws {ConfigError} where the rules cannot be used
    */
   reload(
-    options?: Pick<ReloadOptions, 'by' | 'isDryRun' | 'publishes'> & { readonly through?: ReloadOptions['through'] },
+    options?: Pick<ReloadOptions, 'by' | 'isDryRun' | 'publishes' | 'isForced'> & {
+      readonly through?: ReloadOptions['through']
+    },
   ): Promise<Reload>
   /**
    * Refuses new calls and waits up to `drainMs` for running ones. Then closes the port, stops the servers and writes the
@@ -170,7 +172,10 @@ async function start(
       keys,
     }
     if (config.watch) await watchFile(config.file, reloader, lifecycle, options.watchEveryMs)
-    await replica?.follow((by) => reloader.reload({ by, through: 'publication' }))
+    await replica?.follow({
+      reload: (by) => reloader.reload({ by, through: 'publication' }),
+      check: (proposed) => reloader.check(proposed),
+    })
     const { consoleDir = CONSOLE_DIR, identity } = options
     const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs
     listener.attach({

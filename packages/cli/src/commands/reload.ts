@@ -5,14 +5,19 @@ import { type Io, printable, printJson, printLine } from '../io.ts'
 export interface ReloadCommandOptions extends TargetOptions {
   readonly dryRun?: boolean
   readonly publish?: boolean
+  readonly force?: boolean
   readonly json?: boolean
 }
 
 /** `toolgate reload`: a running gateway reads its file again, and the difference is printed. */
-export async function reloadCommand({ dryRun, publish, ...options }: ReloadCommandOptions, io: Io): Promise<ExitName> {
+export async function reloadCommand(
+  { dryRun, publish, force, ...options }: ReloadCommandOptions,
+  io: Io,
+): Promise<ExitName> {
   const reload = await createApi(findTarget(options, io.env)).reload({
     dryRun: dryRun === true,
     ...(publish === true && { publish }),
+    ...(force === true && { force }),
   })
   if (options.json) printJson(io.stdout, reload)
   else for (const line of reload.text) printLine(io.stdout, printable(line))

@@ -255,8 +255,10 @@ export interface NewKeyBody extends KeyRow {
 export interface ReloadRequestBody {
   /** Only says what would change. */
   readonly dryRun?: boolean
-  /** Has all replicas run the file of this one. */
+  /** Has all replicas run the file of this one. Refused with `config_invalid` if a live one cannot. */
   readonly publish?: boolean
+  /** Publishes it also then. A replica that cannot run it starts no call. */
+  readonly force?: boolean
 }
 
 /** `POST /api/reload`: what has changed, or would. */

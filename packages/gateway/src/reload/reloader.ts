@@ -6,7 +6,7 @@ import type { GatewayConfig } from '../config/config.ts'
 import type { LoadConfigOptions } from '../config/load-config.ts'
 import { checkUsable } from '../config/usable.ts'
 import type { RetiredServer } from '../fleet.ts'
-import type { OpenedReplica } from '../replica/open-replica.ts'
+import type { OpenedReplica, ReadProposed } from '../replica/open-replica.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../revision.ts'
 import { findEnded } from '../auth/keyring.ts'
@@ -23,6 +23,8 @@ export interface ReloadOptions {
   readonly isDryRun?: boolean | undefined
   /** Has all replicas run the file of this one. */
   readonly publishes?: boolean | undefined
+  /** Publishes also what a live replica cannot run, which then starts no call. */
+  readonly isForced?: boolean | undefined
 }
 
 export interface ReloaderDeps {
@@ -33,7 +35,7 @@ export interface ReloaderDeps {
   /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
   readonly readCertificate: () => (() => void) | undefined
   /** Absent where this gateway is alone. */
-  readonly replica?: Pick<OpenedReplica, 'publication' | 'readFile' | 'noteOnFile'> | undefined
+  readonly replica?: Pick<OpenedReplica, 'publication' | 'proposals' | 'readFile' | 'noteOnFile'> | undefined
   /** Called in the turn in which the rules are replaced. */
   readonly onReplaced: () => void
 }
@@ -94,6 +96,12 @@ export class Reloader {
     this.#waiting = why
   }
 
+  /** Checks what is proposed. Starts nothing, and runs no command that has not run before. @throws why it cannot run here */
+  async check(readProposed: ReadProposed): Promise<void> {
+    const config = await readProposed({ mayRun: this.#ran })
+    await this.#reload({ through: 'api', isDryRun: true }, { ...config, notRun: [] })
+  }
+
   #inTurn<T>(reload: () => Promise<T>): Promise<T> {
     const reloading = this.#before.then(reload)
     this.#before = reloading.catch((error: unknown) => {
@@ -109,13 +117,18 @@ export class Reloader {
     const config = await replica.readFile()
     const { text = '' } = config
     const planned = await this.#inTurn(() => this.#reload({ ...options, isDryRun: true }, config))
-    if (options.isDryRun === true || text === replica.publication.running.text) return planned
+    if (text === replica.publication.running.text) return planned
+    const objections = await replica.proposals.ask(text)
+    const lost = objections.map(({ id, why }) => `${id} cannot run it: ${why}`)
+    if (lost.length > 0 && options.isForced !== true)
+      throw new ConfigError('', `nothing was published. ${lost.join('; ')}`)
+    if (options.isDryRun === true) return { ...planned, text: [...planned.text, ...lost] }
     const { id } = await replica.publication.publish(text, options.by)
     const { id: revision, number } = base.revisions.current
     const reload = { ...planned, isApplied: true, revision: { id: revision, number } }
     const { redactText } = base.redact.with(config.secrets)
     const lines = describeReload(reload, { isDryRun: false }).map((line) => redactText(line))
-    return { ...reload, text: [`published ${id}: it is in force on all replicas`, ...lines] }
+    return { ...reload, text: [`published ${id}: it is in force on all replicas`, ...lost, ...lines] }
   }
 
   async #reload({ by, through, isDryRun = false }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {

@@ -3,6 +3,7 @@ import { ConfigError } from '@toolgate/core'
 import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from '../config/config.ts'
+import type { LoadConfigOptions } from '../config/load-config.ts'
 import type { ReplicaConfig } from '../config/stores.ts'
 import { VERSION } from '../files.ts'
 import type { Sessions } from '../mcp/sessions.ts'
@@ -12,6 +13,7 @@ import { SessionOwners, type SessionOwnersDeps } from '../owners/session-owners.
 import { LEASE_MS } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
 import { Membership } from './membership.ts'
+import { Proposals } from './proposals.ts'
 import { Publication } from './publication.ts'
 import { createReport, type ReplicaReport } from './report.ts'
 
@@ -19,6 +21,7 @@ import { createReport, type ReplicaReport } from './report.ts'
 export interface OpenedReplica {
   readonly membership: Membership
   readonly publication: Publication
+  readonly proposals: Pick<Proposals, 'ask'>
   /** The published configuration, with the sections of the local file that are about this process. */
   readonly config: GatewayConfig
   /** Whether the local file was another one when it was read last. */
@@ -29,8 +32,8 @@ export interface OpenedReplica {
   readonly readFile: () => Promise<GatewayConfig>
   /** Reads the local file again, and returns a line that says that it is not what is published. */
   readonly noteOnFile: () => Promise<string | undefined>
-  /** Reloads at each publication, before the lease covers it. The lease holds from then on. */
-  follow(reload: (by: string | undefined) => Promise<unknown>): Promise<void>
+  /** Reloads at each publication, before the lease covers it, and checks each proposal. The lease holds from then on. */
+  follow(does: FollowsPublication): Promise<void>
   readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters: CounterStore }
   readonly lock: SessionLock
   /** Returns what reaches the sessions of other replicas, and keeps those of this one for them. */
@@ -43,12 +46,22 @@ export interface OpenedReplica {
   close(): Promise<void>
 }
 
+/** What a replica does when another one publishes, or is about to. */
+export interface FollowsPublication {
+  readonly reload: (by: string | undefined) => Promise<unknown>
+  /** Rejects with why this replica cannot run what is read. */
+  readonly check: (read: ReadProposed) => Promise<unknown>
+}
+
+/** Reads a proposed configuration as this replica would run it. */
+export type ReadProposed = (how: Pick<LoadConfigOptions, 'mayRun'>) => Promise<GatewayConfig>
+
 export interface ReplicaDeps {
   readonly clock: Clock
   readonly log: (line: { readonly level: 'warn'; readonly message: string }) => void
   readonly onFault: (error: unknown) => void
   /** Reads a configuration: a text in place of that of the file, or the file. */
-  readonly read: (text?: string) => MaybePromise<GatewayConfig>
+  readonly read: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
 }
 
 const TRY_MS = 500
@@ -88,11 +101,14 @@ interface Joined extends ReplicaDeps {
 }
 
 async function openPublished(local: GatewayConfig, joined: Joined): Promise<OpenedReplica> {
-  const { clock, log, read, membership, engines, onFault, close } = joined
+  const { clock, log, onFault, read, membership, engines, close } = joined
   if (local.text === undefined)
     throw new ConfigError('stores', 'need a configuration with its text, as readConfig returns it')
   const publication = new Publication({ state: membership.state, clock })
   await publication.open(local.text)
+  const { state } = membership
+  const list = () => membership.list()
+  const proposals = new Proposals({ state, clock, incarnation: membership.self.incarnation, list, onFault })
   let file: string | undefined = local.text
   const readFile = async () => {
     file = undefined
@@ -108,7 +124,8 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     if (file === publication.running.text) return undefined
     return problem ?? DIFFERS
   }
-  const readPublished = async () => ({ ...(await read(publication.candidate.text)), ...ownSections(local) })
+  const readText = async (...given: Parameters<typeof read>) => ({ ...(await read(...given)), ...ownSections(local) })
+  const readPublished = () => readText(publication.candidate.text)
   const readFirst = () =>
     readPublished().catch((cause: unknown) => {
       const { id } = publication.running
@@ -123,13 +140,15 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
   const opened: Omit<OpenedReplica, 'report'> = {
     membership,
     publication,
+    proposals,
     config: isSame ? local : await readFirst(),
     fileDiffers: () => file !== publication.running.text,
     read: readPublished,
     readFile,
     noteOnFile,
-    async follow(reload) {
+    async follow({ reload, check }) {
       publication.follow(({ by }) => reload(by))
+      proposals.follow((text) => check((how) => readText(text, how)))
       await membership.begin()
     },
     stores: { approvals: engines.approvals, state: membership.state, counters: engines.counters },

@@ -48,7 +48,7 @@ export class FakeDatabase {
         join: (replica) => ask(() => this.#join(replica)),
         renew: (replica, applied) => ask(() => this.#renew(replica, applied)),
         leave: ({ id }) => ask(() => void this.rows.delete(id)),
-        list: () => ask(() => [...this.rows.values()]),
+        list: () => ask(() => [...this.rows.values()].map((row) => ({ ...row, isLive: this.#isLive(row) }))),
         confirmations: (revision) => ask(() => this.#confirmations(revision)),
         revision: () => ask(() => this.revision),
         accept: (seen) => ask(() => this.#accept(seen)),

@@ -6,18 +6,19 @@ import { invalidBody, parseQuery, readBody, type Route } from '../request.ts'
 
 /**
  * `POST /api/reload`: reads the file again, and never takes one from the request. With `dryRun` it only says what would
- * change; with `publish` all replicas run the file.
+ * change; with `publish` all replicas run the file, if all of them can, or with `force`.
  */
 export function reloadRoute({ reload }: ApiDeps): Route {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
-    const body = await readBody(request, ['dryRun', 'publish'])
+    const body = await readBody(request, ['dryRun', 'publish', 'force'])
     const isDryRun = readFlag(body, 'dryRun')
     const publishes = readFlag(body, 'publish')
+    const isForced = readFlag(body, 'force')
     const by = nameOperator(person, 'reload_forbidden', 'A reload')
     if (!reload) throw new ApiFault('reload_refused', 'This gateway has no file to read again.')
     try {
-      return await reload({ by, through: 'api', isDryRun, publishes })
+      return await reload({ by, through: 'api', isDryRun, publishes, isForced })
     } catch (error) {
       if (error instanceof ConfigFileError || error instanceof ConfigError)
         throw new ApiFault('config_invalid', error.message)
