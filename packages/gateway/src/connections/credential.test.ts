@@ -12,8 +12,10 @@ async function whyNot(error: Error): Promise<string> {
   const credential = new ConnectionCredential(CONNECTION, {
     store: {
       find: () => CONNECTION,
-      read: () => Promise.reject(error),
-      open: () => Promise.resolve(undefined),
+      read: async () => {
+        throw error
+      },
+      open: async () => undefined,
       write: () => assert.fail(),
     },
     clock: manualClock(),
