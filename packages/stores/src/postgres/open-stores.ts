@@ -10,7 +10,7 @@ import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
 import { openOwnConnection } from './own-connection.ts'
-import { channelOf, type PostgresReplicas, replicasIn } from './replicas.ts'
+import { channelOf, type PostgresReplicas, readIdentity, replicasIn } from './replicas.ts'
 import { lockIn } from './lock.ts'
 import { prepareSchema } from './schema.ts'
 import { openState, type PostgresState } from './state.ts'
@@ -99,6 +99,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   await prepare(config, schema, place)
   const database = openPool({ config, place, schema, maxConnections })
   const state = await openState(database, clock)
+  const identity = await readIdentity(database)
   const lock = lockIn(database, clock, options.lock)
   const connections: Pick<PostgresDatabase, 'close'>[] = [database]
   const audits: SharedAudit[] = []
@@ -114,7 +115,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
       const first = [`LISTEN ${channelOf(schema)}`, 'SET synchronous_commit = off']
       const renewing = openOwnConnection({ config: bounded, place, first, onNotice })
       connections.push(renewing)
-      return replicasIn({ renewing, database, leaseMs })
+      return replicasIn({ renewing, database, leaseMs, identity })
     },
     verifyAudit: (given) => verifySharedAudit(database, given),
     async openAudit(given) {

@@ -39,6 +39,31 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.deepEqual([row?.incarnation, row?.url, row?.isLive, others], ['three', 'http://10.0.0.7:8787', true, []])
     })
 
+    it('name what a role may not read of the timeline unknown, and renew as any other', async (t) => {
+      await postgres.empty()
+      const role = 'managed'
+      await postgres.run(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON DATABASE postgres TO ${role}`)
+      const timelineOf = async () => {
+        const url = postgres.url.replace('//postgres@', `//${role}@`)
+        const stores = await postgres.open(t, { url })
+        const replicas = stores.openReplicas({ leaseMs: LEASE_MS, answerMs: 5000, onNotice: () => {} })
+        assert.equal(await replicas.join(replica('a')), true)
+        const renewed = await replicas.renew(replica('a'), 0)
+        await replicas.accept(0)
+        assert.deepEqual([renewed.isTaken, (await replicas.renew(replica('a'), 0)).isAccepted], [false, true])
+        return renewed.timeline
+      }
+      assert.match(await timelineOf(), /^\d+\/0{7}1$/)
+      const functions = ['pg_control_system()', 'pg_walfile_name(pg_lsn)']
+      t.after(async () => {
+        for (const name of functions) await postgres.run(`GRANT EXECUTE ON FUNCTION ${name} TO PUBLIC`)
+      })
+      await postgres.run(`REVOKE EXECUTE ON FUNCTION ${functions[0]} FROM PUBLIC`)
+      assert.match(await timelineOf(), /^unknown\/0{7}1$/)
+      await postgres.run(`REVOKE EXECUTE ON FUNCTION ${functions[1]} FROM PUBLIC`)
+      assert.equal(await timelineOf(), 'unknown/unknown')
+    })
+
     it('see one revision that every change of copied state counts, and no other change', async (t) => {
       await postgres.empty()
       const { replicas, state } = await open(t)

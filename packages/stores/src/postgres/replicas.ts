@@ -60,11 +60,12 @@ export interface ReplicasOptions {
   readonly database: PostgresDatabase
   /** How long a lease holds. */
   readonly leaseMs: number
+  readonly identity: Identity
 }
 
 /** Returns the replicas of a schema. */
-export function replicasIn({ renewing, database, leaseMs }: ReplicasOptions): PostgresReplicas {
-  const sql = statementsFor(database.schema)
+export function replicasIn({ renewing, database, leaseMs, identity }: ReplicasOptions): PostgresReplicas {
+  const sql = statementsFor(database.schema, identity)
   const owners = ownersIn(database, leaseMs)
   const read = async (of: Statement, values: readonly unknown[] = []) => (await database.query(of, values))[0] ?? {}
   return {
@@ -141,11 +142,32 @@ export function channelOf(schema: string): string {
   return `${schema}_replicas`
 }
 
-/** A promotion begins a timeline, which is in the names of its WAL files. Another cluster has another identifier. */
-const TIMELINE =
-  "(SELECT system_identifier FROM pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+/** What a server lets this role read of its identity, as managed ones may refuse it. */
+export interface Identity {
+  readonly system: boolean
+  readonly timeline: boolean
+}
 
-function statementsFor(schema: string) {
+/** Returns what of the identity may be read. A statement with a function that may not be called fails as a whole. */
+export async function readIdentity(database: PostgresDatabase): Promise<Identity> {
+  const [row = {}] = await database.query(IDENTITY, [])
+  return { system: row['system'] === true, timeline: row['timeline'] === true }
+}
+
+const IDENTITY = statement(`
+  SELECT has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS system,
+    has_function_privilege('pg_catalog.pg_walfile_name(pg_lsn)', 'EXECUTE')
+      AND has_function_privilege('pg_catalog.pg_current_wal_lsn()', 'EXECUTE') AS timeline`)
+
+/** A promotion begins a timeline, which is in the names of its WAL files. Another cluster has another identifier. */
+function timelineFor({ system, timeline }: Identity): string {
+  const cluster = system ? '(SELECT system_identifier::text FROM pg_control_system())' : "'unknown'"
+  const line = timeline ? 'left(pg_walfile_name(pg_current_wal_lsn()), 8)' : "'unknown'"
+  return `${cluster} || '/' || ${line}`
+}
+
+function statementsFor(schema: string, identity: Identity) {
+  const timeline = timelineFor(identity)
   const replicas = `${schema}.replicas`
   const isLive = (ms: string) => `renewed_at > clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`
   return {
@@ -168,7 +190,7 @@ function statementsFor(schema: string) {
         SELECT $1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp() FROM (SELECT count(*) FROM before) AS first
         ON CONFLICT (id) DO UPDATE SET applied = excluded.applied, renewed_at = excluded.renewed_at
         WHERE old.incarnation = excluded.incarnation RETURNING 1
-      ), present AS (SELECT ${TIMELINE} AS timeline
+      ), present AS (SELECT ${timeline} AS timeline
       ), first AS (
         UPDATE ${schema}.replica_state SET timeline = present.timeline FROM present
         WHERE replica_state.timeline IS NULL RETURNING 1)
@@ -185,7 +207,7 @@ function statementsFor(schema: string) {
       FROM ${replicas} WHERE ${isLive('$2')}`),
     revision: statement(`SELECT revision FROM ${schema}.replica_state`),
     accept: statement(`
-      UPDATE ${schema}.replica_state SET timeline = ${TIMELINE}, revision = greatest(revision, $1) + 1`),
+      UPDATE ${schema}.replica_state SET timeline = ${timeline}, revision = greatest(revision, $1) + 1`),
   }
 }
 
