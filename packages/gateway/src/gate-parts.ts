@@ -264,7 +264,9 @@ function recordBeside(
 }
 
 async function openStores({ config, redact, log, onFault, lifecycle, replica }: GatewayBase) {
-  const audit = await openAudit(config.audit, { redact, onFault })
+  const isShared = config.audit.store === 'postgres'
+  const opening = isShared ? replica?.openAudit(config.audit, { redact, onFault }) : undefined
+  const audit: OpenedAudit = await (opening ?? openAudit(config.audit, { redact, onFault }))
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)
   for (const { message } of auditProblems) log({ level: 'warn', message })

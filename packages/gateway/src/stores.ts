@@ -24,7 +24,7 @@ export type OpenedAudit = AuditSink &
     evidence?(): AuditEvidence
   }
 
-interface AuditDeps {
+export interface AuditDeps {
   readonly redact?: Redactor
   readonly onFault?: (error: unknown) => void
 }
@@ -34,6 +34,8 @@ export async function openAudit(config: AuditConfig, deps: AuditDeps = {}): Prom
   const { store, path = '', mode, preview = true, checkpoints, ...kept } = config
   const options = { path, mode, preview, ...deps, ...toCheckpoints(checkpoints), ...kept }
   switch (store) {
+    case 'postgres':
+      throw new ConfigError('audit.store', 'is postgres, which only a gateway with its stores can open')
     case 'memory':
       return memoryAudit({ redact: deps.redact, preview })
     case 'jsonl': {
@@ -54,7 +56,8 @@ function toCheckpoints(config: AuditConfig['checkpoints']) {
   return { checkpoints: keyFile === undefined ? rest : { ...rest, key: readKey(keyFile) } }
 }
 
-function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
+/** Returns the private key of a configuration. */
+export function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {

@@ -8,6 +8,7 @@ import {
   type RecordProof,
 } from '@toolgate/core/audit'
 import { loadConfig } from '@toolgate/gateway'
+import type { SharedVerdict } from '@toolgate/stores/postgres'
 import type { VerifyAuditOptions } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseObject } from '../json.ts'
@@ -31,6 +32,8 @@ const SHOWN = 20
 
 /** `toolgate audit verify`: checks the audit. The exit code names the problem. */
 export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): Promise<ExitName> {
+  const shared = sharedAudit(options, io)
+  if (shared !== undefined) return verifyShared(shared, options, io)
   const { verifyAudit } = await import('@toolgate/stores/verify')
   const verdict = await verifyAudit({ ...placesOf(options, io), maxFindings: options.json ? 1000 : SHOWN })
   if (options.json) printJson(io.stdout, verdict)
@@ -39,6 +42,48 @@ export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): P
   if (verdict.status !== 'ok' || verdict.checkpoints.lastSeq >= signed) return verdict.status
   printLine(io.stderr, `Record ${signed} is not signed: checkpoints go up to ${verdict.checkpoints.lastSeq}.`)
   return 'gap'
+}
+
+/** Returns the database of the audit that replicas share; `undefined` for another one. */
+function sharedAudit({ file, config }: AuditVerifyOptions, { env }: Io): string | undefined {
+  if (file !== undefined) return undefined
+  const { audit, stores } = loadConfig(config, { env })
+  return audit.store === 'postgres' ? stores?.postgres : undefined
+}
+
+async function verifyShared(url: string, { publicKey, json }: AuditVerifyOptions, io: Io): Promise<ExitName> {
+  const { openPostgresStores } = await import('@toolgate/stores/postgres')
+  const stores = await openPostgresStores({ url, applicationName: 'toolgate audit verify' })
+  try {
+    const keys = publicKey === undefined ? undefined : read(publicKey, 'public key').split('\n').filter(Boolean)
+    const verdict = await stores.verifyAudit({ maxFindings: json ? 1000 : SHOWN, verifiers: keys })
+    if (json) printJson(io.stdout, verdict)
+    else printShared(verdict, io)
+    return verdict.status
+  } finally {
+    await stores.close()
+  }
+}
+
+function printShared(verdict: SharedVerdict, io: Io): void {
+  const { status, records, chains, checkpoints, findings, findingCount } = verdict
+  const [style, title] = TITLES[status]
+  const paint = painter(io.stdout, io.env)
+  printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')} in ${countOf(chains.length, 'chain')}`)
+  for (const { text } of findings) printLine(io.stdout, `  ${printable(text)}`)
+  if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
+  for (const { replica, incarnation, state, lastSeq, signedSeq } of chains)
+    printLine(
+      io.stdout,
+      `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}`,
+    )
+  const { count, size, lastTs = '' } = checkpoints
+  printLine(
+    io.stdout,
+    count === 0
+      ? 'No checkpoint signs it yet.'
+      : `${countOf(count, 'checkpoint')} over ${size} leaves, the last of ${printable(lastTs)}.`,
+  )
 }
 
 /** `toolgate audit prove`: prints the proofs that the records of a call are in the audit, as JSON lines. */

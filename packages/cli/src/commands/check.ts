@@ -137,7 +137,7 @@ function summaryOf({
     ...(apps.length === 0 ? [] : [count(apps.length, 'app')]),
     count(policy.length, 'policy', 'policies'),
     count(limits.length, 'limit'),
-    `audit in ${audit.path ?? 'memory'}`,
+    `audit in ${audit.path ?? audit.store}`,
     ...(warnings.length === 0 ? [] : [count(warnings.length, 'warning')]),
   ]
   return parts.join(', ')

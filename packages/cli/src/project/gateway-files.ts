@@ -9,7 +9,7 @@ export function gatewayFiles({ audit, state }: GatewayConfig, file: string): Gat
     config: file,
     others: [keysPath(file)],
     state: state?.path,
-    ...(store === 'memory' || path === undefined
+    ...(store === 'memory' || store === 'postgres' || path === undefined
       ? {}
       : {
           audit: {

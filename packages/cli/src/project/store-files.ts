@@ -9,10 +9,11 @@ export interface UnusableFile {
 /** Returns the files of a configuration that cannot be used. Changes nothing. */
 export async function findUnusableFiles({ audit, state }: GatewayConfig): Promise<readonly UnusableFile[]> {
   const { findFileProblem } = await import('@toolgate/stores/verify')
+  const { store } = audit
   const found = [
     {
       path: audit.path,
-      why: audit.path && audit.store !== 'memory' && findFileProblem(audit.path, 'audit', audit.store),
+      why: audit.path && store !== 'memory' && store !== 'postgres' && findFileProblem(audit.path, 'audit', store),
     },
     { path: state?.path, why: state?.path && findFileProblem(state.path, 'state', 'sqlite') },
   ]

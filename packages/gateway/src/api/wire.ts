@@ -359,7 +359,7 @@ export type AuditCountsBody = AuditCounts
  * a tenant sees the codes of problems, and no paths.
  */
 export interface AuditEvidenceBody {
-  readonly store: 'sqlite' | 'jsonl' | 'memory'
+  readonly store: 'postgres' | 'sqlite' | 'jsonl' | 'memory'
   /** Absent without checkpoints. */
   readonly checkpoints?: {
     readonly path?: string

@@ -293,8 +293,9 @@ export interface AuditConfig {
   /** Default `true`. */
   readonly preview?: boolean
   readonly checkpoints?: CheckpointConfig | false
-  readonly store: 'sqlite' | 'jsonl' | 'memory'
-  /** Absolute; absent for `memory`. */
+  /** `postgres`: that of all replicas, in `stores.postgres`. */
+  readonly store: 'postgres' | 'sqlite' | 'jsonl' | 'memory'
+  /** Absolute; absent for `postgres` and `memory`. */
   readonly path?: string
   /** `required`: each record is durable before the call continues. `batched`: within a second. */
   readonly mode: 'required' | 'batched'

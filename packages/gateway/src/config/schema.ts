@@ -475,7 +475,10 @@ const SPAN = /^[1-9]\d{0,4}[hd]$/
 const SPAN_HELP = 'a time such as "90d" or "36h"'
 
 export const auditSchema = z.strictObject({
-  store: z.enum(['sqlite', 'jsonl', 'memory']).describe('Default: sqlite.').exactOptional(),
+  store: z
+    .enum(['postgres', 'sqlite', 'jsonl', 'memory'])
+    .describe('postgres: one audit of all replicas, in stores.postgres. Default: postgres with stores, else sqlite.')
+    .exactOptional(),
   path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').exactOptional(),
   mode: z
     .enum(['batched', 'required'])

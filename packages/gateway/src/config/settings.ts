@@ -59,7 +59,7 @@ type Settings = Pick<
 /** Reads the sections that do not depend on servers, groups and policies, with defaults. */
 export function readSettings(reading: Reading): Settings {
   const { source, configDir } = reading
-  const audit = readSection(source, 'audit', auditIn(configDir))
+  const audit = readSection(source, 'audit', auditIn(configDir, has(source, ['stores'])))
   const engines = readStores(reading)
   const state = has(source, ['stores']) ? undefined : readSection(source, 'state', stateIn(configDir))
   checkFiles(reading, audit, state)
@@ -161,12 +161,26 @@ function readEntries<T extends z.ZodType>(
 
 const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
 
-/** By default, the audit is a SQLite file beside the configuration. */
-function auditIn(configDir: string) {
+/** By default, the audit is that of all replicas, or without any a SQLite file beside the configuration. */
+function auditIn(configDir: string, hasStores: boolean) {
   return auditSchema.transform((input, ctx): AuditConfig => {
-    const { store = 'sqlite', mode = 'batched', path: file, checkpoints, retain, rotate, ...preview } = input
+    const {
+      store = hasStores ? 'postgres' : 'sqlite',
+      mode = 'batched',
+      path: file,
+      checkpoints,
+      retain,
+      rotate,
+      ...preview
+    } = input
     if (rotate !== undefined && store !== 'jsonl')
       reportIn(ctx, ['rotate'], `found a rotation for the store "${store}", expected jsonl`)
+    if (store === 'postgres') {
+      if (!hasStores) reportIn(ctx, ['store'], 'found "postgres" without "stores", expected stores.postgres')
+      for (const key of ['path', 'mode', 'retain'] as const)
+        if (input[key] !== undefined) reportIn(ctx, [key], `found a ${key} for the store "postgres", expected none`)
+      return { store, mode: 'required', ...preview, ...sharedCheckpoints(checkpoints, configDir, ctx) }
+    }
     if (store === 'memory') {
       if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')
       if (checkpoints !== undefined)
@@ -212,6 +226,21 @@ function toCheckpoints(input: CheckpointsInput, configDir: string): CheckpointCo
     ...(keyFile === undefined ? {} : { keyFile: path.resolve(configDir, keyFile) }),
     ...(everySeconds === undefined ? {} : { everyMs: everySeconds * 1000 }),
   }
+}
+
+/** In Postgres, checkpoints are in the database too, and each has what happened until then. */
+function sharedCheckpoints(
+  input: z.infer<typeof auditSchema>['checkpoints'],
+  configDir: string,
+  ctx: z.RefinementCtx,
+): Pick<AuditConfig, 'checkpoints'> {
+  if (input === undefined) return {}
+  const unknown = input === false ? [] : (['path', 'everyRecords'] as const).filter((key) => input[key] !== undefined)
+  if (input === false)
+    reportIn(ctx, ['checkpoints'], 'found false for the store "postgres", expected an object: it is always signed')
+  for (const key of unknown)
+    reportIn(ctx, ['checkpoints', key], 'found a value for the store "postgres", expected none')
+  return input === false ? {} : { checkpoints: toCheckpoints(input, configDir) }
 }
 
 /** By default, the state is a SQLite file beside the configuration. */

@@ -1,5 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import type { ApprovalStore, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
 import type { StoresConfig } from '../config/stores.ts'
 import { LEASE_MS } from './lease.ts'
@@ -13,6 +14,7 @@ export interface Engines {
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
+  readonly openAudit: PostgresStores['openAudit']
   /** Counts again after Redis has lost its counts. Absent without Redis. */
   readonly limits: SharedLimits | undefined
   close(): Promise<void>
@@ -63,6 +65,7 @@ export async function openEngines(
       limits: opened?.limits,
       replicas,
       owners: replicas.owners,
+      openAudit: postgres.openAudit,
       async close() {
         opened?.close()
         await postgres.close()

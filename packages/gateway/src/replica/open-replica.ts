@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@toolgate/core'
 import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
-import type { GatewayConfig } from '../config/config.ts'
 import type { LoadConfigOptions } from '../config/load-config.ts'
+import type { AuditConfig, GatewayConfig } from '../config/config.ts'
+import { type AuditDeps, type OpenedAudit, readKey } from '../stores.ts'
 import type { ReplicaConfig } from '../config/stores.ts'
 import { VERSION } from '../files.ts'
 import type { Sessions } from '../mcp/sessions.ts'
@@ -40,6 +41,8 @@ export interface OpenedReplica {
   ownSessions(sessions: () => Sessions, given: Pick<SessionOwnersDeps, 'addresses' | 'isStopping'>): SessionOwners
   /** Asked again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
   readonly checkStart: () => void
+  /** Begins this replica's chain of the audit that all share. */
+  openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit>
   /** Absent without Redis. */
   readonly limits: WatchedLimits | undefined
   readonly report: ReplicaReport
@@ -161,6 +164,12 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     },
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
+    },
+    openAudit: ({ preview = true, checkpoints }, auditDeps) => {
+      const { id: name, incarnation } = membership.self
+      const { keyFile, everyMs } = checkpoints || {}
+      const signing = { ...(keyFile && { key: readKey(keyFile) }), ...(everyMs && { everyMs }) }
+      return engines.openAudit({ replica: name, incarnation, preview, log: signing, ...auditDeps })
     },
     limits,
     close,
