@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { loadConfig } from '@toolgate/gateway'
 import { parse } from 'yaml'
 import { type ModernServer, startModernServer } from '../packages/gateway/fixtures/modern-server.ts'
 import { tempFolder, until } from './support/gateway.ts'
@@ -193,3 +194,43 @@ describe('deploy/vector/vector.yaml', () => {
     )
   })
 })
+
+describe('deploy/docker/replicas.yaml', () => {
+  const text = readFileSync(path.join(DOCKER, 'replicas.yaml'), 'utf8').replaceAll(/\$\{\w+:\?\}/g, 'secret')
+  const { services } = parse(text, { merge: true }) as Replicas
+  const replicas = Object.entries(services).filter(([name]) => name.startsWith('replica-'))
+
+  it('has three replicas, each with its own id and state, and all with one file that the gateway takes', (t) => {
+    const folder = tempFolder()
+    t.after(() => folder.remove())
+    const file = path.join(folder.path, 'toolgate.yaml')
+    const example = readFileSync(path.join(DOCKER, 'replicas-toolgate.yaml'), 'utf8')
+    let hashes = 0
+    writeFileSync(
+      file,
+      example.replaceAll(/hash-of-[\w-]+/g, () => String(++hashes).repeat(64)),
+    )
+    assert.equal(replicas.length, 3)
+    for (const [name, { environment }] of replicas) {
+      const read = loadConfig(file, { env: environment })
+      assert.deepEqual([read.replica?.id, read.replica?.url], [name, `http://${name}:8787`])
+    }
+    const states = replicas.map(([, { volumes }]) => volumes.at(-1))
+    assert.equal(new Set(states).size, 3)
+  })
+
+  it('names the replicas that HAProxy sends requests to', () => {
+    const haproxy = readFileSync(path.join(DOCKER, '../haproxy/haproxy.cfg'), 'utf8')
+    const sentTo = [...haproxy.matchAll(/^ {2}server \w+ +(\S+):8787$/gm)].map(([, name]) => name)
+    assert.deepEqual(
+      sentTo,
+      replicas.map(([name]) => name),
+    )
+  })
+})
+
+interface Replicas {
+  readonly services: Readonly<
+    Record<string, { readonly environment: Readonly<Record<string, string>>; readonly volumes: readonly string[] }>
+  >
+}

@@ -16,6 +16,8 @@ export interface OwnServer {
   printed(): string
   /** Ends the process, and starts it again on the same port and folder. */
   restart(): Promise<void>
+  /** Ends the process, and keeps its folder. */
+  end(): Promise<void>
   /** Ends the process and removes the folder. */
   stop(): Promise<void>
 }
@@ -112,7 +114,7 @@ class OwnProcess implements OwnServer {
   }
 
   async restart(): Promise<void> {
-    await this.#end()
+    await this.end()
     // Children of a killed Postgres hold its shared memory for a moment, and it does not start meanwhile.
     for (let left = RESTARTS; ; left--) {
       try {
@@ -125,12 +127,12 @@ class OwnProcess implements OwnServer {
   }
 
   async stop(): Promise<void> {
-    await this.#end()
+    await this.end()
     process.off('exit', this.#kill)
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  async #end(): Promise<void> {
+  async end(): Promise<void> {
     const child = this.#child
     if (child === undefined || hasEnded(child)) return
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
