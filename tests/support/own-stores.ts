@@ -70,6 +70,9 @@ export interface OwnRedis {
   run(...command: readonly string[]): Promise<unknown>
 }
 
+/** A machine that is busy with other tests is slow, not silent. */
+const SILENCE_MS = 30_000
+
 /** Starts a Redis for the tests of this `describe`, and stops it after them. */
 export function ownRedis(command: string, args: readonly string[] = []): OwnRedis {
   let server: OwnServer | undefined
@@ -91,7 +94,12 @@ export function ownRedis(command: string, args: readonly string[] = []): OwnRedi
       return url()
     },
     async open(t, options = {}, lost) {
-      const counters = await openRedisCounters({ url: url(), prefix: `p${prefixes++}`, ...options })
+      const counters = await openRedisCounters({
+        url: url(),
+        prefix: `p${prefixes++}`,
+        silenceMs: SILENCE_MS,
+        ...options,
+      })
       t.after(() => counters.close())
       if (lost === undefined) await counters.reopen()
       return counters

@@ -105,7 +105,11 @@ withBinaries(['postgres', 'initdb'], (paths) => {
 
     it('refuses statements beyond those that may wait, at once', async (t) => {
       await postgres.empty()
-      const { state, database } = await postgres.open(t, { maxConnections: 1 })
+      const { state, database } = await postgres.open(t, {
+        maxConnections: 1,
+        connectTimeoutMs: 60_000,
+        statementTimeoutMs: 60_000,
+      })
       const slow = database.query({ name: 'slow', text: 'SELECT pg_sleep(1)' })
       const asked = await Promise.allSettled(Array.from({ length: 1100 }, async () => state.get('a')))
       const refused = asked.flatMap((each) => (each.status === 'rejected' ? [each.reason as { detail: string }] : []))

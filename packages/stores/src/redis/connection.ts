@@ -23,8 +23,12 @@ export interface RedisConnection {
 }
 
 const BACKOFF = { firstMs: 25, maxMs: 500 }
-/** How long a new connection may take until it can be used. */
-const CONNECT_MS = 1000
+/**
+ * How long a new connection may take until it can be used: the first one, and the next ones. Those are short at first, since a
+ * network that is back does not bring back a connection that was begun before; longer on a machine that is too slow for that.
+ */
+const OPEN_MS = 10_000
+const RECONNECT_MS = { first: 1000, more: 500, most: 5000 }
 /** Commands that wait for their answers. More are refused. */
 const MAX_PENDING = 20_000
 
@@ -61,7 +65,7 @@ class Connection implements RedisConnection {
 
   async open(): Promise<void> {
     try {
-      this.#client = await this.#connect()
+      this.#client = await this.#connect(OPEN_MS)
     } catch (error) {
       throw new ConfigError('openRedisCounters.url', `${this.#options.place}: ${problemOf(error)}`)
     }
@@ -126,7 +130,8 @@ class Connection implements RedisConnection {
 
   async #connectAgain(): Promise<void> {
     try {
-      const client = await this.#connect()
+      const { first, more, most } = RECONNECT_MS
+      const client = await this.#connect(Math.min(first + more * this.#failures, most))
       this.#failures = 0
       if (this.#isClosed) destroy(client)
       else this.#client = client
@@ -137,10 +142,14 @@ class Connection implements RedisConnection {
     }
   }
 
-  async #connect(): Promise<Client> {
-    const client = newClient(this.#options.url)
+  async #connect(deadlineMs: number): Promise<Client> {
+    const client = newClient(this.#options.url, deadlineMs)
     // Also where the server takes the connection and then says nothing.
-    const late = setTimeout(() => destroy(client), CONNECT_MS)
+    let isLate = false
+    const late = setTimeout(() => {
+      isLate = true
+      destroy(client)
+    }, deadlineMs)
     try {
       client.on('error', (error: unknown) => this.#lose(client, messageOf(error)))
       await client.connect()
@@ -148,7 +157,7 @@ class Connection implements RedisConnection {
       return client
     } catch (error) {
       destroy(client)
-      throw error
+      throw isLate ? new Error(`no answer for ${deadlineMs / 1000} s`, { cause: error }) : error
     } finally {
       clearTimeout(late)
     }
@@ -162,12 +171,12 @@ class Connection implements RedisConnection {
   }
 }
 
-function newClient(url: string) {
+function newClient(url: string, connectTimeout: number) {
   return createClient({
     url,
     name: 'toolgate',
     RESP: 2,
-    socket: { connectTimeout: CONNECT_MS, reconnectStrategy: false },
+    socket: { connectTimeout, reconnectStrategy: false },
     disableOfflineQueue: true,
     // The silence of the server is watched for all commands together.
     commandOptions: { timeout: 0 },

@@ -35,20 +35,21 @@ withBinaries(['redis-server'], ({ 'redis-server': server }) => {
 
     it('refuses while Redis is paused, holds nothing back for later, and goes on with it', async (t) => {
       const counters = await redis.open(t, { silenceMs: 30 })
-      await counters.take(use(10))
+      await takeAgain(counters, 1000)
       redis.server.child.kill('SIGSTOP')
       try {
-        await assert.rejects(async () => counters.take(use(10)), { ...UNAVAILABLE, detail: /no answer for 30 ms/ })
-        assert.equal((await takeMany(counters, 50_000, 10)).unknown, 50_000)
+        await assert.rejects(async () => counters.take(use(1000)), UNAVAILABLE)
+        await assert.rejects(async () => counters.take(use(1000)), { detail: /no answer for 30 ms/ })
+        assert.equal((await takeMany(counters, 50_000, 1000)).unknown, 50_000)
         // Longer than a connection may take: it is tried again.
         await sleep(1200)
-        await assert.rejects(async () => counters.take(use(10)), UNAVAILABLE)
+        await assert.rejects(async () => counters.take(use(1000)), UNAVAILABLE)
       } finally {
         redis.server.child.kill('SIGCONT')
       }
-      const { allowed, remaining } = await takeAgain(counters, 10)
-      // The take that was under way may count or not; those that were refused at once do not.
-      assert.ok(allowed && remaining >= 7 && remaining <= 8, `${remaining} are left`)
+      const { allowed, remaining } = await takeAgain(counters, 1000)
+      // Those that were under way may count or not; those that were refused at once do not.
+      assert.ok(allowed && remaining >= 900, `${remaining} are left`)
     })
 
     it('lets no more through than the limit when Redis is killed amid takes, and goes on after its restart', async (t) => {

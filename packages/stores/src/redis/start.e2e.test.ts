@@ -46,6 +46,12 @@ withBinaries(['redis-server'], ({ 'redis-server': command }) => {
         assert.match(await problemOf(`redis://${login}127.0.0.1:${server.port}`), /: the password is wrong$/)
     })
 
+    it('a server that takes the connection and says nothing', async (t) => {
+      const { server, url } = await start(t)
+      server.child.kill('SIGSTOP')
+      assert.match(await problemOf(url), /: no answer for 10 s$/)
+    })
+
     const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
       ['a server that evicts keys', ['--maxmemory-policy', 'allkeys-lru'], /maxmemory-policy is allkeys-lru/],
       ['a cluster', ['--cluster-enabled', 'yes'], /it is a cluster.*needs one Redis/],
@@ -72,7 +78,7 @@ withBinaries(['redis-server'], ({ 'redis-server': command }) => {
     ] as const)
       it(what, async (t) => {
         const { url } = await start(t, '--requirepass', 's3cret', ...args)
-        const counters = await openRedisCounters({ url, ...options })
+        const counters = await openRedisCounters({ url, silenceMs: 30_000, ...options })
         t.after(() => counters.close())
         await counters.reopen()
         assert.equal((await counters.take([{ key: 'a', max: 1, windowMs: 1000 }])).allowed, true)
