@@ -19,6 +19,7 @@ const callers = [
   callerConfig(PERSON, { user: 'viewer' }, 'console'),
   callerConfig('demo-host', { user: 'viewer' }, 'host'),
   callerConfig('demo-bot', { agent: 'bot' }),
+  { ...callerConfig('demo-desk', { user: 'viewer', roles: ['viewer'] }), id: 'desk', apps: ['desk'] },
 ]
 const closing: (() => unknown)[] = []
 let login: AuthorizationServer
@@ -230,11 +231,11 @@ describe('the answer of an authorization server', () => {
 })
 
 describe('the page of a connection', () => {
-  it('opens with any key of a user, and that login opens nothing else', async () => {
+  it('opens with any key of a user that is not bound to apps, and that login opens nothing else', async () => {
     const gateway = await start()
     const browser = new Browser(gateway.url)
     assert.equal((await browser.get('/connect/mail')).status, 401)
-    for (const key of ['wrong', 'demo-host', 'demo-bot'])
+    for (const key of ['wrong', 'demo-host', 'demo-bot', 'demo-desk'])
       assert.equal((await browser.post('/connect/mail', { key })).status, 401, key)
     await browser.logIn('mail', KEYS.viewer)
     assert.equal((await browser.get('/connect/mail')).status, 200)

@@ -115,11 +115,11 @@ async function finish(request: Request, person: Caller, deps: ConnectPageDeps): 
   return redirect(pathOf(server), { 'set-cookie': toCookie('attempt', '', 0, deps) })
 }
 
-/** Any key of a user proves who they are, for these pages alone. */
+/** A key of a user proves who they are, for these pages alone. One that is bound to apps opens nothing else. */
 async function logIn(server: string, key: string, deps: ConnectPageDeps): Promise<Response> {
   const { access, people } = deps
   const answer = await access.authenticator.authenticate({ authorization: `Bearer ${key}` }, '/api')
-  if (isRefused(answer) || answer.for === 'host' || answer.caller.user === undefined)
+  if (isRefused(answer) || answer.for === 'host' || answer.apps !== undefined || answer.caller.user === undefined)
     throw new ApiFault('unauthenticated', 'The key is not one of a user.', {}, toKeyId(`Bearer ${key}`))
   const { caller, id: credential, expiresAtMs: endsAtMs } = answer
   const secret = await people.open(caller, { credential, ...(endsAtMs !== undefined && { endsAtMs }) })
