@@ -130,7 +130,7 @@ callers:
   - { id: owner, key: ${KEYS.console}, for: console, user: owner, roles: [approver, operator] }
 policy: ${policy ?? '[{ allow: ["*"], ask: ["work:pay"] }]'}
 limits: ${limits ?? '["work:limited:30/3600"]'}
-audit: { path: "\${AUDIT}", mode: required }
+audit: { store: sqlite, path: "\${AUDIT}", mode: required }
 stores: { postgres: "postgres://postgres@127.0.0.1:${postgres.port}/postgres", redis: "redis://127.0.0.1:${redis.port}" }
 replica: { id: "\${REPLICA}", url: "http://127.0.0.1:\${PORT}" }
 `
