@@ -1,25 +1,33 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import { loadConfig, type ReadyBody } from '@toolgate/gateway'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { withBinaries } from './support/binaries.ts'
+import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { startHaproxy } from './support/haproxy.ts'
 import { send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
 import { freePort, type OwnServer } from './support/own-server.ts'
+import { MODERN } from './support/rpc.ts'
 import { ownPostgres } from './support/own-stores.ts'
 
 const SERVER = join(import.meta.dirname, 'support/reload-server.js')
+const ASKING = join(import.meta.dirname, 'support/asking-server.ts')
+const REPLICA = join(import.meta.dirname, 'support/run-replica.ts')
 
 withBinaries(['postgres', 'initdb', 'haproxy'], (paths) => {
   describe('replicas behind a load balancer without stickiness', () => {
     const postgres = ownPostgres(paths)
     const gateways: TestGateway[] = []
-    const clients: Client[] = []
+    const clients: Pick<Client, 'close'>[] = []
     let folder: ReturnType<typeof tempFolder>
     let proxy: OwnServer
     let ports: readonly number[]
@@ -32,7 +40,9 @@ withBinaries(['postgres', 'initdb', 'haproxy'], (paths) => {
     })
     after(() => proxy.stop())
 
-    const start = async (port: number) => {
+    /** The log of the server that asks. */
+    const asked = () => join(folder.path, 'asked.log')
+    const write = (port: number, policy = '[{ allow: ["*"] }]') => {
       const file = join(folder.path, `${port}.yaml`)
       writeFileSync(
         file,
@@ -40,22 +50,29 @@ withBinaries(['postgres', 'initdb', 'haproxy'], (paths) => {
 listen: { port: ${port} }
 publicUrl: "${url}"
 drainMs: 5000
-servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared } }
+servers:
+  own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared }
+  mine: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: user }
+  asks: { command: ${JSON.stringify(process.execPath)}, args: [--conditions=toolgate-source, ${JSON.stringify(ASKING)}, ${JSON.stringify(asked())}], per: shared, may: [elicit] }
 callers:
   - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
   - { key: ${KEYS.operator}, user: operator }
   - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
-policy: [{ allow: ["*"] }]
+policy: ${policy}
 audit: { store: memory }
 stores: { postgres: "${postgres.url}" }
 `,
       )
-      const gateway = await startTestGateway(loadConfig(file))
+      return file
+    }
+    const start = async (port: number) => {
+      const gateway = await startTestGateway(loadConfig(write(port)))
       gateways.push(gateway)
       return gateway
     }
     const connect = async (key: string = KEYS.viewer) => {
-      const client = new Client({ name: 'test', version: '1' })
+      const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: {} } })
+      client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'Vera' } }))
       const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
         requestInit: { headers: { authorization: `Bearer ${key}` } },
       })
@@ -84,10 +101,24 @@ stores: { postgres: "${postgres.url}" }
         }
         return seen.size === ports.length
       })
-    const echo = async (client: Client, word: string) => {
-      const { content } = await client.callTool({ name: 'own__echo', arguments: { word } })
+    const connectModern = async (key: string = KEYS.viewer) => {
+      const client = new ModernClient(
+        { name: 'test', version: '1' },
+        { versionNegotiation: { mode: { pin: MODERN } }, capabilities: { elicitation: { form: {} } } },
+      )
+      client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Vera' } }))
+      const transport = new ModernTransport(new URL(`${url}/mcp`), {
+        requestInit: { headers: { authorization: `Bearer ${key}` } },
+      })
+      await client.connect(transport)
+      clients.push(client)
+      return client
+    }
+    const call = async (client: Client | ModernClient, name: string, given: Record<string, unknown> = {}) => {
+      const { content } = await client.callTool({ name, arguments: given })
       return (content as { text: string }[])[0]?.text
     }
+    const echo = (client: Client, word: string) => call(client, 'own__echo', { word })
 
     beforeEach(async () => {
       await postgres.empty()
@@ -124,6 +155,78 @@ stores: { postgres: "${postgres.url}" }
       }
     })
 
+    it('run the instance of a user once, whatever their clients are and wherever their requests arrive', async () => {
+      const [{ client: early }, modern] = [await connect(), await connectModern()]
+      const pids = await Promise.all([early, modern, early, modern, modern, early].map((one) => call(one, 'mine__pid')))
+      assert.equal(new Set(pids).size, 1, pids.join())
+      const other = await connectModern(KEYS.operator)
+      assert.equal(pids.includes(await call(other, 'mine__pid')), false)
+    })
+
+    it('carry the questions of a server to clients of both eras, with progress', async () => {
+      const [{ client }, modern] = [await connect(), await connectModern()]
+      const progress: number[] = []
+      const options = { onprogress: (one: { progress: number }) => progress.push(one.progress) }
+      const { content } = await client.callTool({ name: 'asks__greet', arguments: { times: 3 } }, undefined, options)
+      assert.deepEqual(content, [{ type: 'text', text: 'Hello Vera and Vera and Vera.' }])
+      assert.deepEqual(progress, [1, 2, 3])
+      assert.equal(await call(modern, 'asks__greet', { times: 3 }), 'Hello Vera and Vera and Vera.')
+    })
+
+    it('cancel a call at the replica that runs it', async () => {
+      const { client } = await connect()
+      client.setRequestHandler(ElicitRequestSchema, () => new Promise(() => {}))
+      const stop = new AbortController()
+      const options = { signal: stop.signal }
+      const calling = client.callTool({ name: 'asks__greet', arguments: { times: 7 } }, undefined, options)
+      calling.catch(() => undefined)
+      const log = () => (existsSync(asked()) ? readFileSync(asked(), 'utf8') : '')
+      await until(() => log().includes('start 7'))
+      stop.abort()
+      await assert.rejects(calling)
+      await until(() => log().includes('cancelled 7'))
+    })
+
+    it('announce a changed list to clients of both eras, whichever replica has their streams', async () => {
+      const [{ client }, modern] = [await connect(), await connectModern()]
+      let [early, late] = [0, 0]
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => void early++)
+      modern.setNotificationHandler('notifications/tools/list_changed', () => void late++)
+      const listening = await modern.listen({ toolsListChanged: true })
+      await client.listTools()
+      write(ports[1] ?? 0, '[{ allow: ["own:*"] }]')
+      const published = await runCommand(`http://127.0.0.1:${ports[1]}`, 'reload', '--publish')
+      assert.equal(published.code, 0, published.err)
+      await until(() => early > 0 && late > 0)
+      assert.ok((await client.listTools()).tools.every(({ name }) => name.startsWith('own__')))
+      await listening.close()
+    })
+
+    it('take over from one that was killed: its sessions go on, and a lost instance is said once', async (t) => {
+      // This one has nothing yet.
+      await gateways.shift()?.close()
+      const [port = 0] = ports
+      const args = ['--conditions=toolgate-source', REPLICA, write(port)]
+      const killed = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+      t.after(() => killed.kill('SIGKILL'))
+      await once(killed.stdout, 'data')
+      const client = new Client({ name: 'test', version: '1' })
+      const own = `http://127.0.0.1:${port}/mcp`
+      const requestInit = { headers: { authorization: `Bearer ${KEYS.viewer}` } }
+      await client.connect(new StreamableHTTPClientTransport(new URL(own), { requestInit }))
+      clients.push(client)
+      const pid = await call(client, 'mine__pid')
+      const session = (client.transport as StreamableHTTPClientTransport).sessionId ?? ''
+      killed.kill('SIGKILL')
+      await once(killed, 'exit')
+      const again = await connectModern()
+      assert.match((await call(again, 'mine__pid')) ?? '', /instance_lost: its server has lost what it kept for you/)
+      const next = await call(again, 'mine__pid')
+      assert.match(next ?? '', /^\d+$/)
+      assert.notEqual(next, pid)
+      for (const other of ports.slice(1)) assert.equal((await ping(other, session)).status, 200)
+    })
+
     it('go on with the sessions of one that stops: no call fails while all are replaced, one by one', async () => {
       const { client } = await connect()
       const rolling = { isDone: false, calls: 0 }
@@ -133,6 +236,7 @@ stores: { postgres: "${postgres.url}" }
           assert.equal(await echo(client, word), word)
         }
       })()
+      calling.catch(() => undefined)
       for (const port of ports) {
         await gateways.shift()?.close()
         await start(port)

@@ -16,6 +16,7 @@ import type { WatchedServer } from './live/server-identity.ts'
 import { withVia } from './mcp/endpoint.ts'
 import type { InstructingServer } from './mcp/instructions.ts'
 import { redactServer } from './redaction.ts'
+import type { Homes } from './owners/homes.ts'
 import { ServerAsks, type ServerAsksOptions } from './relay/server-asks.ts'
 import { cancelTask } from './tasks/upstream-tasks.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
@@ -36,6 +37,8 @@ export interface FleetDeps {
   readonly tracing: FindTracing
   /** Throws where no call may be sent now. Default: never. */
   readonly checkStart?: (() => void) | undefined
+  /** Which replica has the instances of a user. Absent where this gateway is alone. */
+  readonly homes?: (() => Homes | undefined) | undefined
   /** The accounts that users have connected servers to. Default: none. */
   readonly connections?: Pick<Connections, 'credentialOf' | 'missingOf' | 'onEnded'>
   /** What holds for the requests of every server to clients. */
@@ -81,6 +84,7 @@ function byName(servers: readonly Server[]): ReadonlyMap<string, Server> {
 export class Fleet {
   readonly reaper: Reaper = createReaper()
   readonly logs: ServerLogs
+  readonly instances: Instances
   readonly #deps: FleetDeps
   readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser' | 'running'>
   #servers: readonly Server[]
@@ -95,7 +99,8 @@ export class Fleet {
   ) {
     this.#deps = deps
     const { path: folder = path.join(path.dirname(file), '.toolgate/instances'), ...bounds } = given
-    const own = { instances: new Instances({ ...DEFAULT_INSTANCES, ...bounds }), folder }
+    this.instances = new Instances({ ...DEFAULT_INSTANCES, ...bounds }, () => deps.homes?.())
+    const own = { instances: this.instances, folder, homes: deps.homes }
     this.logs = new ServerLogs(deps.clock)
     const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
@@ -145,6 +150,17 @@ export class Fleet {
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
     const waits = this.#servers.flatMap(({ perUser }) => perUser?.prepare(caller, isList) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
+  }
+
+  /** Whether a call of a server needs an instance of its caller. Without a name: of any server. */
+  needsInstance(name?: string): boolean {
+    if (name !== undefined) return this.#byName.get(name)?.perUser?.needsInstances === true
+    return this.#servers.some(({ perUser }) => perUser?.needsInstances === true)
+  }
+
+  /** Whether some server has a list for each user. */
+  get hasUserLists(): boolean {
+    return this.#servers.some(({ perUser }) => perUser?.lists !== undefined)
   }
 
   /** Lets calls into the instances of their callers. */

@@ -125,6 +125,7 @@ export async function openGate(
   })
   lifecycle.onClose(() => connections.close())
   const ofServers = {
+    homes: () => base.replica?.elsewhere()?.homes,
     clock,
     log,
     redact,

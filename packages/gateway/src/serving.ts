@@ -26,6 +26,7 @@ import { recordStateChanges } from './live/state-changes.ts'
 import { once } from './lifecycle.ts'
 import { ChangeStreams } from './mcp/change-streams.ts'
 import { McpEndpoints } from './mcp/endpoint.ts'
+import { needsInstance } from './owners/needs-instance.ts'
 import { Instructions } from './mcp/instructions.ts'
 import { HeldStreams } from './mcp/held-streams.ts'
 import { KeepAlive } from './mcp/keep-alive.ts'
@@ -42,6 +43,7 @@ import { createTasks, type GatewayTasks } from './tasks/create-tasks.ts'
 import type { TaskOwner } from './tasks/task.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { ownerOf as instanceOwnerOf } from './upstream/owner.ts'
 import { type Offer, OFFERS } from './upstream/upstream.ts'
 
 /** The credentials and host names that the gateway accepts. */
@@ -141,6 +143,10 @@ export function createMcp(
       return isServed ? callerAt(authenticator.current(client), toResource(app)) : undefined
     },
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
+    isHere: async (server, caller) => {
+      const owner = fleet.needsInstance(server) ? instanceOwnerOf(caller) : undefined
+      return owner === undefined || (await replica?.elsewhere()?.homes.find(owner)) === undefined
+    },
     onFault,
   })
   const { drainMs = DEFAULT_DRAIN_MS } = config
@@ -151,8 +157,14 @@ export function createMcp(
   })
   if (replica) lifecycle.onAnnounce(() => sleep(Math.min(ANNOUNCE_MS, drainMs / 2)))
   const isStopping = () => lifecycle.isStopping
-  const elsewhere = replica?.ownSessions(() => sessions, { addresses, isStopping })
-  const sessions = new Sessions({ clock, keeper: elsewhere })
+  const elsewhere = replica?.open({
+    sessions: () => sessions,
+    instances: () => fleet.instances,
+    needsInstance: (method, params) => needsInstance(fleet, lists.names(), method, params),
+    addresses,
+    isStopping,
+  })
+  const sessions = new Sessions({ clock, keeper: elsewhere?.sessions })
   lifecycle.onClose(() => elsewhere?.close())
   const rounds = createRounds({
     gate,
@@ -160,6 +172,7 @@ export function createMcp(
     state,
     publicUrl,
     isStopping,
+    holder: elsewhere?.self,
     notify: (session, method, params) => streams.notify(session, method, params),
     cancelWaiting: (waiting, server, caller, why) => {
       const id = heldIn(waiting)

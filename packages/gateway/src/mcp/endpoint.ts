@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
-import { isObject, type MaybePromise } from '@toolgate/core/internal'
+import { isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
 import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
@@ -16,11 +16,11 @@ import {
 } from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
-import type { SessionOwners, SessionRequest } from '../owners/session-owners.ts'
+import type { Asked, Elsewhere } from '../owners/elsewhere.ts'
 import type { Offer } from '../upstream/upstream.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import type { ChangeStreams } from './change-streams.ts'
-import { readMessage } from './envelope.ts'
+import { type Message, readMessage } from './envelope.ts'
 import type { Instructions } from './instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import type { ServerCapabilities } from './methods.ts'
@@ -45,8 +45,8 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly maxBodyBytes?: number
   readonly streams: ChangeStreams
   readonly sessions: Sessions
-  /** Reaches the sessions of other replicas. Absent where this gateway is alone. */
-  readonly elsewhere?: Pick<SessionOwners, 'reach' | 'check'> | undefined
+  /** Reaches what other replicas have. Absent where this gateway is alone. */
+  readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
   /** Returns whether the gateway waits for running calls and takes no new ones. */
   readonly isStopping: () => boolean
 }
@@ -202,15 +202,16 @@ class Endpoint {
     }
   }
 
-  async #serve(
-    sent: Pick<SessionRequest, 'request' | 'response' | 'text'>,
-    credential: Credential,
-    body: unknown,
-  ): Promise<void> {
+  async #serve(sent: Omit<Asked, 'caller'>, credential: Credential, body: unknown): Promise<void> {
     const { request, response } = sent
     const message = readMessage(body, request.headers)
-    // A stopping gateway still takes notifications: one may cancel a call that it waits for.
-    if (isObject(body) && 'id' in body) this.#checkStopping(request)
+    const { method, params } = message.era === 'legacy' ? message.message : toRequest(message)
+    const { elsewhere } = this.#deps
+    // A stopping gateway still takes notifications, and answers for calls that it waits for.
+    if (isObject(body) && 'id' in body && method !== undefined && !elsewhere?.holds(params))
+      this.#checkStopping(request)
+    const placed = elsewhere?.place({ ...sent, caller: credential.caller }, method, params)
+    if (placed instanceof Promise ? await placed : placed) return undefined
     if (message.era === 'modern') {
       if (message.kind === 'request') return this.#modern.handle(message, request.headers, credential, response)
       response.writeHead(202).end()
@@ -234,6 +235,7 @@ class Endpoint {
   ): Promise<void> {
     const { gate, sessions, streams, held, authenticator } = this.#deps
     const { caller } = credential
+    if (await this.#deps.elsewhere?.place({ request, response, caller })) return undefined
     const session = await this.#findSession(id, caller, { request, response })
     if (!session) return undefined
     const inThis = session.callerOf(caller)
@@ -265,18 +267,18 @@ class Endpoint {
   }
 
   /** Returns a session; `undefined` once the replica that has it has answered the request. @throws {RpcFault} `session_unknown` */
-  #findSession(
-    id: string,
-    caller: Caller,
-    sent: Pick<SessionRequest, 'request' | 'response' | 'text'>,
-  ): MaybePromise<Session | undefined> {
+  #findSession(id: string, caller: Caller, sent: Omit<Asked, 'caller'>): MaybePromise<Session | undefined> {
     const { sessions, elsewhere } = this.#deps
     const session = sessions.find(caller, id)
     if (session) return session
-    if (elsewhere) return elsewhere.reach({ id, caller, ...sent })
+    if (elsewhere) return elsewhere.reach(id, { ...sent, caller })
     // A client that gets 404 begins a new session.
     throw new RpcFault('session_unknown', 'Session not found.')
   }
+}
+
+function toRequest(message: Extract<Message, { era: 'modern' }>): { method?: string; params?: JsonObject } {
+  return message.kind === 'request' ? message : {}
 }
 
 /** Names of apps cannot be guessed: only callers with a key learn that there is no such app. */

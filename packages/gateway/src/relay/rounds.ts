@@ -13,7 +13,9 @@ import {
   StateInvalid,
   TooManyStates,
 } from './sealed-state.ts'
+import { withHolder } from '../owners/elsewhere.ts'
 import { isAsked } from './asked.ts'
+import { heldIn } from './held-calls.ts'
 
 /** Cancels what runs at a server and waits for an answer that cannot come. */
 export type CancelWaiting = (state: unknown, server: string | undefined, caller: Caller, why: string) => void
@@ -22,14 +24,16 @@ export interface RoundsDeps {
   readonly cancelWaiting?: CancelWaiting | undefined
   readonly states: Pick<SealedStates, 'open' | 'seal'>
   readonly doors: ApprovalDoors
+  /** The replica that holds calls between two rounds. Absent where this gateway is alone. */
+  readonly holder?: string | undefined
 }
 
 /** Returns the rounds of a gateway. */
 export function createRounds(
-  options: ApprovalDoorsOptions & SealedStateOptions & Pick<RoundsDeps, 'cancelWaiting'>,
+  options: ApprovalDoorsOptions & SealedStateOptions & Pick<RoundsDeps, 'cancelWaiting' | 'holder'>,
 ): CallRounds {
-  const { cancelWaiting } = options
-  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options), cancelWaiting })
+  const { cancelWaiting, holder } = options
+  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options), cancelWaiting, holder })
 }
 
 /** A call of an item, as its method has read it from a request. */
@@ -180,7 +184,9 @@ export class CallRounds {
     asks: JsonObject,
     state: RoundState,
   ): Promise<McpReply> {
-    return { asks, state: await this.#deps.states.seal(bindingOf(request, call, tool), state) }
+    const sealed = await this.#deps.states.seal(bindingOf(request, call, tool), state)
+    const isHeld = state.kind === 'answers' && heldIn(state.state) !== undefined
+    return { asks, state: withHolder(sealed, isHeld ? this.#deps.holder : undefined) }
   }
 }
 

@@ -44,7 +44,8 @@ export class TooManyStates extends Error {
 
 const DEFAULT_MAX_OPEN = 100
 const MAX_LENGTH = 1024 * 1024
-const FORM = /^tg1\.(.*)$/
+/** The replica that holds the call may follow. */
+const FORM = /^tg1\.([^@]*)(?:@[0-9a-f-]{36})?$/
 const OPEN = 'gateway/open-states/'
 
 /**

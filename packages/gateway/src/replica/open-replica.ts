@@ -7,10 +7,9 @@ import type { AuditConfig, GatewayConfig } from '../config/config.ts'
 import { type AuditDeps, type OpenedAudit, readKey } from '../stores.ts'
 import type { ReplicaConfig } from '../config/stores.ts'
 import { VERSION } from '../files.ts'
-import type { Sessions } from '../mcp/sessions.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
 import { ForwardProof } from '../owners/forward-proof.ts'
-import { SessionOwners, type SessionOwnersDeps } from '../owners/session-owners.ts'
+import { Elsewhere, type Here } from '../owners/elsewhere.ts'
 import { LEASE_MS } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
 import { Membership } from './membership.ts'
@@ -37,8 +36,10 @@ export interface OpenedReplica {
   follow(does: FollowsPublication): Promise<void>
   readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters: CounterStore }
   readonly lock: SessionLock
-  /** Returns what reaches the sessions of other replicas, and keeps those of this one for them. */
-  ownSessions(sessions: () => Sessions, given: Pick<SessionOwnersDeps, 'addresses' | 'isStopping'>): SessionOwners
+  /** Returns the way to what other replicas have, and keeps what is here for them. */
+  open(here: Here): Elsewhere
+  /** Returns what `open` has returned. */
+  elsewhere(): Elsewhere | undefined
   /** Asked again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
   readonly checkStart: () => void
   /** Begins this replica's chain of the audit that all share. */
@@ -139,6 +140,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
   const isSame = local.text === publication.running.text
   if (!isSame) log({ level: 'warn', message: `runs the published configuration ${publication.running.id}: ${DIFFERS}` })
   const proof = await ForwardProof.open(membership.state)
+  let elsewhere: Elsewhere | undefined
   const limits = engines.limits && watchLimits(engines.limits, membership)
   const opened: Omit<OpenedReplica, 'report'> = {
     membership,
@@ -156,12 +158,14 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     },
     stores: { approvals: engines.approvals, state: membership.state, counters: engines.counters },
     lock: engines.lock,
-    ownSessions(sessions, given) {
+    open(here) {
+      const replicas = () => membership.list()
       const self = membership.self.incarnation
-      const owned = new SessionOwners({ ...given, self, owners: engines.owners, proof, onFault }, sessions)
-      membership.onLate(async () => sessions().retain(await owned.held()))
-      return owned
+      const made = (elsewhere = new Elsewhere({ self, owners: engines.owners, replicas, proof, onFault }, here))
+      membership.onLate(() => made.review())
+      return made
     },
+    elsewhere: () => elsewhere,
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
     },

@@ -18,6 +18,8 @@ export interface TasksDeps extends EndsDeps {
   readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
   /** Cancels a task of a server that no call follows. */
   readonly cancelUpstream: (server: string, state: string, caller: Caller) => Promise<void>
+  /** Whether the instance in which a server runs a caller's tasks is this gateway's, if it has one. Default: always. */
+  readonly isHere?: ((server: string, caller: Caller) => Promise<boolean>) | undefined
   readonly onFault: (error: unknown) => void
   /** Whether the tasks outlive this process. */
   readonly isKept: boolean
@@ -100,7 +102,7 @@ export class Tasks {
   /** Returns the handle of a call that its server runs as a task. @throws {TooManyTasks} */
   async begin({ owner, view, tool, input, client, ttlMs, outcome, room }: StartedCall): Promise<Task> {
     const started = outcome.payload as StartedTask
-    const server = tool.slice(0, tool.indexOf(':'))
+    const server = serverOf(tool)
     const { continues } = outcome
     const work: UpstreamWork = {
       server,
@@ -313,6 +315,7 @@ export class Tasks {
 
   async #tendOne(open: OpenTask | undefined): Promise<void> {
     if (open?.call.kind !== 'upstream' || this.#running.has(open.id) || this.#isLeaving) return
+    if (!(await this.#isHere(open))) return
     const seen = await this.store.get(open.owner, open.id)
     const waits = seen?.status === 'input_required' && this.#callerOf(open) !== undefined
     if (waits || !(await this.#leases.take(open.id))) return
@@ -334,9 +337,15 @@ export class Tasks {
     if (!this.#isResumed) return
     for (const open of await this.store.open('upstream')) {
       if (this.#running.has(open.id) || this.#isLeaving || (await this.#mayGoOn(open))) continue
+      if (!(await this.#isHere(open))) continue
       // The round is refused, which ends the task.
       if (await this.#leases.take(open.id)) this.#follow(open, {})
     }
+  }
+
+  async #isHere(task: OpenTask): Promise<boolean> {
+    const caller = this.#callerOf(task)
+    return !caller || (await this.#deps.isHere?.(serverOf(task.call.tool), caller)) !== false
   }
 
   async #mayGoOn(task: OpenTask): Promise<boolean> {
@@ -361,6 +370,10 @@ export class Tasks {
   #safely(work: Promise<void>): void {
     work.catch(this.#deps.onFault)
   }
+}
+
+function serverOf(tool: string): string {
+  return tool.slice(0, tool.indexOf(':'))
 }
 
 const CANCELLED = 'The client cancelled the task.'

@@ -34,15 +34,26 @@ export interface HeldInstance extends Place {
   again(): () => void
 }
 
+/** Which replica has the instances of a user. */
+export interface InstanceHomes {
+  /** Whether it is this one. */
+  has(owner: Owner): boolean
+  /** Returns whether the instance of a server was lost with another replica. It is said once. */
+  takeLost(owner: Owner, server: string): boolean
+  note(owner: Owner, server: string, isOpen: boolean): void
+}
+
 /** The instances of all servers with one for each user, within their bounds. */
 export class Instances {
   readonly #limits: InstanceLimits
+  readonly #homes: () => InstanceHomes | undefined
   /** The one that was used longest ago is first. */
   readonly #open = new Map<string, Instance>()
   readonly #closing = new Map<string, Promise<void>>()
 
-  constructor(limits: InstanceLimits) {
+  constructor(limits: InstanceLimits, homes: () => InstanceHomes | undefined = () => undefined) {
     this.#limits = limits
+    this.#homes = homes
   }
 
   /**
@@ -53,6 +64,9 @@ export class Instances {
    */
   take(server: string, owner: Owner, create: () => Upstream, of?: object): HeldInstance | NoPlace {
     const key = `${server} ${owner.key}`
+    const homes = this.#homes()
+    if (homes?.has(owner) === false) return isElsewhere(server)
+    if (homes?.takeLost(owner, server)) return isLost(server)
     let instance = this.#open.get(key)
     if (instance && instance.of !== of) {
       if (instance.isBusy) return justChanged(server)
@@ -66,6 +80,7 @@ export class Instances {
       const before = Promise.all([room.ended, this.#closing.get(key)])
       instance = new Instance(server, owner, create(), before, of)
       this.#open.set(key, instance)
+      homes?.note(owner, server, true)
     }
     return this.#hold(key, instance)
   }
@@ -109,6 +124,23 @@ export class Instances {
     for (const [key, instance] of this.#open)
       if (instance.server === server && instance.of === of) void this.#end(key, instance)
     await Promise.all([...this.#closing].flatMap(([key, ended]) => (key.startsWith(`${server} `) ? [ended] : [])))
+  }
+
+  /** The keys of the owners that have instances. */
+  get owners(): ReadonlySet<string> {
+    return new Set([...this.#open.values()].map(({ owner }) => owner.key))
+  }
+
+  /** Ends the instances that run nothing. */
+  async endIdle(): Promise<void> {
+    for (const [key, instance] of this.#open) if (!instance.isBusy) void this.#end(key, instance)
+    await Promise.all(this.#closing.values())
+  }
+
+  /** Ends all instances of an owner, with the calls that they run. */
+  async endOfOwner(owner: string): Promise<void> {
+    const own = [...this.#open].filter(([, instance]) => instance.owner.key === owner)
+    await Promise.all(own.map(([key, instance]) => this.#end(key, instance)))
   }
 
   #hold(key: string, instance: Instance): HeldInstance {
@@ -166,11 +198,26 @@ export class Instances {
 
   #end(key: string, instance: Instance): Promise<void> {
     if (this.#open.get(key) === instance) this.#open.delete(key)
+    if (!this.#open.has(key)) this.#homes()?.note(instance.owner, instance.server, false)
     const ended = Promise.all([this.#closing.get(key), instance.close()]).then(() => {
       if (this.#closing.get(key) === ended) this.#closing.delete(key)
     })
     this.#closing.set(key, ended)
     return ended
+  }
+}
+
+function isElsewhere(server: string): NoPlace {
+  return {
+    text: `the instances of this user are at another replica than this one, which was asked for server "${server}"`,
+    message: 'its server runs for you at another replica; try again in a moment',
+  }
+}
+
+function isLost(server: string): NoPlace {
+  return {
+    text: `instance_lost: server "${server}" ran for this user at a replica that is gone`,
+    message: 'instance_lost: its server has lost what it kept for you; the next call begins anew',
   }
 }
 

@@ -15,6 +15,7 @@ import { abortedError } from './connection.ts'
 import type { RequestCredential } from './credential.ts'
 import { createUpstream, type UpstreamDeps } from './create-upstream.ts'
 import { makeFolders, mentionsOwner, toInstanceConfig } from './instance-config.ts'
+import type { Homes } from '../owners/homes.ts'
 import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
 import { LISTING, type Owner, ownerOf } from './owner.ts'
 import { Pauses } from './pauses.ts'
@@ -34,6 +35,8 @@ export interface PerUserDeps extends UpstreamDeps {
   readonly instances: Instances
   /** Absolute. Each instance has a folder below it. */
   readonly folder: string
+  /** Which replica has the instances of a user. */
+  readonly homes?: (() => Pick<Homes, 'find'> | undefined) | undefined
   /** The accounts that users have connected the server to, if it wants that. */
   readonly connections?: ServerConnections | undefined
 }
@@ -180,6 +183,13 @@ export class PerUserUpstream implements Upstream {
    */
   admit(caller: Caller): MaybePromise<Place | NoPlace | undefined> {
     if (!this.needsInstances) return undefined
+    const owner = ownerOf(caller)
+    // A call that no client has sent here, such as one of the console, may be the first of its user.
+    const home = owner && this.#deps.homes?.()?.find(owner)
+    return home instanceof Promise ? home.then(() => this.#admit(caller)) : this.#admit(caller)
+  }
+
+  #admit(caller: Caller): MaybePromise<Place | NoPlace | undefined> {
     const place = this.#take(caller)
     if (!this.lists || 'text' in place || place.upstream.state.status === 'ready') return place
     return place.started.then(() => place)
