@@ -208,6 +208,17 @@ describe('the answer of an authorization server', () => {
     }
   })
 
+  it('counts only where it was to arrive: not as that of another server', async () => {
+    const gateway = await start({ servers: [mail(), { ...mail(), name: 'other' }] })
+    const { browser, back, path } = await begun(gateway)
+    const elsewhere = [path.replace('/mail/', '/other/'), `/connect/~callback${back.search}`]
+    for (const other of elsewhere) assert.equal((await browser.get(other)).status, 403, other)
+    assert.equal(await isConnected(gateway), false)
+    assert.equal((await browser.get(path)).status, 303)
+    const others = await browser.begin('other')
+    assert.notEqual(others.searchParams.get('redirect_uri'), `${back.origin}${back.pathname}`)
+  })
+
   it('cannot be begun from another site', async () => {
     const gateway = await start()
     const browser = new Browser(gateway.url)
@@ -224,7 +235,10 @@ describe('the answer of an authorization server', () => {
     const [first, second] = [await browser.begin('mail'), await browser.begin('mail')]
     assert.equal(first.searchParams.get('resource'), server.url)
     assert.equal(first.searchParams.get('code_challenge_method'), 'S256')
-    assert.equal(first.searchParams.get('redirect_uri'), `${gateway.url}/connect/~callback`)
+    assert.equal(
+      first.searchParams.get('redirect_uri')?.replace(/[\w-]{22}$/, ''),
+      `${gateway.url}/connect/~callback/mail/`,
+    )
     for (const name of ['state', 'code_challenge'])
       assert.notEqual(first.searchParams.get(name), second.searchParams.get(name))
   })

@@ -32,7 +32,7 @@ export type PageConnections = Pick<
 export const PERSON_SECONDS = 3600
 const ATTEMPT_SECONDS = 600
 /** No server has such a name. */
-const CALLBACK = '~callback'
+const CALLBACK = /^~callback(?:\/|$)/
 const CLIENT = '~client.json'
 const LABEL = 'Your key'
 
@@ -60,14 +60,15 @@ async function serve(request: Request, deps: ConnectPageDeps): Promise<Response>
     return toResponse(messagePage('Not allowed', 'This page takes GET and POST.'), 405, { allow: 'GET, HEAD, POST' })
   if (name === CLIENT) return clientDocument(deps)
   const { publicUrl } = deps.connections
+  const { pathname, search } = new URL(request.url)
   // The cookies must belong to the host that the person comes back to.
   if (publicUrl !== undefined && request.headers.get('host') !== new URL(publicUrl).host)
-    return redirect(`${publicUrl}${pathOf(name)}${new URL(request.url).search}`)
+    return redirect(`${publicUrl}${pathname}${search}`)
   const person = await findPerson(request, deps)
   // Browsers send no cookie with a link on another site's page. They do when the page loads itself again.
   if (!person && request.headers.get('sec-fetch-site') === 'cross-site') return toResponse(reloadPage(), 200)
   if (!person) return toResponse(loginPage(linkFor(deps, name), undefined, LABEL), 401, CHALLENGE)
-  return name === CALLBACK ? finish(request, person, deps) : show(name, person, deps)
+  return CALLBACK.test(name) ? finish(request, person, deps) : show(name, person, deps)
 }
 
 /** A person of the console, or one who has shown a key of theirs here. */
@@ -111,7 +112,7 @@ async function post(request: Request, server: string, deps: ConnectPageDeps): Pr
 /** The answer of the authorization server. It must be for the person who began, in the browser where they began. */
 async function finish(request: Request, person: Caller, deps: ConnectPageDeps): Promise<Response> {
   const secret = cookieIn(request, 'attempt', deps)
-  const { server } = await deps.connections.finish(new URL(request.url).searchParams, secret, person)
+  const { server } = await deps.connections.finish(new URL(request.url), secret, person)
   return redirect(pathOf(server), { 'set-cookie': toCookie('attempt', '', 0, deps) })
 }
 

@@ -17,7 +17,7 @@ export const serverOAuthSchema = z
   .strictObject({
     clientId: text
       .describe(
-        'The client that the gateway is registered as. Its redirect URI is <publicUrl>/connect/~callback. Default: a client ID metadata document, or dynamic registration, as the authorization server offers.',
+        'The client that the gateway is registered as. Its redirect URI is <publicUrl>/connect/~callback/<server>. Default: a client ID metadata document, or dynamic registration, as the authorization server offers.',
       )
       .exactOptional(),
     clientSecret: text

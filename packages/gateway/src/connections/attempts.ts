@@ -13,6 +13,17 @@ export interface Attempt extends ConnectionKey {
   readonly resource: string
   readonly scopes?: readonly string[] | undefined
   readonly verifier: string
+  /** The path where its answer arrives. */
+  readonly callback: string
+  /** Whether its answer must have `iss`: what the authorization server said when the attempt began. */
+  readonly namesIssuer: boolean
+}
+
+/** What an authorization server answered, and where it arrived. */
+export interface AttemptAnswer {
+  readonly state: string
+  readonly callback: string
+  readonly iss?: string | undefined
 }
 
 export interface AttemptsDeps {
@@ -50,8 +61,12 @@ export class Attempts {
     return { state: `${owner}.${code}`, secret }
   }
 
-  /** Ends an attempt, and returns it. @throws {ConnectProblem} for one that is unknown, over, used, or of another browser or user */
-  async finish(state: string, secret: string, person: Pick<ConnectionKey, 'user' | 'tenant'>): Promise<Attempt> {
+  /** Ends an attempt, and returns it. @throws {ConnectProblem} for one that is unknown, over, used, or of another browser, user or authorization server */
+  async finish(
+    { state, callback, iss }: AttemptAnswer,
+    secret: string,
+    person: Pick<ConnectionKey, 'user' | 'tenant'>,
+  ): Promise<Attempt> {
     const [owner = '', code = ''] = state.split('.')
     if (!PART.test(owner) || !PART.test(code)) throw unknownAttempt()
     const key = `${ATTEMPTS}${owner}/${digest(code)}`
@@ -61,6 +76,8 @@ export class Attempts {
     const { attempt, secret: known } = JSON.parse(text) as { readonly attempt: Attempt; readonly secret: string }
     const isSameBrowser = timingSafeEqual(Buffer.from(known), Buffer.from(digest(secret)))
     if (!isSameBrowser || attempt.user !== person.user || attempt.tenant !== person.tenant) throw unknownAttempt()
+    const isOfIssuer = attempt.namesIssuer ? iss === attempt.issuer : iss === undefined || iss === attempt.issuer
+    if (attempt.callback !== callback || !isOfIssuer) throw unknownAttempt()
     // The last question, so that nobody else can use an attempt up.
     if ((await this.#deps.state.take(key)) === undefined) throw unknownAttempt()
     return attempt
@@ -69,7 +86,9 @@ export class Attempts {
 
 /** It does not say which, so that a forged answer learns nothing. */
 function unknownAttempt(): ConnectProblem {
-  return new ConnectProblem('this attempt is over, or began in another browser or as another user')
+  return new ConnectProblem(
+    'this attempt is over, or began in another browser, as another user or at another authorization server',
+  )
 }
 
 function random(): string {

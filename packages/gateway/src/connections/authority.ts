@@ -5,12 +5,12 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import { remember } from '../auth/oauth/remember.ts'
 import type { Sealer } from '../relay/sealer.ts'
 import { type Attempt, Attempts } from './attempts.ts'
-import { Clients, codeOf, isUnknownClient } from './clients.ts'
+import { Clients, codeOf, isUnknownClient, namesIssuer } from './clients.ts'
 import type { Connection, ConnectionKey, ConnectionSecret } from './connection-store.ts'
 import { discover, readServer } from './discovery.ts'
 import { authorizationUrl, exchange, type Granted, type Party, refresh, revoke } from './grants.ts'
 import { createGuardedFetch } from './guarded-fetch.ts'
-import { CALLBACK_PATH, type OAuthServer } from './oauth-server.ts'
+import type { OAuthServer } from './oauth-server.ts'
 import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
 export interface AuthorityDeps {
@@ -42,44 +42,46 @@ export class Authority {
     return explained(async () => {
       const fetch = fetchFor(server)
       const found = await discover(new URL(server.url ?? ''), server.oauth, fetch)
-      const client = await this.#clients.find(server.oauth, found.server, fetch)
+      const { client, callback } = await this.#clients.find(server, found.server, fetch)
       const { issuer } = found.server
       const { resource, scopes } = found
       const verifier = generateRandomCodeVerifier()
       const { user, tenant } = owner
       const key: ConnectionKey = { server: server.name, user, ...(tenant === undefined ? {} : { tenant }) }
-      const attempt: Attempt = { ...key, of, issuer, client, resource, scopes, verifier }
+      const mark = { callback, namesIssuer: namesIssuer(found.server) }
+      const attempt: Attempt = { ...key, of, issuer, client, resource, scopes, verifier, ...mark }
       const { state, secret } = await this.#attempts.begin(attempt)
-      const request = { redirectUri: this.#redirectUri, state, verifier }
+      const request = { redirectUri: this.#redirectUri(callback), state, verifier }
       return { url: await authorizationUrl({ server: found.server, client }, found, request), secret }
     })
   }
 
   /**
-   * Ends an attempt with the answer of the authorization server. `person` is who is logged in now.
+   * Ends an attempt with the answer of the authorization server, the URL at which it arrived. `person` is who is logged in now.
    *
    * @throws {ConnectProblem}
    */
   finish(
-    answer: URLSearchParams,
+    { pathname: callback, searchParams: answer }: URL,
     secret: string,
     person: Omit<ConnectionKey, 'server'>,
     serverOf: (attempt: Attempt) => OAuthServer | undefined,
   ): Promise<{ readonly connection: Connection; readonly secret: ConnectionSecret }> {
     return explained(async () => {
       const state = answer.get('state') ?? ''
-      const attempt = await this.#attempts.finish(state, secret, person)
+      const iss = answer.get('iss') ?? undefined
+      const attempt = await this.#attempts.finish({ state, callback, iss }, secret, person)
       const configured = serverOf(attempt)
       if (!configured) throw new ConnectProblem('the server was changed meanwhile; connect it again')
       const { server, user, tenant, of, issuer, client, resource, verifier } = attempt
       const party = { ...(await this.#partyOf(configured, issuer)), client: clientOf(configured, client) }
       const granted = await exchange(party, answer, {
-        redirectUri: this.#redirectUri,
+        redirectUri: this.#redirectUri(callback),
         state,
         verifier,
         resource,
       }).catch(async (error: unknown) => {
-        if (isUnknownClient(error)) await this.#clients.forget(party.server)
+        if (isUnknownClient(error)) await this.#clients.forget(configured, issuer)
         throw error
       })
       const scopes = granted.scopes ?? attempt.scopes
@@ -110,7 +112,8 @@ export class Authority {
       if (tokens.refresh === undefined) throw new ConnectionRefused('its token ended, and it has no refresh token')
       const party = { ...(await this.#partyOf(server, issuer)), client: clientOf(server, client) }
       return refresh(party, tokens.refresh, resource).catch(async (error: unknown) => {
-        if (error instanceof ConnectionRefused && isUnknownClient(error.cause)) await this.#clients.forget(party.server)
+        if (error instanceof ConnectionRefused && isUnknownClient(error.cause))
+          await this.#clients.forget(server, issuer)
         throw error
       })
     })
@@ -124,8 +127,8 @@ export class Authority {
     })
   }
 
-  get #redirectUri(): string {
-    return `${this.#deps.publicUrl}${CALLBACK_PATH}`
+  #redirectUri(callback: string): string {
+    return `${this.#deps.publicUrl}${callback}`
   }
 
   /** The metadata of an issuer is kept for a while. */

@@ -2,10 +2,9 @@ import * as oauth from 'oauth4webapi'
 import { isObject } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
 import { hash } from 'node:crypto'
-import type { ServerOAuth } from '../config/server-oauth.ts'
 import type { Sealer } from '../relay/sealer.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
-import { CLIENT_PATH, metadataOf } from './oauth-server.ts'
+import { callbackOf, CLIENT_PATH, metadataOf, type OAuthServer } from './oauth-server.ts'
 import { ConnectProblem } from './problem.ts'
 
 /** The gateway as a client of an authorization server. */
@@ -14,12 +13,20 @@ export interface OAuthClient {
   readonly secret?: string
 }
 
+/** A client, and the path where the answers for it arrive. */
+export interface ClientAt {
+  readonly client: OAuthClient
+  readonly callback: string
+}
+
 export interface ClientsDeps {
   readonly state: StateStore
   readonly sealer: Sealer
   /** Where the gateway serves the pages of connections. */
   readonly publicUrl: string
 }
+
+type Named = Pick<OAuthServer, 'name' | 'oauth'>
 
 const CLIENTS = 'gateway/connection-clients/'
 
@@ -32,32 +39,39 @@ export class Clients {
   }
 
   /** @throws {ConnectProblem} */
-  async find(configured: ServerOAuth, server: oauth.AuthorizationServer, fetch: GuardedFetch): Promise<OAuthClient> {
-    const { clientId, clientSecret } = configured
-    if (clientId !== undefined) return { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
+  async find({ name, oauth: own }: Named, server: oauth.AuthorizationServer, fetch: GuardedFetch): Promise<ClientAt> {
+    const { clientId: id, clientSecret: secret } = own
+    const at = (kind: Parameters<typeof callbackOf>[0], client: OAuthClient): ClientAt => ({
+      client,
+      callback: callbackOf(kind, name, server.issuer),
+    })
+    if (id !== undefined) return at('configured', { id, ...(secret === undefined ? {} : { secret }) })
     const { publicUrl } = this.#deps
-    const takesDocuments = server['client_id_metadata_document_supported'] === true
-    if (takesDocuments && publicUrl.startsWith('https:')) return { id: `${publicUrl}${CLIENT_PATH}` }
+    const takesDocuments = server['client_id_metadata_document_supported'] === true && namesIssuer(server)
+    if (takesDocuments && publicUrl.startsWith('https:')) return at('document', { id: `${publicUrl}${CLIENT_PATH}` })
     if (server.registration_endpoint === undefined)
-      throw new ConnectProblem('the authorization server registers no clients; configure a "clientId"')
-    return (await this.#findRegistered(server)) ?? this.#register(server, fetch)
+      throw new ConnectProblem(
+        'the authorization server registers no clients, and takes no metadata documents with "iss" in its answers; configure a "clientId"',
+      )
+    const callback = callbackOf('registered', name, server.issuer)
+    return at('registered', (await this.#findRegistered(callback)) ?? (await this.#register(server, callback, fetch)))
   }
 
   /** Forgets a registration that the authorization server no longer knows. */
-  async forget({ issuer }: Pick<oauth.AuthorizationServer, 'issuer'>): Promise<void> {
-    await this.#deps.state.take(this.#keyOf(issuer))
+  async forget({ name }: Pick<OAuthServer, 'name'>, issuer: string): Promise<void> {
+    await this.#deps.state.take(this.#keyOf(callbackOf('registered', name, issuer)))
   }
 
-  async #findRegistered({ issuer }: oauth.AuthorizationServer): Promise<OAuthClient | undefined> {
-    const key = this.#keyOf(issuer)
+  async #findRegistered(callback: string): Promise<OAuthClient | undefined> {
+    const key = this.#keyOf(callback)
     const kept = await this.#deps.state.get(key)
     const opened = typeof kept === 'string' ? await this.#deps.sealer.open(kept, key) : undefined
     return opened === undefined ? undefined : (JSON.parse(opened) as OAuthClient)
   }
 
-  async #register(server: oauth.AuthorizationServer, fetch: GuardedFetch): Promise<OAuthClient> {
+  async #register(server: oauth.AuthorizationServer, callback: string, fetch: GuardedFetch): Promise<OAuthClient> {
     const { state, sealer, publicUrl } = this.#deps
-    const metadata = metadataOf(publicUrl)
+    const metadata = metadataOf(publicUrl, callback)
     const response = await oauth.dynamicClientRegistrationRequest(server, metadata, {
       [oauth.allowInsecureRequests]: true,
       [oauth.customFetch]: fetch,
@@ -67,15 +81,20 @@ export class Clients {
     })
     const { client_id: id, client_secret: secret, client_secret_expires_at: endsAt = 0 } = registered
     const client: OAuthClient = { id, ...(typeof secret === 'string' ? { secret } : {}) }
-    const key = this.#keyOf(server.issuer)
+    const key = this.#keyOf(callback)
     const ends = typeof endsAt === 'number' && endsAt > 0 ? { expiresAt: endsAt * 1000 } : {}
     await state.set(key, await sealer.seal(JSON.stringify(client), key), ends)
     return client
   }
 
-  #keyOf(issuer: string): string {
-    return CLIENTS + hash('sha256', JSON.stringify([issuer, this.#deps.publicUrl]), 'base64url')
+  #keyOf(callback: string): string {
+    return CLIENTS + hash('sha256', `${this.#deps.publicUrl}${callback}`, 'base64url')
   }
+}
+
+/** Whether an authorization server says that each of its answers has `iss` (RFC 9207). */
+export function namesIssuer(server: oauth.AuthorizationServer): boolean {
+  return server.authorization_response_iss_parameter_supported === true
 }
 
 /** How a client proves itself at the token endpoint. */

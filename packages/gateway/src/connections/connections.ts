@@ -149,8 +149,8 @@ export class Connections implements ConnectionSource {
     return authority.begin(server, { user, tenant }, fingerprintOf(server))
   }
 
-  /** Ends an attempt with the answer of the authorization server. @throws {ConnectProblem} */
-  async finish(answer: URLSearchParams, secret: string, person: Caller): Promise<Connection> {
+  /** Ends an attempt with the answer of the authorization server, the URL at which it arrived. @throws {ConnectProblem} */
+  async finish(answer: URL, secret: string, person: Caller): Promise<Connection> {
     const { user, tenant } = person
     if (user === undefined) throw new ConnectProblem('a connection belongs to a user, and this key has none')
     const authority = await this.#authority()
