@@ -60,9 +60,12 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
   )
 }
 
-/** On a narrow screen the links scroll sideways. */
+/** On a narrow screen the links scroll sideways. `scrollIntoView` would also move where the Tab key goes on from. */
 function showLink(link: HTMLElement | null): void {
-  link?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  const nav = link?.closest('nav')
+  if (!link || !nav) return
+  const [shown, { left, right }] = [nav.getBoundingClientRect(), link.getBoundingClientRect()]
+  nav.scrollLeft += Math.min(left - shown.left, 0) + Math.max(right - shown.right, 0)
 }
 
 /** How the page is kept up to date. */
