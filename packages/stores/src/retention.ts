@@ -80,9 +80,12 @@ export class Retention {
   }
 
   async #rounds(): Promise<void> {
-    const { place, record, sign, nowMs } = this.#parts
+    const { place, record, sign, nowMs, retainMs } = this.#parts
     await this.#removeRest(place.prunedSeq())
-    for (let plan = await this.#plan(); plan !== undefined && !this.#isClosed; plan = await this.#plan()) {
+    // Of the beginning: the records of a round itself do not keep it going.
+    const untilMs = nowMs() - retainMs
+    const next = () => this.#plan(untilMs)
+    for (let plan = await next(); plan !== undefined && !this.#isClosed; plan = await next()) {
       await record(prunedEntry(plan, nowMs()))
       const { seq } = plan.voucher.checkpoint
       await sign(seq)
@@ -129,12 +132,11 @@ export class Retention {
     }
   }
 
-  /** Returns the next records to remove, compared with their checkpoints. */
-  async #plan(): Promise<Plan | undefined> {
-    const { file, place, nowMs, retainMs, openSince } = this.#parts
+  /** Returns the next records to remove, of those signed before a time, compared with their checkpoints. */
+  async #plan(untilMs: number): Promise<Plan | undefined> {
+    const { file, place, openSince } = this.#parts
     const prunedSeq = place.prunedSeq()
-    const until = Math.min(nowMs() - retainMs, openSince() - 1)
-    const signed = await this.#signedUntil(until, prunedSeq)
+    const signed = await this.#signedUntil(Math.min(untilMs, openSince() - 1), prunedSeq)
     const cut = file.lastCut(signed.map(({ checkpoint }) => checkpoint.seq))
     const removed = signed.filter(({ checkpoint }) => checkpoint.seq <= cut)
     const voucher = removed.at(-1)

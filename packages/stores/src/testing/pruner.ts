@@ -4,12 +4,12 @@ import { type Format, openAny } from './open-any.ts'
 
 /**
  * A process that writes and prunes until it is killed by a test: `pruner.ts <format> <path>`. Each line it prints is the
- * number of the first record that is left.
+ * number of the first record that is left, after records were removed.
  */
 const [format, path = ''] = process.argv.slice(2)
 const audit = openAny(format as Format, {
   path,
-  retainMs: 30,
+  retainMs: 1,
   rotate: { bytes: 4000 },
   checkpoints: { everyRecords: 10, everyMs: 5 },
   onFault: (error) => {
@@ -17,10 +17,18 @@ const audit = openAny(format as Format, {
   },
 })
 
+let firstSeq = await readFirstSeq()
 for (;;) {
   for (let i = 0; i < 15; i++) await audit.write(auditEntry({ event: 'tool_result', detail: 'x'.repeat(300) }))
   await audit.flush()
   await audit.prune()
-  const [first] = await Array.fromAsync(audit.exportRecords({ beforeSeq: Number.MAX_SAFE_INTEGER }))
-  writeSync(1, `${first?.seq}\n`)
+  const seq = await readFirstSeq()
+  if (seq > firstSeq) writeSync(1, `${seq}\n`)
+  firstSeq = seq
+}
+
+/** Returns 0 for an empty audit. */
+async function readFirstSeq(): Promise<number> {
+  for await (const { seq } of audit.exportRecords()) return seq
+  return 0
 }
