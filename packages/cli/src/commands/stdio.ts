@@ -114,7 +114,8 @@ async function ownGateway(
   return { url: mcpUrlOf(gateway.url, app), key, hints: { start: '', key: '' }, close: () => gateway.close() }
 }
 
-const ASK_MS = 1_000
+/** A busy machine takes its time; a port that nobody has refuses at once. */
+const ASK_MS = 5_000
 
 /**
  * Returns the gateway that serves the same configuration, if one runs and the caller's key is known here. The key is
