@@ -15,7 +15,7 @@ const ROOT = path.resolve(import.meta.dirname, '..')
 const PATTERNS = ['packages/**/*.test.ts', 'tests/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts']
 const TEST_TIMEOUT_MS = 60_000
 /** A process in which no test has ended for so long hangs, or was left running by a test that did not clean up. */
-const IDLE_MS = 150_000
+const IDLE_MS = 300_000
 
 /** Files of the first tier that take longer than the rest, in seconds: the processes share them evenly. */
 const HEAVY = new Map(
