@@ -437,7 +437,6 @@ const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
 
 const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'checkProof',
-  'consistencyPath',
   'createLeaf',
   'createMerkleTree',
   'createNoteSigner',

@@ -94,35 +94,6 @@ export function inclusionPath(entries: readonly string[], index: number): Inclus
   return path.toReversed()
 }
 
-/**
- * Returns the proof that the first `size` entries are those of an earlier tree (RFC 6962 §2.1.2).
- *
- * @throws {RangeError} for a size that no earlier tree can have
- */
-export function consistencyPath(entries: readonly string[], size: number): InclusionPath {
-  if (!Number.isInteger(size) || size < 1 || size > entries.length)
-    throw new RangeError(`a tree of ${entries.length} leaves was never one of ${size}`)
-  const path: string[] = []
-  let [first, count, kept] = [0, entries.length, size]
-  /** Whether the part is a whole subtree of the earlier tree that begins with its first leaf: its verifier knows its root. */
-  let isKnown = true
-  while (kept < count) {
-    const split = largestPowerBelow(count)
-    if (kept <= split) {
-      path.push(merkleRoot(entries.slice(first + split, first + count)))
-      count = split
-    } else {
-      path.push(merkleRoot(entries.slice(first, first + split)))
-      first += split
-      count -= split
-      kept -= split
-      isKnown = false
-    }
-  }
-  if (!isKnown) path.push(merkleRoot(entries.slice(first, first + count)))
-  return path.toReversed()
-}
-
 export interface Inclusion {
   readonly entry: string
   readonly index: number

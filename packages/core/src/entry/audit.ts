@@ -55,7 +55,6 @@ export {
   type VerifyingKey,
 } from '../audit/checkpoint.ts'
 export {
-  consistencyPath,
   createMerkleTree,
   createRecordTree,
   EMPTY_ROOT,
