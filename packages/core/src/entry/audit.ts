@@ -54,13 +54,7 @@ export {
   type SigningKey,
   type VerifyingKey,
 } from '../audit/checkpoint.ts'
-export {
-  createMerkleTree,
-  createRecordTree,
-  EMPTY_ROOT,
-  inclusionPath,
-  type RecordTree,
-} from '../audit/merkle.ts'
+export { createMerkleTree, createRecordTree, EMPTY_ROOT, inclusionPath, type RecordTree } from '../audit/merkle.ts'
 export {
   createNoteSigner,
   createNoteVerifier,
