@@ -1,0 +1,44 @@
+import type { Selector } from '../tools/selector.ts'
+
+/** Where a value comes from, the worst first. The origin of a list or object is the worst of its values. */
+export const ORIGINS = ['untrusted', 'unknown', 'trusted', 'user'] as const
+export type Origin = (typeof ORIGINS)[number]
+
+/** The label of an output whose tool the operator does not name as trusted. */
+export const UNTRUSTED = 'untrusted'
+
+/** `began`: a call that began, however it ends. `called`: one that ended `done`, and whose result reports no failure. */
+export const CALL_EVENTS = ['began', 'called'] as const
+export type CallEvent = (typeof CALL_EVENTS)[number]
+
+/**
+ * A question about earlier calls: `run.called('fraud:check', { 'input.order': input.order })`. Selector and names of fields are
+ * literals, so all questions are known when the policies are loaded, and a history keeps nothing but what they ask.
+ */
+export interface CallPattern {
+  readonly event: CallEvent
+  readonly selector: Selector
+  /** Sorted, such as `input.order` and `output.ok`. A pattern without fields matches each call of the selector. */
+  readonly fields: readonly string[]
+  /** Equal for equal patterns. */
+  readonly key: string
+}
+
+/**
+ * What conditions see of a run.
+ *
+ * Conditions can only be tightened by labels, `began`, and the origins `untrusted` and `unknown`, and only be loosened by
+ * `called` and the other origins. So an answer that is not known has a strictest one: {@link strictestFacts}.
+ */
+export interface RunFacts {
+  /** Labels of the calls that began before this one. */
+  readonly labels: readonly string[]
+  /** Whether a call matched, with these values of `pattern.fields`, in their order. `undefined` equals nothing. */
+  matched(pattern: CallPattern, values: readonly unknown[]): boolean
+  origin(value: unknown): Origin
+}
+
+/** Returns the facts of a history that is unknown or lost. `labels` are all labels that the gate knows. */
+export function strictestFacts(labels: readonly string[]): RunFacts {
+  return { labels, matched: ({ event }) => event === 'began', origin: () => 'untrusted' }
+}
