@@ -32,6 +32,7 @@ const CORE_ORDER = [
   'redact',
   'json-schema',
   'tools',
+  'history',
   'policy',
   'decide',
   'state',

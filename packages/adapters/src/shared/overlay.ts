@@ -1,9 +1,8 @@
 import {
   checkShape,
   type NativeToolRecord,
+  OVERLAY,
   type RecordTool,
-  type Shape,
-  shapeOf,
   type ToolOverlay,
   type UnnamedToolDefinition,
 } from '@toolgate/core/internal'
@@ -11,11 +10,6 @@ import {
 export type { ToolOverlay } from '@toolgate/core/internal'
 
 export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
-
-const SHAPE: Shape = shapeOf<ToolOverlay>(
-  { tags: true, category: true, requiredScopes: true, groups: true, annotations: true },
-  'field',
-)
 
 /**
  * Returns the tools of a framework for a gate, by their own names, combined with the overlay.
@@ -36,5 +30,5 @@ export function toNativeRecord<Native>(
 
 /** @throws {ConfigError} for an unknown field */
 export function checkOverlayFields(name: string, given: ToolOverlay | undefined): void {
-  if (given !== undefined) checkShape(`overlay.${name}`, given, SHAPE)
+  if (given !== undefined) checkShape(`overlay.${name}`, given, OVERLAY)
 }

@@ -5,6 +5,7 @@ import type { Decision, ReasonCode } from '../decide/decision.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
+import type { RunFacts } from '../history/facts.ts'
 import type {
   Admission,
   Approval,
@@ -114,8 +115,8 @@ export interface CallView {
   idsToday(): readonly string[]
   /** `caller` takes the place of the view's in today's part of the decision. */
   decide(id: string | undefined, caller?: Caller): Decided
-  /** Returns the decision of the clauses with `input`. */
-  decideInput(decided: Decided, input: unknown): Decision
+  /** Returns the decision of the clauses that read the input or the run. */
+  decideInput(decided: Decided, input: unknown, facts?: RunFacts): Decision
   explainDecided(decided: Decided): Decision
   /** Whether anything has changed since; if not, the answer would be the same. */
   isStale(decided: Decided): boolean
@@ -209,7 +210,9 @@ export interface Attempt {
   passed: number
   /** The frozen input, once it is known to be one. */
   input: unknown
-  /** The decision of the clauses with `input`. */
+  /** What is known of its run, where rules read that. Read before the first decision with the input. */
+  facts: RunFacts | undefined
+  /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The approval that this call would use. */
   approval: Approval | undefined
@@ -248,6 +251,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     trace: undefined,
     passed: 0,
     input: undefined,
+    facts: undefined,
     withInput: undefined,
     approval: undefined,
     taken: undefined,
@@ -279,7 +283,7 @@ export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
   const { signal, deadlineMs, run, continues, purpose, instead, idempotencyKey } = request
   if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
-  if (run !== undefined) checkShape('call.run', run, RUN)
+  if (run !== undefined) checkRun(run)
   if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === ''))
     throw new ConfigError('call.idempotencyKey', 'must be a text that is not empty')
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
@@ -289,6 +293,16 @@ export function checkRequest(request: CallRequest): void {
   if ((purpose === undefined) !== (instead === undefined) || (instead !== undefined && typeof instead !== 'function'))
     throw new ConfigError('call.instead', 'must be a function, with a purpose')
   if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
+}
+
+/** A run whose id is no text would share its history with others. */
+function checkRun(run: RunOfCall): void {
+  checkShape('call.run', run, RUN)
+  const { id, history = id, userWords = [] } = run
+  if (typeof history !== 'string') throw new ConfigError('call.run.history', 'must be the id of a run')
+  const words = typeof userWords === 'string' ? [userWords] : userWords
+  if (!Array.isArray(words) || !words.every((text) => typeof text === 'string'))
+    throw new ConfigError('call.run.userWords', 'must be a text or a list of texts')
 }
 
 const REQUEST = shapeOf<CallRequest>({
@@ -317,7 +331,10 @@ const CONTINUES = shapeOf<Continuation>(
   { callId: true, round: true, binding: true, approvalId: true, approver: true, inner: true },
   'field',
 )
-const RUN = shapeOf<RunOfCall>({ id: true, step: true, model: true, app: true, bindsApprovals: true }, 'field')
+const RUN = shapeOf<RunOfCall>(
+  { id: true, step: true, model: true, app: true, bindsApprovals: true, history: true, userWords: true, resumed: true },
+  'field',
+)
 
 function isCancelling(signal: object): boolean {
   return signal instanceof AbortSignal || typeof (signal as Partial<Cancelling>).onAbort === 'function'

@@ -243,7 +243,7 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
 }
 
 function decideInput(attempt: Attempt): Stop | undefined {
-  const decision = attempt.view.decideInput(attempt.decided, attempt.input)
+  const decision = attempt.view.decideInput(attempt.decided, attempt.input, attempt.facts)
   attempt.withInput = decision
   return mayGoOn(decision.outcome) ? undefined : { decision }
 }
@@ -545,7 +545,7 @@ function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
 
 /** Returns the decision that stops the call now, if there is one: the first question, asked again. */
 function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
-  const { view, request, ports, cancelling, decided, input, approvalId } = attempt
+  const { view, request, ports, cancelling, decided, input, approvalId, facts } = attempt
   if (ports.live.isClosed) return gateClosed()
   if (cancelling?.aborted) return callerGone()
   const caller = callerNow(view, request)
@@ -554,7 +554,7 @@ function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decis
   const now = view.decide(request.tool, caller)
   if (!mayGoOn(now.outcome)) return view.explainDecided(now)
   if (now.tool !== tool) return toolChanged()
-  const withInput = view.decideInput(now, input)
+  const withInput = view.decideInput(now, input, facts)
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined

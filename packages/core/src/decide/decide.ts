@@ -4,6 +4,7 @@ import { decideInput, type PolicyIndex } from './layers/policy.ts'
 import { conditionWork } from '../policy/condition.ts'
 import { hasBit, addBits, type Bits, bitsWhere, invertBits } from '../tools/bits.ts'
 import { schemaWarningsOf } from '../tools/schema-warnings.ts'
+import type { RunFacts } from '../history/facts.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import {
@@ -73,12 +74,16 @@ export function explain(decided: Decided): Decision {
   return { outcome: decided.outcome, reasons: sortReasons(withoutRepeats(all)) }
 }
 
-/** Returns the decision of the clauses with `input`, of the view and of today. */
-export function decideWithInput({ bounds, tool, today, atFirst, now }: Decided, input: unknown): Decision {
+/** Returns the decision of the clauses that are decided at the call, of the view and of today. `facts`: where clauses read them. */
+export function decideWithInput(
+  { bounds, tool, today, atFirst, now }: Decided,
+  input: unknown,
+  facts?: RunFacts,
+): Decision {
   if (tool === undefined) return UNKNOWN
   const same = today.policies === bounds.policies
   if (!wantInput(bounds.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
-  const context = { caller: bounds.caller, tool, input, work: conditionWork() }
+  const context = { caller: bounds.caller, tool, input, facts, work: conditionWork() }
   const answers = bounds.policies.map((policy) => decideInput(policy, atFirst, context))
   if (!same) answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)

@@ -53,7 +53,13 @@ export { type Canceller, type Cancelling, createCanceller, toCancelling } from '
 export { createValidator } from '../call/validate.ts'
 export type { SchemaWarning } from '../json-schema/skipped.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
-export type { ToolOverlay, NativeToolRecord, RecordTool, UnnamedToolDefinition } from '../tools/record.ts'
+export {
+  OVERLAY,
+  type ToolOverlay,
+  type NativeToolRecord,
+  type RecordTool,
+  type UnnamedToolDefinition,
+} from '../tools/record.ts'
 export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 export { compareToolIds, isItemId, kindOfId, toToolId } from '../tools/tool-id.ts'
 export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'

@@ -28,6 +28,7 @@ import type { ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { type ItemSearchOptions, type SearchHit, searchItems } from '../search/search.ts'
 import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
+import type { RunFacts } from '../history/facts.ts'
 import type { Groups } from '../tools/groups.ts'
 import { isItemId, type ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -334,8 +335,8 @@ class CallerView implements View, CallView {
     return tool ? this.#host.usesOf(today.snapshot, now, bounds.caller) : NO_USES
   }
 
-  decideInput(decided: Decided, input: unknown): Decision {
-    return decideWithInput(decided, input)
+  decideInput(decided: Decided, input: unknown, facts?: RunFacts): Decision {
+    return decideWithInput(decided, input, facts)
   }
 
   explainDecided(decided: Decided): Decision {

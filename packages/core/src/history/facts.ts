@@ -38,6 +38,15 @@ export interface RunFacts {
   origin(value: unknown): Origin
 }
 
+/** What all loaded policies together read of a run. */
+export interface HistoryUse {
+  readonly readsRun: boolean
+  readonly readsOrigin: boolean
+  readonly patterns: readonly CallPattern[]
+  /** The labels that conditions name, sorted. */
+  readonly labels: readonly string[]
+}
+
 /** Returns the facts of a history that is unknown or lost. `labels` are all labels that the gate knows. */
 export function strictestFacts(labels: readonly string[]): RunFacts {
   return { labels, matched: ({ event }) => event === 'began', origin: () => 'untrusted' }

@@ -1,6 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Caller } from '../ports/caller.ts'
 import { ConfigError, messageOf } from '../util/errors.ts'
+import type { RunFacts } from '../history/facts.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection } from '../util/async.ts'
 import { isObject } from '../util/json.ts'
@@ -18,6 +19,8 @@ export interface ConditionContext {
 /** The context of an evaluation. All conditions of one decision share their steps. */
 export interface CountedContext extends ConditionContext {
   readonly work?: Work
+  /** What is known of the run. Absent where no clause reads it. */
+  readonly facts?: RunFacts | undefined
 }
 
 /** A parsed and type-checked condition. */
@@ -55,10 +58,10 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
   }
 }
 
-/** Not used by functions of the host, whose steps cannot be counted. */
+/** Functions of the host get neither: their steps cannot be counted, and nobody can check that facts only tighten them. */
 function withoutWork(context: CountedContext): ConditionContext {
-  if (context.work === undefined) return context
-  const { work: _, ...rest } = context
+  if (context.work === undefined && context.facts === undefined) return context
+  const { work: _, facts: __, ...rest } = context
   return rest
 }
 

@@ -289,6 +289,12 @@ export interface RunOfCall {
   readonly app?: string | undefined
   /** `false` if approvals are not bound to the run: its id is for the audit only. Default `true`. */
   readonly bindsApprovals?: boolean | undefined
+  /** The run whose history this one shares, as a sub-agent shares that of its root. Default: its own `id`. */
+  readonly history?: string | undefined
+  /** What the user has written, for `origin`. Ignored where the history is that of another run: its prompt is a model's. */
+  readonly userWords?: string | readonly string[] | undefined
+  /** It goes on after a pause, maybe in another process: a history that is not there is lost, not empty. */
+  readonly resumed?: boolean | undefined
 }
 
 type AlwaysRecorded = 'event' | 'policy_revision' | 'catalog_revision'

@@ -25,6 +25,8 @@ const COMMON = {
   tags: true,
   category: true,
   requiredScopes: true,
+  labels: true,
+  trusted: true,
   hintsTrusted: true,
   deadlineMs: true,
 } as const

@@ -50,10 +50,25 @@ export interface ToolOverlay {
   readonly requiredScopes?: readonly string[] | undefined
   /** Groups of the gate that the tool joins. */
   readonly groups?: readonly string[] | undefined
+  /** Labels that its output carries, such as `private`. */
+  readonly labels?: readonly string[] | undefined
+  /** `true` if its output is not `untrusted`. */
+  readonly trusted?: boolean | undefined
+  /** Fields of the input that say where it sends something. */
+  readonly addressees?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
 }
 
 export const OVERLAY = shapeOf<ToolOverlay>(
-  { tags: true, category: true, requiredScopes: true, groups: true, annotations: true },
+  {
+    tags: true,
+    category: true,
+    requiredScopes: true,
+    groups: true,
+    labels: true,
+    trusted: true,
+    addressees: true,
+    annotations: true,
+  },
   'field',
 )

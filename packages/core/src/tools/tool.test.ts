@@ -32,6 +32,9 @@ describe('defineTool', () => {
       strict: undefined,
       hintsTrusted: true,
       groups: [],
+      labels: [],
+      trusted: false,
+      addressees: [],
       deadlineMs: undefined,
       parseInput: undefined,
     })

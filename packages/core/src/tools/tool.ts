@@ -84,6 +84,12 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly requiredScopes?: readonly string[] | undefined
   /** Groups of the gate that the tool joins, in addition to the groups that select it. Not part of the definition's hash. */
   readonly groups?: readonly string[] | undefined
+  /** Labels that its output carries, such as `private`. Never those that a server claims. Not part of the definition's hash. */
+  readonly labels?: readonly string[] | undefined
+  /** `true` if its output is not `untrusted`: no one but the operator and the user can write what it returns. */
+  readonly trusted?: boolean | undefined
+  /** Fields of the input that say where it sends something, such as `to` and `cc`. Not part of the definition's hash. */
+  readonly addressees?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
   readonly icons?: readonly ToolIcon[] | undefined
   readonly _meta?: ToolMeta | undefined
@@ -142,6 +148,11 @@ export interface Tool {
   readonly hintsTrusted: boolean
   /** Groups of the gate that the tool joins, sorted. */
   readonly groups: readonly string[]
+  /** The labels of its output beside `untrusted`, sorted. */
+  readonly labels: readonly string[]
+  readonly trusted: boolean
+  /** Fields of the input that say where it sends something, sorted. */
+  readonly addressees: readonly string[]
   /** The deadline of a call for which the host sets none. Absent: the gate's. */
   readonly deadlineMs: number | undefined
   /** The validation of a Standard Schema, which replaces that of the JSON Schema. */
@@ -242,7 +253,10 @@ export function makeItem(own: ItemParts, definition: ItemFields): Tool {
     original: parts.original,
     strict: parts.strict,
     hintsTrusted: definition.hintsTrusted ?? true,
-    groups: sortedSet(checkGroups(own, definition.groups)),
+    groups: sortedSet(checkTexts(own, 'groups', definition.groups)),
+    labels: sortedSet(checkTexts(own, 'labels', definition.labels)),
+    trusted: checkTrusted(own, definition.trusted),
+    addressees: sortedSet(checkTexts(own, 'addressees', definition.addressees)),
     deadlineMs: checkDeadline(own, definition.deadlineMs),
     parseInput: parserOf(definition),
     execute: checkExecute(own, definition.execute),
@@ -269,6 +283,9 @@ const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'parseInput' | keyof Item
     _meta: true,
     fields: true,
     original: true,
+    labels: true,
+    trusted: true,
+    addressees: true,
     strict: true,
     hintsTrusted: true,
     deadlineMs: true,
@@ -423,9 +440,14 @@ function checkDeadline(of: Named, deadlineMs: unknown): number | undefined {
   throw invalid(of, 'deadlineMs must be a number of milliseconds above 0')
 }
 
-function checkGroups(of: Named, groups: unknown): readonly string[] | undefined {
-  if (groups === undefined || isTexts(groups)) return groups
-  throw invalid(of, `groups must be ${TEXTS[0]}`)
+function checkTexts(of: Named, field: string, texts: unknown): readonly string[] | undefined {
+  if (texts === undefined || isTexts(texts)) return texts
+  throw invalid(of, `${field} must be ${TEXTS[0]}`)
+}
+
+function checkTrusted(of: Named, trusted: unknown = false): boolean {
+  if (FLAG[1](trusted)) return trusted as boolean
+  throw invalid(of, `trusted must be ${FLAG[0]}`)
 }
 
 type Named = Pick<Tool, 'kind' | 'id'>
