@@ -11,7 +11,8 @@ import { ConfigError } from '../util/errors.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize, isObject } from '../util/json.ts'
 import { GENESIS, hashRecord, readLink } from './chain.ts'
-import { countLeaves, inclusionPath, isHash, placeOf, toLeaves, verifyInclusion } from './merkle.ts'
+import { countLeaves, isHash, placeOf, toLeaves } from './merkle.ts'
+import { inclusionPath, verifyInclusion } from './merkle-proof.ts'
 import { isCanonicalRecord } from './record.ts'
 
 /** Separates our signatures and hashes from those of other data. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { createMerkleTree, EMPTY_ROOT, inclusionPath, merkleRoot, verifyInclusion } from './merkle.ts'
+import { createMerkleTree, EMPTY_ROOT, merkleRoot } from './merkle.ts'
 
 /** The entries and roots that the reference implementation of RFC 6962 is tested with. */
 const ENTRIES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
@@ -39,35 +39,6 @@ describe('createMerkleTree', () => {
       tree.add(entry)
     }
     assert.equal(tree.root(), ROOTS[8])
-  })
-})
-
-describe('inclusionPath and verifyInclusion', () => {
-  it('prove every leaf of every tree, and nothing else', () => {
-    for (let size = 1; size <= 33; size++) {
-      const all = entries(size)
-      const root = merkleRoot(all)
-      for (let index = 0; index < size; index++) {
-        const path = inclusionPath(all, index)
-        const proof = { entry: entryOf(index), index, size, path, root }
-        assert.equal(verifyInclusion(proof), true, `${index} of ${size}`)
-        const wrong = [
-          { ...proof, entry: entryOf(size) },
-          { ...proof, index: index + 1 },
-          { ...proof, index: -1 },
-          { ...proof, index: 0.5 },
-          { ...proof, root: entryOf(0) },
-          { ...proof, path: [...path, entryOf(1)] },
-          { ...proof, path: path.slice(1).length < path.length ? path.slice(1) : [entryOf(2)] },
-          { ...proof, path: path.map((step) => step.toUpperCase()).concat('x') },
-        ]
-        for (const [i, one] of wrong.entries()) assert.equal(verifyInclusion(one), false, `${i}: ${index} of ${size}`)
-      }
-    }
-  })
-
-  it('refuses a leaf that is not in the tree', () => {
-    for (const index of [-1, 3, 0.5, Number.NaN]) assert.throws(() => inclusionPath(entries(3), index), RangeError)
   })
 })
 

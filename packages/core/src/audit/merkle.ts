@@ -14,9 +14,6 @@ export interface MerkleTree {
 /** A tree to go on with. */
 export type TreeState = Pick<MerkleTree, 'size' | 'frontier'>
 
-/** The proof that one leaf is in a tree: the roots beside its path, the lowest first, 64 hex digits each. */
-export type InclusionPath = readonly string[]
-
 /** The root of a tree without leaves: the hash of the empty text (RFC 6962 §2.1). */
 export const EMPTY_ROOT: string = hash('sha256', '', 'hex')
 
@@ -67,66 +64,6 @@ export function merkleRoot(entries: Iterable<string>): string {
   return tree.root()
 }
 
-/**
- * Returns the proof that the entry at `index` is in the tree (RFC 6962 §2.1.1).
- *
- * @throws {RangeError} for an index that is not in it
- */
-export function inclusionPath(entries: readonly string[], index: number): InclusionPath {
-  if (!Number.isInteger(index) || index < 0 || index >= entries.length)
-    throw new RangeError(`there is no leaf ${index} in a tree of ${entries.length}`)
-  const path: string[] = []
-  let first = 0
-  let count = entries.length
-  let at = index
-  while (count > 1) {
-    const split = largestPowerBelow(count)
-    if (at < split) {
-      path.push(merkleRoot(entries.slice(first + split, first + count)))
-      count = split
-    } else {
-      path.push(merkleRoot(entries.slice(first, first + split)))
-      first += split
-      count -= split
-      at -= split
-    }
-  }
-  return path.toReversed()
-}
-
-export interface Inclusion {
-  readonly entry: string
-  readonly index: number
-  readonly size: number
-  readonly path: InclusionPath
-  readonly root: string
-}
-
-/** Whether a proof is valid (RFC 9162 §2.1.3.2, the step-by-step form of RFC 6962's proof). */
-export function verifyInclusion({ entry, index, size, path, root }: Inclusion): boolean {
-  if (!isIndex(index) || !isIndex(size) || index >= size) return false
-  if (![root, ...path].every(isHash)) return false
-  let at = index
-  let last = size - 1
-  let node = hashLeaf(entry)
-  for (const step of path) {
-    if (last === 0) return false
-    const sibling = fromHex(step)
-    if (at % 2 === 1 || at === last) {
-      node = hashNode(sibling, node)
-      while (at % 2 === 0 && at !== 0) {
-        at = Math.floor(at / 2)
-        last = Math.floor(last / 2)
-      }
-    } else {
-      node = hashNode(node, sibling)
-    }
-    at = Math.floor(at / 2)
-    last = Math.floor(last / 2)
-  }
-  return last === 0 && toHex(node) === root
-}
-
 const HASH = /^[\da-f]{64}$/
 
 /** Whether a value is a SHA-256 hash: 64 lower-case hex digits. */
@@ -134,38 +71,28 @@ export function isHash(value: unknown): value is string {
   return typeof value === 'string' && HASH.test(value)
 }
 
-function isIndex(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0
-}
-
-function largestPowerBelow(count: number): number {
-  let power = 1
-  while (power * 2 < count) power *= 2
-  return power
-}
-
 // Two buffers for all hashes: allocating one for each would cost as much as the hash.
 const leafBytes = Buffer.alloc(33, 0)
 const nodeBytes = Buffer.alloc(65, 1)
 
-/** SHA-256(0x00 ‖ entry). */
-function hashLeaf(entryHex: string): string {
+/** Returns SHA-256(0x00 ‖ entry) as a latin1 text. */
+export function hashLeaf(entryHex: string): string {
   if (entryHex.length !== 64) return hash('sha256', Buffer.from(`00${entryHex}`, 'hex'), 'binary')
   leafBytes.write(entryHex, 1, 32, 'hex')
   return hash('sha256', leafBytes, 'binary')
 }
 
-/** SHA-256(0x01 ‖ left ‖ right). */
-function hashNode(left: string, right: string): string {
+/** Returns SHA-256(0x01 ‖ left ‖ right) of latin1 texts as such a text. */
+export function hashNode(left: string, right: string): string {
   nodeBytes.write(left + right, 1, 64, 'latin1')
   return hash('sha256', nodeBytes, 'binary')
 }
 
-function toHex(latin1: string): string {
+export function toHex(latin1: string): string {
   return Buffer.from(latin1, 'latin1').toString('hex')
 }
 
-function fromHex(hex: string): string {
+export function fromHex(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1')
 }
 

@@ -93,6 +93,15 @@ export function createNoteVerifier(verifierKey: string): NoteVerifier {
   }
 }
 
+/** Returns the tree head of a note that one of the keys has signed; `undefined` for any other text. */
+export function openNote(note: string, keys: readonly NoteVerifier[]): TreeHead | undefined {
+  for (const key of keys) {
+    const head = key.open(note)
+    if (head !== undefined) return head
+  }
+  return undefined
+}
+
 /** SHA-256(name ‖ newline ‖ algorithm ‖ key), its first 4 bytes. */
 function keyIdOf(name: string, raw: Uint8Array): Buffer {
   return createHash('sha256').update(`${name}\n`).update(ALGORITHM).update(raw).digest().subarray(0, ID_BYTES)

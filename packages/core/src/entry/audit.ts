@@ -54,14 +54,44 @@ export {
   type SigningKey,
   type VerifyingKey,
 } from '../audit/checkpoint.ts'
-export { createMerkleTree, createRecordTree, EMPTY_ROOT, inclusionPath, type RecordTree } from '../audit/merkle.ts'
+export {
+  countLeaves,
+  createMerkleTree,
+  createRecordTree,
+  EMPTY_ROOT,
+  placeOf,
+  type RecordTree,
+  type TreeState,
+} from '../audit/merkle.ts'
+export {
+  consistencyParts,
+  createPartRoots,
+  inclusionParts,
+  type MerklePath,
+  type PartRoots,
+  type TreePart,
+  verifyConsistency,
+} from '../audit/merkle-proof.ts'
 export {
   createNoteSigner,
   createNoteVerifier,
   type NoteSigner,
   type NoteVerifier,
+  openNote,
   type TreeHead,
 } from '../audit/note.ts'
+export {
+  checkGrowthProof,
+  checkTlogProof,
+  formatGrowthProof,
+  formatTlogProof,
+  type GrowthProof,
+  parseGrowthProof,
+  parseTlogProof,
+  type RecordLink,
+  TLOG_PROOF,
+  type TlogProof,
+} from '../audit/tlog-proof.ts'
 export { createLeaf, type Leaf, LEAF_TYPES, parseLeaf } from '../audit/leaf.ts'
 
 // Verification
