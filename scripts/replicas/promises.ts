@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { verifyAudit } from '@toolgate/stores/verify'
 import { KEYS } from '../../tests/support/keys.ts'
 import type { ReplicaSet } from '../../tests/support/replica-set.ts'
 
@@ -271,13 +270,10 @@ async function postgres(story: Story): Promise<readonly Seen[]> {
 
 /** What the records say in the end. The replicas have stopped. */
 export async function checkRecords(story: Story): Promise<readonly Seen[]> {
-  const { set } = story
-  const records = (await set.readAudits()).flat()
+  const { records, verdict } = await story.set.readAudit()
   const intents = new Set(records.filter(({ event }) => event === 'tool_call').map((record) => record.input_preview))
-  const executed = set.witness.calls().map(({ params }) => JSON.stringify(params['arguments']))
+  const executed = story.set.witness.calls().map(({ params }) => JSON.stringify(params['arguments']))
   const without = executed.filter((input) => !intents.has(input)).length
-  const verdicts = await Promise.all(set.replicas.map(({ auditFile }) => verifyAudit({ path: auditFile })))
-  const findings = verdicts.flatMap((verdict) => verdict.findings)
   return [
     {
       promise: 'nothing is executed without a durable record of it',
@@ -286,8 +282,8 @@ export async function checkRecords(story: Story): Promise<readonly Seen[]> {
     },
     {
       promise: 'the records of each replica verify, also of the killed ones',
-      seen: `${records.length} records, ${findings.length} findings`,
-      held: findings.length === 0,
+      seen: `${records.length} records in ${verdict.chains.length} chains: ${verdict.status}`,
+      held: verdict.findings.length === 0,
     },
   ]
 }

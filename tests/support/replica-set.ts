@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type AuditRecord } from '@toolgate/core/audit'
-import { openSqliteAudit } from '@toolgate/stores/sqlite'
-import { readAll } from '../../packages/stores/src/testing/read-all.ts'
+import { openPostgresStores, type PostgresStores, type SharedVerdict } from '@toolgate/stores/postgres'
+import { sharedReader } from '../../packages/stores/src/postgres/audit/reader.ts'
 import { send } from './http.ts'
 import { KEYS } from './keys.ts'
 import { freePort, type OwnServer, startOwnServer, startPostgres, startRedis } from './own-server.ts'
@@ -21,8 +21,6 @@ type Paths = Readonly<Record<(typeof PROGRAMS)[number], string>>
 export interface Replica {
   readonly id: string
   readonly url: string
-  /** Of its records. */
-  readonly auditFile: string
   readonly server: OwnServer
 }
 
@@ -40,8 +38,8 @@ export interface ReplicaSet {
   call(url: string, tool: string, n: number): Promise<string>
   /** Asks a replica's API as a person. */
   api(replica: Replica, path: string, method?: string, body?: object): Promise<{ status: number; body: unknown }>
-  /** Every record of each replica. Their processes must have ended. */
-  readAudits(): Promise<readonly (readonly AuditRecord[])[]>
+  /** Every record of all replicas, in their one order, and what verifying them says. */
+  readAudit(): Promise<{ readonly records: readonly AuditRecord[]; readonly verdict: SharedVerdict }>
   stop(): Promise<void>
 }
 
@@ -50,6 +48,7 @@ export interface ReplicaSetOptions {
   /** Lines of the configuration. */
   readonly policy?: string
   readonly limits?: string
+  readonly audit?: string
   /** Tools of the witness. */
   readonly tools?: readonly string[]
 }
@@ -87,13 +86,14 @@ export async function startReplicaSet(
     running.push(() => Promise.all(replicaServers.map((server) => server.stop())))
     const replicas = await Promise.all(
       Array.from({ length: count }, async (_, i): Promise<Replica> => {
-        const { id, auditFile, server } = await startReplica(folder, file, `replica-${i + 1}`)
+        const id = `replica-${i + 1}`
+        const server = await startReplica(folder, file, id)
         replicaServers.push(server)
-        return { id, auditFile, server, url: `http://127.0.0.1:${server.port}` }
+        return { id, server, url: `http://127.0.0.1:${server.port}` }
       }),
     )
     const engines = { postgres, redis, witness, frontPort }
-    return { ...engines, replicas, file, call, api, readAudits: () => readAudits(replicas), stop }
+    return { ...engines, replicas, file, call, api, readAudit: () => readAudit(postgres), stop }
   } catch (error) {
     await stop()
     throw error
@@ -118,7 +118,7 @@ export function startHaproxy(command: string, set: Pick<ReplicaSet, 'replicas' |
 
 type Engines = Pick<ReplicaSet, 'postgres' | 'redis' | 'witness' | 'frontPort'>
 
-function fileOf(engines: Engines, { policy, limits }: ReplicaSetOptions): string {
+function fileOf(engines: Engines, { policy, limits, audit }: ReplicaSetOptions): string {
   const { postgres, redis, witness, frontPort } = engines
   return `
 publicUrl: http://127.0.0.1:${frontPort}
@@ -130,25 +130,23 @@ callers:
   - { id: owner, key: ${KEYS.console}, for: console, user: owner, roles: [approver, operator] }
 policy: ${policy ?? '[{ allow: ["*"], ask: ["work:pay"] }]'}
 limits: ${limits ?? '["work:limited:30/3600"]'}
-audit: { store: sqlite, path: "\${AUDIT}", mode: required }
+${audit === undefined ? '' : `audit: ${audit}`}
 stores: { postgres: "postgres://postgres@127.0.0.1:${postgres.port}/postgres", redis: "redis://127.0.0.1:${redis.port}" }
 replica: { id: "\${REPLICA}", url: "http://127.0.0.1:\${PORT}" }
 `
 }
 
-async function startReplica(folder: string, file: string, id: string): Promise<Omit<Replica, 'url'>> {
+async function startReplica(folder: string, file: string, id: string): Promise<OwnServer> {
   const home = path.join(folder, id)
   mkdirSync(home)
-  const auditFile = path.join(home, 'audit.db')
   const port = await freePort()
-  const server = await startOwnServer({
+  return startOwnServer({
     port,
     command: process.execPath,
     args: () => ['--conditions=toolgate-source', MAIN, 'serve', '--config', file],
-    env: { PORT: String(port), REPLICA: id, AUDIT: auditFile, HOME: home },
+    env: { PORT: String(port), REPLICA: id, HOME: home },
     isReady: async () => (await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200,
   })
-  return { id, auditFile, server }
 }
 
 async function statusOf(url: string): Promise<number | undefined> {
@@ -175,12 +173,18 @@ const api: ReplicaSet['api'] = async ({ url }, route, method = 'GET', body) => {
   return { status: answer.status, body: answer.text === '' ? undefined : answer.json() }
 }
 
-async function readAudits(replicas: readonly Replica[]): Promise<readonly (readonly AuditRecord[])[]> {
-  const all: (readonly AuditRecord[])[] = []
-  for (const { auditFile } of replicas) {
-    const audit = openSqliteAudit({ path: auditFile })
-    all.push(await readAll(audit))
-    await audit.close()
+const readAudit = (postgres: OwnServer) =>
+  withStores(postgres, async ({ database, verifyAudit }) => {
+    const records: AuditRecord[] = []
+    for await (const record of sharedReader(database).exportRecords()) records.push(record)
+    return { records, verdict: await verifyAudit() }
+  })
+
+async function withStores<T>({ port }: OwnServer, work: (stores: PostgresStores) => Promise<T>): Promise<T> {
+  const stores = await openPostgresStores({ url: `postgres://postgres@127.0.0.1:${port}/postgres` })
+  try {
+    return await work(stores)
+  } finally {
+    await stores.close()
   }
-  return all
 }
