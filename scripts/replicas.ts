@@ -13,13 +13,19 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
   ['haproxy', 'haproxy'],
 ])
 const CLIENTS = 3
+const INTERRUPTED = 130
 const MODERN = '2026-07-28'
 
 const { values } = parseArgs({ options: { patience: { type: 'string', default: '1' } } })
 const patience = Number(values.patience)
 if (!(patience >= 1)) fail('--patience must be a number from 1')
 const paths = findPrograms()
-process.exitCode = await tell()
+const interrupted = new AbortController()
+process.exitCode = await tell().catch((error: unknown) => {
+  // What was under way has lost its servers.
+  if (interrupted.signal.aborted) return INTERRUPTED
+  throw error
+})
 
 async function tell(): Promise<number> {
   const startedMs = performance.now()
@@ -29,7 +35,10 @@ async function tell(): Promise<number> {
   }
   // What is still starting has a guard of its own: it ends with this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => void cleanUp().finally(() => process.exit(130)))
+    process.once(signal, () => {
+      interrupted.abort()
+      void cleanUp().finally(() => process.exit(INTERRUPTED))
+    })
   try {
     console.log('Starting Postgres, Redis, three gateways and HAProxy …')
     const set = await startReplicaSet(paths)
