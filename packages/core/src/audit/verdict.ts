@@ -6,6 +6,7 @@ export const AUDIT_FINDINGS = {
   broken: 'tampered',
   stripped: 'tampered',
   rewritten: 'tampered',
+  forked: 'tampered',
   forged: 'tampered',
   unreadable: 'tampered',
   missing: 'gap',

@@ -5,7 +5,8 @@ import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { approvalsIn } from './approvals.ts'
-import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from './audit/verify.ts'
+import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from '../shared-audit/verify.ts'
+import { postgresSource } from './audit/source.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
@@ -117,7 +118,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
       connections.push(renewing)
       return replicasIn({ renewing, database, leaseMs, identity })
     },
-    verifyAudit: (given) => verifySharedAudit(database, given),
+    verifyAudit: (given) => verifySharedAudit(postgresSource(database), given),
     async openAudit(given) {
       const audit = await openSharedAudit(database, state, given)
       audits.push(audit)

@@ -1,6 +1,7 @@
 import { createLeaf, createMerkleTree, type Leaf, type NoteSigner } from '@toolgate/core/audit'
 import { messageOf } from '@toolgate/core/internal'
 import { numberIn, type Row, textIn } from '../../rows.ts'
+import { toHex } from '../../shared-audit/source.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
 export interface LogSignerOptions {
@@ -138,11 +139,6 @@ function leavesOf(row: Row, ts: string): readonly NewLeaf[] {
   })
   const joined = row['leaf_status'] === null ? [leaf('joined')] : []
   return joined.length > 0 && status === 'live' ? joined : [...joined, leaf(status)]
-}
-
-/** Returns the entry of a leaf in the tree. */
-export function toHex(leaf: string): string {
-  return Buffer.from(leaf).toString('hex')
 }
 
 function statementsFor(schema: string) {

@@ -1,0 +1,94 @@
+import type { KeptChain, KeptRecord, SharedAuditSource } from '../../shared-audit/source.ts'
+import { numberIn, type Row, textIn } from '../../rows.ts'
+import { type PostgresDatabase, type Statement, statement } from '../database.ts'
+
+const PAGE = 2000
+/** A row that was tampered with may have a number below 0. */
+const BEFORE_ALL = Number.MIN_SAFE_INTEGER
+
+/** Returns the audit in a database, to verify it. */
+export function postgresSource(db: PostgresDatabase): SharedAuditSource {
+  const sql = statementsFor(db.schema)
+  return {
+    async readLog() {
+      const [kept = {}] = await db.query(sql.log)
+      return { size: numberIn(kept, 'size'), verifiers: kept['verifiers'] as readonly string[] }
+    },
+    notes: () =>
+      pagesOf(db, { of: sql.notes, key: 'size', values: [] }, (row) => ({
+        size: numberIn(row, 'size'),
+        note: textIn(row, 'note'),
+      })),
+    leaves: (from, to) =>
+      pagesOf(db, { of: sql.leaves, key: 'index', after: from - 1, values: [to] }, (row) => ({
+        index: numberIn(row, 'index'),
+        leaf: textIn(row, 'leaf'),
+      })),
+    async chains() {
+      const rows = await db.query(sql.chains)
+      return rows.map((row) => ({
+        id: numberIn(row, 'id'),
+        replica: textIn(row, 'replica'),
+        incarnation: textIn(row, 'incarnation'),
+        seq: numberIn(row, 'seq'),
+      }))
+    },
+    records: ({ id }: KeptChain) => pagesOf(db, { of: sql.records, key: 'seq', values: [id] }, toRecord),
+    async nowMs() {
+      const [row = {}] = await db.query(sql.now)
+      return numberIn(row, 'now')
+    },
+  }
+}
+
+interface Pages {
+  /** Its parameters are the key after which a page begins, how many rows it has, and `values`. */
+  readonly of: Statement
+  readonly key: string
+  readonly after?: number
+  readonly values: readonly unknown[]
+}
+
+/** Returns the rows of a statement that is sorted by its key. */
+export async function* pagesOf<T>(
+  db: PostgresDatabase,
+  { of, key, after = BEFORE_ALL, values }: Pages,
+  toItem: (row: Row) => T,
+): AsyncGenerator<readonly T[]> {
+  for (let last = after; ;) {
+    const rows = await db.query(of, [last, PAGE, ...values])
+    if (rows.length > 0) yield rows.map(toItem)
+    if (rows.length < PAGE) return
+    last = numberIn(rows.at(-1) ?? {}, key)
+  }
+}
+
+function toRecord(row: Row): KeptRecord {
+  const text = textIn(row, 'record')
+  const column = otherColumn(row, text)
+  if (column === undefined) return { text }
+  return { text, problem: `The column ${column} of its row is not what the record says.` }
+}
+
+/** Returns a column that differs from its record. Counts use the columns, so a changed one would hide a record. */
+function otherColumn(row: Row, text: string): string | undefined {
+  if (!text.includes(`,"seq":${numberIn(row, 'seq')},`)) return 'seq'
+  if (!text.includes(`"event":${JSON.stringify(row['event'])}`)) return 'event'
+  const at = text.indexOf(',"ts":"') + ',"ts":"'.length
+  return Date.parse(text.slice(at, text.indexOf('"', at))) === numberIn(row, 'at') ? undefined : 'at'
+}
+
+function statementsFor(schema: string) {
+  return {
+    log: statement(`SELECT size, verifiers FROM ${schema}.audit_log`),
+    notes: statement(`SELECT size, note FROM ${schema}.audit_notes WHERE size > $1 ORDER BY size LIMIT $2`),
+    leaves: statement(
+      `SELECT index, leaf FROM ${schema}.audit_leaves WHERE index > $1 AND index < $3 ORDER BY index LIMIT $2`,
+    ),
+    chains: statement(`SELECT id, replica, incarnation, seq FROM ${schema}.audit_chains ORDER BY id`),
+    records: statement(
+      `SELECT seq, at, event, record FROM ${schema}.audit WHERE seq > $1 AND chain = $3 ORDER BY seq LIMIT $2`,
+    ),
+    now: statement('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now'),
+  }
+}

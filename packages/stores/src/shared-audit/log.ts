@@ -1,0 +1,184 @@
+import {
+  type AuditFinding,
+  createMerkleTree,
+  createNoteVerifier,
+  type NoteVerifier,
+  openNote,
+  parseLeaf,
+  type SignedPoint,
+  type TreeHead,
+} from '@toolgate/core/audit'
+import { type KeptLeaf, type SharedAuditSource, toHex } from './source.ts'
+
+/** The points at which checkpoints have signed a chain. */
+export interface SignedChain {
+  readonly replica: string
+  readonly incarnation: string
+  /** What the newest leaf says. */
+  state: 'live' | 'left' | 'lost'
+  readonly points: SignedPoint[]
+}
+
+export interface SignedLog {
+  /** How many checkpoints have a trusted signature. */
+  readonly count: number
+  readonly size: number
+  readonly lastTs: string | undefined
+  readonly chains: Map<string, SignedChain>
+  /** What the witness has seen. Absent without a witness. */
+  readonly witness?: { readonly count: number; readonly size: number }
+}
+
+export interface ReadSignedLog {
+  readonly report: (finding: AuditFinding) => void
+  /** The trusted public keys. Default: those that the log names. */
+  readonly verifiers?: readonly string[] | undefined
+  /** The notes that a witness has kept. */
+  readonly witness?: AsyncIterable<string> | undefined
+}
+
+/** A signed tree head, of the log or of its witness. */
+interface Head extends TreeHead {
+  /** Counted from 1. */
+  readonly checkpoint: number
+  readonly isWitnessed: boolean
+}
+
+/** Reads the leaves that are signed, and checks every signature and every root on the way. */
+export async function readSignedLog(
+  source: SharedAuditSource,
+  { report, verifiers, witness }: ReadSignedLog,
+): Promise<SignedLog> {
+  // Read before the log, which it then cannot be ahead of.
+  const witnessed = witness && (await Array.fromAsync(witness))
+  const kept = await source.readLog()
+  const trusted = (verifiers ?? kept.verifiers).map((key) => createNoteVerifier(key))
+  const notes = (await Array.fromAsync(source.notes())).flat()
+  const own = openNotes(notes, { trusted, report, isWitnessed: false })
+  const seen = openNotes(witnessed?.map((note) => ({ note })) ?? [], { trusted, report, isWitnessed: true })
+  const newest = own.at(-1)?.size ?? 0
+  const leaves = createLeafReader([...own, ...seen], report)
+  for await (const page of source.leaves(0, newest)) for (const leaf of page) leaves.add(leaf)
+  leaves.finish(newest)
+  if (kept.size > newest)
+    report({ kind: 'truncated', text: `The newest checkpoints are missing: the log had ${kept.size} leaves.` })
+  if (witnessed?.length === 0) report({ kind: 'unsigned', text: 'The witness has no checkpoint.' })
+  const { size, lastTs, chains } = leaves
+  const log = { count: own.length, size, lastTs, chains }
+  return witnessed === undefined ? log : { ...log, witness: { count: seen.length, size: seen.at(-1)?.size ?? 0 } }
+}
+
+interface OpenNotes extends Pick<Head, 'isWitnessed'>, Pick<ReadSignedLog, 'report'> {
+  readonly trusted: readonly NoteVerifier[]
+}
+
+/** Returns the heads of signed notes, sorted by size. Reports the others. */
+function openNotes(
+  notes: readonly { readonly note: string; readonly size?: number }[],
+  { trusted, report, isWitnessed }: OpenNotes,
+): readonly Head[] {
+  const heads: Head[] = []
+  for (const [i, { note, size }] of notes.entries()) {
+    const head = openNote(note, trusted)
+    const checkpoint = i + 1
+    const isOurs = head !== undefined && trusted.some(({ name }) => name === head.origin)
+    if (isOurs && (size === undefined || head.size === size)) heads.push({ ...head, checkpoint, isWitnessed })
+    else
+      report({
+        kind: 'forged',
+        checkpoint,
+        text: `Checkpoint ${checkpoint}${isWitnessed ? ' of the witness' : ''} is not signed by a trusted key.`,
+      })
+  }
+  return heads.toSorted((a, b) => a.size - b.size)
+}
+
+/** Builds the tree of the log, compares it with heads, and notes what leaves say about chains. */
+function createLeafReader(heads: readonly Head[], report: ReadSignedLog['report']) {
+  const tree = createMerkleTree()
+  const chains = new Map<string, SignedChain>()
+  const sorted = heads.toSorted((a, b) => a.size - b.size)
+  /** Where the tree was that of the last head. After the first difference, all others are different, too. */
+  const log = { size: 0, ts: '', isBroken: false }
+  const witness = { size: 0, ts: '', isBroken: false }
+  let lastTs: string | undefined
+  let at = 0
+
+  function compare(head: Head): void {
+    const agreed = head.isWitnessed ? witness : log
+    if (agreed.isBroken) return
+    const { size, checkpoint } = head
+    if (size === tree.size && head.root === tree.root()) {
+      Object.assign(agreed, { size, ts: lastTs ?? '' })
+      return
+    }
+    agreed.isBroken = true
+    const which = `Leaves ${agreed.size} to ${size - 1} of the log${agreed.ts && `, added after ${agreed.ts},`}`
+    if (head.isWitnessed)
+      report({
+        kind: 'forked',
+        checkpoint,
+        text: `${which} are not those that the witness saw at its checkpoint ${checkpoint}.`,
+      })
+    else
+      report({
+        kind: 'rewritten',
+        checkpoint,
+        text: `${which} are not those that checkpoint ${checkpoint} has signed.`,
+      })
+  }
+
+  function compareAll(): void {
+    for (let head = sorted[at]; head !== undefined && head.size <= tree.size; head = sorted[++at]) compare(head)
+  }
+
+  return {
+    chains,
+    get size() {
+      return tree.size
+    },
+    get lastTs() {
+      return lastTs
+    },
+    add({ index, leaf }: KeptLeaf): void {
+      compareAll()
+      if (index !== tree.size && !log.isBroken) {
+        log.isBroken = witness.isBroken = true
+        report({ kind: 'missing', text: `Leaves ${tree.size} to ${index - 1} of the log are missing.` })
+      }
+      tree.add(toHex(leaf))
+      lastTs = addLeaf(leaf, chains) ?? lastTs
+    },
+    /** `newest`: the size that the newest checkpoint of the log has signed. */
+    finish(newest: number): void {
+      compareAll()
+      if (tree.size < newest && !log.isBroken)
+        report({ kind: 'truncated', text: `Leaves ${tree.size} to ${newest - 1} are missing at the end of the log.` })
+      const ahead = sorted.findLast(({ isWitnessed }) => isWitnessed)
+      if (ahead === undefined || ahead.size <= Math.max(tree.size, newest)) return
+      const { checkpoint, size } = ahead
+      const text = `The log was cut back to ${tree.size} leaves: its witness saw ${size} at its checkpoint ${checkpoint}.`
+      report({ kind: 'truncated', checkpoint, text })
+    },
+  }
+}
+
+/** Notes what a leaf says. Returns its time if it ends a checkpoint. */
+function addLeaf(text: string, chains: Map<string, SignedChain>): string | undefined {
+  const leaf = parseLeaf(text)
+  if (leaf === undefined) return undefined
+  const { ts } = leaf
+  if (leaf.type === 'signed') return ts
+  const { type, replica, incarnation, seq, head: headHash, root: merkleRoot } = leaf
+  const key = keyOf(replica, incarnation)
+  const chain = chains.get(key) ?? { replica, incarnation, state: 'live', points: [] }
+  chains.set(key, chain)
+  chain.state = type === 'joined' ? 'live' : type
+  if (seq > 0) chain.points.push({ seq, count: seq, headHash, merkleRoot, ts })
+  return undefined
+}
+
+/** Returns the key of a chain in maps. */
+export function keyOf(replica: string, incarnation: string): string {
+  return JSON.stringify([replica, incarnation])
+}

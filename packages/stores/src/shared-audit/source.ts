@@ -1,0 +1,50 @@
+/** Reads an audit of several replicas, in a database or exported, to verify it. Pages are in order. */
+export interface SharedAuditSource {
+  /** Returns what the log says of itself. It is asked first: what is read later is never behind it. */
+  readLog(): Promise<KeptLog>
+  notes(): AsyncIterable<readonly KeptNote[]>
+  /** Returns the leaves from one index up to, without, another one. */
+  leaves(from: number, to: number): AsyncIterable<readonly KeptLeaf[]>
+  /** Returns the chains, in the order in which they joined. */
+  chains(): Promise<readonly KeptChain[]>
+  records(chain: KeptChain): AsyncIterable<readonly KeptRecord[]>
+  /** The time at which it is read, or was exported. */
+  nowMs(): Promise<number>
+}
+
+export interface KeptLog {
+  /** The number of leaves. */
+  readonly size: number
+  /** The public keys of the notes, `name+id+key`. Whoever can change the audit can change them too. */
+  readonly verifiers: readonly string[]
+}
+
+export interface KeptNote {
+  readonly size: number
+  /** A signed `tlog-checkpoint`. */
+  readonly note: string
+}
+
+export interface KeptLeaf {
+  readonly index: number
+  readonly leaf: string
+}
+
+export interface KeptChain {
+  readonly id: number
+  readonly replica: string
+  readonly incarnation: string
+  /** The newest record. */
+  readonly seq: number
+}
+
+export interface KeptRecord {
+  readonly text: string
+  /** What the place of the record says otherwise than the record. */
+  readonly problem?: string | undefined
+}
+
+/** Returns the entry of a leaf in the tree. */
+export function toHex(leaf: string): string {
+  return Buffer.from(leaf).toString('hex')
+}

@@ -1,0 +1,116 @@
+import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdictStatus, createVerifier, worse } from '@toolgate/core/audit'
+import { keyOf, readSignedLog } from './log.ts'
+import type { SharedAuditSource } from './source.ts'
+
+export interface VerifySharedOptions {
+  /** The trusted public keys of the log, `name+id+key`. Default: those in the database, which whoever can change it can change too. */
+  readonly verifiers?: readonly string[] | undefined
+  /** The notes that a witness of the log has kept, to find a log that its signer wrote again. */
+  readonly witness?: AsyncIterable<string> | undefined
+  /** How many findings are kept. All are counted. */
+  readonly maxFindings?: number | undefined
+}
+
+/** What was found about one chain. */
+export interface ChainVerdict {
+  readonly replica: string
+  readonly incarnation: string
+  /** What the newest leaf says; `new` for none. `lost` is no alarm: the process ended without saying so. */
+  readonly state: 'new' | 'live' | 'left' | 'lost'
+  readonly lastSeq: number
+  /** The last record that a checkpoint has signed; 0 for none. */
+  readonly signedSeq: number
+}
+
+export interface SharedVerdict {
+  /** The worst status of all findings. */
+  readonly status: AuditVerdictStatus
+  readonly records: number
+  readonly chains: readonly ChainVerdict[]
+  readonly checkpoints: { readonly count: number; readonly size: number; readonly lastTs: string | undefined }
+  /** What the witness has seen. Absent without a witness. */
+  readonly witness?: { readonly count: number; readonly size: number }
+  readonly findings: readonly AuditFinding[]
+  readonly findingCount: number
+}
+
+/** Checkpoints are made every 10 s. Without one for so long, what follows is unsigned. */
+const STALE_MS = 60_000
+
+/**
+ * Verifies the chains of all replicas against the log that signs them, while they are written.
+ *
+ * Finds and locates what was edited, inserted, removed, reordered, cut off or rewritten, a chain that was removed, and a log that
+ * was.
+ */
+export async function verifySharedAudit(
+  source: SharedAuditSource,
+  options: VerifySharedOptions = {},
+): Promise<SharedVerdict> {
+  const { maxFindings = 100 } = options
+  const findings: AuditFinding[] = []
+  let [findingCount, status]: [number, AuditVerdictStatus] = [0, 'ok']
+  const report = (finding: AuditFinding): void => {
+    findingCount++
+    status = worse(status, AUDIT_FINDINGS[finding.kind])
+    if (findings.length < maxFindings) findings.push(finding)
+  }
+  // The order matters: what is read later is never behind what was read before.
+  const log = await readSignedLog(source, { report, ...options })
+  const chains: ChainVerdict[] = []
+  let records = 0
+  let unsigned = 0
+  for (const chain of await source.chains()) {
+    const { replica, incarnation, seq: claimed } = chain
+    const key = keyOf(replica, incarnation)
+    const signed = log.chains.get(key)
+    log.chains.delete(key)
+    const verifier = createVerifier({ signed: signed?.points ?? [], maxFindings })
+    for await (const page of source.records(chain))
+      for (const { text, problem } of page) {
+        verifier.add(text)
+        if (problem !== undefined) verifier.report(problem)
+      }
+    const verdict = verifier.finish()
+    for (const finding of verdict.findings) report(located(finding, { replica, incarnation }))
+    findingCount += verdict.findingCount - verdict.findings.length
+    const { lastSeq } = verdict
+    const signedSeq = signed?.points.at(-1)?.seq ?? 0
+    if (lastSeq < claimed && lastSeq >= signedSeq) report(located(cutShort(lastSeq, claimed), { replica, incarnation }))
+    records += verdict.records
+    unsigned += Math.max(0, lastSeq - signedSeq)
+    chains.push({ replica, incarnation, state: signed?.state ?? 'new', lastSeq, signedSeq })
+  }
+  for (const { replica, incarnation, points } of log.chains.values()) {
+    const seq = points.at(-1)?.seq ?? 0
+    if (seq === 0) continue
+    const text = `The whole chain is missing: checkpoints have signed its records 1 to ${seq}.`
+    report(located({ kind: 'truncated', seq: 1, text }, { replica, incarnation }))
+  }
+  const late = staleText(log.lastTs, await source.nowMs())
+  if (unsigned > 0 && late !== undefined)
+    report({ kind: 'unsigned', text: `${late} ${unsigned} records are unsigned.` })
+  const checkpoints = { count: log.count, size: log.size, lastTs: log.lastTs }
+  const seen = log.witness && { witness: log.witness }
+  return { status, records, chains, checkpoints, ...seen, findings, findingCount }
+}
+
+function located(
+  finding: AuditFinding,
+  { replica, incarnation }: { replica: string; incarnation: string },
+): AuditFinding {
+  return { ...finding, replica, incarnation, text: `Replica ${replica}, start ${incarnation}: ${finding.text}` }
+}
+
+function cutShort(lastSeq: number, claimed: number): AuditFinding {
+  return {
+    kind: 'truncated',
+    seq: lastSeq + 1,
+    text: `Records ${lastSeq + 1} to ${claimed} are missing at the end: the replica has written them.`,
+  }
+}
+
+function staleText(lastTs: string | undefined, nowMs: number): string | undefined {
+  if (lastTs === undefined) return 'No checkpoint was ever signed.'
+  return nowMs - Date.parse(lastTs) > STALE_MS ? `No checkpoint was signed since ${lastTs}.` : undefined
+}
