@@ -26,7 +26,7 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly prepareStep?: PrepareStep<any, any> | undefined
   /** The SDK's stop conditions. Default: after 20 steps. */
   readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
-  /** Default: in memory, which orders the runs of this process. */
+  /** Default: in memory, which orders the runs of this process. One whose turns can be lost needs the `state` of the same stores. */
   readonly sessions?: SessionLock | undefined
   /** Keeps pauses. Default: in memory, so that a pause ends with this process. */
   readonly state?: StateStore | undefined

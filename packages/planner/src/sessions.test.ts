@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Caller } from '@toolgate/core'
-import { memoryLock, type SessionLock } from '@toolgate/core/stores'
+import { type Caller, ToolgateError } from '@toolgate/core'
+import { memoryLock, memoryState, type SessionLock, type StateStore } from '@toolgate/core/stores'
+import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
 import type { PlannerEvent } from './events.ts'
 import { identityOf, sessionKeyOf } from './pause/state.ts'
@@ -187,6 +188,31 @@ describe('runs of one session', () => {
       assert.equal(witness.ran.length, calls)
     }
     assert.equal(released, 2)
+  })
+
+  it('save no pause of a turn that was lost unseen: each write names its turn', async () => {
+    const lease = { fencingToken: 7, lost: new AbortController().signal, release: () => {} }
+    let isTaken = false
+    const memory = memoryState({ clock: manualClock() })
+    const fences: unknown[] = []
+    const state: StateStore = {
+      ...memory,
+      set(key, value, options) {
+        fences.push(options?.fence)
+        if (isTaken) throw new ToolgateError('lock_lost', 'another has it')
+        return memory.set(key, value, options)
+      },
+    }
+    const keys = [{ id: 'k', secret: 'a secret of at least thirty-two bytes' }]
+    const sessions = { acquire: () => Promise.resolve(lease) }
+    const { planner } = setStage({ turns: () => callOf('pay'), planner: { sessions, state, keys } })
+    paused(await planner.run({ prompt: 'x', caller: VERA }))
+    assert.deepEqual(fences, [{ session: sessionKeyOf(VERA), fencingToken: 7 }])
+    isTaken = true
+    const late = await planner.run({ prompt: 'x', caller: VERA })
+    assert.ok(late.status === 'failed')
+    assert.equal(late.reason, 'pause_failed')
+    assert.equal((late.error as ToolgateError).code, 'lock_lost')
   })
 
   it('keep their order within, and go independently between, whatever comes when', async () => {

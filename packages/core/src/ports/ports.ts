@@ -423,8 +423,8 @@ export interface StateOptions {
   /** Wall-clock milliseconds from which on the entry no longer exists. Default: never. */
   readonly expiresAt?: number | undefined
   /**
-   * Writes only while this turn in a session is not lost; otherwise throws `lock_lost`. Ignored where no turn can be lost,
-   * and where the lock is not of the same stores.
+   * Writes only while this turn in a session is not lost; otherwise throws `lock_lost`. Ignored where no turn can be lost.
+   * A turn of the lock of other stores counts as lost.
    */
   readonly fence?: Fence | undefined
 }

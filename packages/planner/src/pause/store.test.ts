@@ -46,7 +46,7 @@ describe('createPauseStore', () => {
 
   it('returns a pause once, to one of many callers, with bytes in its messages', async () => {
     const { state, pauses } = open()
-    const id = await pauses.put(stateOf(), 1e15)
+    const id = await pauses.put(stateOf(), { expiresAt: 1e15 })
     assert.match(id, /^[A-Za-z0-9_-]{43}$/)
     assert.deepEqual((await pauses.get(id))?.level.messages, stateOf().level.messages)
     const taken = await Promise.all(Array.from({ length: 100 }, () => pauses.take(id)))
@@ -58,7 +58,7 @@ describe('createPauseStore', () => {
   it('keeps one that is larger than an entry of the store may be, and cuts no character', async () => {
     const { state, pauses } = open()
     for (const content of ['ä"\n🙂'.repeat(400_000), `x${'🙂'.repeat(500_000)}`, '\uD800'.repeat(300_000)]) {
-      const id = await pauses.put(stateOf(content), 1e15)
+      const id = await pauses.put(stateOf(content), { expiresAt: 1e15 })
       assert.ok((state.list('') as readonly unknown[]).length > 2)
       assert.deepEqual((await pauses.take(id))?.level.messages, stateOf(content).level.messages)
       assert.deepEqual(state.list(''), [])
@@ -69,7 +69,7 @@ describe('createPauseStore', () => {
     const { state } = open()
     let asked = 0
     const pauses = createPauseStore({ ...state, get: (key) => (asked++, state.get(key)) })
-    const id = await pauses.put(stateOf(), 1e15)
+    const id = await pauses.put(stateOf(), { expiresAt: 1e15 })
     const [entry] = state.list('') as readonly { key: string; value: object }[]
     assert.ok(entry)
     for (const parts of [1e12, 1e6, -1, 1.5, '2', { length: 9 }, null]) {
@@ -82,13 +82,13 @@ describe('createPauseStore', () => {
 
   it('returns nothing for a pause that was changed in the store, has expired, or never existed', async () => {
     const { clock, state, pauses } = open()
-    const id = await pauses.put(stateOf(), 1e15)
+    const id = await pauses.put(stateOf(), { expiresAt: 1e15 })
     const [entry] = state.list('') as readonly { key: string; value: { text: string } }[]
     assert.ok(entry)
     await state.set(entry.key, { ...entry.value, text: entry.value.text.replace('vera', 'adam') })
     assert.equal(await pauses.get(id), undefined)
     assert.equal(await pauses.take(id), undefined)
-    const second = await pauses.put(stateOf(), clock.wallMs() + 10)
+    const second = await pauses.put(stateOf(), { expiresAt: clock.wallMs() + 10 })
     clock.advance(10)
     assert.equal(await pauses.take(second), undefined)
     assert.equal(await pauses.take('x'.repeat(43)), undefined)

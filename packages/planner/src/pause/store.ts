@@ -2,13 +2,13 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import { checkShape, type MaybePromise, shapeOf } from '@toolgate/core/internal'
-import type { StateStore } from '@toolgate/core/stores'
+import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
 /** Keeps pauses, each under the hash of its content: one that was changed in the store is invalid. */
 export interface PauseStore {
   /** Stores a pause, and returns its id: 43 characters of base64url. */
-  put(state: PauseState, expiresAt: number): Promise<string>
+  put(state: PauseState, options: StateOptions): Promise<string>
   /** Reads a pause. */
   get(id: string): Promise<PauseState | undefined>
   /** Takes a pause: of any number of callers, one gets it. */
@@ -40,15 +40,15 @@ export function createPauseStore(state: StateStore): PauseStore {
   }
 
   return {
-    async put(pause, expiresAt) {
+    async put(pause, options) {
       const text = toStoredText(pause)
       const id = idOf(text)
       const [first = '', ...rest] = split(text)
       if (rest.length > MAX_PARTS)
         throw new RangeError(`the conversation is too long to be stored: ${text.length} characters`)
-      for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, { expiresAt })
+      for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, options)
       // Last, so that nobody finds an incomplete pause.
-      await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, { expiresAt })
+      await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, options)
       return id
     },
     get: async (id) => read(id, await state.get(keyOf(id)), (key) => state.get(key)),

@@ -55,14 +55,15 @@ async function runInTurn(
   const events = createEmitter({ runId, caller, clock, onFault, listeners: [onEvent, options.onEvent] })
   const waitedMs = () => clock.monotonicMs() - askedMs
   if (caller.session !== undefined) events.emit({ type: 'run-queued' })
+  let turn: Turn
   try {
-    await taking
+    turn = await taking
   } catch (error) {
     return neverBegun(segment, events, { error, reason: queueFailureOf(error, stopping), waitedMs: waitedMs() })
   }
   try {
     const begun = await untilAborted(stopping.signal, () => segment.begin())
-    return await runBegun(parts, segment, begun, { events, waitedMs: waitedMs() })
+    return await runBegun(parts, segment, begun, { events, waitedMs: waitedMs(), turn })
   } catch (error) {
     if (isAbort(error, stopping.signal))
       return neverBegun(segment, events, { error, reason: 'aborted', waitedMs: waitedMs() })
@@ -76,7 +77,7 @@ async function runBegun(
   parts: PlannerParts,
   segment: Segment,
   begun: SegmentStart,
-  { events, waitedMs }: { events: Emitter; waitedMs: number },
+  { events, waitedMs, turn }: { events: Emitter; waitedMs: number; turn: Turn },
 ): Promise<RunResult> {
   const { stopping, options, before } = segment
   const { view, resumed } = begun
@@ -115,7 +116,7 @@ async function runBegun(
   })
   meter.stop()
   const report = toReport(segment, { conversation, usage, meter, view, warnings })
-  return conclude(parts, segment, { end, conversation, view, meter, report, events })
+  return conclude(parts, segment, { end, conversation, view, meter, report, events, turn })
 }
 
 function toReport(
@@ -185,6 +186,7 @@ interface Ended {
   readonly meter: Meter
   readonly report: RunReport
   readonly events: Emitter
+  readonly turn: Turn
 }
 
 /** Returns the result of a segment. A pause is stored first. */
@@ -209,7 +211,7 @@ async function conclude(parts: PlannerParts, segment: Segment, outcome: Ended): 
 }
 
 async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Promise<RunResult> {
-  const { view, meter, report, events } = outcome
+  const { view, meter, report, events, turn } = outcome
   const { conversation, lost } = toStorable(outcome.conversation)
   // An integer, as the token has it.
   const expiresAt = Math.floor(parts.clock.wallMs()) + parts.pauseMs
@@ -229,7 +231,7 @@ async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Pro
     level: conversation,
   }
   const { signal } = segment.stopping
-  const put = () => parts.pauses.put(state, expiresAt)
+  const put = () => parts.pauses.put(state, { expiresAt, fence: turn.fence })
   // A pause of a cancelled run is kept too: the host may answer what waits.
   const id = await (signal.aborted ? put() : untilAborted(signal, put))
   const resumeToken = parts.tokens.sign({ pause: id, expiresAt }, { identity, audience: parts.deployment })

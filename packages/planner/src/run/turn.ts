@@ -1,9 +1,11 @@
 import type { Caller } from '@toolgate/core'
-import type { Lease, LockOptions, SessionLock } from '@toolgate/core/stores'
+import type { Fence, Lease, LockOptions, SessionLock } from '@toolgate/core/stores'
 import { sessionKeyOf } from '../pause/state.ts'
 
 /** A run's turn in its session. */
 export interface Turn {
+  /** Goes with each write of the run: a write after the turn was lost is refused. Absent where a turn cannot be lost. */
+  readonly fence: Fence | undefined
   /** Ends the turn; a second time does nothing. A fault of the lock is reported to the host, and changes nothing. */
   end(): Promise<void>
 }
@@ -36,6 +38,7 @@ export async function takeTurn(
   if (lost?.aborted) lose()
   let ended = false
   return {
+    fence: lost && { session: key, fencingToken: lease.fencingToken },
     async end() {
       if (ended) return
       ended = true
@@ -49,7 +52,7 @@ export async function takeTurn(
   }
 }
 
-const NO_TURN: Turn = { end: () => Promise.resolve() }
+const NO_TURN: Turn = { fence: undefined, end: () => Promise.resolve() }
 
 /** Ends a run early: its host's signal, its own time budget, or the reader of its stream. */
 export interface Stopping {
