@@ -255,7 +255,7 @@ ${limits}
       assert.match((await runCommand(a.url, 'replicas')).out, / lost /)
       paused.child.kill('SIGCONT')
       for (const text of await Promise.all(waiting))
-        assert.match(text, /unavailable: (leak|this gateway cannot confirm)/)
+        assert.match(text, /unavailable: (leak|the rules cannot be confirmed)/)
       await until(async () => /unavailable: leak/.test(await call(paused)))
       await runCommand(a.url, 'release', '--user', 'viewer')
       assert.equal(await runs(paused), true)
@@ -312,8 +312,8 @@ ${limits}
           }),
         ),
       )
-      assert.match(codeA ?? '', /unavailable: this gateway cannot confirm its rules now/)
-      assert.match(codeB ?? '', /unavailable: this gateway cannot confirm its rules now/)
+      assert.match(codeA ?? '', /unavailable: the rules cannot be confirmed now/)
+      assert.match(codeB ?? '', /unavailable: the rules cannot be confirmed now/)
       const ready = await a.api('/readyz')
       assert.equal(ready.status, 503)
       const { status, replica } = ready.body as ReadyBody

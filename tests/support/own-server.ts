@@ -199,7 +199,7 @@ function takesConnections({ port }: { readonly port: number }): Promise<boolean>
 }
 
 /** A startup message of protocol 3.0, as `postgres`. `R` answers it once the server has started, an error before that. */
-function postgresAnswers({ port }: { readonly port: number }): Promise<boolean> {
+export function postgresAnswers({ port }: { readonly port: number }): Promise<boolean> {
   const parameters = Buffer.from('\0\u0003\0\0user\0postgres\0database\0postgres\0\0', 'latin1')
   const length = Buffer.alloc(4)
   length.writeUInt32BE(parameters.length + 4)

@@ -5,6 +5,7 @@ export {
   type PostgresStoresOptions,
 } from './postgres/open-stores.ts'
 export { type PostgresDatabase, statement, type Statement } from './postgres/database.ts'
+export type { Joined, JoinOptions } from './postgres/join.ts'
 export type { Owned, PostgresOwners } from './postgres/owners.ts'
 export type { PostgresReplicas, Replica, ReplicaRow, SharedPosition } from './postgres/replicas.ts'
 export type { PostgresState } from './postgres/state.ts'

@@ -8,7 +8,7 @@ import { TERMINAL_EVENTS } from '../ports/ports.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createEmitter } from '../util/emitter.ts'
 
-const LAPSE = { text: 'the last answer is 2,100 ms old', message: 'this gateway cannot confirm its rules now' }
+const LAPSE = { text: 'the last answer is 2,100 ms old', message: 'the rules cannot be confirmed now' }
 
 function world(options: Omit<GateOptions, 'tools' | 'lease'> = {}) {
   const ends = createEmitter()
@@ -38,7 +38,7 @@ describe('the lease of a replica', () => {
     assert.equal((await view.call({ tool: 'read' })).status, 'done')
     state.holds = false
     const refused = await view.call({ tool: 'read' })
-    assert.equal(refused.text, 'read is unavailable: this gateway cannot confirm its rules now.')
+    assert.equal(refused.text, 'read is unavailable: the rules cannot be confirmed now.')
     assert.ok(refused.status === 'refused')
     assert.deepEqual(
       [refused.decision.outcome, refused.decision.reasons[0]?.code, refused.decision.reasons[0]?.text],

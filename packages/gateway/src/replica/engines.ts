@@ -3,7 +3,7 @@ import type { ApprovalStore, CounterStore, SessionLock, StateStore } from '@tool
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
 import type { StoresConfig } from '../config/stores.ts'
-import { LEASE_MS } from './lease.ts'
+import { LEASE_MS } from '@toolgate/stores/replica'
 import type { OwnerStore, ReplicaStore } from './replica-store.ts'
 
 /** The engines that replicas share, open. */

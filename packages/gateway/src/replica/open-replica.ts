@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@toolgate/core'
 import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import { LEASE_MS, Membership, whyLapsed } from '@toolgate/stores/replica'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { LoadConfigOptions } from '../config/load-config.ts'
 import type { AuditConfig, GatewayConfig } from '../config/config.ts'
@@ -10,9 +11,6 @@ import { VERSION } from '../files.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
 import { ForwardProof } from '../owners/forward-proof.ts'
 import { Elsewhere, type Here } from '../owners/elsewhere.ts'
-import { LEASE_MS } from './lease.ts'
-import { whyLapsed } from './lapse-text.ts'
-import { Membership } from './membership.ts'
 import { Proposals } from './proposals.ts'
 import { Publication } from './publication.ts'
 import { createReport, type ReplicaReport } from './report.ts'
@@ -80,7 +78,7 @@ export async function openReplica(local: GatewayConfig, deps: ReplicaDeps): Prom
   if (!local.stores) throw new ConfigError('stores', 'are missing')
   const engines = await openEngines(local.stores, local.approvals, () => membership.hint())
   const { state, replicas } = engines
-  const membership = new Membership({ config: withUrl(local), version: VERSION, state, replicas, clock, onFault })
+  const membership = new Membership({ ...withUrl(local), version: VERSION, state, replicas, clock, onFault })
   let hasJoined = false
   const close = async () => {
     await membership.close()

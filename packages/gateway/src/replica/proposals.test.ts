@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { LIBRARY } from '@toolgate/stores/replica'
 import { Proposals } from './proposals.ts'
-import { FakeDatabase } from './testing.ts'
+import { FakeDatabase } from '../../../stores/src/testing/fake-database.ts'
 
 function setup(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -35,6 +36,7 @@ describe('Proposals', () => {
   it('name the replicas that cannot run a text, and why', async (t) => {
     const { open, settle, faults, database } = setup(t)
     const [a, b, c] = [await open('a'), await open('b'), await open('c')]
+    await database.connect().replicas.join({ id: 'd', incarnation: 'of the library', version: LIBRARY })
     const seen: string[] = []
     a.follow(async (text) => seen.push(text))
     b.follow(() => Promise.reject(new Error('no variable'.padEnd(5000, '.'))))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isObject, messageOf } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
+import { LIBRARY } from '@toolgate/stores/replica'
 import type { ReplicaRow } from './replica-store.ts'
 
 export interface ProposalsOptions {
@@ -66,7 +67,8 @@ export class Proposals {
     const prefix = `${ANSWERS}${name}/`
     const [rows, entries] = await Promise.all([list(), state.list(prefix)])
     const answers = new Map(entries.map(({ key, value }) => [key.slice(prefix.length), value]))
-    const live = rows.filter(({ isLive }) => isLive)
+    // Processes of the library have no configuration.
+    const live = rows.filter(({ isLive, version }) => isLive && version !== LIBRARY)
     return live.map(({ id, incarnation }) => ({ id, answer: answers.get(incarnation) }))
   }
 

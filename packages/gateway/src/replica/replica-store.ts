@@ -1,5 +1,3 @@
-import type { PostgresReplicas } from '@toolgate/stores/postgres'
-
 // The rows of replicas, as this package uses them. The types come with the store that has them.
 export type {
   Owned,
@@ -8,4 +6,4 @@ export type {
   ReplicaRow,
   SharedPosition as Renewal,
 } from '@toolgate/stores/postgres'
-export type ReplicaStore = Omit<PostgresReplicas, 'owners'>
+export type { ReplicaStore } from '@toolgate/stores/replica'

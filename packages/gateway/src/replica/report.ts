@@ -1,7 +1,6 @@
 import type { ReplicaProblem, ReplicaRowBody, ReplicaState, ReplicasBody } from '../api/wire.ts'
-import { whyLapsed } from './lapse-text.ts'
+import { type Membership, whyLapsed } from '@toolgate/stores/replica'
 import type { WatchedLimits } from './engines.ts'
-import type { Membership } from './membership.ts'
 import type { Publication } from './publication.ts'
 
 /** What the API and the metrics say about a replica, and what a person may have it accept. */

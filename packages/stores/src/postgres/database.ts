@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ToolgateError } from '@toolgate/core'
 import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
-import { type ClientConfig, Pool, type PoolClient } from 'pg'
+import { type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg'
 import type { Row } from '../rows.ts'
 
 /** One statement, prepared once by each connection. */
@@ -25,6 +25,8 @@ export interface PoolOptions {
   readonly place: string
   readonly schema: string
   readonly maxConnections: number
+  /** Whether statements are prepared. */
+  readonly prepares: boolean
 }
 
 /** Statements that wait for a connection. More are refused at once. */
@@ -39,6 +41,11 @@ export function statement(text: string): Statement {
   return { name: `toolgate_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text }
 }
 
+/** Returns what the driver is given. A statement without a name is parsed each time, and not kept. */
+export function toQuery({ name, text }: Statement, values: readonly unknown[], prepares: boolean): QueryConfig {
+  return { ...(prepares && { name }), text, values: [...values] }
+}
+
 /** Returns a pool of connections, which are made when they are needed. */
 export function openPool(options: PoolOptions): PostgresDatabase {
   return new Database(options)
@@ -48,15 +55,17 @@ class Database implements PostgresDatabase {
   readonly schema: string
   readonly #place: string
   readonly #pool: Pool
+  readonly #prepares: boolean
   /** Failed attempts to connect since the last that succeeded. */
   #failures = 0
   /** No connection is tried before this time. */
   #retryAtMs = Number.NEGATIVE_INFINITY
   #lastError: unknown
 
-  constructor({ config, place, schema, maxConnections }: PoolOptions) {
+  constructor({ config, place, schema, maxConnections, prepares }: PoolOptions) {
     this.schema = schema
     this.#place = place
+    this.#prepares = prepares
     this.#pool = new Pool({
       ...config,
       max: maxConnections,
@@ -69,11 +78,11 @@ class Database implements PostgresDatabase {
     this.#pool.on('connect', (client) => void client.on('error', () => undefined))
   }
 
-  async query({ name, text }: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+  async query(given: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connect()
     let broken: Error | undefined
     try {
-      const { rows } = await client.query<Row>({ name, text, values: [...values] })
+      const { rows } = await client.query<Row>(toQuery(given, values, this.#prepares))
       return rows
     } catch (error) {
       if (!isAnswer(error)) broken = error instanceof Error ? error : new Error(messageOf(error))

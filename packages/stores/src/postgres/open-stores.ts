@@ -10,6 +10,7 @@ import { postgresSource } from './audit/source.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
+import { type Joined, joinProcesses, type JoinOptions } from './join.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, readIdentity, replicasIn } from './replicas.ts'
 import { lockIn } from './lock.ts'
@@ -29,6 +30,11 @@ export interface PostgresStoresOptions {
   readonly connectTimeoutMs?: number
   /** The longest time for a statement. The server ends it too. Default 5,000 ms. */
   readonly statementTimeoutMs?: number
+  /**
+   * The URL is that of a pooler in transaction mode, such as PgBouncer's. Statements are then not prepared, changes are polled
+   * for, and the server does not end statements by itself. Default: the URL is that of the server.
+   */
+  readonly pooler?: 'transaction'
   /** Its time must be the same for all replicas. Default: the server's. */
   readonly clock?: Clock
   readonly approvals?: StoredApprovalsOptions
@@ -43,12 +49,14 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
   maxConnections: true,
   connectTimeoutMs: true,
   statementTimeoutMs: true,
+  pooler: true,
   clock: true,
   approvals: true,
   counters: true,
   lock: true,
 })
 const COUNTERS = shapeOf<PostgresCountersOptions>({ survives: true })
+const JOIN = shapeOf<JoinOptions>({ onFault: true })
 const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 
@@ -64,6 +72,8 @@ export interface PostgresStores {
   readonly database: PostgresDatabase
   /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
   openReplicas(options: OpenReplicas): PostgresReplicas
+  /** Joins the processes that share the stores, for the lease of a gate. `close` ends that, too. */
+  join(options?: JoinOptions): Promise<Joined>
   /** Opens the audit that replicas share, to write the records of one. `close` closes it, too. */
   openAudit(options: SharedAuditOptions): Promise<SharedAudit>
   /** Later requests are refused with `state_unavailable`. */
@@ -91,20 +101,23 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   checkShape(NAME, options, OPTIONS)
   if (options.approvals !== undefined) checkShape(`${NAME}.approvals`, options.approvals, APPROVALS)
   checkCounters(options.counters)
+  if (options.pooler !== undefined && options.pooler !== 'transaction')
+    throw new ConfigError(`${NAME}.pooler`, 'must be "transaction"')
   if (options.lock !== undefined) checkShape(`${NAME}.lock`, options.lock, LOCK)
-  const { url, schema = 'toolgate', maxConnections = 10, clock } = options
+  const { url, schema = 'toolgate', maxConnections = 10, clock, pooler } = options
+  const prepares = pooler === undefined
   const place = placeOf(url)
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
     throw new ConfigError(`${NAME}.schema`, 'must be 1 to 41 lower-case letters, digits and underscores')
   const config = toConfig(options)
   await prepare(config, schema, place)
-  const database = openPool({ config, place, schema, maxConnections })
+  const database = openPool({ config, place, schema, maxConnections, prepares })
   const state = await openState(database, clock)
   const identity = await readIdentity(database)
   const lock = lockIn(database, clock, options.lock)
   const connections: Pick<PostgresDatabase, 'close'>[] = [database]
-  const audits: SharedAudit[] = []
-  return {
+  const opened: { close(): Promise<void> }[] = []
+  const stores: PostgresStores = {
     approvals: approvalsIn(database, options.approvals),
     counters: countersIn(database, clock, options.counters),
     lock,
@@ -112,25 +125,31 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
     database,
     openReplicas({ leaseMs, answerMs, onNotice }) {
       const bounded = { ...config, connectionTimeoutMillis: answerMs, query_timeout: answerMs }
-      // Losing a renewal in a crash costs nothing, so no disk and no standby is waited for.
-      const first = [`LISTEN ${channelOf(schema)}`, 'SET synchronous_commit = off']
-      const renewing = openOwnConnection({ config: bounded, place, first, onNotice })
+      const first = prepares ? [`LISTEN ${channelOf(schema)}`] : []
+      const renewing = openOwnConnection({ config: bounded, place, first, onNotice, prepares })
       connections.push(renewing)
       return replicasIn({ renewing, database, leaseMs, identity })
     },
     verifyAudit: (given) => verifySharedAudit(postgresSource(database), given),
     async openAudit(given) {
       const audit = await openSharedAudit(database, state, given)
-      audits.push(audit)
+      opened.push(audit)
       return audit
     },
+    async join(given = {}) {
+      checkShape(`${NAME}.join`, given, JOIN)
+      const joined = await joinProcesses(stores, clock, given)
+      opened.push(joined)
+      return joined
+    },
     async close() {
-      await Promise.all(audits.map((audit) => audit.close()))
+      await Promise.all(opened.map((each) => each.close()))
       state.close()
       await lock.close()
       await Promise.all(connections.map((each) => each.close()))
     },
   }
+  return stores
 }
 
 const NAME = 'openPostgresStores'
@@ -144,12 +163,13 @@ function checkCounters(counters: PostgresCountersOptions | undefined): void {
 }
 
 function toConfig(options: PostgresStoresOptions): ClientConfig {
-  const { url, applicationName = 'toolgate', connectTimeoutMs = 2000, statementTimeoutMs = 5000 } = options
+  const { url, applicationName = 'toolgate', connectTimeoutMs = 2000, statementTimeoutMs = 5000, pooler } = options
   return {
     connectionString: url,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
+    // A pooler takes no settings of a session.
+    ...(pooler === undefined && { statement_timeout: statementTimeoutMs }),
     // The server answers first, unless it is silent.
     query_timeout: statementTimeoutMs + 500,
     keepAlive: true,
@@ -184,6 +204,12 @@ const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['28P01', 'the password is wrong'],
   ['ECONNREFUSED', 'nothing listens there'],
   ['ENOTFOUND', 'the host is unknown'],
+  ...['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'].map(
+    (code) => [code, 'no trusted authority has signed the certificate of the server'] as const,
+  ),
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'the certificate of the server is signed by itself'],
+  ['CERT_HAS_EXPIRED', 'the certificate of the server has expired'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate of the server is for another host'],
 ])
 
 function problemOf(error: unknown): string {

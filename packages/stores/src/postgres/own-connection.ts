@@ -1,7 +1,7 @@
 import { ToolgateError } from '@toolgate/core'
 import { Client, type ClientConfig } from 'pg'
 import type { Row } from '../rows.ts'
-import { describeError, type PostgresDatabase } from './database.ts'
+import { describeError, type PostgresDatabase, toQuery } from './database.ts'
 
 export interface OwnConnectionOptions {
   readonly config: ClientConfig
@@ -11,6 +11,7 @@ export interface OwnConnectionOptions {
   readonly first: readonly string[]
   /** Called for a notification, and after a new connection: some may have been missed. */
   readonly onNotice: () => void
+  readonly prepares: boolean
 }
 
 /**
@@ -31,12 +32,12 @@ class OwnConnection implements Omit<PostgresDatabase, 'schema'> {
   }
 
   async query(
-    { name, text }: Parameters<PostgresDatabase['query']>[0],
+    given: Parameters<PostgresDatabase['query']>[0],
     values: readonly unknown[] = [],
   ): Promise<readonly Row[]> {
     try {
       const client = this.#client ?? (await this.#connect())
-      return (await client.query<Row>({ name, text, values: [...values] })).rows
+      return (await client.query<Row>(toQuery(given, values, this.#options.prepares))).rows
     } catch (error) {
       this.#drop()
       const detail = `${this.#options.place}: ${describeError(error)}`

@@ -195,7 +195,9 @@ function statementsFor(schema: string, identity: Identity) {
         UPDATE ${schema}.replica_state SET timeline = present.timeline FROM present
         WHERE replica_state.timeline IS NULL RETURNING 1)
       SELECT revision, present.timeline, coalesce(kept.timeline = present.timeline, true) AS accepted,
-        EXISTS (SELECT FROM mine) AS mine, coalesce((SELECT late FROM before), true) AS late
+        EXISTS (SELECT FROM mine) AS mine, coalesce((SELECT late FROM before), true) AS late,
+        -- Losing a renewal in a crash costs nothing, so no disk and no standby is waited for. Of this transaction only.
+        set_config('synchronous_commit', 'off', true)
       FROM ${schema}.replica_state AS kept, present`),
     leave: statement(`DELETE FROM ${replicas} WHERE id = $1 AND incarnation = $2`),
     list: statement(`

@@ -5,7 +5,7 @@ import type { LeaseState } from './renewals.ts'
 export function lapseOf(state: LeaseState): ReplicaLapse {
   return {
     text: `this replica starts no call: ${whyLapsed(state)}`,
-    message: 'this gateway cannot confirm its rules now',
+    message: 'the rules cannot be confirmed now',
   }
 }
 

@@ -1,8 +1,9 @@
 import { type ManualClock, manualClock } from '@toolgate/core/testing'
 import { createEmitter } from '@toolgate/core/internal'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
-import { LEASE_MS } from './lease.ts'
-import type { Replica, ReplicaRow, ReplicaStore } from './replica-store.ts'
+import { LEASE_MS } from '../replica/lease.ts'
+import type { Replica, ReplicaRow } from '../postgres/replicas.ts'
+import type { ReplicaStore } from '../replica/replica-store.ts'
 
 /** A database in memory that several replicas of one process share, whose faults a test makes. */
 export class FakeDatabase {

@@ -3,7 +3,7 @@ import { afterEach, describe, it, type TestContext } from 'node:test'
 import { type CallOutcome, createGate, defineTool, type Gate } from '@toolgate/core'
 import { LEASE_MS } from './lease.ts'
 import { GRACE_MS, Membership } from './membership.ts'
-import { FakeDatabase } from './testing.ts'
+import { FakeDatabase } from '../testing/fake-database.ts'
 
 const VERA = { user: 'vera' }
 const STEP_MS = 10
@@ -41,7 +41,7 @@ async function open(
   const { state, replicas } = database.connect(isCut)
   const { clock } = database
   const onFault = (error: unknown) => void faults.push(error)
-  const membership = new Membership({ config: { id }, version: '1', state, replicas, clock, onFault })
+  const membership = new Membership({ id, version: '1', state, replicas, clock, onFault })
   if (isTold) database.changes.subscribe(() => membership.hint())
   assert.equal(await membership.join(), true)
   const slow = defineTool({ name: 'slow', execute: () => new Promise(() => {}) })
@@ -70,7 +70,7 @@ describe('Membership', () => {
     const connection = database.connect()
     const second = () =>
       new Membership({
-        config: { id: 'a' },
+        id: 'a',
         version: '1',
         ...connection,
         clock: database.clock,

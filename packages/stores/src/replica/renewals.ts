@@ -1,7 +1,8 @@
 import { createEmitter, messageOf, runWithDeadline } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { type Doubt, Lease, LEASE_MS } from './lease.ts'
-import type { Replica, ReplicaStore } from './replica-store.ts'
+import type { Replica } from '../postgres/replicas.ts'
+import type { ReplicaStore } from './replica-store.ts'
 
 export interface RenewalsOptions {
   readonly replica: Replica
@@ -35,7 +36,7 @@ export type LeaseProblem =
 
 const RENEW_MS = 500
 /** A query without an answer is given up, as its answer could hardly renew anything. */
-const ANSWER_MS = 1000
+export const ANSWER_MS = 1000
 
 /** Renews the lease of a replica every 500 ms, and at once when the state is known to have changed. */
 export class Renewals {

@@ -2,14 +2,17 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { createEmitter } from '@toolgate/core/internal'
 import type { Clock, ReplicaLapse, ReplicaLease, StateStore } from '@toolgate/core/stores'
-import type { ReplicaConfig } from '../config/stores.ts'
 import { lapseOf } from './lapse-text.ts'
 import { type LeaseState, Renewals } from './renewals.ts'
-import type { Replica, ReplicaRow, ReplicaStore } from './replica-store.ts'
+import type { Replica, ReplicaRow } from '../postgres/replicas.ts'
+import type { ReplicaStore } from './replica-store.ts'
 import { SharedState } from './shared-state.ts'
 
 export interface MembershipOptions {
-  readonly config: ReplicaConfig | undefined
+  /** Default: the name of the host, and a random part. */
+  readonly id?: string | undefined
+  /** Where other replicas reach it: an origin. */
+  readonly url?: string | undefined
   readonly version: string
   readonly state: StateStore
   readonly replicas: ReplicaStore
@@ -17,6 +20,8 @@ export interface MembershipOptions {
   readonly onFault: (error: unknown) => void
 }
 
+/** The version of a process that runs no gateway. It has no configuration, so the gateways ask it nothing. */
+export const LIBRARY = 'library'
 /** Running calls get so long after the lease has lapsed. */
 export const GRACE_MS = 10_000
 
@@ -31,10 +36,9 @@ export class Membership implements ReplicaLease {
   #grace: NodeJS.Timeout | undefined
 
   constructor(options: MembershipOptions) {
-    const { config = {}, version, state, replicas, clock, onFault } = options
-    const id = config.id ?? randomId()
+    const { id = randomId(), url, version, state, replicas, clock, onFault } = options
     this.#options = options
-    this.self = { id, incarnation: randomUUID(), url: config.url, version }
+    this.self = { id, incarnation: randomUUID(), url, version }
     this.state = new SharedState({ state, store: replicas, clock, onWritten: () => this.hint() })
     const apply = () => this.state.apply()
     const onLate = async () => void (await Promise.all([...this.#checks].map((check) => check())))
@@ -60,7 +64,12 @@ export class Membership implements ReplicaLease {
 
   /** Asks again now, as something has probably changed. */
   hint(): void {
-    void this.#renewals.now()
+    void this.renew()
+  }
+
+  /** Asks again now. Resolves after the answer, or when there was none in time. */
+  renew(): Promise<void> {
+    return this.#renewals.now()
   }
 
   lapse(): ReplicaLapse | undefined {

@@ -1,0 +1,63 @@
+import { type Clock, type ReplicaLease, type StateStore, systemClock } from '@toolgate/core/stores'
+import { LEASE_MS } from '../replica/lease.ts'
+import { LIBRARY, Membership } from '../replica/membership.ts'
+import { ANSWER_MS } from '../replica/renewals.ts'
+import type { PostgresReplicas } from './replicas.ts'
+
+export interface JoinOptions {
+  /** Receives why the lease could not be renewed, once until it can. */
+  readonly onFault?: (error: unknown) => void
+}
+
+/** A process among those that share the database: what one of them halts, no other starts more than 2 s later. */
+export interface Joined {
+  /** For the gate. A halt resolves when it is in force in every process that has joined. */
+  readonly state: StateStore
+  /** For the gate. It refuses calls once the database has not answered for 2 s. */
+  readonly lease: ReplicaLease
+  /**
+   * Resolves when the gate, which was made with this state, knows what is halted, and the lease holds. Call it before each
+   * request: it has run out in a process that was frozen since the last one. Costs nothing while it holds. Resolves also if
+   * the database does not answer: the gate then refuses.
+   */
+  ready(): Promise<void>
+  /** Goes on with a database that has lost changes, such as after a fail-over, once a person has looked. */
+  accept(): Promise<void>
+  close(): Promise<void>
+}
+
+interface JoinedStores {
+  readonly state: StateStore
+  openReplicas(options: {
+    readonly leaseMs: number
+    readonly answerMs: number
+    readonly onNotice: () => void
+  }): PostgresReplicas
+}
+
+/** Joins the processes that share the stores. */
+export async function joinProcesses(
+  { state, openReplicas }: JoinedStores,
+  clock: Clock = systemClock,
+  { onFault = () => {} }: JoinOptions = {},
+): Promise<Joined> {
+  const replicas = openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice: () => membership.hint() })
+  const membership = new Membership({ version: LIBRARY, state, replicas, clock, onFault })
+  await membership.join()
+  let hasBegun = false
+  let renewing: Promise<void> | undefined
+  const renew = async () => {
+    await (hasBegun ? membership.renew() : membership.begin())
+    hasBegun ||= membership.lapse() === undefined
+  }
+  return {
+    state: membership.state,
+    lease: membership,
+    async ready() {
+      if (hasBegun && !membership.lapse()) return
+      await (renewing ??= renew().finally(() => (renewing = undefined)))
+    },
+    accept: () => membership.accept(),
+    close: () => membership.close(),
+  }
+}
