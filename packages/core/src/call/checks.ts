@@ -102,8 +102,8 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'decide with the input',
-    asks: 'what do the clauses with `input` say?',
-    refusesWith: ['input_denied', 'policy_error'],
+    asks: 'what do the clauses about the input and the run say?',
+    refusesWith: ['input_denied', 'history_unknown', 'policy_error'],
     inPreview: true,
     run: decideInput,
   },

@@ -1,6 +1,7 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { ToolgateError } from '../util/errors.ts'
-import { callerEffects, fixedEffects, indexPolicy } from './layers/policy.ts'
+import { indexPolicy } from './layers/clauses.ts'
+import { callerEffects, fixedEffects } from './layers/policy.ts'
 import { parsePolicies } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { checkKnown, selectorsOfPolicies } from '../policy/unknown-names.ts'

@@ -1,6 +1,7 @@
 import type { Caller } from '../ports/caller.ts'
 import type { SchemaWarning } from '../json-schema/skipped.ts'
-import { decideInput, type PolicyIndex } from './layers/policy.ts'
+import { decideAtCall } from './layers/at-call.ts'
+import type { PolicyIndex } from './layers/clauses.ts'
 import { conditionWork } from '../policy/condition.ts'
 import { hasBit, addBits, type Bits, bitsWhere, invertBits } from '../tools/bits.ts'
 import { schemaWarningsOf } from '../tools/schema-warnings.ts'
@@ -82,10 +83,10 @@ export function decideWithInput(
 ): Decision {
   if (tool === undefined) return UNKNOWN
   const same = today.policies === bounds.policies
-  if (!wantInput(bounds.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
+  if (!isDecidedAtCall(bounds.policies, atFirst) && (same || !isDecidedAtCall(today.policies, now))) return ALLOWED
   const context = { caller: bounds.caller, tool, input, facts, work: conditionWork() }
-  const answers = bounds.policies.map((policy) => decideInput(policy, atFirst, context))
-  if (!same) answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
+  const answers = bounds.policies.map((policy) => decideAtCall(policy, atFirst, context))
+  if (!same) answers.push(...today.policies.map((policy) => decideAtCall(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)
   if (reasons.length === 0) return ALLOWED
   return {
@@ -99,8 +100,8 @@ export function notFound(bounds: RunBounds, today: PolicySnapshot): Decided {
   return { bounds, outcome: 'deny', tool: undefined, today, atFirst: -1, now: -1 }
 }
 
-function wantInput(policies: readonly PolicyIndex[], at: number): boolean {
-  return policies.some(({ wantsInput }) => hasBit(wantsInput, at))
+function isDecidedAtCall(policies: readonly PolicyIndex[], at: number): boolean {
+  return policies.some(({ atCall }) => hasBit(atCall, at))
 }
 
 const ALLOWED: Decision = { outcome: 'allow', reasons: [] }

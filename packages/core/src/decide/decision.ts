@@ -1,3 +1,4 @@
+import type { FactRead } from '../history/facts.ts'
 import type { ApproverRule } from '../ports/ports.ts'
 /** The outcomes of layers, strictest last. */
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
@@ -108,6 +109,7 @@ export const REASONS = {
   tool_not_executable: { outcome: 'wait', message: 'unavailable' },
   input_invalid: { outcome: 'deny', message: 'blocked' },
   input_denied: { outcome: 'deny', message: 'blocked' },
+  history_unknown: { outcome: 'deny', message: 'blocked' },
   hook_denied: { outcome: 'deny', message: 'blocked' },
   hook_error: { outcome: 'deny', message: 'blocked' },
   rate_limited: { outcome: 'wait', message: 'limited' },
@@ -148,6 +150,8 @@ export interface Reason {
   readonly scopes?: readonly string[] | undefined
   /** Of an `ask`: what it demands of the approver. */
   readonly approver?: ApproverRule | undefined
+  /** What counted against the call of what is known of its run. */
+  readonly read?: readonly FactRead[] | undefined
   /** RFC 6901 pointer into the input. */
   readonly pointer?: string | undefined
   /** As `20/60`: at most 20 in 60 seconds. */

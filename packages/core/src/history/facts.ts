@@ -36,6 +36,20 @@ export interface RunFacts {
   /** Whether a call matched, with these values of `pattern.fields`, in their order. `undefined` equals nothing. */
   matched(pattern: CallPattern, values: readonly unknown[]): boolean
   origin(value: unknown): Origin
+  /** Returns the ids of this run's tools whose calls raised a label, for people and models. */
+  why?(label: string): readonly string[]
+}
+
+/** A fact that counted against a call. */
+export interface FactRead {
+  readonly kind: 'label' | CallEvent | 'origin'
+  /** The label; the selector of a call; the expression of a value, such as `input.to`. */
+  readonly of: string
+  /** The fields of a call that had to be equal. */
+  readonly fields?: readonly string[]
+  readonly origin?: Origin
+  /** The tools that raised the label, or that the selector names. */
+  readonly tools?: readonly string[]
 }
 
 /** What all loaded policies together read of a run. */

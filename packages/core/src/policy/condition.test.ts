@@ -9,7 +9,7 @@ import { WorkSpentError } from '../util/work.ts'
 const tool = defineTool({ namespace: 'files', name: 'read', tags: ['safe'] })
 const caller = defineCaller({ user: 'vera', attributes: { seats: 5 } })
 const parse = (condition: Condition, scope: ConditionScope = 'input, caller and tool') =>
-  parseCondition('policy[0].deny[0].when', condition, scope)
+  parseCondition('policy[0].deny[0].when', condition, scope, { tightens: true, groups: new Map() })
 const test = (condition: Condition, input?: unknown) => parse(condition).test({ caller, tool, input })
 
 describe('parseCondition', () => {

@@ -6,7 +6,11 @@ import type { Tool } from '../tools/tool.ts'
 import { catchRejection } from '../util/async.ts'
 import { isObject } from '../util/json.ts'
 import { type Work, spend } from '../util/work.ts'
+import { childrenOf, countNodes, isMacro, mentions } from './cel-tree.ts'
 import { counting, host, like, within } from './functions.ts'
+import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
+import { readingRun, registerRun, Run, type RunRead } from './run-functions.ts'
+import type { RunUse } from './run-use.ts'
 import type { Condition } from './policy.ts'
 
 /** The variables of a condition. */
@@ -21,6 +25,8 @@ export interface CountedContext extends ConditionContext {
   readonly work?: Work
   /** What is known of the run. Absent where no clause reads it. */
   readonly facts?: RunFacts | undefined
+  /** Receives each answer of the run that counts against the call. */
+  readonly reads?: RunRead[] | undefined
 }
 
 /** A parsed and type-checked condition. */
@@ -31,6 +37,10 @@ export interface ParsedCondition {
   readonly functionName?: string
   /** Whether the result can differ from tool to tool. */
   readonly perTool: boolean
+  /** What it reads of the run. Such a condition is decided at the call. */
+  readonly run?: RunUse | undefined
+  /** The paths of the input that it reads, such as `order.id`. */
+  readonly inputPaths?: readonly string[]
   /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
   test(context: CountedContext): boolean
 }
@@ -40,9 +50,18 @@ export type ConditionScope = 'caller and tool' | 'input, caller and tool'
 
 const MAX_TEXT_LENGTH = 4096
 
-/** @throws {ConfigError} `condition_invalid`, with the offset of the problem */
-export function parseCondition(path: string, condition: Condition, scope: ConditionScope): ParsedCondition {
-  return typeof condition === 'function' ? fromFunction(condition) : fromCel(path, condition, scope)
+/**
+ * `rule`: the groups that it may name, and whether its rule gets stricter when the condition holds.
+ *
+ * @throws {ConfigError} `condition_invalid`, with the offset of the problem
+ */
+export function parseCondition(
+  path: string,
+  condition: Condition,
+  scope: ConditionScope,
+  rule: Omit<Place, 'fail'>,
+): ParsedCondition {
+  return typeof condition === 'function' ? fromFunction(condition) : fromCel(path, condition, scope, rule)
 }
 
 function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
@@ -61,11 +80,11 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
 /** Functions of the host get neither: their steps cannot be counted, and nobody can check that facts only tighten them. */
 function withoutWork(context: CountedContext): ConditionContext {
   if (context.work === undefined && context.facts === undefined) return context
-  const { work: _, facts: __, ...rest } = context
+  const { work: _, facts: __, reads: ___, ...rest } = context
   return rest
 }
 
-function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondition {
+function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<Place, 'fail'>): ParsedCondition {
   const fail = (problem: string, offset?: number) =>
     new ConfigError(
       path,
@@ -82,23 +101,34 @@ function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondi
   const program = attempt(() => environment.parse(text), fail)
   const refusal = findRefused(program.ast)
   if (refusal) throw fail(refusal.problem, refusal.node.start)
+  const run = checkPolarity(program.ast, { ...rule, fail: (problem, { start }) => fail(problem, start) })
   const { valid, type, error } = program.check()
   if (!valid) throw fail(summaryOf(error), error?.range?.start)
   if (type !== 'bool' && type !== 'dyn') throw fail(`a condition must be true or false, this one is of type ${type}`)
-  const ask = ({ caller, tool, input }: ConditionContext) =>
-    checkAnswer(program({ caller: toCelCaller(caller), tool: toCelTool(tool), input }))
+  const ask = ({ caller, tool, input, facts }: CountedContext) =>
+    checkAnswer(
+      program({ caller: toCelCaller(caller), tool: toCelTool(tool), input, run: facts && new Run(facts.labels) }),
+    )
   const stepsEach = stepsOfEachItem(program.ast)
   return {
     text,
     perTool: mentions(program.ast, 'tool'),
+    run,
+    inputPaths: inputPathsOf(program.ast),
     test(context) {
       // The fields of callers and tools are short. Only inputs can be large.
-      if (scope === 'caller and tool') return ask(context)
+      if (scope === 'caller and tool' && !run) return ask(context)
       const work = context.work ?? conditionWork()
       spendOnItems(work, context.input, stepsEach)
-      return counting(work, () => ask(context))
+      return counting(work, () => (run ? askOfRun(context, work, ask) : ask(context)))
     },
   }
+}
+
+function askOfRun(context: CountedContext, work: Work, ask: (context: CountedContext) => boolean): boolean {
+  const { facts, tool, input, reads } = context
+  if (!facts) throw new TypeError('nothing is known of the run here')
+  return readingRun({ facts, tool, input, work, reads }, () => ask(context))
 }
 
 function checkAnswer(answer: unknown): boolean {
@@ -106,7 +136,7 @@ function checkAnswer(answer: unknown): boolean {
   return answer
 }
 
-const WITHOUT_INPUT = new Environment({ limits: { maxAstNodes: 500, maxDepth: 40 } })
+const WITHOUT_INPUT = registerRun(new Environment({ limits: { maxAstNodes: 500, maxDepth: 40 } }))
   .registerVariable({
     name: 'caller',
     schema: {
@@ -182,10 +212,6 @@ function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefin
   return visit(ast, false)
 }
 
-function mentions(ast: ASTNode, name: string): boolean {
-  return (ast.op === 'id' && ast.args === name) || childrenOf(ast).some((child) => mentions(child, name))
-}
-
 function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {
     const found = find(item)
@@ -219,26 +245,10 @@ export function conditionWork(): Work {
 const NODE_STEPS = 6
 const IN_STEPS = 2
 
-const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
-
-export function isMacro(node: ASTNode): boolean {
-  return node.op === 'rcall' && MACROS.has(node.args[0])
-}
-
-/** Returns the children of a node. */
-export function childrenOf(node: ASTNode): ASTNode[] {
-  const args: unknown[] = Array.isArray(node.args) ? node.args.flat(2) : [node.args]
-  return args.filter((arg): arg is ASTNode => typeof arg === 'object' && arg !== null && 'op' in arg)
-}
-
 /** Returns the steps that a condition takes for each item of a list or object. */
 export function stepsOfEachItem(ast: ASTNode): number {
   const own = isMacro(ast) ? countNodes(ast) * NODE_STEPS : ast.op === 'in' ? IN_STEPS : 0
   return childrenOf(ast).reduce((total, child) => total + stepsOfEachItem(child), own)
-}
-
-function countNodes(ast: ASTNode): number {
-  return childrenOf(ast).reduce((total, child) => total + countNodes(child), 1)
 }
 
 /** Cached for each input: several conditions need it, and inputs are frozen. */

@@ -9,6 +9,7 @@ import { isPlain } from '../util/json.ts'
 import { checkMethods, checkShape, shapeOf } from '../util/shape.ts'
 import { parseApprover } from './approver.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
+import { joinRunUse, type RunUse } from './run-use.ts'
 import type { Clause, FunctionPolicy, Policies, Policy, PolicyAnswer } from './policy.ts'
 
 export const CLAUSE_KINDS = ['deny', 'allow', 'ask'] as const
@@ -24,6 +25,8 @@ export interface ParsedClause {
   readonly when: ParsedCondition | undefined
   readonly unless: ParsedCondition | undefined
   readonly input: ParsedCondition | undefined
+  /** What its conditions read of the run. */
+  readonly run: RunUse | undefined
   readonly message: string | undefined
   /** What it demands of the approver. */
   readonly approver: ApproverRule | undefined
@@ -154,7 +157,9 @@ function parseClause(
           `${path}.${field}`,
           clause[field],
           field === 'input' ? 'input, caller and tool' : 'caller and tool',
+          { groups, tightens: (kind === 'allow') === (field === 'unless') },
         )
+  const [when, unless, input] = [condition('when'), condition('unless'), condition('input')]
   return {
     kind,
     index,
@@ -167,9 +172,10 @@ function parseClause(
         kind === 'allow' ? 'items' : 'servers',
       ),
     ),
-    when: condition('when'),
-    unless: condition('unless'),
-    input: condition('input'),
+    when,
+    unless,
+    input,
+    run: joinRunUse([when?.run, unless?.run, input?.run]),
     message: clause.message === undefined ? undefined : checkText(`${path}.message`, clause.message),
     approver: parseApprover(clause, kind, path),
   }

@@ -1,0 +1,144 @@
+import type { FactRead } from '../../history/facts.ts'
+import type { CountedContext } from '../../policy/condition.ts'
+import type { ParsedClause } from '../../policy/parse.ts'
+import { hasBit } from '../../tools/bits.ts'
+import { matchesSelector } from '../../tools/selector.ts'
+import type { Tool } from '../../tools/tool.ts'
+import { type Decision, type Reason, reason, strictest } from '../decision.ts'
+import { templatesOf } from '../templates.ts'
+import {
+  answerOf,
+  type ClauseIndex,
+  clauseReason,
+  errorReason,
+  Failure,
+  isAtCall,
+  nameOf,
+  type PolicyIndex,
+  STRIDE,
+} from './clauses.ts'
+
+export type CallContext = CountedContext & { readonly input: unknown }
+
+/**
+ * Returns the decision of the clauses about the input and the run on the tool at `at`.
+ *
+ * Without `context.facts`, nothing is known of the run: clauses that deny or ask because of it hold, and those that allow
+ * because of it do not.
+ */
+export function decideAtCall(index: PolicyIndex, at: number, context: CallContext): Decision {
+  if (!hasBit(index.atCall, at)) return ALLOWS
+  if (!hasBit(index.ofRun, at)) return decideAt(index, at, context)
+  const { snapshot } = index
+  return strictest(
+    placesOf(index, at).map((place) => decideAt(index, place, { ...context, tool: snapshot.tools[place] as Tool })),
+  )
+}
+
+/** Returns the decision of the clauses about the input on an item whose input is known, in a list: there is no run in it. */
+export function decideInList(index: PolicyIndex, at: number, context: CallContext): Decision {
+  const places = placesOf(index, at)
+  if (!places.some((place) => hasBit(index.atCall, place))) return ALLOWS
+  return strictest(
+    places.map((place) => decideAt(index, place, { ...context, tool: index.snapshot.tools[place] as Tool }, 'list')),
+  )
+}
+
+const ALLOWS: Decision = { outcome: 'allow', reasons: [] }
+
+/** Returns the places of an item, and of every template that may match it. */
+function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
+  return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
+}
+
+/** In a list, a clause about the run neither denies nor asks, and one that allows does. */
+function decideAt(index: PolicyIndex, at: number, context: CallContext, where: 'call' | 'list' = 'call'): Decision {
+  const found: Reason[] = []
+  for (const kind of ['deny', 'ask'] as const)
+    for (const indexed of index[kind])
+      if (isAtCall(indexed) && hasBit(indexed.bits, at) && !(where === 'list' && indexed.clause.run))
+        found.push(...judge(index, indexed.clause, context))
+  const candidates = index.allow?.filter(({ bits }) => hasBit(bits, at))
+  const refused = candidates && judgeAllow(index, candidates, context, where)
+  if (refused) found.push(refused)
+  return found.length === 0 ? ALLOWS : strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
+}
+
+/** Returns the reason of a clause that denies or asks, if it does. */
+function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): readonly Reason[] {
+  const asked = ofRun(index, clause, context)
+  const answer = answerOf(clause, asked)
+  if (answer === false) return []
+  if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
+  const isUnknown = clause.run !== undefined && context.facts === undefined
+  const plain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
+  const read = readsOf(index, clause, asked)
+  return [
+    {
+      ...plain,
+      layer: 'input',
+      ...(isUnknown && {
+        code: 'history_unknown',
+        text: `${plain.text}; ${UNKNOWN}`,
+        message: plain.message ?? UNKNOWN,
+      }),
+      ...(read && { read }),
+    },
+  ]
+}
+
+const UNKNOWN = 'what this run has done so far is unknown'
+
+/** Returns the context of a clause. One that reads the run gets what is known of it, and a list for what it reads. */
+function ofRun(index: PolicyIndex, clause: ParsedClause, context: CallContext): CallContext {
+  return clause.run ? { ...context, facts: context.facts ?? index.strictest, reads: [] } : context
+}
+
+function judgeAllow(
+  index: PolicyIndex,
+  candidates: readonly ClauseIndex[],
+  context: CallContext,
+  where: 'call' | 'list',
+): Reason | undefined {
+  const read: FactRead[] = []
+  let isUnknown = false
+  for (const { clause } of candidates) {
+    const asked = ofRun(index, clause, context)
+    const answer = answerOf(clause, where === 'list' && clause.run ? withoutInput(context) : asked)
+    if (answer === true) return undefined
+    read.push(...(readsOf(index, clause, asked) ?? []))
+    isUnknown ||= clause.run !== undefined && context.facts === undefined
+  }
+  const text = `${nameOf(index)}: with this input, no allow clause holds`
+  return reason('input', isUnknown ? 'history_unknown' : 'input_denied', isUnknown ? `${text}; ${UNKNOWN}` : text, {
+    policy: index.policy.name,
+    order: index.position * STRIDE,
+    ...(isUnknown && { message: UNKNOWN }),
+    ...(read.length > 0 && { read }),
+  })
+}
+
+function withoutInput({ input: _, ...context }: CallContext): CountedContext {
+  return context
+}
+
+const MAX_NAMED = 5
+
+/** Returns what counted against the call in the last evaluation of a clause, with the tools that each part names. */
+function readsOf(
+  { snapshot }: PolicyIndex,
+  { run }: ParsedClause,
+  { facts, reads }: CallContext,
+): readonly FactRead[] | undefined {
+  if (!run || !facts || !reads) return undefined
+  const labels = run.labels.filter((label) => facts.labels.includes(label))
+  return [
+    ...labels.map((of): FactRead => ({ kind: 'label', of, tools: facts.why?.(of) ?? [] })),
+    ...reads.map((one): FactRead => {
+      if ('origin' in one) return { kind: 'origin', ...one }
+      const { event, selector, fields } = one
+      const named = snapshot.tools.filter((tool) => matchesSelector(selector, tool, 'possible'))
+      return { kind: event, of: selector.text, fields, tools: named.slice(0, MAX_NAMED).map(({ id }) => id) }
+    }),
+  ]
+}

@@ -1,0 +1,189 @@
+import { type RunFacts, strictestFacts } from '../../history/facts.ts'
+import { describeApprover } from '../../policy/approver.ts'
+import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
+import { clausesOf } from '../../policy/history-use.ts'
+import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
+import { addBits, type Bits, bitsWhere, hasBit, noBits, setBit } from '../../tools/bits.ts'
+import { matchesSelector, type Selector } from '../../tools/selector.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import { messageOf } from '../../util/errors.ts'
+import { type Reason, reason, type ReasonCode } from '../decision.ts'
+import { templatesOf } from '../templates.ts'
+
+/** A policy over one snapshot: which tools each clause is about, once for all callers. */
+export interface PolicyIndex {
+  readonly policy: ParsedPolicy
+  readonly position: number
+  readonly snapshot: Toolset
+  readonly allow: readonly ClauseIndex[] | undefined
+  readonly deny: readonly ClauseIndex[]
+  readonly ask: readonly ClauseIndex[]
+  /** Tools that lack a required tag, for each tag. */
+  readonly untagged: readonly { readonly tag: string; readonly bits: Bits }[]
+  /** Tools with a clause that is decided at the call: one about the input or the run. */
+  readonly atCall: Bits
+  /** Those of them with a clause about the run. */
+  readonly ofRun: Bits
+  /** What holds of a run of which nothing is known. */
+  readonly strictest: RunFacts
+  /** The empty set, which is not to be changed. */
+  readonly none: Bits
+}
+
+export interface ClauseIndex {
+  readonly clause: ParsedClause
+  readonly bits: Bits
+}
+
+export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
+  const index = (clauses: readonly ParsedClause[]) =>
+    clauses.map((clause) => ({ clause, bits: bitsOf(clause, snapshot) }))
+  // An absent allowlist means `*`, which names tools only.
+  const allow = policy.allow ? index(policy.allow) : policy.decide || isOfTools(snapshot) ? undefined : []
+  const deny = index(policy.deny)
+  const ask = index(policy.ask)
+  const all = [...(allow ?? []), ...deny, ...ask]
+  const ofRun = withMatched(
+    sumOf(
+      all.filter(({ clause }) => clause.run),
+      snapshot,
+    ),
+    snapshot,
+  )
+  const atCall = sumOf(all.filter(isAtCall), snapshot)
+  addBits(atCall, ofRun)
+  const strictest = strictestFacts(clausesOf(policy).flatMap(({ run }) => run?.labels ?? []))
+  const [untagged, none] = [indexTags(policy, snapshot), noBits(snapshot.size)]
+  return { policy, position, snapshot, allow, deny, ask, untagged, atCall, ofRun, strictest, none }
+}
+
+/** A snapshot has tools only, or other kinds only. */
+export function isOfTools({ tools }: Toolset): boolean {
+  return (tools[0]?.kind ?? 'tool') === 'tool'
+}
+
+/** Whether a clause can be decided only when a tool is called. */
+export function isAtCall({ clause }: ClauseIndex): boolean {
+  return clause.input !== undefined || clause.run !== undefined
+}
+
+function sumOf(clauses: readonly ClauseIndex[], { size }: Toolset): Bits {
+  const sum = noBits(size)
+  for (const { bits } of clauses) addBits(sum, bits)
+  return sum
+}
+
+/** Adds the resources that templates among the items may match: they are decided as these templates, too. */
+function withMatched(bits: Bits, snapshot: Toolset): Bits {
+  const wide = bits.slice()
+  for (const { at, matched } of templatesOf(snapshot)) if (hasBit(bits, at)) addBits(wide, matched)
+  return wide
+}
+
+/** Positions of clauses within a policy stay below this, so that reasons sort by policy and then by clause. */
+export const STRIDE = 100_000
+
+function bitsOf(clause: ParsedClause, snapshot: Toolset): Bits {
+  const reading = clause.kind === 'allow' ? 'certain' : 'possible'
+  const bits = noBits(snapshot.size)
+  for (const selector of clause.selectors) addBits(bits, selectorBits(selector, snapshot, reading))
+  return bits
+}
+
+function selectorBits(selector: Selector, snapshot: Toolset, reading: 'certain' | 'possible'): Bits {
+  if (selector.kind !== 'id')
+    return bitsWhere(snapshot.size, (i) => matchesSelector(selector, snapshot.tools[i] as Tool, reading))
+  const bits = noBits(snapshot.size)
+  const { text, target } = selector
+  for (const id of target === undefined ? [text] : reading === 'possible' ? [target, text] : [target]) {
+    const at = snapshot.indexOf(id)
+    if (at !== -1) setBit(bits, at)
+  }
+  return bits
+}
+
+function indexTags({ requireTags }: ParsedPolicy, snapshot: Toolset): PolicyIndex['untagged'] {
+  return requireTags.map((tag) => ({
+    tag,
+    bits: bitsWhere(snapshot.size, (i) => !(snapshot.tools[i] as Tool).tags.includes(tag)),
+  }))
+}
+
+/** Why a condition could not be decided. */
+export class Failure {
+  readonly text: string
+  constructor(condition: ParsedCondition, error: unknown) {
+    this.text = `"${condition.text}" failed: ${messageOf(error).split('\n')[0]}`
+  }
+}
+
+/**
+ * Returns whether a clause holds: in a list without the conditions that are decided at the call, and at the call, which
+ * has an input, with all of them.
+ *
+ * A condition that fails decides against the call: in `deny` and `ask` it is a Failure,
+ * which denies; in `allow` it does not hold; a failing `unless` exempts nobody.
+ */
+export function answerOf(clause: ParsedClause, context: CountedContext): boolean | Failure {
+  const atCall = 'input' in context
+  const isAsked = (condition: ParsedCondition | undefined) => condition !== undefined && (atCall || !condition.run)
+  const failed = (failure: Failure) => (clause.kind === 'allow' ? false : failure)
+  const when = !isAsked(clause.when) || test(clause.when, context)
+  if (when instanceof Failure) return failed(when)
+  if (!when) return false
+  const exempt = isAsked(clause.unless) && test(clause.unless, context)
+  if (exempt === true) return false
+  if (exempt instanceof Failure && clause.kind === 'allow') return false
+  if (!clause.input || !atCall) return true
+  const input = test(clause.input, context)
+  return input instanceof Failure ? failed(input) : input
+}
+
+function test(condition: ParsedCondition | undefined, context: CountedContext): boolean | Failure {
+  if (!condition) return true
+  try {
+    return condition.test(context)
+  } catch (error) {
+    return new Failure(condition, error)
+  }
+}
+
+export function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode): Reason {
+  const verb = clause.kind === 'ask' ? 'asks for approval of' : 'denies'
+  const conditions = [
+    clause.when && `when ${clause.when.text}`,
+    clause.unless && `unless ${clause.unless.text}`,
+    clause.input && `where ${clause.input.text}`,
+    // Reasons with equal texts are one reason, so the demands are part of the text.
+    clause.approver && describeApprover(clause.approver),
+  ]
+  const text = [
+    `${nameOf(index)} ${verb} ${clause.label}`,
+    ...conditions.filter((condition) => condition !== undefined),
+  ].join(', ')
+  return reason('policy', code, text, {
+    ...placeOf(index, clause),
+    message: clause.kind === 'deny' ? clause.message : undefined,
+    ...(clause.approver && { approver: clause.approver }),
+  })
+}
+
+export function errorReason(index: PolicyIndex, clause: ParsedClause, context: CountedContext): Reason {
+  const answer = answerOf(clause, context)
+  const failure = answer instanceof Failure ? answer.text : 'a condition failed'
+  return reason(
+    'policy',
+    'policy_error',
+    `${nameOf(index)}, ${clause.kind} ${clause.label}: ${failure}`,
+    placeOf(index, clause),
+  )
+}
+
+function placeOf(index: PolicyIndex, clause: ParsedClause): Partial<Reason> {
+  return { policy: index.policy.name, clause: clause.label, order: index.position * STRIDE + clause.index }
+}
+
+export function nameOf(index: PolicyIndex): string {
+  return `policy "${index.policy.name}"`
+}

@@ -1,0 +1,35 @@
+import { isObject } from '../util/json.ts'
+
+/**
+ * Returns the values of an input in the fields that say where it sends something. Absent, null and empty values say nothing.
+ *
+ * A dot in a name steps into an object, and into each item of a list: `recipients.email`.
+ */
+export function addresseesIn(input: unknown, names: readonly string[]): readonly unknown[] {
+  return names.flatMap((name) => valuesAt(input, name)).filter((value) => !isEmpty(value))
+}
+
+function valuesAt(value: unknown, name: string): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, name))
+  if (!isObject(value)) return []
+  const own = Object.hasOwn(value, name) ? [value[name]] : []
+  return [
+    ...own,
+    ...stepsOf(name).flatMap(([head, rest]) => (Object.hasOwn(value, head) ? valuesAt(value[head], rest) : [])),
+  ]
+}
+
+/** Returns each way to read a name as a field and the name within it: a field may have a dot in its name. */
+function stepsOf(name: string): readonly (readonly [head: string, rest: string])[] {
+  const steps: [string, string][] = []
+  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1))
+    steps.push([name.slice(0, dot), name.slice(dot + 1)])
+  return steps
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true
+  if (Array.isArray(value)) return value.every(isEmpty)
+  // Keys may be addresses, too.
+  return isObject(value) && Object.keys(value).length === 0
+}

@@ -1,0 +1,18 @@
+import type { HistoryUse } from '../history/facts.ts'
+import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
+import { joinRunUse } from './run-use.ts'
+
+/** Returns what policies read of a run. Where they read nothing, nothing has to be kept of one. */
+export function historyUse(policies: readonly ParsedPolicy[]): HistoryUse {
+  const use = joinRunUse(policies.flatMap(clausesOf).map(({ run }) => run))
+  return {
+    readsRun: use?.readsRun ?? false,
+    readsOrigin: use?.readsOrigin ?? false,
+    patterns: use?.patterns ?? [],
+    labels: use?.labels.toSorted() ?? [],
+  }
+}
+
+export function clausesOf(policy: ParsedPolicy): readonly ParsedClause[] {
+  return CLAUSE_KINDS.flatMap((kind) => policy[kind] ?? [])
+}
