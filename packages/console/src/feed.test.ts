@@ -53,6 +53,31 @@ describe('createFeed', () => {
     assert.equal(control.fetched, 3)
   })
 
+  it('has no hole where the socket opens while a page is under way, or while one cannot be fetched', async () => {
+    const { feed, log, pass, seqs, control } = setUp(2)
+    await feed.catchUp()
+    for (const isBroken of [false, true]) {
+      const next = log.length + 1
+      // The page is read, and a record is written, before the socket opens.
+      const early = feed.catchUp()
+      log.push(record(next))
+      control.isBroken = isBroken
+      const late = feed.catchUp()
+      log.push(record(next + 1))
+      feed.add(record(next + 1))
+      pass()
+      await Promise.all([early, late])
+      pass()
+      control.isBroken = false
+      await feed.catchUp()
+      assert.deepEqual(seqs(), log.map(({ seq }) => seq).toReversed())
+    }
+    log.push(record(7))
+    feed.add(record(7))
+    pass()
+    assert.equal(seqs()[0], 7)
+  })
+
   it('adds only matching records', async () => {
     const { feed, pass, seqs } = setUp(0, ({ seq }) => seq % 2 === 0)
     await feed.catchUp()
@@ -70,10 +95,9 @@ function setUp(count: number, matches: (record: AuditRecord) => boolean = () => 
     async fetchPage({ before = Infinity, after = 0, limit }) {
       control.fetched++
       if (control.isBroken) throw new Error('broken')
-      return log
-        .filter((one) => matches(one) && one.seq < before && one.seq > after)
-        .toReversed()
-        .slice(0, limit)
+      const page = log.filter((one) => matches(one) && one.seq < before && one.seq > after)
+      await Promise.resolve()
+      return page.toReversed().slice(0, limit)
     },
     matches,
     later: (work) => (due = work),

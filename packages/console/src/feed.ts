@@ -45,6 +45,8 @@ export function createFeed({ fetchPage, matches, later = (work) => setTimeout(wo
   let arrived: AuditRecord[] = []
   let isFlushDue = false
   let catchingUp: Promise<void> | undefined
+  /** Records may be missing that are older than those from the socket. */
+  let isBehind = false
   let loadingOlder: Promise<void> | undefined
 
   return {
@@ -62,30 +64,46 @@ export function createFeed({ fetchPage, matches, later = (work) => setTimeout(wo
       isFlushDue = true
       later(flush)
     },
-    catchUp: () => (catchingUp ??= catchUp().finally(() => (catchingUp = undefined))),
+    catchUp() {
+      isBehind = true
+      return (catchingUp ??= catchUpAll().finally(() => (catchingUp = undefined)))
+    },
     loadOlder: () => (loadingOlder ??= loadOlder().finally(() => (loadingOlder = undefined))),
   }
 
   function flush(): void {
     isFlushDue = false
+    if (isBehind || catchingUp) return
     const records = mergeNewer(snapshot.records, arrived, MAX_HELD)
     arrived = []
     if (records !== snapshot.records) set({ records })
   }
 
-  async function catchUp(): Promise<void> {
+  async function catchUpAll(): Promise<void> {
+    while (isBehind) {
+      isBehind = false
+      if (!(await catchUp())) isBehind = true
+      if (snapshot.error !== undefined) return
+    }
+  }
+
+  /** Returns `false` if records may still be missing. */
+  async function catchUp(): Promise<boolean> {
     const newest = snapshot.records[0]?.seq
     try {
       const page = await fetchPage({ limit: PAGE, ...(newest === undefined ? {} : { after: newest }) })
       // A full page may leave a gap before the records here. So the feed starts again from this page.
       const isNew = newest === undefined || page.length >= PAGE
-      const latest = mergeNewer(isNew ? [] : snapshot.records, [...page, ...arrived], MAX_HELD)
-      arrived = []
+      // What arrived may follow records that this page was asked for too early to have.
+      const following = isBehind ? [] : arrived.splice(0)
+      const latest = mergeNewer(isNew ? [] : snapshot.records, [...page, ...following], MAX_HELD)
       const isEnd = newest === undefined ? page.length < PAGE : !isNew && snapshot.isEnd
       if (latest !== snapshot.records || !snapshot.isReady || snapshot.error !== undefined)
         set({ records: latest, isReady: true, isEnd, error: undefined })
+      return true
     } catch (error) {
       set({ error })
+      return false
     }
   }
 

@@ -8,7 +8,6 @@ import {
   type Caller,
   type Decision,
   defineTool,
-  type Gate,
   type OutcomeWord,
   type Reason,
   type Tool,
@@ -95,7 +94,7 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
     groups: () => world.deps.groups(),
     groupWatch: { subscribe: world.onGroups },
     audit: world.deps.audit,
-    gate: { subscribe: world.onGate },
+    approvals: world.deps.approvals,
     redact: redactor,
     onFault: () => {},
   })
@@ -122,7 +121,6 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
   const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
   const groupListeners = new Set<(changes: readonly GroupChange[]) => void>()
-  const gateListeners = new Set<GateListener>()
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const approvals = new Map((empty ? [] : makeApprovals()).map((approval) => [approval.id, approval]))
   const verdicts: { id: string; decision: string; by: string; reason: string | undefined }[] = []
@@ -276,7 +274,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
             ...(reason === undefined ? {} : { reason }),
           }
           approvals.set(id, decided)
-          tellGate({ event: 'approval-decided', approval: decided })
+          recordAbout('approval_decided', id)
           return decided
         },
       },
@@ -331,7 +329,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
         expiresAt: now + 600_000,
       }
       approvals.set(id, approval)
-      tellGate({ event: 'approval-requested', approval })
+      recordAbout('tool_approval_required', id)
     },
     setBroken(broken: boolean) {
       isBroken = broken
@@ -344,20 +342,14 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
       groupListeners.add(listener)
       return () => void groupListeners.delete(listener)
     },
-    onGate(listener: GateListener) {
-      gateListeners.add(listener)
-      return () => void gateListeners.delete(listener)
-    },
   }
 
-  function tellGate(notice: Parameters<GateListener>[0]): void {
-    for (const listener of gateListeners) listener(notice)
+  function recordAbout(event: AuditRecord['event'], id: string): void {
+    records.push({ ...makeRecord(records.length + 1, Date.now(), tools), event, approval_id: id })
   }
 }
 
 const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
-
-type GateListener = Parameters<Gate['subscribe']>[0]
 
 const NOTES = ['memory:open_nodes', 'memory:read_graph', 'memory:search_nodes']
 const APP = {

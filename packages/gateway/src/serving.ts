@@ -19,6 +19,7 @@ import type { Fleet } from './fleet.ts'
 import { VERSION } from './files.ts'
 import { type ClientAddresses, createClientAddresses } from './http/client-address.ts'
 import type { HttpDeps } from './http/server.ts'
+import { FleetGroups } from './live/fleet-groups.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
 import { type ServerIdentities, watchIdentities } from './live/server-identity.ts'
@@ -34,6 +35,7 @@ import type { ServerCapabilities } from './mcp/methods.ts'
 import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
+import type { OpenedReplica } from './replica/open-replica.ts'
 import type { Rules } from './revision.ts'
 import { approvalUrl } from './relay/approval-doors.ts'
 import { heldIn } from './relay/held-calls.ts'
@@ -55,6 +57,8 @@ export interface Entrance extends OpenedAuthenticator {
 }
 
 const LIST_TTL_MS = 1000
+/** How often a database that several replicas ask is asked for new records, while a page listens. */
+const SHARED_POLL_MS = 200
 /** How long running calls may take when the gateway stops. */
 const DEFAULT_DRAIN_MS = 30_000
 /** How long load balancers have to see that a replica stops, and at most half of the time for stopping. */
@@ -66,6 +70,8 @@ export interface Watching {
   readonly logins: FailedLogins
   readonly addresses: ClientAddresses
   groups(names?: readonly string[]): readonly GroupRow[]
+  /** The groups of other replicas. Absent where this gateway is alone. */
+  readonly fleetGroups: FleetGroups | undefined
   servers(): readonly ServerRow[]
   /** Watches the groups and servers of the current revision. */
   renew(): void
@@ -73,7 +79,7 @@ export interface Watching {
 
 /** Watches groups, servers and logins, and records their changes. */
 export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
-  const { config, revisions: rules, clock, redact, onFault, lifecycle } = base
+  const { config, revisions: rules, clock, redact, onFault, lifecycle, replica } = base
   const { gate, fleet, availability, audit } = parts
   const names = rules.derive(({ groups, servers }) => [
     ...groups.map(({ name }) => name),
@@ -97,6 +103,8 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
     lifecycle.onClose(identities.close)
     lifecycle.onClose(identities.settled)
   }
+  const rows = createGroupRows({ groups: () => rules.current.groups, gate, availability, redact })
+  const fleetGroups = replica && openFleetGroups(replica, rows, groupWatch, base)
   return {
     groupWatch,
     logins,
@@ -104,10 +112,27 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
     renew() {
       groupWatch.renew()
       identities?.renew()
+      fleetGroups?.tell()
     },
-    groups: createGroupRows({ groups: () => rules.current.groups, gate, availability, redact }),
+    groups: (of) => fleetGroups?.withOthers(rows(of)) ?? rows(of),
+    fleetGroups,
     servers: () => fleet.rows((name) => identities?.changeOf(name)),
   }
+}
+
+function openFleetGroups(
+  { membership, stores }: OpenedReplica,
+  rows: () => readonly GroupRow[],
+  watch: GroupWatch,
+  { clock, onFault, lifecycle }: GatewayBase,
+): FleetGroups {
+  const { self } = membership
+  const { state } = stores
+  const replicas = () => membership.list()
+  const groups = new FleetGroups({ self, state, replicas, rows, watch, clock, onFault })
+  groups.tell()
+  lifecycle.onClose(() => groups.close())
+  return groups
 }
 
 function isOff(pins: GatewayConfig['pins']): boolean {
@@ -273,7 +298,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 export function toApiDeps(
   { config, revisions, clock, redact, log, onFault, lifecycle, report }: GatewayBase,
   { gate, fleet, connections, lists, metaIds, selectors, warnings, audit, auditProblems, state: kept }: GateParts,
-  { groups, servers, logins }: Watching,
+  { groups, fleetGroups, servers, logins }: Watching,
   { authenticator, origins, port, publicUrl }: Entrance,
 ): ApiDeps {
   const limits = revisions.derive((rules) =>
@@ -311,6 +336,7 @@ export function toApiDeps(
       return namesOf().toName(id) ?? (view && namesOf(view).toName(id))
     },
     groups,
+    refreshGroups: () => fleetGroups?.refresh(),
     servers,
     logs: (server, range) => fleet.logs.of(server, range),
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
@@ -381,7 +407,7 @@ interface HttpParts {
 export function toHttpDeps(
   { config, redact, onFault, lifecycle, report }: GatewayBase,
   { gate, audit, counts, warnings }: GateParts,
-  { groups, groupWatch, logins, servers }: Watching,
+  { groups, groupWatch, fleetGroups, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
   { apiDeps, consoleDir, certificateExpiresAtMs, entrance }: HttpParts,
 ): HttpDeps {
@@ -393,7 +419,20 @@ export function toHttpDeps(
   })
   const liveSocket = loadLater<LiveSocket>(async () => {
     const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
-    return createLiveSocket({ admit, logins, groups, groupWatch, audit, gate, redact, onFault })
+    const { approvals } = gate
+    const shared = config.audit.store === 'postgres' && { pollMs: SHARED_POLL_MS }
+    return createLiveSocket({
+      admit,
+      logins,
+      groups,
+      groupWatch,
+      fleetGroups,
+      audit,
+      approvals,
+      redact,
+      onFault,
+      ...shared,
+    })
   })
   const changesOf = (name: string) => groupWatch.counts.get(name) ?? 0
   const metrics = createMetrics({

@@ -81,20 +81,24 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
       }),
     [filter],
   )
-  const state = useLiveState()
+  const snapshot = useSyncExternalStore(feed.subscribe, () => feed.snapshot)
+  const isFollowed = useLiveState() === 'open' && snapshot.error === undefined
   useEffect(() => {
-    const stop = live.onMessage((message) => {
-      if (message.type === 'audit') feed.add(message.record)
-    })
-    return stop
+    const stops = [
+      // In the turn in which the socket opens, before any record comes: those that were missed meanwhile are older.
+      live.subscribe(() => void feed.catchUp()),
+      live.onMessage((message) => {
+        if (message.type === 'audit') feed.add(message.record)
+      }),
+    ]
+    return () => stops.forEach((stop) => stop())
   }, [feed])
   useEffect(() => {
-    // Also when the socket opens again, since records were missed meanwhile.
     void feed.catchUp()
-    const timer = setInterval(() => void feed.catchUp(), state === 'open' ? SELDOM_MS : REFRESH_MS)
+    const timer = setInterval(() => void feed.catchUp(), isFollowed ? SELDOM_MS : REFRESH_MS)
     return () => clearInterval(timer)
-  }, [feed, state])
-  return [feed, useSyncExternalStore(feed.subscribe, () => feed.snapshot)]
+  }, [feed, isFollowed])
+  return [feed, snapshot]
 }
 
 interface RecordsProps {

@@ -87,7 +87,8 @@ export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactE
 /** Returns the estimated height of a row, so that little moves when it is measured. */
 function estimate(item: ListItem | undefined): number {
   if (item?.kind === 'tool') return TOOL_PX + (item.tool.reasons.length > 0 ? LINE_PX : 0)
-  return HEAD_PX + (item?.section.group?.reason === undefined ? 0 : LINE_PX)
+  const { reason, elsewhere } = item?.section.group ?? {}
+  return HEAD_PX + (reason === undefined ? 0 : LINE_PX) + (elsewhere === undefined ? 0 : LINE_PX)
 }
 
 interface SectionRowProps {
@@ -140,9 +141,25 @@ function SinceOf({ group, server }: { group: GroupRow | undefined; server: Serve
 }
 
 function GroupDetail({ group }: { group: GroupRow }): ReactElement {
-  const { available, reason, suggestion, hint, dependsOn = [], failure } = group
+  const { available, reason, suggestion, hint, dependsOn = [], failure, replica, elsewhere = [] } = group
   return (
     <>
+      {elsewhere.length > 0 && (
+        <p className="section-why">
+          This is its state at <Exact text={replica ?? 'this replica'} />.{' '}
+          {elsewhere.map(({ replica: other, badge, reason: why }) => (
+            <span key={other}>
+              At <Exact text={other} />: {badge}
+              {why !== undefined && (
+                <>
+                  , <Exact text={why} />
+                </>
+              )}
+              .{' '}
+            </span>
+          ))}
+        </p>
+      )}
       {!available && (reason !== undefined || suggestion !== undefined) && (
         <p className="section-why">
           {reason !== undefined && <Exact text={toSentence(reason)} />}{' '}

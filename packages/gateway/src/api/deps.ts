@@ -48,6 +48,8 @@ export interface ApiDeps {
   /** Returns the name of a tool or a prompt on the wire, if it can have one; with a view, also of its caller's own. */
   wireName(id: string, view?: View): string | undefined
   groups(): readonly GroupRow[]
+  /** Reads the groups of other replicas. Default: there are none. */
+  refreshGroups?(): MaybePromise<void>
   servers(): readonly ServerRow[]
   /** Returns the latest lines of a server, oldest first. Default: none. */
   logs?(server: string, range: { readonly after?: number; readonly limit?: number }): readonly ServerLogLine[]

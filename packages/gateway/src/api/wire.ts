@@ -126,6 +126,18 @@ export interface GroupRow {
   readonly dependsOn?: readonly string[]
   /** Why its tools could not be loaded. */
   readonly failure?: string
+  /** The replica whose state this is. Absent where the gateway is alone. */
+  readonly replica?: string
+  /** Other replicas where it is in another state, as each probes its own network. At most 20. */
+  readonly elsewhere?: readonly GroupElsewhere[]
+}
+
+/** The state of a group at another replica. */
+export interface GroupElsewhere {
+  readonly replica: string
+  readonly badge: GroupBadge
+  readonly reason?: string
+  readonly since?: number
 }
 
 export type GroupBadge = 'always' | 'available' | 'unavailable' | 'unknown' | 'locked'

@@ -8,6 +8,7 @@ import type { AuditQuery } from '@toolgate/core/audit'
 import { redactor } from '@toolgate/core/redact'
 import { auditEntry } from '@toolgate/core/testing'
 import { WebSocket } from 'ws'
+import type { LiveMessage } from '../api/wire.ts'
 import { createLiveSocket, type LiveDeps } from './live-socket.ts'
 
 describe('createLiveSocket', () => {
@@ -56,12 +57,8 @@ describe('createLiveSocket', () => {
     assert.equal(page.code(), 4401)
   })
 
-  it('redacts an approval whatever its store has kept', async (t) => {
-    let tell: Parameters<LiveDeps['gate']['subscribe']>[0] = () => {}
-    const subscribe: LiveDeps['gate']['subscribe'] = (listener) => ((tell = listener), () => {})
-    const { open } = await setup(t, { gate: { subscribe } })
-    const page = await open()
-    const approval: Approval = {
+  it('redacts an approval whatever its store has kept, and sends each of its states once', async (t) => {
+    let approval: Approval = {
       id: 'a1',
       status: 'pending',
       tenant: undefined,
@@ -75,31 +72,42 @@ describe('createLiveSocket', () => {
       input: { password: 'correct horse', n: 1 },
       reason: 'ghp_abcdefghijklmnopqrstuvwxyz0123456789',
     }
-    tell({ event: 'approval-requested', approval })
-    await until(() => page.count() === 2)
-    assert.match(page.last(), /"n":1/)
-    assert.doesNotMatch(page.last(), /correct horse|ghp_/)
+    const { audit, open } = await setup(t, { approvals: { get: async () => approval } })
+    const page = await open()
+    const asked = auditEntry({ event: 'tool_approval_required', approval_id: 'a1' })
+    audit.write(asked)
+    await until(() => page.of('approval').length === 1)
+    assert.match(page.of('approval')[0] ?? '', /"n":1/)
+    assert.doesNotMatch(page.of('approval')[0] ?? '', /correct horse|ghp_/)
+    // It is asked for again, and then decided.
+    audit.write(asked)
+    audit.write(auditEntry({ event: 'tool_call', approval_id: 'a1' }))
+    await until(() => page.of('audit').length === 3)
+    approval = { ...approval, status: 'approved' }
+    audit.write(auditEntry({ event: 'approval_decided', approval_id: 'a1' }))
+    await until(() => page.of('approval').length === 2)
+    assert.match(page.of('approval')[1] ?? '', /"approved"/)
   })
 
   it('subscribes to nothing without clients', async (t) => {
     const { counts, open } = await setup(t)
-    assert.deepEqual(counts, { queries: 0, groups: 0, gate: 0 })
+    assert.deepEqual(counts, { queries: 0, groups: 0, fleet: 0 })
     const pages = [await open(), await open()]
-    assert.deepEqual([counts.groups, counts.gate], [1, 1])
+    assert.deepEqual([counts.groups, counts.fleet], [1, 1])
     for (const page of pages) page.close()
     await until(() => counts.groups === 0)
     const asked = counts.queries
     await sleep(100)
-    assert.deepEqual(counts, { queries: asked, groups: 0, gate: 0 })
+    assert.deepEqual(counts, { queries: asked, groups: 0, fleet: 0 })
     await open()
-    assert.deepEqual([counts.groups, counts.gate], [1, 1])
+    assert.deepEqual([counts.groups, counts.fleet], [1, 1])
   })
 })
 
 async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () => boolean = () => true) {
   const audit = memoryAudit()
-  const counts = { queries: 0, groups: 0, gate: 0 }
-  const subscribe = (what: 'groups' | 'gate') => () => {
+  const counts = { queries: 0, groups: 0, fleet: 0 }
+  const subscribe = (what: 'groups' | 'fleet') => () => {
     counts[what]++
     return () => void counts[what]--
   }
@@ -107,7 +115,8 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
     admit: async () => ({ person: { user: 'owner' }, holds, onEnd: () => () => {} }),
     groups: () => [],
     groupWatch: { subscribe: subscribe('groups') },
-    gate: { subscribe: subscribe('gate') },
+    fleetGroups: { refresh: async () => {}, subscribe: subscribe('fleet') },
+    approvals: { get: async () => undefined },
     audit: { query: (query: AuditQuery) => (counts.queries++, audit.query(query)) },
     redact: redactor,
     onFault: assert.ifError,
@@ -132,21 +141,20 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
     async open() {
       const page = new WebSocket(`ws://127.0.0.1:${port}/`)
       pages.push(page)
-      let [count, code, last] = [0, undefined as number | undefined, '']
-      page.on('message', (data: Buffer) => {
-        count++
-        last = data.toString()
-      })
+      const texts: string[] = []
+      let code: number | undefined
+      page.on('message', (data: Buffer) => void texts.push(data.toString()))
       page.on('close', (closed) => (code = closed))
       page.on('error', () => {})
-      await until(() => count > 0)
+      await until(() => texts.length > 0)
       /** The server has heard what this page said to all that it was sent before. */
       const answered = () =>
         new Promise((resolve) => {
           page.once('pong', resolve)
           page.ping()
         })
-      return { count: () => count, last: () => last, code: () => code, close: () => page.close(), answered }
+      const of = (type: LiveMessage['type']) => texts.filter((text) => text.startsWith(`{"type":"${type}"`))
+      return { count: () => texts.length, of, code: () => code, close: () => page.close(), answered }
     },
     /** One that never answers. */
     async openRaw() {

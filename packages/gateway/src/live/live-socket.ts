@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Approval, Caller, Gate } from '@toolgate/core'
+import type { Approval, Caller } from '@toolgate/core'
 import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
+import type { Approvals } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Admitted } from '../api/access.ts'
@@ -11,6 +12,8 @@ import { maySee } from '../api/callers.ts'
 import type { GroupRow, LiveMessage } from '../api/wire.ts'
 import { redactApproval } from '../redaction.ts'
 import { type AuditTail, createAuditTail } from './audit-tail.ts'
+import { ApprovalNews } from './approval-news.ts'
+import type { FleetGroups } from './fleet-groups.ts'
 import type { GroupWatch } from './group-watch.ts'
 
 export interface LiveDeps {
@@ -19,11 +22,15 @@ export interface LiveDeps {
   /** Returns the rows of all groups, or of the named ones. */
   groups(names?: readonly string[]): readonly GroupRow[]
   readonly groupWatch: Pick<GroupWatch, 'subscribe'>
+  /** Absent where this gateway is alone. */
+  readonly fleetGroups?: Pick<FleetGroups, 'refresh' | 'subscribe'> | undefined
   readonly audit: AuditReader
-  readonly gate: Pick<Gate, 'subscribe'>
+  readonly approvals: Pick<Approvals, 'get'>
   readonly redact: Redactor
   readonly logins?: Pick<FailedLogins, 'failed'>
   readonly onFault: (error: unknown) => void
+  /** How often new records are asked for. Default 40 ms. */
+  readonly pollMs?: number
   /** Default 15,000 ms. */
   readonly heartbeatMs?: number
   /** Default 200. */
@@ -55,7 +62,8 @@ interface Connection {
 }
 
 /**
- * Returns the socket that sends changes of groups, records and approvals as they happen.
+ * Returns the socket that sends changes of groups, records and approvals as they happen: of all replicas, where they share
+ * an audit. Approvals are found through their records, so there is one order for all.
  *
  * Each person receives what the HTTP API would show them. Nothing is read without listeners. A client that does not read
  * is disconnected.
@@ -83,7 +91,8 @@ class WebSockets implements LiveSocket {
 
   constructor(deps: LiveDeps) {
     this.#deps = deps
-    this.#tail = createAuditTail({ audit: deps.audit, onFault: deps.onFault })
+    const { audit, onFault, pollMs } = deps
+    this.#tail = createAuditTail({ audit, onFault, ...(pollMs !== undefined && { everyMs: pollMs }) })
   }
 
   get connections(): number {
@@ -148,25 +157,30 @@ class WebSockets implements LiveSocket {
 
   /** Subscribes to the gateway while there are clients. */
   async #start(): Promise<void> {
-    const { gate, groups, groupWatch, heartbeatMs = 15_000 } = this.#deps
+    const { approvals, groupWatch, fleetGroups, onFault, heartbeatMs = 15_000 } = this.#deps
     const own = (this.#round = {})
-    const leaveTail = await this.#tail.subscribe((records) => records.forEach((record) => this.#sendRecord(record)))
+    const news = new ApprovalNews({ approvals, onFault, onNews: (approval) => this.#sendApproval(approval) })
+    const leaveTail = await this.#tail.subscribe((records) => {
+      for (const record of records) this.#sendRecord(record)
+      news.read(records)
+    })
+    await fleetGroups?.refresh().catch(onFault)
     // All clients may have left meanwhile, and others come, which start their own round.
     if (this.#round !== own) return leaveTail()
-    const leaveGroups = groupWatch.subscribe((changes) =>
-      this.#sendAll(textOf({ type: 'groups', groups: groups(changes.map(({ name }) => name)) })),
-    )
-    const leaveGate = gate.subscribe((notice) => {
-      if (notice.event === 'approval-requested' || notice.event === 'approval-decided')
-        this.#sendApproval(notice.approval)
-    })
+    const leaveGroups = groupWatch.subscribe((changes) => this.#sendGroups(changes.map(({ name }) => name)))
+    const leaveOthers = fleetGroups?.subscribe((names) => this.#sendGroups(names))
     const heart = setInterval(() => this.#beat(), heartbeatMs).unref()
     this.#stop = () => {
       leaveTail()
       leaveGroups()
-      leaveGate()
+      leaveOthers?.()
+      news.close()
       clearInterval(heart)
     }
+  }
+
+  #sendGroups(names: readonly string[]): void {
+    this.#sendAll(textOf({ type: 'groups', groups: this.#deps.groups(names) }))
   }
 
   #sendRecord(record: AuditRecord): void {

@@ -4,8 +4,9 @@ import type { AppsBody, GroupsBody, NeedsBody, WarningsBody } from '../wire.ts'
 
 /** `GET /api/groups`: every configured group in its current state, in the order of the configuration. */
 export function groupsRoute(deps: ApiDeps): Route {
-  return ({ query }) => {
+  return async ({ query }) => {
     parseQuery(query, {})
+    await deps.refreshGroups?.()
     return { groups: deps.groups() } satisfies GroupsBody
   }
 }

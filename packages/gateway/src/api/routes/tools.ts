@@ -17,6 +17,7 @@ export function toolsRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
     const shown = shownTo(person, caller, deps)
+    await deps.refreshGroups?.()
     return {
       as: name,
       ...(app === undefined ? {} : { app }),

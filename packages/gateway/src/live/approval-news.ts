@@ -1,0 +1,65 @@
+import type { Approval } from '@toolgate/core'
+import type { AuditRecord } from '@toolgate/core/audit'
+import type { Approvals } from '@toolgate/core/internal'
+
+export interface ApprovalNewsOptions {
+  readonly approvals: Pick<Approvals, 'get'>
+  readonly onNews: (approval: Approval) => void
+  readonly onFault: (error: unknown) => void
+}
+
+/** Further ones at the same time are left to the page, which reads the list from time to time. */
+const MAX_WAITING = 1000
+const MAX_REMEMBERED = 1000
+const EVENTS: ReadonlySet<AuditRecord['event']> = new Set(['tool_approval_required', 'approval_decided'])
+
+/**
+ * Reports approvals that were asked for or decided, as records say. Each is read when its record comes, so what is reported is
+ * as new as that, and each of its states is reported once.
+ */
+export class ApprovalNews {
+  readonly #options: ApprovalNewsOptions
+  readonly #waiting = new Set<string>()
+  /** What was reported, by id. Oldest first. */
+  readonly #reported = new Map<string, Approval['status']>()
+  #isReading = false
+  #isClosed = false
+
+  constructor(options: ApprovalNewsOptions) {
+    this.#options = options
+  }
+
+  read(records: readonly AuditRecord[]): void {
+    for (const { event, approval_id: id } of records)
+      if (id !== undefined && EVENTS.has(event) && this.#waiting.size < MAX_WAITING) this.#waiting.add(id)
+    if (!this.#isReading) void this.#readAll()
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** One after the other, so that no earlier state is reported after a later one. */
+  async #readAll(): Promise<void> {
+    this.#isReading = true
+    for (const id of this.#waiting) {
+      this.#waiting.delete(id)
+      try {
+        const approval = await this.#options.approvals.get(id)
+        if (this.#isClosed) return
+        if (approval && this.#reported.get(id) !== approval.status) this.#report(approval)
+      } catch (error) {
+        this.#options.onFault(error)
+      }
+    }
+    this.#isReading = false
+  }
+
+  #report(approval: Approval): void {
+    this.#reported.delete(approval.id)
+    this.#reported.set(approval.id, approval.status)
+    const [oldest] = this.#reported.keys()
+    if (this.#reported.size > MAX_REMEMBERED && oldest !== undefined) this.#reported.delete(oldest)
+    this.#options.onNews(approval)
+  }
+}
