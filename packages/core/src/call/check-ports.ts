@@ -31,7 +31,7 @@ const PORTS = {
   admission: functionsOf<Admission>({ admit: true }),
   availability: functionsOf<AvailabilitySource>({ get: true, subscribe: true }),
   connections: functionsOf<ConnectionSource>({ missing: true, subscribe: true }),
-  counters: functionsOf<CounterStore>({ peek: true, take: true, giveBack: true }),
+  counters: functionsOf<CounterStore>({ peek: true, take: true, giveBack: true, settle: true }),
   approvals: functionsOf<ApprovalStore>({
     request: true,
     get: true,

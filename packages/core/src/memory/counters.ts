@@ -7,6 +7,7 @@ export interface SyncCounterStore extends CounterStore {
   peek(uses: readonly LimitUse[]): LimitAnswer
   take(uses: readonly LimitUse[]): LimitAnswer
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): void
+  settle(uses: readonly LimitUse[], taken: LimitAnswer, costs: readonly number[]): void
 }
 
 export interface MemoryCounters extends SyncCounterStore {
@@ -42,11 +43,14 @@ export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
     peek: (uses) => counters.peek(uses),
     take: (uses) => counters.take(uses),
     giveBack: (uses, taken) => counters.giveBack(uses, taken),
+    settle: (uses, taken, costs) => counters.settle(uses, taken, costs),
   }
 }
 
 /** How many keys one `peek` or `take` checks for having passed. */
 const SWEPT_AT_ONCE = 64
+/** The most uses of a key at one time. With costs, a limit may allow more. */
+const MAX_USES = 1_000_000
 /** A round over all keys starts at most once in this time. */
 const ROUND_MS = 100
 /** After a full store has checked all its keys, it waits one millisecond for each so many keys before the next check. */
@@ -61,6 +65,8 @@ class Counters {
   #idleAtMs = Number.NEGATIVE_INFINITY
   /** No key is checked before this time, so a full store costs nothing. */
   #fullUntilMs = Number.NEGATIVE_INFINITY
+  /** The takes that were settled. */
+  readonly #settled = new WeakSet<LimitAnswer>()
   /** The keys that this round has not checked yet. */
   #unseen: Iterator<[string, Uses]> | undefined
   #nextRoundMs = Number.NEGATIVE_INFINITY
@@ -81,13 +87,15 @@ class Counters {
     let newKeys = 0
     for (let i = 0; i < uses.length; i++) {
       const use = uses[i] as LimitUse
+      const { max, windowMs, cost = 1 } = use
       const held = this.#live(use.key)
-      const earlier = i === 0 ? 0 : countBefore(uses, i)
+      const earlier = i === 0 ? 0 : costBefore(uses, i)
       if (!held && earlier === 0 && !this.#hasRoomFor(++newKeys))
-        return this.#refusal(i, Math.min(this.#fullUntilMs - this.#nowMs, use.windowMs))
-      const left = use.max - (held ? held.count - held.countPassed(use.windowMs, this.#nowMs) : 0) - earlier - 1
-      if (left < 0) return this.#refusal(i, this.#resetMsOf(held, use, earlier))
-      if (left < remaining) remaining = left
+        return this.#refusal(i, 0, Math.min(this.#fullUntilMs - this.#nowMs, windowMs))
+      const room = max - (held ? held.usedIn(windowMs, this.#nowMs) : 0) - earlier
+      if (cost > room || (held && held.count >= MAX_USES))
+        return this.#refusal(i, room, this.#resetMsOf(held, use, Math.max(cost - room, 1)))
+      if (room - cost < remaining) remaining = room - cost
     }
     return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: this.#nowMs }
   }
@@ -100,12 +108,20 @@ class Counters {
 
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): void {
     if (taken?.allowed === false) return
-    for (const { key } of uses) {
+    for (const { key, cost } of uses) {
       const held = this.#keys.get(key)
-      if (!held?.remove(taken?.atMs)) continue
+      if (cost === 0 || !held?.remove(taken?.atMs, taken && cost)) continue
       if (held.count === 0) this.#keys.delete(key)
       this.#fullUntilMs = Number.NEGATIVE_INFINITY
     }
+  }
+
+  settle(uses: readonly LimitUse[], taken: LimitAnswer, costs: readonly number[]): void {
+    if (!taken.allowed || this.#settled.has(taken)) return
+    this.#settled.add(taken)
+    for (const [i, { key, cost = 1 }] of uses.entries())
+      this.#keys.get(key)?.changeCost(taken.atMs, cost, costs[i] ?? cost)
+    this.#fullUntilMs = Number.NEGATIVE_INFINITY
   }
 
   /** Ignores a clock that goes back: limits hold only while time moves forward. */
@@ -124,25 +140,25 @@ class Counters {
     return undefined
   }
 
-  #add({ key, windowMs }: LimitUse): void {
+  #add({ key, windowMs, cost }: LimitUse): void {
+    if (cost === 0) return
     let held = this.#keys.get(key)
-    if (held) held.push(this.#nowMs, windowMs)
-    else this.#keys.set(key, (held = new Uses(this.#nowMs, windowMs)))
+    if (held) held.push(this.#nowMs, windowMs, cost)
+    else this.#keys.set(key, (held = new Uses(this.#nowMs, windowMs, cost)))
     const { passesAtMs } = held
     if (passesAtMs > this.#idleAtMs) this.#idleAtMs = passesAtMs
     // This key may be the first of a full store to pass.
     if (passesAtMs < this.#fullUntilMs) this.#fullUntilMs = passesAtMs
   }
 
-  #refusal(refused: number, resetMs: number): LimitAnswer {
-    return { allowed: false, refused, remaining: 0, resetMs, atMs: this.#nowMs }
+  #refusal(refused: number, room: number, resetMs: number): LimitAnswer {
+    return { allowed: false, refused, remaining: Math.max(room, 0), resetMs, atMs: this.#nowMs }
   }
 
-  /** Milliseconds until one more use is within the limit, beside `earlier` uses of the same take. */
-  #resetMsOf(held: Uses | undefined, { max, windowMs }: LimitUse, earlier: number): number {
-    // All but `max - earlier - 1` of the uses have to leave, so this is the last one that must.
-    const place = (held?.count ?? 0) - (max - earlier)
-    return held && place >= 0 && place < held.count ? held.timeMs(place) + windowMs - this.#nowMs : windowMs
+  /** Milliseconds until so much has left the window of a limit: all of it where that is more than it holds. */
+  #resetMsOf(held: Uses | undefined, { windowMs }: LimitUse, amount: number): number {
+    const timeMs = held?.timeOfLeaving(amount, windowMs, this.#nowMs)
+    return timeMs === undefined ? windowMs : timeMs + windowMs - this.#nowMs
   }
 
   #hasRoomFor(count: number): boolean {
@@ -188,10 +204,10 @@ class Counters {
   }
 }
 
-/** Counts the uses of the same key before one of them. */
-function countBefore(uses: readonly LimitUse[], end: number): number {
+/** Adds up the costs of the uses of the same key before one of them. */
+function costBefore(uses: readonly LimitUse[], end: number): number {
   const { key } = uses[end] as LimitUse
-  let count = 0
-  for (let i = 0; i < end; i++) if (uses[i]?.key === key) count++
-  return count
+  let sum = 0
+  for (let i = 0; i < end; i++) if (uses[i]?.key === key) sum += uses[i]?.cost ?? 1
+  return sum
 }

@@ -17,13 +17,15 @@ export interface LimitUse {
   readonly key: string
   readonly max: number
   readonly windowMs: number
+  /** How much of the limit it takes: a whole number from 0 to 2^53 - 1. Default 1. All uses of a key have a cost, or none has. */
+  readonly cost?: number | undefined
 }
 
 export interface LimitAnswer {
   readonly allowed: boolean
   /** Index of the first use that was refused; -1 when all were allowed. */
   readonly refused: number
-  /** Uses left after this one, the smallest over all requested uses. */
+  /** What is left after this one, the smallest over all requested uses; where one was refused, what is left of its limit. */
   readonly remaining: number
   /** Milliseconds until the refused use could succeed; 0 when allowed. */
   readonly resetMs: number
@@ -42,6 +44,11 @@ export interface CounterStore {
    * latest take is returned, which may belong to another call when calls overlap.
    */
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
+  /**
+   * Sets what a take counts to what was really used: `costs` of its uses, in their order. Less is free from now on. More counts
+   * too, beyond `max` if it must, so that less is left for what follows. Only the first settlement of a take counts.
+   */
+  settle(uses: readonly LimitUse[], taken: LimitAnswer, costs: readonly number[]): MaybePromise<void>
 }
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'revoked', 'expired', 'consumed'] as const

@@ -109,6 +109,7 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
       peek: (uses) => through('peek', () => counters.peek(uses)),
       take: (uses) => through('take', () => counters.take(uses)),
       giveBack: (uses, taken) => through('giveBackLimit', () => counters.giveBack(uses, taken)),
+      settle: counters.settle,
     },
     approvals: {
       ...approvals,

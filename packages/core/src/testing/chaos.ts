@@ -126,6 +126,7 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
       peek: (uses) => behave(world.parts.peek, () => counters.peek(uses)),
       take: (uses) => behave(world.parts.take, () => counters.take(uses)),
       giveBack: (uses, taken) => behave(world.parts.giveBack, () => counters.giveBack(uses, taken)),
+      settle: (uses, taken, costs) => behave(world.parts.giveBack, () => counters.settle(uses, taken, costs)),
     },
     approvals: {
       ...approvals,

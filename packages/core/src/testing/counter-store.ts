@@ -175,6 +175,102 @@ export function counterStoreContract(name: string, make: Make): void {
       assert.equal((await store.take(uses)).allowed, false)
     })
 
+    it('adds up the costs of uses, and says what is left where there is too little', async () => {
+      const { clock, store } = await start()
+      const cost = (amount: number) => [use('a', 500, 1000, amount)]
+      assertAnswer(await store.take(cost(300)), { allowed: true, refused: -1, remaining: 200, resetMs: 0 })
+      clock.advance(400)
+      assertAnswer(await store.take(cost(150)), { allowed: true, refused: -1, remaining: 50, resetMs: 0 })
+      assertAnswer(await store.take(cost(51)), { allowed: false, refused: 0, remaining: 50, resetMs: 600 })
+      assertAnswer(await store.peek(cost(400)), { allowed: false, refused: 0, remaining: 50, resetMs: 1000 })
+      assertAnswer(await store.take(cost(501)), { allowed: false, refused: 0, remaining: 50, resetMs: 1000 })
+      clock.advance(600)
+      assertAnswer(await store.take(cost(350)), { allowed: true, refused: -1, remaining: 0, resetMs: 0 })
+      assertAnswer(await store.take(cost(0)), { allowed: true, refused: -1, remaining: 0, resetMs: 0 })
+    })
+
+    it('adds up costs exactly as far as numbers are exact', async () => {
+      const { clock, store } = await start()
+      const most = Number.MAX_SAFE_INTEGER
+      // However long a key lives: a few uses keep it alive.
+      for (let round = 0; round < 4; round++) {
+        for (const cost of [1, 2, 3]) await store.take([use('a', most, 1000, cost)])
+        assert.equal((await store.take([use('a', most, 1000, most - 7)])).remaining, 1)
+        assert.equal((await store.take([use('a', most, 1000, 2)])).remaining, 1)
+        clock.advance(1)
+        assert.equal((await store.take([use('a', most, 1000, 1)])).remaining, 0)
+        assert.equal((await store.take([use('a', most, 1000, 1)])).allowed, false)
+        clock.advance(999)
+        assert.equal((await store.take([use('a', most, 1000, most - 1)])).remaining, 0)
+        clock.advance(1001)
+      }
+    })
+
+    it('counts the costs of several limits together or not at all', async () => {
+      const { store } = await start()
+      const both = (cost: number) => [use('day', 1000, 1000, cost), use('calls', 2, 1000), use('hour', 500, 1000, cost)]
+      assert.equal((await store.take(both(400))).remaining, 1)
+      const refused = await store.take(both(200))
+      assert.deepEqual([refused.allowed, refused.refused, refused.remaining], [false, 2, 100])
+      assert.equal((await store.take(both(100))).allowed, true)
+      assert.equal((await store.peek([use('day', 1000, 1000, 500)])).remaining, 0)
+    })
+
+    it('settles a take once: less is free at once, until what is left of it leaves the window', async () => {
+      const { clock, store } = await start()
+      const cost = (amount: number) => [use('a', 500, 1000, amount)]
+      const first = await store.take(cost(500))
+      clock.advance(100)
+      await store.settle(cost(500), first, [120])
+      await store.settle(cost(500), first, [0])
+      assertAnswer(await store.take(cost(380)), { allowed: true, refused: -1, remaining: 0, resetMs: 0 })
+      clock.advance(899)
+      assert.equal((await store.peek(cost(1))).allowed, false)
+      clock.advance(1)
+      assert.equal((await store.peek(cost(120))).remaining, 0)
+    })
+
+    it('charges what a take used beyond its cost to what follows', async () => {
+      const { clock, store } = await start()
+      const cost = (amount: number) => [use('a', 500, 1000, amount)]
+      const taken = await store.take(cost(400))
+      clock.advance(10)
+      await store.settle(cost(400), taken, [700])
+      assertAnswer(await store.take(cost(1)), { allowed: false, refused: 0, remaining: 0, resetMs: 990 })
+      clock.advance(990)
+      assert.equal((await store.take(cost(500))).allowed, true)
+    })
+
+    it('settles each use of a take by itself, and nothing for a take that has passed or was refused', async () => {
+      const { clock, store } = await start()
+      const uses = [use('a', 500, 1000, 500), use('b', 3, 1000), use('c', 90, 2000, 60)]
+      const taken = await store.take(uses)
+      const refused = await store.take(uses)
+      await store.settle(uses, refused, [0, 0, 0])
+      assert.equal((await store.peek([use('c', 90, 2000, 31)])).allowed, false)
+      await store.settle(uses, taken, [500, 1, 20])
+      assert.equal((await store.peek([use('c', 90, 2000, 70)])).remaining, 0)
+      assert.equal((await store.peek([use('b', 3, 1000)])).remaining, 1)
+      clock.advance(1000)
+      const later = await store.take([use('a', 500, 1000, 500)])
+      clock.advance(1000)
+      await store.take([use('a', 500, 1000, 500)])
+      await store.settle([use('a', 500, 1000, 500)], later, [0])
+      assert.equal((await store.peek([use('a', 500, 1000, 1)])).allowed, false)
+    })
+
+    it('gives a cost back whole', async () => {
+      const { clock, store } = await start()
+      const uses = [use('a', 500, 1000, 300)]
+      await store.take([use('a', 500, 1000, 100)])
+      clock.advance(1)
+      const taken = await store.take(uses)
+      clock.advance(1)
+      await store.take([use('a', 500, 1000, 50)])
+      for (let i = 0; i < 2; i++) await store.giveBack(uses, taken)
+      assert.equal((await store.peek([use('a', 500, 1000, 350)])).remaining, 0)
+    })
+
     it('never takes more than the limit when many ask at once', async () => {
       const { store } = await start()
       const uses = [use('a', 7, 1000)]
@@ -188,8 +284,8 @@ export function counterStoreContract(name: string, make: Make): void {
   })
 }
 
-function use(key: string, max: number, windowMs: number): LimitUse {
-  return { key, max, windowMs }
+function use(key: string, max: number, windowMs: number, cost?: number): LimitUse {
+  return { key, max, windowMs, ...(cost === undefined ? {} : { cost }) }
 }
 
 /** The contract does not cover the store's own time and name of a take. */
@@ -205,23 +301,45 @@ async function takeMany(store: CounterStore, uses: readonly LimitUse[], times: n
 
 const RULES: readonly LimitUse[] = [use('a', 1, 5), use('b', 3, 10), use('c', 4, 7), use('d', 2, 20), use('e', 9, 9)]
 
+/** Limits with costs. */
+const BUDGETS: readonly LimitUse[] = [use('m', 10, 8), use('n', 25, 12)]
+
 type Step =
   | { readonly kind: 'advance'; readonly ms: number }
   | { readonly kind: 'take' | 'peek'; readonly uses: readonly LimitUse[] }
   | { readonly kind: 'giveBack'; readonly nth: number }
+  | { readonly kind: 'settle'; readonly nth: number; readonly share: number }
 
-const someUses = fc.array(fc.constantFrom(...RULES), { minLength: 1, maxLength: 4 })
+const someUse = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...RULES) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...BUDGETS), fc.integer({ min: 0, max: 9 }))
+      .map(([budget, cost]) => ({ ...budget, cost })),
+  },
+)
+const someUses = fc.array(someUse, { minLength: 1, maxLength: 4 })
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 0, max: 6 }) }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('take' as const), uses: someUses }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('peek' as const), uses: someUses }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('giveBack' as const), nth: fc.nat(20) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('settle' as const),
+      nth: fc.nat(20),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+    }),
+  },
 )
 
 interface Taken {
-  readonly uses: readonly LimitUse[]
+  uses: readonly LimitUse[]
   readonly atMs: number
   readonly answer: LimitAnswer
+  isSettled?: true
 }
 
 /** Runs the steps on a store and on a list of everything that was taken, and compares each answer. */
@@ -232,42 +350,60 @@ async function runBeside(make: Make, steps: readonly Step[]): Promise<void> {
   for (const next of steps) {
     if (next.kind === 'advance') clock.advance(next.ms)
     else if (next.kind === 'giveBack') {
-      const [taken] = standing.splice(next.nth, 1)
+      const [taken] = standing[next.nth]?.isSettled ? [] : standing.splice(next.nth, 1)
       if (taken) await store.giveBack(taken.uses, taken.answer)
+    } else if (next.kind === 'settle') {
+      const taken = standing[next.nth]
+      if (taken) await settleBoth(store, taken, next.share)
     } else {
       const answer = await store[next.kind](next.uses)
       assertAnswer(answer, answerByList(standing, next.uses, clock.monotonicMs()))
       if (next.kind === 'take' && answer.allowed) standing.push({ uses: next.uses, atMs: clock.monotonicMs(), answer })
     }
-    for (const rule of RULES) assertNeverMore(standing, rule)
+    for (const rule of [...RULES, ...BUDGETS]) assertNeverMore(standing, rule)
   }
+}
+
+/** Lowers the costs of a take, and leaves uses without a cost as they are. */
+async function settleBoth(store: CounterStore, taken: Taken, share: number): Promise<void> {
+  const { uses, answer } = taken
+  const costs = uses.map(({ cost }) => (cost === undefined ? 1 : Math.floor(cost * share)))
+  await store.settle(uses, answer, costs)
+  if (taken.isSettled) return
+  taken.isSettled = true
+  taken.uses = uses.map((one, i) => (one.cost === undefined ? one : { ...one, cost: costs[i] as number }))
 }
 
 function answerByList(standing: readonly Taken[], uses: readonly LimitUse[], nowMs: number): LimitAnswer {
   let remaining = Number.POSITIVE_INFINITY
-  for (const [i, { key, max, windowMs }] of uses.entries()) {
-    const earlier = uses.slice(0, i).filter((other) => other.key === key).length
-    const heldAt = (atMs: number): number => timesOf(standing, key).filter((t) => t > atMs - windowMs).length
-    const left = max - heldAt(nowMs) - earlier - 1
-    if (left < 0) {
+  for (const [i, { key, max, windowMs, cost = 1 }] of uses.entries()) {
+    const earlier = sumOf(uses.slice(0, i).filter((other) => other.key === key))
+    const heldAt = (atMs: number): number =>
+      sumOf(takesOf(standing, key).filter((taken) => taken.atMs > atMs - windowMs))
+    const room = max - heldAt(nowMs) - earlier
+    if (room < cost) {
       let resetMs = 1
-      while (resetMs < windowMs && heldAt(nowMs + resetMs) + earlier >= max) resetMs++
-      return { allowed: false, refused: i, remaining: 0, resetMs }
+      while (resetMs < windowMs && heldAt(nowMs + resetMs) + earlier + cost > max) resetMs++
+      return { allowed: false, refused: i, remaining: Math.max(room, 0), resetMs }
     }
-    remaining = Math.min(remaining, left)
+    remaining = Math.min(remaining, room - cost)
   }
   return { allowed: true, refused: -1, remaining, resetMs: 0 }
 }
 
-function timesOf(standing: readonly Taken[], key: string): number[] {
-  return standing.flatMap(({ uses, atMs }) => uses.filter((one) => one.key === key).map(() => atMs))
+function takesOf(standing: readonly Taken[], key: string): { atMs: number; cost: number | undefined }[] {
+  return standing.flatMap(({ uses, atMs }) => uses.filter((one) => one.key === key).map(({ cost }) => ({ atMs, cost })))
+}
+
+function sumOf(uses: readonly { readonly cost?: number | undefined }[]): number {
+  return uses.reduce((sum, { cost = 1 }) => sum + cost, 0)
 }
 
 /** No window of the rule's length, wherever it begins, holds more than its limit. */
 function assertNeverMore(standing: readonly Taken[], { key, max, windowMs }: LimitUse): void {
-  const times = timesOf(standing, key)
-  for (const start of times) {
-    const inside = times.filter((t) => t >= start && t < start + windowMs).length
-    assert.ok(inside <= max, `${inside} uses of ${key} in ${windowMs} ms; at most ${max} are allowed`)
+  const takes = takesOf(standing, key)
+  for (const { atMs: start } of takes) {
+    const inside = sumOf(takes.filter(({ atMs }) => atMs >= start && atMs < start + windowMs))
+    assert.ok(inside <= max, `${inside} of ${key} were used in ${windowMs} ms; at most ${max} are allowed`)
   }
 }

@@ -21,8 +21,9 @@ export function countersIn(
   clock: Clock | undefined,
   { survives = 'disk' }: PostgresCountersOptions = {},
 ): CounterStore {
-  const count = statement(`SELECT * FROM ${db.schema}.count_limits($1, $2, $3, $4, $5, $6, $7, $8)`)
+  const count = statement(`SELECT * FROM ${db.schema}.count_limits($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
   const giveBack = statement(`SELECT ${db.schema}.give_back_limits($1, $2, $3, $4)`)
+  const settle = statement(`SELECT ${db.schema}.settle_limits($1, $2, $3, $4, $5)`)
   const process = randomBytes(8).toString('base64url')
   let takes = 0
 
@@ -31,7 +32,9 @@ export function countersIn(
     const { keys, windows, places } = sortKeys(uses)
     const take = process + (takes++).toString(36)
     const maxes = uses.map(({ max }) => max)
-    const values = [isTake, clock?.monotonicMs() ?? null, take, keys, windows, places, maxes, survives === 'disk']
+    const costs = uses.map(costOf)
+    const now = clock?.monotonicMs() ?? null
+    const values = [isTake, now, take, keys, windows, places, maxes, costs, survives === 'disk']
     const [row = {}] = await db.query(count, values)
     return {
       allowed: row['allowed'] === true,
@@ -49,8 +52,15 @@ export function countersIn(
     async giveBack(uses, taken) {
       if (taken?.allowed === false || uses.length === 0) return
       const { keys, places } = sortKeys(uses)
-      const counts = keys.map((_, i) => places.filter((place) => place === i + 1).length)
+      const counts = keys.map((_, i) => places.filter((place, j) => place === i + 1 && uses[j]?.cost !== 0).length)
       await db.query(giveBack, [taken?.atMs ?? null, taken?.take ?? null, keys, counts])
+    },
+    async settle(uses, { allowed, atMs, take }, costs) {
+      if (!allowed || uses.length === 0) return
+      const { keys, places } = sortKeys(uses)
+      const sums = (each: readonly number[]) => keys.map((_, i) => sum(each.filter((_cost, j) => places[j] === i + 1)))
+      const to = uses.map((use, i) => (use.cost === undefined ? 1 : (costs[i] ?? use.cost)))
+      await db.query(settle, [atMs, take, keys, sums(uses.map(costOf)), sums(to)])
     },
   }
 }
@@ -71,4 +81,12 @@ function sortKeys(uses: readonly LimitUse[]) {
 function digestOf({ key, windowMs }: LimitUse): Buffer {
   // UTF-16, which is different for every text. A lone surrogate has no UTF-8.
   return hash('sha256', Buffer.from(`${windowMs}|${key}`, 'utf16le'), 'buffer').subarray(0, 16)
+}
+
+function costOf({ cost = 1 }: LimitUse): number {
+  return cost
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
 }

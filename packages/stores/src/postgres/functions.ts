@@ -43,7 +43,7 @@ export function askLease(schema: string): string {
 
 /**
  * A key is the hash of a limit's key and window. Its uses are numbered by the weights of all before them, so that counting those
- * in a window is a subtraction, and a row has the weight of one use.
+ * in a window is a subtraction, and a row has the weight of one use: its cost, or 1.
  *
  * limit_clock is the latest time that was seen, to a tenth of a second: time never goes back for any key.
  */
@@ -62,12 +62,13 @@ export function limitTables(schema: string): string {
     key bytea NOT NULL,
     at_ms double precision NOT NULL,
     upto bigint NOT NULL,
-    weight integer NOT NULL DEFAULT 1,
+    weight bigint NOT NULL,
     take text NOT NULL
   );
   CREATE INDEX limit_uses_order ON ${schema}.limit_uses (key, at_ms, upto);
 ${countLimits(schema)}
-${giveBackLimits(schema)}`
+${giveBackLimits(schema)}
+${settleLimits(schema)}`
 }
 
 /** Locks keys in the order in which they are given, which is the same for all. Makes those that do not exist. */
@@ -84,20 +85,23 @@ function lockKeys(schema: string): string {
     END LOOP;`
 }
 
+/** Uses are numbered again from here on, so that their numbers never leave the range of a bigint. */
+const MOST_COUNTED = 4_000_000_000_000_000_000n
+
 /**
  * Takes uses together or not at all, or looks whether they could be taken. keys are sorted, each with its window; places has the
- * number of the key of each use. waits is whether the commit waits for the disk.
+ * number of the key of each use, costs what it takes. waits is whether the commit waits for the disk.
  */
 function countLimits(schema: string): string {
   return `
   CREATE FUNCTION ${schema}.count_limits(
     takes boolean, asked_at double precision, take text, keys bytea[], windows double precision[], places integer[],
-    maxes bigint[], waits boolean, OUT allowed boolean, OUT refused integer, OUT remaining bigint, OUT reset_ms double precision,
+    maxes bigint[], costs bigint[], waits boolean, OUT allowed boolean, OUT refused integer, OUT remaining bigint, OUT reset_ms double precision,
     OUT at_ms double precision
   ) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
   DECLARE
     total bigint; seen double precision; now_ms double precision; last_seen double precision;
-    totals bigint[] := '{}'; bases bigint[] := '{}'; earlier integer[] := array_fill(0, ARRAY[cardinality(keys)]);
+    totals bigint[] := '{}'; bases bigint[] := '{}'; earlier bigint[] := array_fill(0, ARRAY[cardinality(keys)]);
     base bigint; k integer; over bigint; last_ms double precision;
   BEGIN
     at_ms := 0;
@@ -118,27 +122,38 @@ function countLimits(schema: string): string {
       SELECT u.upto - u.weight INTO base FROM ${schema}.limit_uses u
         WHERE u.key = keys[i] AND u.at_ms > count_limits.at_ms - windows[i] ORDER BY u.at_ms, u.upto LIMIT 1;
       bases[i] := coalesce(base, totals[i]);
+      IF takes AND totals[i] > ${MOST_COUNTED} THEN
+        UPDATE ${schema}.limit_uses u SET upto = u.upto - bases[i] WHERE u.key = keys[i];
+        totals[i] := totals[i] - bases[i];
+        bases[i] := 0;
+      END IF;
     END LOOP;
     allowed := true; refused := -1; reset_ms := 0;
     FOR i IN 1 .. cardinality(places) LOOP
       k := places[i];
-      -- How many of the uses must leave before this one is within its limit.
-      over := totals[k] - bases[k] + earlier[k] + 1 - maxes[i];
+      -- How much must leave before this use is within its limit.
+      over := totals[k] - bases[k] + earlier[k] + costs[i] - maxes[i];
       IF over > 0 THEN
         SELECT u.at_ms INTO last_ms FROM ${schema}.limit_uses u
           WHERE u.key = keys[k] AND u.at_ms > count_limits.at_ms - windows[k] AND u.upto >= bases[k] + over
           ORDER BY u.at_ms, u.upto LIMIT 1;
-        allowed := false; refused := i - 1; remaining := 0;
+        allowed := false; refused := i - 1; remaining := greatest(costs[i] - over, 0);
         reset_ms := coalesce(last_ms + windows[k] - at_ms, windows[k]);
         RETURN;
       END IF;
       remaining := least(remaining, -over);
-      earlier[k] := earlier[k] + 1;
+      earlier[k] := earlier[k] + costs[i];
     END LOOP;
     IF NOT takes THEN RETURN; END IF;
+    earlier := array_fill(0, ARRAY[cardinality(keys)]);
+    FOR i IN 1 .. cardinality(places) LOOP
+      CONTINUE WHEN costs[i] = 0;
+      k := places[i];
+      earlier[k] := earlier[k] + costs[i];
+      INSERT INTO ${schema}.limit_uses (key, at_ms, upto, weight, take)
+        VALUES (keys[k], count_limits.at_ms, totals[k] + earlier[k], costs[i], count_limits.take);
+    END LOOP;
     FOR k IN 1 .. cardinality(keys) LOOP
-      INSERT INTO ${schema}.limit_uses (key, at_ms, upto, take)
-        SELECT keys[k], count_limits.at_ms, totals[k] + n, count_limits.take FROM generate_series(1, earlier[k]) n;
       UPDATE ${schema}.limit_keys l SET total = totals[k] + earlier[k], last_ms = count_limits.at_ms,
         -- Most uses leave alone when a key passes, which has an index.
         passes_at = CASE WHEN l.passes_at >= count_limits.at_ms + windows[k] THEN l.passes_at
@@ -182,6 +197,29 @@ function giveBackLimits(schema: string): string {
         UPDATE ${schema}.limit_uses u SET upto = u.upto - freed WHERE u.key = keys[i] AND u.upto > top;
         UPDATE ${schema}.limit_keys k SET total = k.total - freed WHERE k.key = keys[i];
       END IF;
+    END LOOP;
+  END $$;`
+}
+
+/** Sets what a take has counted for each key, once: what is counted no longer is what it took. */
+function settleLimits(schema: string): string {
+  return `
+  CREATE FUNCTION ${schema}.settle_limits(
+    taken_at double precision, name text, keys bytea[], befores bigint[], costs bigint[]
+  ) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+  DECLARE
+    total bigint; seen double precision; totals bigint[] := '{}'; at_ms double precision := 0; counted bigint; top bigint;
+  BEGIN ${lockKeys(schema)}
+    FOR i IN 1 .. cardinality(keys) LOOP
+      SELECT sum(u.weight), max(u.upto) INTO counted, top FROM ${schema}.limit_uses u
+        WHERE u.key = keys[i] AND u.at_ms = taken_at AND u.take = name;
+      CONTINUE WHEN counted IS DISTINCT FROM befores[i] OR counted = costs[i];
+      DELETE FROM ${schema}.limit_uses u WHERE u.key = keys[i] AND u.at_ms = taken_at AND u.take = name;
+      UPDATE ${schema}.limit_uses u SET upto = u.upto + costs[i] - counted WHERE u.key = keys[i] AND u.upto > top;
+      IF costs[i] > 0 THEN
+        INSERT INTO ${schema}.limit_uses VALUES (keys[i], taken_at, top + costs[i] - counted, costs[i], name);
+      END IF;
+      UPDATE ${schema}.limit_keys k SET total = k.total + costs[i] - counted WHERE k.key = keys[i];
     END LOOP;
   END $$;`
 }

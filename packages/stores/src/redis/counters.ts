@@ -126,6 +126,12 @@ class Counters implements RedisCounters {
     await this.#run(...this.#command('back', uses, taken?.take ?? ''))
   }
 
+  async settle(uses: readonly LimitUse[], { allowed, take }: LimitAnswer, costs: readonly number[]): Promise<void> {
+    if (!allowed || uses.length === 0 || take === undefined) return
+    const settled = uses.map((use, i) => ({ ...use, max: costs[i] ?? use.cost ?? 1 }))
+    await this.#run(...this.#command('settle', settled, take))
+  }
+
   async readEpoch(): Promise<string | undefined> {
     const epoch = await this.#connection.ask('HGET', this.#metaKey, 'epoch')
     return typeof epoch === 'string' ? epoch : undefined
@@ -165,7 +171,7 @@ class Counters implements RedisCounters {
       const name = this.#nameOf(use)
       let place = keys.indexOf(name)
       if (place === -1) place = keys.push(name) - 1
-      rest.push(String(place + 1), String(use.max), String(use.windowMs * 1000))
+      rest.push(String(place + 1), String(use.max), String(use.windowMs * 1000), String(use.cost ?? ''))
     }
     const time = this.#clock === undefined ? '' : String(this.#clock.monotonicMs() * 1000)
     return [String(keys.length), ...keys, what, time, this.#reopenAfter, take, ...rest]

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import type { LimitAnswer, LimitUse } from '@toolgate/core/stores'
+import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
 import { memoryCounters } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/core/testing'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
@@ -49,6 +49,11 @@ const WINDOWS = fc.constantFrom(
     ['c', 1000],
     ['c', 3000],
   ],
+  [['budget', 1000]],
+  [
+    ['a', 1000],
+    ['budget', 1000],
+  ],
 ) as fc.Arbitrary<readonly (readonly [key: string, windowMs: number])[]>
 /** Takes that come at once, of which some are given back. */
 const AT_ONCE = fc.array(
@@ -69,16 +74,28 @@ describe('the counters of openSqliteStores', () => {
         let earlier: readonly Taken[] = []
         for (const { group, passMs } of steps) {
           const asked = group.map(({ windows, max }) =>
-            windows.map(([key, windowMs]) => ({ key: prefix + key, max, windowMs })),
+            windows.map(([key, windowMs]) =>
+              key === 'budget'
+                ? { key: prefix + key, max: 12, windowMs, cost: max }
+                : { key: prefix + key, max, windowMs },
+            ),
           )
-          // In one transaction: takes, then the give-backs of earlier ones, then as many takes again.
+          // In one transaction: takes, then the give-backs and settlements of earlier ones, then as many takes again.
           const takes = () => Promise.all(asked.map(async (uses) => counters.take(uses)))
-          const giveBack = async ([uses, answer]: Taken) => counters.giveBack(uses, answer)
+          const endIn = async (store: CounterStore, uses: readonly LimitUse[], answer: LimitAnswer) =>
+            uses.some(({ cost }) => cost !== undefined)
+              ? store.settle(
+                  uses,
+                  answer,
+                  uses.map(({ cost = 1 }) => Math.floor(cost / 2)),
+                )
+              : store.giveBack(uses, answer)
+          const giveBack = async ([uses, answer]: Taken) => endIn(counters, uses, answer)
           const [first, , second] = await Promise.all([takes(), Promise.all(earlier.map(giveBack)), takes()])
           const taken = [...first, ...second]
           const expected: LimitAnswer[] = []
           for (const uses of asked) expected.push(await Promise.resolve(memory.take(uses)))
-          for (const [uses, , answer] of earlier) await Promise.resolve(memory.giveBack(uses, answer))
+          for (const [uses, , answer] of earlier) await endIn(memory, uses, answer)
           for (const uses of asked) expected.push(await Promise.resolve(memory.take(uses)))
           assert.deepEqual(taken.map(shown), expected.map(shown))
           earlier = [...asked.entries()].flatMap(([i, uses]): Taken[] => {

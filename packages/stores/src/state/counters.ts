@@ -31,12 +31,13 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   const keys = keysIn(db, maxKeys)
 
   const batch = new TakeBatch(db, keys, uses, readNow)
+  const settled = new WeakSet<LimitAnswer>()
 
   function check(asked: readonly LimitUse[], nowMs: number, find: Keys['findSince']): LimitAnswer {
-    const refusedAt = (refused: number, resetMs: number): LimitAnswer => ({
+    const refusedAt = (refused: number, room: number, resetMs: number): LimitAnswer => ({
       allowed: false,
       refused,
-      remaining: 0,
+      remaining: Math.max(room, 0),
       resetMs,
       atMs: nowMs,
     })
@@ -44,19 +45,26 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
     let newKeys = 0
     for (const [i, use] of asked.entries()) {
       const key = find(use.key, nowMs - use.windowMs)
-      const earlier = countBefore(asked, i)
-      const held = key?.held ?? 0
+      const earlier = costBefore(asked, i)
+      const cost = costOf(use)
       if (!key && earlier === 0 && !keys.hasRoomFor(++newKeys, nowMs))
-        return refusedAt(i, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
-      const left = use.max - held - earlier - 1
-      if (left < 0) {
-        // All but `max - earlier - 1` of the uses must expire; this is the last of them.
-        const atMs = key && uses.timeOf(key, key.next - (use.max - earlier))
-        return refusedAt(i, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
+        return refusedAt(i, 0, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
+      const room = use.max - (key?.held ?? 0) - earlier
+      if (room < cost) {
+        // So much must expire that the cost has room; this is the last of it.
+        const atMs = key && uses.timeOf(key, key.next - key.held + cost - room - 1)
+        return refusedAt(i, room, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
       }
-      remaining = Math.min(remaining, left)
+      remaining = Math.min(remaining, room - cost)
     }
     return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: nowMs }
+  }
+
+  /** Changes what was used at a time, or last. */
+  function change({ key: name }: LimitUse, atMs: number | undefined, by: number): void {
+    const key = keys.find(name)
+    const changed = key === undefined ? 0 : uses.change(key, atMs, by)
+    if (key && changed !== 0) keys.change(key, changed)
   }
 
   return {
@@ -74,10 +82,16 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
       return db.writeTogether(() => {
         // It reads the file.
         batch.settle()
-        for (const { key: name } of asked) {
-          const key = keys.find(name)
-          if (key && uses.remove(key, taken?.atMs)) keys.shrink(key)
-        }
+        for (const use of asked) if (costOf(use) > 0) change(use, taken?.atMs, -costOf(use))
+      })
+    },
+    settle(asked, taken, costs) {
+      if (!taken.allowed || settled.has(taken)) return
+      settled.add(taken)
+      return db.writeTogether(() => {
+        batch.settle()
+        for (const [i, use] of asked.entries())
+          if (use.cost !== undefined) change(use, taken.atMs, (costs[i] ?? use.cost) - use.cost)
       })
     },
   }
@@ -95,7 +109,7 @@ type Found = Key & { readonly held: number }
 interface Counted {
   readonly afterMs: number
   found: Found | undefined
-  /** Uses that its row does not count yet; `undefined` if its row was not written. */
+  /** What its row does not count yet; `undefined` if its row was not written. */
   unwritten: number | undefined
 }
 
@@ -155,16 +169,29 @@ class TakeBatch implements WriteBatch {
   readonly findSince = (name: string, afterMs: number): Found | undefined => this.#find(name, afterMs).found
 
   add(use: LimitUse): void {
-    const counted = this.#find(use.key, this.nowMs - use.windowMs)
+    const cost = costOf(use)
+    if (cost === 0) return
+    const counted = this.#roomToCount(use, cost)
     const { found, unwritten } = counted
     const isWritten = found === undefined || unwritten === undefined
-    const before = isWritten ? this.#keys.grow(use, this.nowMs) : found
-    counted.unwritten = isWritten ? 0 : unwritten + 1
-    counted.found = { ...before, next: before.next + 1, held: (found?.held ?? 0) + 1 }
+    const before = isWritten ? this.#keys.grow(use, cost, this.nowMs) : found
+    counted.unwritten = isWritten ? 0 : unwritten + cost
+    counted.found = { ...before, next: before.next + cost, held: (found?.held ?? 0) + cost }
     // All takes of a batch have one time, and one row has the uses of one time: sixteen takes that come together cost 4 µs
     // each, where with rows of their own they cost 6.
     if (isWritten) this.#uses.add(before, this.nowMs)
-    if (before.next % USES_SWEPT_EVERY === 0) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
+    if (before.next % USES_SWEPT_EVERY < cost) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
+  }
+
+  /** Numbers begin again before they are no longer exact. */
+  #roomToCount(use: LimitUse, cost: number): Counted {
+    const counted = this.#find(use.key, this.nowMs - use.windowMs)
+    const { found } = counted
+    if (!found || found.next + cost <= Number.MAX_SAFE_INTEGER) return counted
+    this.settle()
+    this.#keys.change(found, -(found.next - found.held))
+    this.#uses.renumber(found, found.next - found.held)
+    return this.#find(use.key, this.nowMs - use.windowMs)
   }
 
   #find(name: string, afterMs: number): Counted {
@@ -178,25 +205,30 @@ class TakeBatch implements WriteBatch {
   }
 }
 
-function countBefore(uses: readonly LimitUse[], end: number): number {
-  let count = 0
-  for (let i = 0; i < end; i++) if (uses[i]?.key === uses[end]?.key) count++
-  return count
+/** Adds up the costs of the uses of the same key before one of them. */
+function costBefore(uses: readonly LimitUse[], end: number): number {
+  let sum = 0
+  for (let i = 0; i < end; i++) if (uses[i]?.key === uses[end]?.key) sum += costOf(uses[i])
+  return sum
+}
+
+function costOf(use: LimitUse | undefined): number {
+  return use?.cost ?? 1
 }
 
 interface Keys {
   find(name: string): Key | undefined
-  /** Finds a key, with the number of its uses after a time. */
-  findSince(name: string, afterMs: number): (Key & { readonly held: number }) | undefined
+  /** Finds a key, with what was used after a time. */
+  findSince(name: string, afterMs: number): Found | undefined
   hasRoomFor(count: number, nowMs: number): boolean
   /** Returns the time when the next key can be deleted. */
   nextPassesAt(nowMs: number): number
-  /** Adds a use to a key, which is made if it does not exist. Gives it as it was before. */
-  grow(use: LimitUse, nowMs: number): Key
+  /** Adds a use to a key, which is made if it does not exist. Returns it as it was before. */
+  grow(use: LimitUse, cost: number, nowMs: number): Key
   /** Adds to the number of a key's next use. */
   count(key: Key, added: number): void
-  /** Removes one use. A key without uses is deleted. */
-  shrink(key: Key): void
+  /** Changes the number of a key's next use. A key without uses is deleted. */
+  change(key: Key, by: number): void
   /** Deletes a few keys whose windows are over; many if there is little room. */
   removePassed(nowMs: number): void
 }
@@ -212,17 +244,16 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
   const selectNext = db.prepare('SELECT min(passes_at) AS at FROM counter_keys WHERE passes_at > ?')
   const selectPassedCount = db.prepare('SELECT count(*) AS count FROM counter_keys WHERE passes_at <= ?')
   const upsert = db.prepare(
-    'INSERT INTO counter_keys (key, longest_ms, next, passes_at) VALUES (?1, ?2, 1, ?3 + ?2) ' +
-      'ON CONFLICT (key) DO UPDATE SET next = next + 1, longest_ms = max(longest_ms, ?2), ' +
-      'passes_at = max(passes_at, ?3 + 1.125 * max(longest_ms, ?2)) RETURNING id, longest_ms, next - 1 AS next',
+    'INSERT INTO counter_keys (key, longest_ms, next, passes_at) VALUES (?1, ?2, ?4, ?3 + ?2) ' +
+      'ON CONFLICT (key) DO UPDATE SET next = next + ?4, longest_ms = max(longest_ms, ?2), ' +
+      'passes_at = max(passes_at, ?3 + 1.125 * max(longest_ms, ?2)) RETURNING id, longest_ms, next - ?4 AS next',
   )
   // Most uses of a key leave alone when it passes: one page less to write, of the index by that time.
   const countOn = db.prepare(
-    'UPDATE counter_keys SET next = next + 1 WHERE key = ?1 AND longest_ms >= ?2 AND passes_at >= ?3 + longest_ms ' +
-      'RETURNING id, longest_ms, next - 1 AS next',
+    'UPDATE counter_keys SET next = next + ?4 WHERE key = ?1 AND longest_ms >= ?2 AND passes_at >= ?3 + longest_ms ' +
+      'RETURNING id, longest_ms, next - ?4 AS next',
   )
   const countMore = db.prepare('UPDATE counter_keys SET next = next + ? WHERE id = ?')
-  const countBack = db.prepare('UPDATE counter_keys SET next = next - 1 WHERE id = ?')
   const hasUses = db.prepare('SELECT 1 FROM counter_uses WHERE key_id = ? LIMIT 1')
   const remove = db.prepare('DELETE FROM counter_keys WHERE id = ?')
   const selectPassed = db.prepare('SELECT id FROM counter_keys WHERE passes_at <= ? ORDER BY passes_at LIMIT ?')
@@ -253,17 +284,17 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
       return room >= 0 || room + Number(selectPassedCount.get(nowMs)?.['count']) >= 0
     },
     nextPassesAt: (nowMs) => Number(selectNext.get(nowMs)?.['at'] ?? Number.POSITIVE_INFINITY),
-    grow({ key, windowMs }, nowMs) {
+    grow({ key, windowMs }, cost, nowMs) {
       const name = toBytes(key)
-      const grown = toKey(countOn.get(name, windowMs, nowMs) ?? upsert.get(name, windowMs, nowMs) ?? {})
+      const grown = toKey(countOn.get(name, windowMs, nowMs, cost) ?? upsert.get(name, windowMs, nowMs, cost) ?? {})
       if (grown.next === 0) addToCount.run(1)
       return grown
     },
     count({ id }, added) {
       countMore.run(added, id)
     },
-    shrink({ id }) {
-      countBack.run(id)
+    change({ id }, by) {
+      countMore.run(by, id)
       if (!hasUses.get(id)) forget(id)
     },
     removePassed(nowMs) {
@@ -278,15 +309,17 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
   }
 }
 
-/** A row has the uses from its number up to that of the next row, all of one time. */
+/** A row has what was used from its number up to that of the next row, all at one time. */
 interface Uses {
   timeOf(key: Key, number: number): number | undefined
   /** Adds the use that will be the key's next, and those of the same time that follow it. */
   add(key: Key, atMs: number): void
   /** Deletes the oldest uses of a key that no window has, at most so many. */
   removePassed(key: Key, nowMs: number, most: number): void
-  /** Removes one use at a time, if it still exists; without a time, the newest. */
-  remove(key: Key, atMs: number | undefined): boolean
+  /** Changes what was used at a time, or else last: by no more than is still kept. Returns by how much. */
+  change(key: Key, atMs: number | undefined, by: number): number
+  /** Takes so much from each number of a key. Nothing that was used before is kept. */
+  renumber(key: Key, by: number): void
 }
 
 function usesIn(db: StoresDatabase): Uses {
@@ -306,9 +339,10 @@ function usesIn(db: StoresDatabase): Uses {
     'DELETE FROM counter_uses WHERE key_id = ?1 AND number IN ' +
       '(SELECT number FROM counter_uses WHERE key_id = ?1 AND at_ms <= ?2 ORDER BY at_ms LIMIT ?3)',
   )
+  const removeBefore = db.prepare('DELETE FROM counter_uses WHERE key_id = ? AND number < ?')
   // In two steps, since no number may exist twice at any moment.
   const moveAside = db.prepare('UPDATE counter_uses SET number = -number WHERE key_id = ? AND number > ?')
-  const moveBack = db.prepare('UPDATE counter_uses SET number = -number - 1 WHERE key_id = ? AND number < 0')
+  const moveBack = db.prepare('UPDATE counter_uses SET number = ?2 - number WHERE key_id = ?1 AND number < 0')
 
   return {
     timeOf(key, number) {
@@ -322,15 +356,25 @@ function usesIn(db: StoresDatabase): Uses {
     removePassed({ id, longestMs }, nowMs, most) {
       removePassed.run(id, nowMs - longestMs, most)
     },
-    remove({ id, next }, atMs) {
-      const row = atMs === undefined ? selectLatest.get(id) : selectOfTime.get(id, atMs)
-      if (!row) return false
-      const number = numberIn(row, 'number')
-      const end = Number(selectAfter.get(id, number)?.['number'] ?? next)
-      if (end - number === 1) remove.run(id, number)
-      moveAside.run(id, number)
-      moveBack.run(id)
-      return true
+    change({ id, next }, atMs, by) {
+      let left = by
+      while (left !== 0) {
+        const row = atMs === undefined ? selectLatest.get(id) : selectOfTime.get(id, atMs)
+        if (!row) break
+        const number = numberIn(row, 'number')
+        const size = Number(selectAfter.get(id, number)?.['number'] ?? next + by - left) - number
+        const change = Math.max(left, -size)
+        if (change === -size) remove.run(id, number)
+        moveAside.run(id, number)
+        moveBack.run(id, change)
+        left -= change
+      }
+      return by - left
+    },
+    renumber({ id }, by) {
+      removeBefore.run(id, by)
+      moveAside.run(id, by - 1)
+      moveBack.run(id, -by)
     },
   }
 }
