@@ -140,7 +140,7 @@ describe('guard: a call that a person has to approve', () => {
     const { agent, runner, model, witness, audit } = createScene({
       ...ASKED,
       limits: 'delete_all:1/60',
-      counters: { peek: refuse, take: refuse, giveBack: () => undefined },
+      counters: { peek: refuse, take: refuse, giveBack: () => undefined, settle: () => undefined },
       script: [calls('delete_all'), DONE],
     })
     const result = await runner.run(agent, 'hi', { context: { caller: ADMIN } })

@@ -35,6 +35,7 @@ function setup({ execute = () => 'paid', ...options }: Setup = {}) {
       peek: logged('peek', counters.peek),
       take: logged('take', counters.take),
       giveBack: logged('give back limit', counters.giveBack),
+      settle: logged('settle limit', counters.settle),
     },
     approvals: {
       ...approvals,
@@ -646,7 +647,7 @@ function circle(): object {
 
 function full(): CounterStore {
   const answer = { allowed: false, refused: 0, remaining: 0, resetMs: 1 }
-  return { peek: () => answer, take: () => answer, giveBack: () => {} }
+  return { peek: () => answer, take: () => answer, giveBack: () => {}, settle: () => {} }
 }
 
 function realClock() {

@@ -300,6 +300,7 @@ function bench({
       return answer
     },
     giveBack: (uses, taken) => counters.giveBack(uses, taken),
+    settle: counters.settle,
   }
   const slowApprovals: ApprovalStore = {
     ...approvals,
