@@ -1,7 +1,7 @@
 import type { Caller } from '../ports/caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Decided, Visible } from '../decide/decide.ts'
-import type { Decision, ReasonCode } from '../decide/decision.ts'
+import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
@@ -399,7 +399,12 @@ export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): Mayb
 export function namesOf({ view, request }: Attempt): Names {
   const { nameOf } = request
   const kind = kindOfId(textOf(request.tool) ?? '')
-  return { asked: calledAs(request), kind, visible: () => (nameOf ? view.idsToday().map(nameOf) : view.idsToday()) }
+  return {
+    asked: calledAs(request),
+    kind,
+    nameOf: (id) => (mayGoOn(view.decide(id).outcome) ? (nameOf?.(id) ?? id) : undefined),
+    visible: () => (nameOf ? view.idsToday().map(nameOf) : view.idsToday()),
+  }
 }
 
 export function calledAs({ calledAs: name, tool }: CallRequest): string {

@@ -139,7 +139,7 @@ export function textFor(attempt: Attempt, decision: Decision): string {
     return messageFor(decision, names)
   } catch (error) {
     attempt.ports.onFault(error)
-    return messageFor(decision, { ...names, visible: () => [] })
+    return messageFor(decision, { ...names, nameOf: () => undefined, visible: () => [] })
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Decided } from '../decide/decide.ts'
-import { type Decision, type OutcomeWord, type Reason, strictest } from '../decide/decision.ts'
+import { type Decision, mayGoOn, type Reason, strictest } from '../decide/decision.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type {
   Approval,
@@ -191,10 +191,6 @@ export const CHECKS: readonly Check[] = [
 export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boolean>>): CallPorts['checks'] {
   const call = CHECKS.filter(({ needs }) => needs === undefined || has[needs])
   return { call, approval: call.slice(0, call.findIndex(({ run }) => run === askPeople) + 1) }
-}
-
-function mayGoOn(outcome: OutcomeWord): boolean {
-  return outcome === 'allow' || outcome === 'ask'
 }
 
 /** Only `true` counts, as a store may answer nonsense. */

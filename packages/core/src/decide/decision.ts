@@ -38,6 +38,11 @@ export function compareStrictness(a: OutcomeWord, b: OutcomeWord): number {
   return RANK[b] - RANK[a]
 }
 
+/** Whether a tool with this outcome is visible, and its call goes on. */
+export function mayGoOn(outcome: OutcomeWord): boolean {
+  return outcome === 'allow' || outcome === 'ask'
+}
+
 /**
  * Returns the strictest of several answers, with the reasons of all, the deciding ones first.
  *

@@ -1,3 +1,4 @@
+import { adviceOn, because, type NameOf } from './because.ts'
 import type { ItemKind } from '../tools/tool-id.ts'
 import { nearestNames } from '../util/text.ts'
 import { retryAfterSeconds, type Decision, type Reason, REASONS } from './decision.ts'
@@ -11,6 +12,8 @@ export interface Names {
   readonly asked: string
   /** Default: a tool. */
   readonly kind?: ItemKind | undefined
+  /** Returns the caller's name of an item; `undefined` for one that they do not see. Absent: none is named. */
+  readonly nameOf?: NameOf | undefined
   /** Every visible tool. Not asked for other kinds, of which there may be very many. */
   visible(): readonly string[]
 }
@@ -45,7 +48,9 @@ export function messageFor({ reasons }: Decision, names: Names): string {
     case 'inactive':
       return `${tool} is not active in this step.${listed(names)}`
     default:
-      return `Waiting for approval of ${tool}.`
+      return [`Waiting for approval of ${tool}.`, ...new Set(reasons.map((one) => whyAsked(one, names)))]
+        .filter((text) => text !== '')
+        .join(' ')
   }
 }
 
@@ -68,7 +73,8 @@ function shownOf(denials: readonly Reason[]): readonly Reason[] {
 /** Whether a denial explains itself to the model: the caller saw the tool, or its author wrote a message. */
 function messageOfDenial(denials: readonly Reason[], names: Names): string {
   const shown = shownOf(denials)
-  if (explainsWhy(shown)) return `TOOL_CALL_BLOCKED: ${[...new Set(shown.map(messageOf))].join(' ')}`
+  if (explainsWhy(shown))
+    return `TOOL_CALL_BLOCKED: ${[...new Set(shown.map((denial) => textOfDenial(denial, names)))].join(' ')}`
   return `${NOUNS[names.kind ?? 'tool']} "${echo(names.asked)}" is not available.${listed(names)}`
 }
 
@@ -85,6 +91,19 @@ function isHidden({ layer, code }: Reason): boolean {
 function messageOf(denial: Reason): string | undefined {
   if (isHidden(denial)) return denial.message
   return denial.message ?? 'this input is not allowed'
+}
+
+/** A denial because of what the run has done says so, beside the message of its author. */
+function textOfDenial(denial: Reason, names: Names): string {
+  const { message, read = [] } = denial
+  if (read.length === 0) return messageOf(denial) as string
+  return [message, because(read, names.nameOf), message === undefined && adviceOn(read)].filter(Boolean).join(' ')
+}
+
+/** The author's message, and what the run has done. */
+function whyAsked({ outcome, message, read = [] }: Reason, names: Names): string {
+  if (outcome !== 'ask') return ''
+  return [message, because(read, names.nameOf)].filter(Boolean).join(' ')
 }
 
 /** A template is a resource until it is known to be one. */

@@ -104,7 +104,7 @@ export function noticesOf(evaluation: Evaluation, groups: Groups): readonly stri
       }
     } else if (explainsWhy(denials)) {
       for (const { message, order } of denials)
-        messages.set(message as string, Math.min(order, messages.get(message as string) ?? order))
+        if (message !== undefined) messages.set(message, Math.min(order, messages.get(message) ?? order))
     }
   }
   const texts = [...messages].toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([message]) => message)

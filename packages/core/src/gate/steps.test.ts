@@ -3,6 +3,8 @@ import { describe, it } from 'node:test'
 import { createGate } from './gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { createSteps, type PrepareStepContext, unchanged, withTools } from './steps.ts'
+import type { RunFacts } from '../history/facts.ts'
+import type { Policy } from '../policy/policy.ts'
 import { defineTool } from '../tools/tool.ts'
 
 const names = ['analyze', 'search', 'write'] as const
@@ -45,6 +47,64 @@ describe('createSteps', () => {
     // A host may keep the latest only.
     const late = createSteps(view, { earlier: [{ stepNumber: 7, calls: [] }] })
     assert.deepEqual([(await late.next()).stepNumber, (await late.next()).stepNumber], [8, 9])
+  })
+
+  describe('with what the run has done', () => {
+    const CLEAN: RunFacts = { labels: [], matched: () => false, origin: () => 'user' }
+    const TAINTED: RunFacts = { ...CLEAN, labels: ['untrusted'], why: () => ['search'] }
+    const tainted = "'untrusted' in run.labels"
+    const idsWith = async (policy: Policy, facts?: RunFacts) => {
+      const gate = createGate({ tools: names.map((name) => defineTool({ name, execute: () => '' })), policy })
+      const { view } = await createSteps(await gate.view({ user: 'vera' })).next({ facts })
+      return view.ids
+    }
+
+    it('hides what rules deny that read the run and no input', async () => {
+      const policies: readonly Policy[] = [
+        { deny: [{ match: 'write', when: tainted }] },
+        { deny: [{ match: 'write', input: tainted }] },
+        { allow: ['search', 'analyze', { match: 'write', unless: tainted }] },
+        { allow: ['search', 'analyze', { match: 'write', when: `run.called('analyze') || !(${tainted})` }] },
+      ]
+      for (const policy of policies) {
+        assert.deepEqual(await idsWith(policy, TAINTED), ['analyze', 'search'], JSON.stringify(policy))
+        assert.deepEqual(await idsWith(policy, CLEAN), names, JSON.stringify(policy))
+        assert.deepEqual(await idsWith(policy), names, 'where nothing is said of the run')
+      }
+    })
+
+    it('leaves to the call what needs an input, and what asks', async () => {
+      const policies: readonly Policy[] = [
+        { deny: [{ match: 'write', input: `${tainted} && input.path == 'a'` }] },
+        { deny: [{ match: 'write', when: `${tainted} && origin(addressees) == 'untrusted'` }] },
+        { deny: [{ match: 'write', when: tainted, input: ({ input }) => input === 1 }] },
+        { allow: ['search', 'analyze', { match: 'write', input: `!(${tainted}) || input.path == 'a'` }] },
+        { ask: [{ match: 'write', when: tainted }] },
+      ]
+      for (const policy of policies) assert.deepEqual(await idsWith(policy, TAINTED), names, JSON.stringify(policy))
+    })
+
+    it('explains a call of a hidden tool, and offers it again in a later step', async () => {
+      const gate = createGate({
+        tools: names.map((name) => defineTool({ name, execute: () => 'ran' })),
+        policy: { deny: [{ match: 'write', when: tainted }] },
+      })
+      const steps = createSteps(await gate.view({ user: 'vera' }))
+      const { view } = await steps.next({ facts: TAINTED })
+      const { text } = await view.call({ tool: 'write', input: {} })
+      assert.match(text, /^TOOL_CALL_BLOCKED: This run has read search, whose output is untrusted\./)
+      assert.deepEqual(view.notices, [])
+      assert.deepEqual((await steps.next({ facts: CLEAN })).view.ids, names)
+    })
+
+    it('hides it beside active tools', async () => {
+      const gate = createGate({
+        tools: names.map((name) => defineTool({ name })),
+        policy: { deny: [{ match: 'write', when: tainted }] },
+      })
+      const steps = createSteps(await gate.view({ user: 'vera' }), { prepareStep: () => withTools('write', 'search') })
+      assert.deepEqual((await steps.next({ facts: TAINTED })).view.ids, ['search'])
+    })
   })
 
   it('rejects an invalid answer, as it may have intended to narrow', async () => {

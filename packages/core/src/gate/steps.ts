@@ -1,6 +1,7 @@
 import type { Caller } from '../ports/caller.ts'
 import { ConfigError } from '../util/errors.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import type { RunFacts } from '../history/facts.ts'
 import type { MaybePromise } from '../ports/ports.ts'
 import type { View } from './view.ts'
 
@@ -91,6 +92,8 @@ export interface Step<Context = unknown> {
 /** The host's data about a step before it is prepared. */
 export interface StepInput {
   readonly messages?: readonly unknown[] | undefined
+  /** What the run has done so far, for rules that hide tools because of it. */
+  readonly facts?: RunFacts | undefined
 }
 
 /** The steps of one run, one after the other. */
@@ -130,7 +133,8 @@ export function createSteps<State = undefined, Context = undefined>(
     async next(about = {}) {
       checkShape('next', about, INPUT)
       const stepNumber = (steps.at(-1)?.stepNumber ?? -1) + 1
-      const offered = view.narrow({})
+      const { facts } = about
+      const offered = view.narrow({ facts })
       const earlier = steps.map(({ calls, ...step }) => Object.freeze({ ...step, calls: Object.freeze([...calls]) }))
       const change = prepareStep
         ? readChange<Context>(
@@ -147,7 +151,7 @@ export function createSteps<State = undefined, Context = undefined>(
       const { activeTools, model, options: stepOptions } = change
       instructions = change.instructions ?? instructions
       context = change.context ?? context
-      const narrowed = activeTools === undefined ? offered : view.narrow({ activeTools })
+      const narrowed = activeTools === undefined ? offered : view.narrow({ activeTools, facts })
       steps.push({ stepNumber, calls: [] })
       return {
         stepNumber,
@@ -180,7 +184,7 @@ const OPTIONS = shapeOf<StepsOptions<unknown, unknown>>({
   context: true,
   earlier: true,
 })
-const INPUT = shapeOf<StepInput>({ messages: true })
+const INPUT = shapeOf<StepInput>({ messages: true, facts: true })
 const CALL = shapeOf<StepCall>({ tool: true, callId: true, status: true }, 'field')
 
 /** An invalid answer may have intended to narrow, so it ends the run. */

@@ -16,13 +16,14 @@ import type { PolicySnapshot, Today } from '../decide/policy-snapshot.ts'
 import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from '../decide/requests.ts'
 import type { Unlisted } from '../decide/unlisted.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
-import { type Decision, type OutcomeWord, reason } from '../decide/decision.ts'
+import { type Decision, mayGoOn, reason } from '../decide/decision.ts'
 import type { CallRequest, CallPorts, CallView } from '../call/attempt.ts'
 import { call, requestApproval } from '../call/call.ts'
 import type { LimitUseOf, UsesOf } from '../call/limits.ts'
 import { type CallPreview, preview } from '../call/preview.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
 import { indexPolicy, type PolicyIndex } from '../decide/layers/clauses.ts'
+import { factEffects } from '../decide/layers/at-step.ts'
 import { callerEffects, fixedEffects } from '../decide/layers/policy.ts'
 import { stepEffects } from '../decide/layers/narrowing.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
@@ -93,6 +94,8 @@ export interface NarrowOptions<Name extends string = string> {
   /** Ids. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
   readonly policy?: Policies<Name> | undefined
+  /** What the run has done: tools that rules deny because of it are not offered. Each call is decided again. */
+  readonly facts?: RunFacts | undefined
 }
 
 /** The gate, as its views use it. */
@@ -229,9 +232,10 @@ class CallerView implements View, CallView {
 
   readonly narrow = (options: NarrowOptions): View => {
     checkShape('narrow', options, NARROW)
-    return options.activeTools === undefined && options.policy === undefined && this.#isToday()
-      ? this
-      : createView(this.#host, narrowBounds(this.#host, this.#bounds, options))
+    const { activeTools, policy, facts } = options
+    const isSame = activeTools === undefined && policy === undefined && this.#isToday()
+    if (isSame && (facts === undefined || !this.#hasStepClauses())) return this
+    return createView(this.#host, narrowBounds(this.#host, this.#bounds, options))
   }
 
   readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
@@ -280,7 +284,7 @@ class CallerView implements View, CallView {
 
   idsToday(): readonly string[] {
     const today = this.#host.today(this.caller)
-    return this.ids.filter((id) => isVisible(decide(this.#run, today, id).outcome))
+    return this.ids.filter((id) => mayGoOn(decide(this.#run, today, id).outcome))
   }
 
   decide(id: string | undefined, caller?: Caller): Decided {
@@ -348,13 +352,17 @@ class CallerView implements View, CallView {
     return this.#host.today(this.caller) !== decided.today.whole
   }
 
+  #hasStepClauses(): boolean {
+    return [...this.#bounds.policies, ...this.#madeIn.policies].some(({ hasStepClauses }) => hasStepClauses)
+  }
+
   #isToday(): boolean {
     const today = this.#host.today(this.caller)
     return today === this.#madeIn && today.evaluation(this.caller) === this.#madeOf
   }
 }
 
-const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true })
+const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true, facts: true })
 const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
 
@@ -364,10 +372,6 @@ const NONE: readonly string[] = Object.freeze([])
  */
 function asCaller(run: RunBounds, caller: Caller): RunBounds {
   return run.caller === caller || callerKey(run.caller) === callerKey(caller) ? run : { ...run, caller }
-}
-
-function isVisible(outcome: OutcomeWord): boolean {
-  return outcome === 'allow' || outcome === 'ask'
 }
 
 /** Returns the snapshot that decides an id of another kind: of what is listed, or of a resource that is not. */
@@ -397,19 +401,31 @@ function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
   return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => why }]
 }
 
-function narrowBounds(host: ViewHost, bounds: ViewBounds, { activeTools, policy }: NarrowOptions): ViewBounds {
+function narrowBounds(host: ViewHost, bounds: ViewBounds, { activeTools, policy, facts }: NarrowOptions): ViewBounds {
   const { caller } = bounds
   if (activeTools !== undefined) host.checkNames(activeTools)
   const first = bounds.policies.length
   const parsed = policy === undefined ? [] : host.parsePolicy(policy)
+  const inForce = facts ? [...bounds.policies, ...host.today(caller).policies] : []
   return tighten(bounds, (snapshot) => {
     const policies = parsed.map((one, i) => indexPolicy(one, first + i, snapshot))
     const effects = [
       ...(activeTools ? stepEffects(snapshot, activeTools) : []),
       ...policies.flatMap((index) => [...fixedEffects(index), ...callerEffects(index, caller)]),
+      ...(facts
+        ? [...indexesOver(inForce, snapshot), ...policies].flatMap((index) => factEffects(index, caller, facts))
+        : []),
     ]
     return { effects, policies }
   })
+}
+
+/** Returns policies over a snapshot, each once. */
+function indexesOver(indexes: readonly PolicyIndex[], snapshot: Toolset): readonly PolicyIndex[] {
+  const once = new Map(indexes.map((index) => [index.policy, index]))
+  return [...once.values()].map((index) =>
+    index.snapshot === snapshot ? index : indexPolicy(index.policy, index.position, snapshot),
+  )
 }
 
 /** Returns tighter bounds: over the tools at once, and over other items when they are asked for. */

@@ -38,6 +38,8 @@ export interface RunFacts {
   origin(value: unknown): Origin
   /** Returns the ids of this run's tools whose calls raised a label, for people and models. */
   why?(label: string): readonly string[]
+  /** Whether these are the strictest facts, as nobody knows the run's own. */
+  readonly isUnknown?: boolean
 }
 
 /** A fact that counted against a call. */
@@ -63,5 +65,5 @@ export interface HistoryUse {
 
 /** Returns the facts of a history that is unknown or lost. `labels` are all labels that the gate knows. */
 export function strictestFacts(labels: readonly string[]): RunFacts {
-  return { labels, matched: ({ event }) => event === 'began', origin: () => 'untrusted' }
+  return { isUnknown: true, labels, matched: ({ event }) => event === 'began', origin: () => 'untrusted' }
 }

@@ -9,7 +9,7 @@ import { type Work, spend } from '../util/work.ts'
 import { childrenOf, countNodes, isMacro, mentions } from './cel-tree.ts'
 import { counting, host, like, within } from './functions.ts'
 import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
-import { readingRun, registerRun, Run, type RunRead } from './run-functions.ts'
+import { ADDRESSEES, readingRun, registerRun, Run, type RunRead } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
 import type { Condition } from './policy.ts'
 
@@ -39,6 +39,8 @@ export interface ParsedCondition {
   readonly perTool: boolean
   /** What it reads of the run. Such a condition is decided at the call. */
   readonly run?: RunUse | undefined
+  /** Whether it needs the input of a call. */
+  readonly readsInput: boolean
   /** The paths of the input that it reads, such as `order.id`. */
   readonly inputPaths?: readonly string[]
   /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
@@ -69,6 +71,7 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
     text: condition.name ? `function ${condition.name}` : 'function',
     functionName: condition.name,
     perTool: true,
+    readsInput: true,
     test(context) {
       const answer = condition(withoutWork(context))
       catchRejection(answer)
@@ -114,6 +117,7 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
     text,
     perTool: mentions(program.ast, 'tool'),
     run,
+    readsInput: mentions(program.ast, 'input') || mentions(program.ast, ADDRESSEES),
     inputPaths: inputPathsOf(program.ast),
     test(context) {
       // The fields of callers and tools are short. Only inputs can be large.

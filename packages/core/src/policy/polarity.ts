@@ -29,12 +29,10 @@ export function checkPolarity(tree: ASTNode, place: Place): RunUse | undefined {
   if (!readsRun(tree)) return undefined
   const use: Reading = { place, readsRun: false, readsOrigin: false, labels: new Set(), patterns: new Map() }
   judge(tree, place.tightens, use)
-  const readsAddressees = mentions(tree, ADDRESSEES)
   return {
     readsRun: use.readsRun,
     readsOrigin: use.readsOrigin,
-    readsAddressees,
-    needsInput: readsAddressees || mentions(tree, 'input'),
+    readsAddressees: mentions(tree, ADDRESSEES),
     labels: [...use.labels],
     patterns: [...use.patterns.values()],
   }

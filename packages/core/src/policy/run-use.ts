@@ -5,8 +5,6 @@ export interface RunUse {
   readonly readsRun: boolean
   readonly readsOrigin: boolean
   readonly readsAddressees: boolean
-  /** Whether they can be evaluated only with the input of a call. */
-  readonly needsInput: boolean
   readonly labels: readonly string[]
   readonly patterns: readonly CallPattern[]
 }
@@ -20,7 +18,6 @@ export function joinRunUse(uses: readonly (RunUse | undefined)[]): RunUse | unde
     readsRun: known.some((use) => use.readsRun),
     readsOrigin: known.some((use) => use.readsOrigin),
     readsAddressees: known.some((use) => use.readsAddressees),
-    needsInput: known.some((use) => use.needsInput),
     labels: [...new Set(known.flatMap(({ labels }) => labels))],
     patterns: [...new Map(patterns).values()],
   }

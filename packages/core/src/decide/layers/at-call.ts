@@ -13,6 +13,7 @@ import {
   errorReason,
   Failure,
   isAtCall,
+  isOfStep,
   nameOf,
   type PolicyIndex,
   STRIDE,
@@ -40,8 +41,15 @@ export function decideInList(index: PolicyIndex, at: number, context: CallContex
   const places = placesOf(index, at)
   if (!places.some((place) => hasBit(index.atCall, place))) return ALLOWS
   return strictest(
-    places.map((place) => decideAt(index, place, { ...context, tool: index.snapshot.tools[place] as Tool }, 'list')),
+    places.map((place) =>
+      decideAt(index, place, { ...context, tool: index.snapshot.tools[place] as Tool }, ({ run }) => !run),
+    ),
   )
+}
+
+/** Returns the decision of the clauses about the run that need no input, before a call is made. */
+export function decideAtStep(index: PolicyIndex, at: number, context: CallContext): Decision {
+  return decideAt(index, at, context, (clause) => !isAtCall({ clause }) || isOfStep(clause))
 }
 
 const ALLOWS: Decision = { outcome: 'allow', reasons: [] }
@@ -51,17 +59,29 @@ function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
   return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
 }
 
-/** In a list, a clause about the run neither denies nor asks, and one that allows does. */
-function decideAt(index: PolicyIndex, at: number, context: CallContext, where: 'call' | 'list' = 'call'): Decision {
+/**
+ * `isKnown`: whether everything that a clause reads is known yet. Until then a clause that denies or asks does not hold, and
+ * one that allows does if the rest of it does.
+ */
+function decideAt(
+  index: PolicyIndex,
+  at: number,
+  context: CallContext,
+  isKnown: (clause: ParsedClause) => boolean = always,
+): Decision {
   const found: Reason[] = []
   for (const kind of ['deny', 'ask'] as const)
     for (const indexed of index[kind])
-      if (isAtCall(indexed) && hasBit(indexed.bits, at) && !(where === 'list' && indexed.clause.run))
+      if (isAtCall(indexed) && hasBit(indexed.bits, at) && isKnown(indexed.clause))
         found.push(...judge(index, indexed.clause, context))
   const candidates = index.allow?.filter(({ bits }) => hasBit(bits, at))
-  const refused = candidates && judgeAllow(index, candidates, context, where)
+  const refused = candidates && judgeAllow(index, candidates, context, isKnown)
   if (refused) found.push(refused)
   return found.length === 0 ? ALLOWS : strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
+}
+
+function always(): boolean {
+  return true
 }
 
 /** Returns the reason of a clause that denies or asks, if it does. */
@@ -70,7 +90,7 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   const answer = answerOf(clause, asked)
   if (answer === false) return []
   if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
-  const isUnknown = clause.run !== undefined && context.facts === undefined
+  const isUnknown = clause.run !== undefined && isUnknownRun(context)
   const plain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
   const read = readsOf(index, clause, asked)
   return [
@@ -79,7 +99,7 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
       layer: 'input',
       ...(isUnknown && {
         code: 'history_unknown',
-        text: `${plain.text}; ${UNKNOWN}`,
+        text: `${plain.text}. ${UNKNOWN}`,
         message: plain.message ?? UNKNOWN,
       }),
       ...(read && { read }),
@@ -87,7 +107,11 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   ]
 }
 
-const UNKNOWN = 'what this run has done so far is unknown'
+function isUnknownRun({ facts }: CallContext): boolean {
+  return facts === undefined || facts.isUnknown === true
+}
+
+const UNKNOWN = 'It is unknown what this run has done so far.'
 
 /** Returns the context of a clause. One that reads the run gets what is known of it, and a list for what it reads. */
 function ofRun(index: PolicyIndex, clause: ParsedClause, context: CallContext): CallContext {
@@ -98,19 +122,19 @@ function judgeAllow(
   index: PolicyIndex,
   candidates: readonly ClauseIndex[],
   context: CallContext,
-  where: 'call' | 'list',
+  isKnown: (clause: ParsedClause) => boolean,
 ): Reason | undefined {
   const read: FactRead[] = []
   let isUnknown = false
   for (const { clause } of candidates) {
     const asked = ofRun(index, clause, context)
-    const answer = answerOf(clause, where === 'list' && clause.run ? withoutInput(context) : asked)
+    const answer = answerOf(clause, isKnown(clause) ? asked : withoutInput(context))
     if (answer === true) return undefined
     read.push(...(readsOf(index, clause, asked) ?? []))
-    isUnknown ||= clause.run !== undefined && context.facts === undefined
+    isUnknown ||= clause.run !== undefined && isUnknownRun(context)
   }
   const text = `${nameOf(index)}: with this input, no allow clause holds`
-  return reason('input', isUnknown ? 'history_unknown' : 'input_denied', isUnknown ? `${text}; ${UNKNOWN}` : text, {
+  return reason('input', isUnknown ? 'history_unknown' : 'input_denied', isUnknown ? `${text}. ${UNKNOWN}` : text, {
     policy: index.policy.name,
     order: index.position * STRIDE,
     ...(isUnknown && { message: UNKNOWN }),
@@ -130,7 +154,7 @@ function readsOf(
   { run }: ParsedClause,
   { facts, reads }: CallContext,
 ): readonly FactRead[] | undefined {
-  if (!run || !facts || !reads) return undefined
+  if (!run || !facts || !reads || facts.isUnknown) return undefined
   const labels = run.labels.filter((label) => facts.labels.includes(label))
   return [
     ...labels.map((of): FactRead => ({ kind: 'label', of, tools: facts.why?.(of) ?? [] })),

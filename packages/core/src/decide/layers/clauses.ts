@@ -25,6 +25,8 @@ export interface PolicyIndex {
   readonly atCall: Bits
   /** Those of them with a clause about the run. */
   readonly ofRun: Bits
+  /** Whether any clause about the run can be decided before there is an input. */
+  readonly hasStepClauses: boolean
   /** What holds of a run of which nothing is known. */
   readonly strictest: RunFacts
   /** The empty set, which is not to be changed. */
@@ -55,7 +57,8 @@ export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: To
   addBits(atCall, ofRun)
   const strictest = strictestFacts(clausesOf(policy).flatMap(({ run }) => run?.labels ?? []))
   const [untagged, none] = [indexTags(policy, snapshot), noBits(snapshot.size)]
-  return { policy, position, snapshot, allow, deny, ask, untagged, atCall, ofRun, strictest, none }
+  const hasStepClauses = [...deny, ...(allow ?? [])].some(({ clause }) => isOfStep(clause))
+  return { policy, position, snapshot, allow, deny, ask, untagged, atCall, ofRun, hasStepClauses, strictest, none }
 }
 
 /** A snapshot has tools only, or other kinds only. */
@@ -64,8 +67,13 @@ export function isOfTools({ tools }: Toolset): boolean {
 }
 
 /** Whether a clause can be decided only when a tool is called. */
-export function isAtCall({ clause }: ClauseIndex): boolean {
+export function isAtCall({ clause }: Pick<ClauseIndex, 'clause'>): boolean {
   return clause.input !== undefined || clause.run !== undefined
+}
+
+/** Whether a clause about the run can be decided before there is an input. */
+export function isOfStep({ run, when, unless, input }: ParsedClause): boolean {
+  return run !== undefined && ![when?.run && when, unless?.run && unless, input].some((one) => one?.readsInput)
 }
 
 function sumOf(clauses: readonly ClauseIndex[], { size }: Toolset): Bits {
@@ -164,7 +172,7 @@ export function clauseReason(index: PolicyIndex, clause: ParsedClause, code: Rea
   ].join(', ')
   return reason('policy', code, text, {
     ...placeOf(index, clause),
-    message: clause.kind === 'deny' ? clause.message : undefined,
+    message: clause.message,
     ...(clause.approver && { approver: clause.approver }),
   })
 }

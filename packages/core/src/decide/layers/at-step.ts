@@ -1,0 +1,34 @@
+import type { RunFacts } from '../../history/facts.ts'
+import { conditionWork } from '../../policy/condition.ts'
+import type { Caller } from '../../ports/caller.ts'
+import { bitsWhere, hasBit, isEmpty } from '../../tools/bits.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Reason } from '../decision.ts'
+import type { Effect } from '../evaluation.ts'
+import { type CallContext, decideAtStep } from './at-call.ts'
+import type { PolicyIndex } from './clauses.ts'
+
+/**
+ * Returns the effects of what is known of a run on one step: those of the clauses that read the run and no input. A tool that
+ * they deny is not offered in this step. Its call is decided by them, too.
+ */
+export function factEffects(index: PolicyIndex, caller: Caller, facts: RunFacts): readonly Effect[] {
+  const { snapshot, ofRun, hasStepClauses } = index
+  if (!hasStepClauses) return []
+  const reasons = new Map<string, Reason>()
+  const work = conditionWork()
+  const bits = bitsWhere(snapshot.size, (at) => {
+    const tool = snapshot.tools[at] as Tool
+    if (!hasBit(ofRun, at)) return false
+    const context: CallContext = { caller, tool, input: undefined, facts, work }
+    const {
+      outcome,
+      reasons: [first],
+    } = decideAtStep(index, at, context)
+    if (outcome !== 'deny' || !first) return false
+    reasons.set(tool.id, first)
+    return true
+  })
+  if (isEmpty(bits)) return []
+  return [{ outcome: 'deny', bits, isOfStep: true, reason: ({ id }) => reasons.get(id) as Reason }]
+}
