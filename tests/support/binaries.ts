@@ -2,11 +2,12 @@ import { globSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { it } from 'node:test'
 
-/** Where Debian puts servers, beside `PATH`. The newest Postgres comes first. */
+/** Where Debian puts servers, and Go itself, beside `PATH`. The newest Postgres comes first. */
 const FOLDERS = [
   ...(process.env['PATH'] ?? '').split(path.delimiter),
   '/usr/sbin',
   '/usr/local/sbin',
+  '/usr/local/go/bin',
   ...globSync('/usr/lib/postgresql/*/bin').toSorted().toReversed(),
 ]
 

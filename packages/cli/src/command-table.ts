@@ -4,7 +4,7 @@ import type { TargetOptions } from './client.ts'
 import type { AddOptions } from './commands/add.ts'
 import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
 import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
-import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
+import type { AuditExportOptions, AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
 import type { BackupOptions } from './commands/backup.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
@@ -381,8 +381,9 @@ export const COMMANDS: readonly CommandRow[] = [
     (command) =>
       recordFilters(command)
         .addOption(new Option('--from <time>', 'the same as --since').argParser(timeAgo))
-        .addOption(new Option('--to <time>', 'the same as --until').argParser(timeAgo)),
-    async ({ from, to, ...options }: AuditOptions & { from?: number; to?: number }, { io }) => {
+        .addOption(new Option('--to <time>', 'the same as --until').argParser(timeAgo))
+        .option('--folder <folder>', 'write the whole audit that replicas share to a new folder'),
+    async ({ from, to, ...options }: AuditExportOptions & { from?: number; to?: number }, { io }) => {
       const range = { ...(from === undefined ? {} : { since: from }), ...(to === undefined ? {} : { until: to }) }
       return (await import('./commands/audit.ts')).auditExportCommand({ ...options, ...range }, io)
     },
@@ -403,6 +404,7 @@ export const COMMANDS: readonly CommandRow[] = [
     (command) =>
       auditFileOptions(command)
         .option('--signed <seq>', 'fail if no checkpoint signs this record', wholeNumber(1, MAX_SEQ))
+        .option('--witness <file>', 'the checkpoints that a witness has kept, for an audit that replicas share')
         .option('--json', 'for programs'),
     async (options: AuditVerifyOptions, { io }) =>
       (await import('./commands/audit-verify.ts')).auditVerifyCommand(options, io),
@@ -415,9 +417,14 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row(
     'audit prove',
-    'print the proof that the records of a call are in the audit, one JSON line each',
+    'print the proofs that records are in the audit; of an audit that replicas share, as tlog-proof',
     (command) =>
-      auditFileOptions(command).requiredOption('--call <id>', 'its tool_call_id').option('--json', ERRORS_AS_JSON),
+      auditFileOptions(command)
+        .option('--call <id>', 'the records of a call: its tool_call_id')
+        .option('--record <seq>', 'one record of an audit that replicas share', wholeNumber(1, MAX_SEQ))
+        .option('--from <file>', 'that the log of replicas goes on from the checkpoint in this file')
+        .option('--out <folder>', 'a file for each proof about replicas, in this folder')
+        .option('--json', ERRORS_AS_JSON),
     async (options: AuditProveOptions, { io }) =>
       (await import('./commands/audit-verify.ts')).auditProveCommand(options, io),
   ),
@@ -427,7 +434,8 @@ export const COMMANDS: readonly CommandRow[] = [
     (command) =>
       command
         .argument('<file>', 'the proofs')
-        .requiredOption('--public-key <file>', 'the public key that is trusted, in PEM')
+        .requiredOption('--public-key <file>', 'the public key that is trusted, in PEM; of replicas: name+id+key')
+        .option('--from <file>', 'the earlier checkpoint, for a proof that a log goes on')
         .option('--json', ERRORS_AS_JSON),
     async (options: CheckProofOptions, { io }, file) =>
       (await import('./commands/audit-verify.ts')).auditCheckProofCommand(file, options, io),
@@ -533,6 +541,7 @@ function auditFileOptions(command: Command): Command {
     .option('--file <file>', 'the audit (SQLite or JSON lines); default: the one of the configuration')
     .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
     .option('--checkpoints <file>', 'default: as the configuration says, or in the folder checkpoints beside the file')
+    .option('--offline <folder>', 'an audit that "audit export --folder" has written; needs no database')
     .option('--public-key <file>', 'the public key that is trusted, in PEM; default: <checkpoints>.pub')
 }
 

@@ -463,6 +463,7 @@ const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'parseLeaf',
   'parseSigningKey',
   'parseTlogProof',
+  'parseTreeHead',
   'parseVerifyingKey',
   'placeOf',
   'proveRecord',

@@ -58,16 +58,24 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   verifyAudit: [
     ['options', 'checkpoint', 'checkpoints', (file) => verify.verifyAudit(loose({ path: file, checkpoint: 'x' }))],
   ],
+  verifySharedAudit: [
+    ['options', 'verifyers', 'verifiers', () => verify.verifySharedAudit(loose({}), loose({ verifyers: [] }))],
+  ],
+  proveSharedRecords: [['options', 'plac', 'place', () => verify.proveSharedRecords(loose({}), loose({ plac: 3 }))]],
   proveCall: [
     ['options', 'publicKey', 'publicKeys', (file) => verify.proveCall('c', loose({ path: file, publicKey: 'x' }))],
   ],
 }
 
-/** They take a text, or a part of a configuration of which they read nothing but the places. */
+/** They take a text, a source, or a part of a configuration of which they read nothing but the places. */
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'checkpointsPath',
+  'exportSharedAudit',
   'findFileProblem',
   'findPlaceProblems',
+  'openExportedAudit',
+  'proveGrowth',
+  'readNotes',
   'statement',
 ])
 

@@ -43,6 +43,12 @@ export {
   findPlaceProblems,
 } from './evidence.ts'
 
+export { exportSharedAudit, openExportedAudit } from './shared-audit/folder.ts'
+export { readNotes } from './shared-audit/note-file.ts'
+export { proveGrowth, type SharedProofs, proveSharedRecords } from './shared-audit/prove.ts'
+export type { SharedAuditSource, SoughtRecords } from './shared-audit/source.ts'
+export { type SharedVerdict, verifySharedAudit } from './shared-audit/verify.ts'
+
 export { findFileProblem } from './store-file.ts'
 
 const OPTIONS = shapeOf<VerifyAuditOptions>({

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { messageOf } from '@toolgate/core/internal'
 import {
   type AuditFinding,
   type AuditVerdict,
@@ -8,32 +6,39 @@ import {
   type RecordProof,
 } from '@toolgate/core/audit'
 import { loadConfig } from '@toolgate/gateway'
-import type { SharedVerdict } from '@toolgate/stores/postgres'
 import type { VerifyAuditOptions } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseObject } from '../json.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { countOf, readInput, VERDICTS } from './audit-common.ts'
+import {
+  checkSharedProofs,
+  isSharedProof,
+  proveShared,
+  type SharedProveOptions,
+  type SharedVerifyOptions,
+  verifyShared,
+  withSharedAudit,
+} from './audit-shared.ts'
 
-export interface AuditVerifyOptions {
-  readonly file?: string
-  readonly config: string
+export interface AuditVerifyOptions extends SharedVerifyOptions {
   readonly checkpoints?: string
-  readonly publicKey?: string
-  readonly json?: boolean
   /** A record that a checkpoint must have signed, to detect a truncated audit. */
   readonly signed?: number
 }
 
-export interface AuditProveOptions extends AuditVerifyOptions {
-  readonly call: string
-}
+export type AuditProveOptions = Omit<AuditVerifyOptions, 'signed'> & SharedProveOptions
 
 const SHOWN = 20
 
 /** `toolgate audit verify`: checks the audit. The exit code names the problem. */
 export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): Promise<ExitName> {
-  const shared = sharedAudit(options, io)
-  if (shared !== undefined) return verifyShared(shared, options, io)
+  const exit = await withSharedAudit(options, io, (source) => {
+    refuse(options, ['signed', 'checkpoints'], 'files')
+    return verifyShared(source, options, io)
+  })
+  if (exit !== undefined) return exit
+  refuse(options, ['witness'], 'replicas')
   const { verifyAudit } = await import('@toolgate/stores/verify')
   const verdict = await verifyAudit({ ...placesOf(options, io), maxFindings: options.json ? 1000 : SHOWN })
   if (options.json) printJson(io.stdout, verdict)
@@ -44,50 +49,12 @@ export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): P
   return 'gap'
 }
 
-/** Returns the database of the audit that replicas share; `undefined` for another one. */
-function sharedAudit({ file, config }: AuditVerifyOptions, { env }: Io): string | undefined {
-  if (file !== undefined) return undefined
-  const { audit, stores } = loadConfig(config, { env })
-  return audit.store === 'postgres' ? stores?.postgres : undefined
-}
-
-async function verifyShared(url: string, { publicKey, json }: AuditVerifyOptions, io: Io): Promise<ExitName> {
-  const { openPostgresStores } = await import('@toolgate/stores/postgres')
-  const stores = await openPostgresStores({ url, applicationName: 'toolgate audit verify' })
-  try {
-    const keys = publicKey === undefined ? undefined : read(publicKey, 'public key').split('\n').filter(Boolean)
-    const verdict = await stores.verifyAudit({ maxFindings: json ? 1000 : SHOWN, verifiers: keys })
-    if (json) printJson(io.stdout, verdict)
-    else printShared(verdict, io)
-    return verdict.status
-  } finally {
-    await stores.close()
-  }
-}
-
-function printShared(verdict: SharedVerdict, io: Io): void {
-  const { status, records, chains, checkpoints, findings, findingCount } = verdict
-  const [style, title] = TITLES[status]
-  const paint = painter(io.stdout, io.env)
-  printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')} in ${countOf(chains.length, 'chain')}`)
-  for (const { text } of findings) printLine(io.stdout, `  ${printable(text)}`)
-  if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
-  for (const { replica, incarnation, state, lastSeq, signedSeq } of chains)
-    printLine(
-      io.stdout,
-      `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}`,
-    )
-  const { count, size, lastTs = '' } = checkpoints
-  printLine(
-    io.stdout,
-    count === 0
-      ? 'No checkpoint signs it yet.'
-      : `${countOf(count, 'checkpoint')} over ${size} leaves, the last of ${printable(lastTs)}.`,
-  )
-}
-
 /** `toolgate audit prove`: prints the proofs that the records of a call are in the audit, as JSON lines. */
 export async function auditProveCommand(options: AuditProveOptions, io: Io): Promise<ExitName> {
+  const exit = await withSharedAudit(options, io, (source) => proveShared(source, options, io))
+  if (exit !== undefined) return exit
+  refuse(options, ['record', 'from', 'out'], 'replicas')
+  if (options.call === undefined) throw new CliError('usage', 'Name a call with --call.')
   const { proveCall } = await import('@toolgate/stores/verify')
   const { proofs, unsigned } = await proveCall(options.call, placesOf(options, io))
   for (const proof of proofs) printLine(io.stdout, JSON.stringify(proof))
@@ -100,13 +67,18 @@ export async function auditProveCommand(options: AuditProveOptions, io: Io): Pro
 
 export interface CheckProofOptions {
   readonly publicKey: string
+  /** A file with the earlier checkpoint of a proof that a log goes on. */
+  readonly from?: string
 }
 
 /** `toolgate audit check-proof`: checks each proof in a file. */
-export function auditCheckProofCommand(file: string, { publicKey }: CheckProofOptions, io: Io): ExitName {
-  const key = parseVerifyingKey(read(publicKey, 'public key'))
+export function auditCheckProofCommand(file: string, options: CheckProofOptions, io: Io): ExitName {
+  const { publicKey } = options
+  const text = readInput(file, 'proof')
+  if (isSharedProof(text)) return checkSharedProofs(text, options, io)
+  const key = parseVerifyingKey(readInput(publicKey, 'public key'))
   let exit: ExitName = 'ok'
-  for (const line of read(file, 'proof').split('\n').filter(Boolean)) {
+  for (const line of text.split('\n').filter(Boolean)) {
     const proof = parseProof(line)
     const problem = proof === undefined ? 'it is not a proof' : checkProof(proof, [key])
     if (problem !== undefined) exit = 'no'
@@ -136,7 +108,7 @@ function placesOf(options: AuditVerifyOptions, io: Io): VerifyAuditOptions {
   return {
     ...(file === undefined ? configuredPlaces(options.config, io) : { path: file }),
     ...(checkpoints === undefined ? {} : { checkpoints, mustBeSigned: true }),
-    ...(publicKey === undefined ? {} : { publicKeys: read(publicKey, 'public key') }),
+    ...(publicKey === undefined ? {} : { publicKeys: readInput(publicKey, 'public key') }),
   }
 }
 
@@ -153,26 +125,25 @@ function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
   return { path, mustBeSigned: true, checkpoints: checkpoints?.path }
 }
 
-function read(path: string, what: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new CliError('usage', `The ${what} cannot be read: ${messageOf(cause)}.`, { cause })
-  }
+/** Refuses options that only another kind of audit has. */
+function refuse(options: object, names: readonly string[], kind: keyof typeof KINDS): void {
+  const name = names.find((one) => one in options)
+  if (name !== undefined)
+    throw new CliError('usage', `The option --${name} is for ${KINDS[kind].is}.`, { hint: KINDS[kind].hint })
 }
 
-const TITLES = {
-  ok: ['green', 'ok'],
-  torn: ['yellow', 'torn'],
-  gap: ['red', 'gap'],
-  unsigned: ['red', 'unsigned'],
-  tampered: ['red', 'tampered'],
+const KINDS = {
+  replicas: {
+    is: 'an audit that replicas share',
+    hint: 'Name its configuration with --config, or an exported one with --offline.',
+  },
+  files: { is: 'an audit in a file', hint: 'That of replicas is compared with other checkpoints by --witness.' },
 } as const
 
 function printVerdict(verdict: AuditVerdict, io: Io): void {
   const { status, records, firstSeq, lastSeq, unchainedBefore, pruned, checkpoints, findings, findingCount } = verdict
   const paint = painter(io.stdout, io.env)
-  const [style, title] = TITLES[status]
+  const [style, title] = VERDICTS[status]
   printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')}, the last is ${lastSeq}`)
   for (const finding of findings) printLine(io.stdout, `  ${whereOf(finding)}: ${printable(finding.text)}`)
   if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
@@ -204,8 +175,4 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
 function whereOf({ line, checkpoint }: AuditFinding): string {
   if (line !== undefined) return `line ${line}`
   return checkpoint === undefined ? 'checkpoints' : `checkpoint ${checkpoint}`
-}
-
-function countOf(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

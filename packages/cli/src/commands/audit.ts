@@ -11,7 +11,7 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi, DEFAULT_CONFIG, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -88,8 +88,20 @@ export function auditTailCommand(options: AuditTailOptions, io: Io, signals: Sto
   })
 }
 
+export interface AuditExportOptions extends AuditOptions {
+  /** A new folder for the whole audit that replicas share, in the place of JSON lines. */
+  readonly folder?: string
+}
+
 /** `toolgate audit export`: prints all matching records, oldest first, as JSON lines, at the reader's pace. */
-export function auditExportCommand(options: AuditOptions, io: Io): Promise<ExitName> {
+export async function auditExportCommand(options: AuditExportOptions, io: Io): Promise<ExitName> {
+  const { folder } = options
+  if (folder !== undefined) {
+    const other = Object.keys(options).find((name) => name !== 'folder' && name !== 'config')
+    if (other !== undefined) throw new CliError('usage', `--folder exports the whole audit, without --${other}.`)
+    const { exportShared } = await import('./audit-shared.ts')
+    return exportShared(folder, { config: DEFAULT_CONFIG, ...options }, io)
+  }
   return withReader(options, io, async (reader) => {
     for await (const record of reader.exportRecords(filterOf(options))) {
       if (!io.stdout.write(`${JSON.stringify(record)}\n`)) await once(io.stdout, 'drain')

@@ -78,6 +78,7 @@ export {
   type NoteSigner,
   type NoteVerifier,
   openNote,
+  parseTreeHead,
   type TreeHead,
 } from '../audit/note.ts'
 export {

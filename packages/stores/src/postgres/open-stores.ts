@@ -6,6 +6,7 @@ import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { approvalsIn } from './approvals.ts'
 import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from '../shared-audit/verify.ts'
+import type { SharedAuditSource } from '../shared-audit/source.ts'
 import { postgresSource } from './audit/source.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
@@ -68,6 +69,8 @@ export interface PostgresStores {
   readonly state: PostgresState
   /** Verifies the chains of all replicas against the signed log. */
   verifyAudit(options?: VerifySharedOptions): Promise<SharedVerdict>
+  /** The audit of all replicas, to export it and to prove records: see `@toolgate/stores/verify`. */
+  readonly auditSource: SharedAuditSource
   /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
   readonly database: PostgresDatabase
   /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
@@ -117,6 +120,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   const lock = lockIn(database, clock, options.lock)
   const connections: Pick<PostgresDatabase, 'close'>[] = [database]
   const opened: { close(): Promise<void> }[] = []
+  const auditSource = postgresSource(database)
   const stores: PostgresStores = {
     approvals: approvalsIn(database, options.approvals),
     counters: countersIn(database, clock, options.counters),
@@ -130,7 +134,8 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
       connections.push(renewing)
       return replicasIn({ renewing, database, leaseMs, identity })
     },
-    verifyAudit: (given) => verifySharedAudit(postgresSource(database), given),
+    auditSource,
+    verifyAudit: (given) => verifySharedAudit(auditSource, given),
     async openAudit(given) {
       const audit = await openSharedAudit(database, state, given)
       opened.push(audit)

@@ -25,6 +25,8 @@ export interface SignedLog {
   readonly size: number
   readonly lastTs: string | undefined
   readonly chains: Map<string, SignedChain>
+  /** The trusted keys. */
+  readonly keys: readonly string[]
   /** What the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
 }
@@ -52,7 +54,8 @@ export async function readSignedLog(
   // Read before the log, which it then cannot be ahead of.
   const witnessed = witness && (await Array.fromAsync(witness))
   const kept = await source.readLog()
-  const trusted = (verifiers ?? kept.verifiers).map((key) => createNoteVerifier(key))
+  const keys = verifiers ?? kept.verifiers
+  const trusted = keys.map((key) => createNoteVerifier(key))
   const notes = (await Array.fromAsync(source.notes())).flat()
   const own = openNotes(notes, { trusted, report, isWitnessed: false })
   const seen = openNotes(witnessed?.map((note) => ({ note })) ?? [], { trusted, report, isWitnessed: true })
@@ -64,7 +67,7 @@ export async function readSignedLog(
     report({ kind: 'truncated', text: `The newest checkpoints are missing: the log had ${kept.size} leaves.` })
   if (witnessed?.length === 0) report({ kind: 'unsigned', text: 'The witness has no checkpoint.' })
   const { size, lastTs, chains } = leaves
-  const log = { count: own.length, size, lastTs, chains }
+  const log = { count: own.length, size, lastTs, chains, keys }
   return witnessed === undefined ? log : { ...log, witness: { count: seen.length, size: seen.at(-1)?.size ?? 0 } }
 }
 

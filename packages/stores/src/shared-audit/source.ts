@@ -8,8 +8,19 @@ export interface SharedAuditSource {
   /** Returns the chains, in the order in which they joined. */
   chains(): Promise<readonly KeptChain[]>
   records(chain: KeptChain): AsyncIterable<readonly KeptRecord[]>
+  /** Returns the hashes of the records of a chain after one number up to another. */
+  hashes(chain: KeptChain, after: number, upTo: number): AsyncIterable<readonly string[]>
+  /** Returns the records of a call, or the one with a place in the order of all. */
+  find(sought: SoughtRecords): Promise<readonly FoundRecord[]>
   /** The time at which it is read, or was exported. */
   nowMs(): Promise<number>
+}
+
+export type SoughtRecords = { readonly call: string } | { readonly place: number }
+
+export interface FoundRecord {
+  readonly chain: KeptChain
+  readonly text: string
 }
 
 export interface KeptLog {

@@ -1,4 +1,5 @@
 import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdictStatus, createVerifier, worse } from '@toolgate/core/audit'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { keyOf, readSignedLog } from './log.ts'
 import type { SharedAuditSource } from './source.ts'
 
@@ -10,6 +11,8 @@ export interface VerifySharedOptions {
   /** How many findings are kept. All are counted. */
   readonly maxFindings?: number | undefined
 }
+
+const OPTIONS = shapeOf<VerifySharedOptions>({ verifiers: true, witness: true, maxFindings: true })
 
 /** What was found about one chain. */
 export interface ChainVerdict {
@@ -27,7 +30,13 @@ export interface SharedVerdict {
   readonly status: AuditVerdictStatus
   readonly records: number
   readonly chains: readonly ChainVerdict[]
-  readonly checkpoints: { readonly count: number; readonly size: number; readonly lastTs: string | undefined }
+  readonly checkpoints: {
+    readonly count: number
+    readonly size: number
+    readonly lastTs: string | undefined
+    /** The public keys that were trusted. */
+    readonly keys: readonly string[]
+  }
   /** What the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
   readonly findings: readonly AuditFinding[]
@@ -47,6 +56,7 @@ export async function verifySharedAudit(
   source: SharedAuditSource,
   options: VerifySharedOptions = {},
 ): Promise<SharedVerdict> {
+  checkShape('verifySharedAudit', options, OPTIONS)
   const { maxFindings = 100 } = options
   const findings: AuditFinding[] = []
   let [findingCount, status]: [number, AuditVerdictStatus] = [0, 'ok']
@@ -90,7 +100,8 @@ export async function verifySharedAudit(
   const late = staleText(log.lastTs, await source.nowMs())
   if (unsigned > 0 && late !== undefined)
     report({ kind: 'unsigned', text: `${late} ${unsigned} records are unsigned.` })
-  const checkpoints = { count: log.count, size: log.size, lastTs: log.lastTs }
+  const { count, size, lastTs, keys } = log
+  const checkpoints = { count, size, lastTs, keys }
   const seen = log.witness && { witness: log.witness }
   return { status, records, chains, checkpoints, ...seen, findings, findingCount }
 }

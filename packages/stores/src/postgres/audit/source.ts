@@ -9,6 +9,17 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 /** Returns the audit in a database, to verify it. */
 export function postgresSource(db: PostgresDatabase): SharedAuditSource {
   const sql = statementsFor(db.schema)
+
+  async function chains(): Promise<readonly KeptChain[]> {
+    const rows = await db.query(sql.chains)
+    return rows.map((row) => ({
+      id: numberIn(row, 'id'),
+      replica: textIn(row, 'replica'),
+      incarnation: textIn(row, 'incarnation'),
+      seq: numberIn(row, 'seq'),
+    }))
+  }
+
   return {
     async readLog() {
       const [kept = {}] = await db.query(sql.log)
@@ -24,16 +35,22 @@ export function postgresSource(db: PostgresDatabase): SharedAuditSource {
         index: numberIn(row, 'index'),
         leaf: textIn(row, 'leaf'),
       })),
-    async chains() {
-      const rows = await db.query(sql.chains)
-      return rows.map((row) => ({
-        id: numberIn(row, 'id'),
-        replica: textIn(row, 'replica'),
-        incarnation: textIn(row, 'incarnation'),
-        seq: numberIn(row, 'seq'),
-      }))
-    },
+    chains,
     records: ({ id }: KeptChain) => pagesOf(db, { of: sql.records, key: 'seq', values: [id] }, toRecord),
+    hashes: ({ id }, after, upTo) =>
+      pagesOf(db, { of: sql.hashes, key: 'seq', after, values: [id, upTo] }, (row) => textIn(row, 'hash')),
+    async find(sought) {
+      const names = new Map((await chains()).map((chain) => [chain.id, chain]))
+      const [of, value] =
+        'call' in sought ? [sql.ofCall, `"tool_call_id":${JSON.stringify(sought.call)}`] : [sql.atPlace, sought.place]
+      const pages = await Array.fromAsync(
+        pagesOf(db, { of, key: 'position', values: [value] }, (row) => ({
+          chain: names.get(numberIn(row, 'chain')),
+          text: textIn(row, 'record'),
+        })),
+      )
+      return pages.flat().flatMap(({ chain, text }) => (chain === undefined ? [] : [{ chain, text }]))
+    },
     async nowMs() {
       const [row = {}] = await db.query(sql.now)
       return numberIn(row, 'now')
@@ -89,6 +106,15 @@ function statementsFor(schema: string) {
     records: statement(
       `SELECT seq, at, event, record FROM ${schema}.audit WHERE seq > $1 AND chain = $3 ORDER BY seq LIMIT $2`,
     ),
+    hashes: statement(`
+      SELECT seq, substr(record, strpos(record, ',"hash":"') + ${',"hash":"'.length}, 64) AS hash
+      FROM ${schema}.audit WHERE seq > $1 AND chain = $3 AND seq <= $4 ORDER BY seq LIMIT $2`),
+    // In JSON, the quotes of a field's name occur nowhere else.
+    ofCall: statement(`
+      SELECT position, chain, record FROM ${schema}.audit WHERE position > $1 AND strpos(record, $3) > 0
+      ORDER BY position LIMIT $2`),
+    atPlace: statement(`
+      SELECT position, chain, record FROM ${schema}.audit WHERE position > $1 AND position = $3 ORDER BY position LIMIT $2`),
     now: statement('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now'),
   }
 }

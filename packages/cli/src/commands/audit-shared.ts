@@ -1,0 +1,223 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { ToolgateError } from '@toolgate/core'
+import {
+  checkGrowthProof,
+  checkTlogProof,
+  createNoteVerifier,
+  formatGrowthProof,
+  formatTlogProof,
+  type NoteVerifier,
+  openNote,
+  parseGrowthProof,
+  parseTlogProof,
+  TLOG_PROOF,
+  type TlogProof,
+} from '@toolgate/core/audit'
+import { loadConfig } from '@toolgate/gateway'
+import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { countOf, readInput, VERDICTS } from './audit-common.ts'
+
+/** Which shared audit a command reads. */
+export interface SharedAuditOptions {
+  readonly file?: string
+  readonly config: string
+  /** The folder of an exported audit, in the place of the database. */
+  readonly offline?: string
+  readonly publicKey?: string
+  readonly json?: boolean
+}
+
+export interface SharedVerifyOptions extends SharedAuditOptions {
+  /** A file with the notes that a witness has kept. */
+  readonly witness?: string
+}
+
+export interface SharedProveOptions extends SharedAuditOptions {
+  readonly call?: string
+  /** The `seq` of a record, as readers show it. */
+  readonly record?: number
+  /** A file with an earlier checkpoint. */
+  readonly from?: string
+  /** A folder for the proofs. */
+  readonly out?: string
+}
+
+const SHOWN = 20
+
+/**
+ * Runs `use` with the audit that replicas share: an exported one, or that in the database of the configuration. Returns `undefined` if the
+ * audit is another one.
+ */
+export async function withSharedAudit<T>(
+  { file, config, offline }: SharedAuditOptions,
+  { env }: Io,
+  use: (source: SharedAuditSource) => Promise<T>,
+): Promise<T | undefined> {
+  if (file !== undefined) return undefined
+  if (offline !== undefined) {
+    const { openExportedAudit } = await import('@toolgate/stores/verify')
+    return use(openExportedAudit(offline))
+  }
+  const { audit, stores } = loadConfig(config, { env })
+  if (audit.store !== 'postgres' || stores?.postgres === undefined) return undefined
+  const { openPostgresStores } = await import('@toolgate/stores/postgres')
+  const opened = await openPostgresStores({ url: stores.postgres, applicationName: 'toolgate audit' })
+  try {
+    return await use(opened.auditSource)
+  } finally {
+    await opened.close()
+  }
+}
+
+/** Checks all chains against the log that signs them, and the log against its witness. */
+export async function verifyShared(
+  source: SharedAuditSource,
+  { publicKey, witness, json }: SharedVerifyOptions,
+  io: Io,
+): Promise<ExitName> {
+  if (witness !== undefined && !existsSync(witness))
+    throw new CliError('usage', `The file of the witness, ${witness}, does not exist.`)
+  const { readNotes, verifySharedAudit } = await import('@toolgate/stores/verify')
+  const verdict = await verifySharedAudit(source, {
+    maxFindings: json ? 1000 : SHOWN,
+    verifiers: publicKey === undefined ? undefined : readKeys(publicKey),
+    witness: witness === undefined ? undefined : readNotes(witness),
+  })
+  if (json) printJson(io.stdout, verdict)
+  else printShared(verdict, publicKey === undefined, io)
+  return verdict.status
+}
+
+function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void {
+  const { status, records, chains, checkpoints, witness, findings, findingCount } = verdict
+  const [style, title] = VERDICTS[status]
+  const paint = painter(io.stdout, io.env)
+  printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')} in ${countOf(chains.length, 'chain')}`)
+  for (const { text } of findings) printLine(io.stdout, `  ${printable(text)}`)
+  if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
+  for (const { replica, incarnation, state, lastSeq, signedSeq } of chains)
+    printLine(
+      io.stdout,
+      `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}`,
+    )
+  const { count, size, lastTs = '', keys } = checkpoints
+  printLine(
+    io.stdout,
+    count === 0
+      ? 'No checkpoint signs it yet.'
+      : `${countOf(count, 'checkpoint')} over ${size} leaves, the last of ${printable(lastTs)}.`,
+  )
+  if (areKeysOwn && keys.length > 0) {
+    printLine(io.stdout, 'The audit itself names its keys. Keep them elsewhere, and give them with --public-key:')
+    for (const key of keys) printLine(io.stdout, `  ${printable(key)}`)
+  }
+  if (witness !== undefined)
+    printLine(
+      io.stdout,
+      `The witness has ${countOf(witness.count, 'checkpoint')}, the last over ${witness.size} leaves.`,
+    )
+}
+
+/** Prints the proofs of records, or that the log goes on from an earlier checkpoint. */
+export async function proveShared(source: SharedAuditSource, options: SharedProveOptions, io: Io): Promise<ExitName> {
+  const { call, record, from, out } = options
+  if ([call, record, from].filter((one) => one !== undefined).length !== 1)
+    throw new CliError('usage', 'Name one thing to prove: --call, --record or --from.')
+  const { proveGrowth, proveSharedRecords } = await import('@toolgate/stores/verify')
+  try {
+    if (from !== undefined) {
+      const text = formatGrowthProof(await proveGrowth(source, readInput(from, 'earlier checkpoint')))
+      if (out === undefined) io.stdout.write(text)
+      else writeProof(out, 'growth.add-checkpoint', text, io)
+      return 'ok'
+    }
+    const sought: SoughtRecords = call === undefined ? { place: record ?? 0 } : { call }
+    const { proofs, unsigned } = await proveSharedRecords(source, sought)
+    for (const proof of proofs) {
+      if (out === undefined) io.stdout.write(formatTlogProof(proof))
+      else writeProof(out, nameOf(proof), formatTlogProof(proof), io)
+    }
+    if (unsigned > 0) printLine(io.stderr, `No checkpoint has signed ${countOf(unsigned, 'record')} of this yet.`)
+    else if (proofs.length === 0) printLine(io.stderr, 'The audit has no such record.')
+    return proofs.length > 0 ? 'ok' : 'no'
+  } catch (error) {
+    if (!(error instanceof ToolgateError) || error.code !== 'audit_invalid') throw error
+    throw new CliError('tampered', error.message, { hint: 'Run: toolgate audit verify', cause: error })
+  }
+}
+
+function nameOf({ record }: TlogProof): string {
+  const { seq, hash } = JSON.parse(record) as { seq: number; hash: string }
+  return `${seq}-${hash.slice(0, 16)}.tlog-proof`
+}
+
+function writeProof(folder: string, name: string, text: string, io: Io): void {
+  mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, name)
+  writeFileSync(file, text)
+  printLine(io.stdout, file)
+}
+
+/** `toolgate audit export --folder`: writes the audit of all replicas to a folder, which `audit verify --offline` reads. */
+export async function exportShared(folder: string, options: SharedAuditOptions, io: Io): Promise<ExitName> {
+  const { exportSharedAudit } = await import('@toolgate/stores/verify')
+  const written = await withSharedAudit(options, io, (source) => exportSharedAudit(source, folder))
+  if (written === undefined)
+    throw new CliError('usage', 'Only an audit that replicas share is exported to a folder.', {
+      hint: 'An audit in files is a file: copy it, with "toolgate backup".',
+    })
+  printLine(io.stdout, `${countOf(written.records, 'record')} in ${folder}`)
+  return 'ok'
+}
+
+/** Returns the trusted keys of logs in a file, one a line. */
+function readKeys(file: string): readonly string[] {
+  return readInput(file, 'public key').split('\n').filter(Boolean)
+}
+
+/** Whether a text has proofs about the log of replicas. */
+export function isSharedProof(text: string): boolean {
+  return text.startsWith(`${TLOG_PROOF}\n`) || text.startsWith('old ')
+}
+
+/** Checks each proof in a text. `from` is a file with the earlier checkpoint of a proof that a log goes on. */
+export function checkSharedProofs(
+  text: string,
+  { publicKey, from }: { readonly publicKey: string; readonly from?: string },
+  io: Io,
+): ExitName {
+  const keys = readKeys(publicKey).map((key) => createNoteVerifier(key))
+  if (text.startsWith('old ')) return checkGrowth(text, { keys, from }, io)
+  let exit: ExitName = 'ok'
+  for (const part of text.split(`${TLOG_PROOF}\n`).slice(1)) {
+    const proof = parseTlogProof(`${TLOG_PROOF}\n${part}`)
+    const problem = proof === undefined ? 'it is not a proof of a record' : checkTlogProof(proof, keys)
+    if (problem !== undefined) exit = 'no'
+    printLine(
+      io.stdout,
+      problem === undefined ? `holds  ${printable(proof?.record ?? '')}` : `does not hold: ${problem}`,
+    )
+  }
+  return exit
+}
+
+function checkGrowth(
+  text: string,
+  { keys, from }: { readonly keys: readonly NoteVerifier[]; readonly from: string | undefined },
+  io: Io,
+): ExitName {
+  if (from === undefined) throw new CliError('usage', 'Name the earlier checkpoint with --from.')
+  const old = openNote(readInput(from, 'earlier checkpoint'), keys)
+  const proof = parseGrowthProof(text)
+  const problem =
+    old === undefined
+      ? 'no trusted key signed the earlier checkpoint'
+      : proof === undefined
+        ? 'it is not a proof'
+        : checkGrowthProof(proof, old, keys)
+  printLine(io.stdout, problem === undefined ? `holds  from ${old?.size} leaves on` : `does not hold: ${problem}`)
+  return problem === undefined ? 'ok' : 'no'
+}

@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { finished } from 'node:stream/promises'
+import { ConfigError, ToolgateError } from '@toolgate/core'
+import { parseTreeHead, readLink } from '@toolgate/core/audit'
+import { errnoOf, isObject, messageOf } from '@toolgate/core/internal'
+import { linesOf, readNotes } from './note-file.ts'
+import type { FoundRecord, KeptChain, KeptLog, SharedAuditSource } from './source.ts'
+
+/** The files of an exported audit. `log` is written last: without it, an export is not whole. */
+const FILES = { log: 'log.json', notes: 'notes.txt', leaves: 'leaves.jsonl', chains: 'chains.jsonl' } as const
+const PAGE = 2000
+
+function fileOf(chain: number): string {
+  return `chain-${chain}.jsonl`
+}
+
+/**
+ * Writes an audit to a new folder: every record as it is stored, a file for each chain, and the log with its notes.
+ *
+ * @throws {ConfigError} if the folder is not empty
+ */
+export async function exportSharedAudit(
+  source: SharedAuditSource,
+  folder: string,
+): Promise<{ readonly records: number }> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (readdirSync(folder).length > 0) throw new ConfigError('', `the folder ${folder} is not empty`)
+  const at = (name: string): string => path.join(folder, name)
+  const exportedMs = await source.nowMs()
+  const log = await source.readLog()
+  let newest = 0
+  await writeAll(at(FILES.notes), source.notes(), ({ size, note }) => {
+    newest = size
+    return `${note}\n`
+  })
+  await writeAll(at(FILES.leaves), source.leaves(0, newest), ({ leaf }) => `${leaf}\n`)
+  const chains = await source.chains()
+  await writeAll(at(FILES.chains), [chains], (chain) => `${JSON.stringify(chain)}\n`)
+  let records = 0
+  for (const chain of chains)
+    records += await writeAll(at(fileOf(chain.id)), source.records(chain), ({ text }) => `${text}\n`)
+  writeFileSync(at(FILES.log), `${JSON.stringify({ ...log, exportedMs })}\n`, { mode: 0o600, flush: true })
+  return { records }
+}
+
+/** Returns how many items it has written. */
+async function writeAll<T>(
+  file: string,
+  pages: AsyncIterable<readonly T[]> | Iterable<readonly T[]>,
+  toText: (item: T) => string,
+): Promise<number> {
+  const out = createWriteStream(file, { mode: 0o600, flags: 'wx', flush: true })
+  let count = 0
+  for await (const page of pages) {
+    count += page.length
+    if (!out.write(page.map(toText).join(''))) await once(out, 'drain')
+  }
+  out.end()
+  await finished(out)
+  return count
+}
+
+/**
+ * Returns an exported audit, to verify it or to prove records without a database.
+ *
+ * @throws {ToolgateError} `audit_invalid` for a folder without a whole export
+ */
+export function openExportedAudit(folder: string): SharedAuditSource {
+  const at = (name: string): string => path.join(folder, name)
+  const { exportedMs, ...log } = readLog(at(FILES.log), folder)
+  const records = (chain: KeptChain) => pagesOf(maybeLines(at(fileOf(chain.id))), (text) => ({ text }))
+
+  async function chains(): Promise<readonly KeptChain[]> {
+    const pages = await Array.fromAsync(pagesOf(maybeLines(at(FILES.chains)), (line) => toChain(line, folder)))
+    return pages.flat()
+  }
+
+  return {
+    records,
+    chains,
+    readLog: async () => log,
+    notes: () => pagesOf(readNotes(at(FILES.notes)), (note) => ({ note, size: parseTreeHead(note)?.size ?? -1 })),
+    async *leaves(from, to) {
+      let index = 0
+      for await (const page of pagesOf(maybeLines(at(FILES.leaves)), (leaf) => ({ leaf, index: index++ })))
+        yield page.filter((leaf) => leaf.index >= from && leaf.index < to)
+    },
+    async *hashes(chain, after, upTo) {
+      for await (const page of records(chain))
+        yield page.flatMap(({ text }) => {
+          const link = readLink(text)
+          return link !== undefined && link.seq > after && link.seq <= upTo ? [link.hash] : []
+        })
+    },
+    async find(sought) {
+      if (!('call' in sought))
+        throw new ConfigError('', 'an exported audit does not have the order of all records: name a call')
+      const needle = `"tool_call_id":${JSON.stringify(sought.call)}`
+      const found: FoundRecord[] = []
+      for (const chain of await chains())
+        for await (const page of records(chain))
+          for (const { text } of page) if (text.includes(needle)) found.push({ chain, text })
+      return found
+    },
+    nowMs: async () => exportedMs,
+  }
+}
+
+async function* pagesOf<In, Out>(items: AsyncIterable<In>, toItem: (item: In) => Out): AsyncGenerator<readonly Out[]> {
+  let page: Out[] = []
+  for await (const item of items) {
+    page.push(toItem(item))
+    if (page.length < PAGE) continue
+    yield page
+    page = []
+  }
+  if (page.length > 0) yield page
+}
+
+/** Returns the lines of a file, none if it was removed: the log says what is missing. */
+async function* maybeLines(file: string): AsyncGenerator<string> {
+  try {
+    yield* linesOf(file)
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error
+  }
+}
+
+function readLog(file: string, folder: string): KeptLog & { readonly exportedMs: number } {
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw new ToolgateError('audit_invalid', `The folder ${folder} has no whole exported audit: ${messageOf(cause)}.`, {
+      cause,
+    })
+  }
+  if (isObject(value)) {
+    const { size, verifiers, exportedMs } = value
+    const areTexts = Array.isArray(verifiers) && verifiers.every((key) => typeof key === 'string')
+    if (typeof size === 'number' && typeof exportedMs === 'number' && areTexts) return { size, verifiers, exportedMs }
+  }
+  throw new ToolgateError('audit_invalid', `The file ${file} is not that of an exported audit.`)
+}
+
+function toChain(line: string, folder: string): KeptChain {
+  const value = parse(line)
+  if (isObject(value)) {
+    const { id, replica, incarnation, seq } = value
+    const isNumbered = Number.isSafeInteger(id) && typeof id === 'number' && typeof seq === 'number'
+    if (isNumbered && typeof replica === 'string' && typeof incarnation === 'string')
+      return { id, replica, incarnation, seq }
+  }
+  throw new ToolgateError('audit_invalid', `A line of ${path.join(folder, FILES.chains)} does not name a chain.`)
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,164 @@
+import { ToolgateError } from '@toolgate/core'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
+import {
+  checkGrowthProof,
+  checkTlogProof,
+  consistencyParts,
+  countLeaves,
+  createNoteVerifier,
+  createPartRoots,
+  type GrowthProof,
+  inclusionParts,
+  type Leaf,
+  openNote,
+  type PartRoots,
+  parseLeaf,
+  placeOf,
+  readSeq,
+  type RecordLink,
+  type TlogProof,
+  type TreeHead,
+} from '@toolgate/core/audit'
+import {
+  type FoundRecord,
+  type KeptChain,
+  type KeptNote,
+  type SharedAuditSource,
+  type SoughtRecords,
+  toHex,
+} from './source.ts'
+
+const SOUGHT = shapeOf<{ call?: string; place?: number }>({ call: true, place: true })
+
+export interface SharedProofs {
+  readonly proofs: readonly TlogProof[]
+  /** How many of the records no checkpoint has signed yet. */
+  readonly unsigned: number
+}
+
+/**
+ * Returns the proofs of a call's records, or of one record, against the newest checkpoint. Each is checked before it is returned.
+ *
+ * @throws {ToolgateError} `audit_invalid` if the audit was changed, so that it proves nothing
+ */
+export async function proveSharedRecords(source: SharedAuditSource, sought: SoughtRecords): Promise<SharedProofs> {
+  checkShape('proveSharedRecords', sought, SOUGHT)
+  const { verifiers } = await source.readLog()
+  const newest = await newestNote(source)
+  const found = await source.find(sought)
+  if (newest === undefined) return { proofs: [], unsigned: found.length }
+  const links: { readonly link: RecordLink; readonly index: number }[] = []
+  for (const one of found) {
+    const leaf = await findLeaf(source, one, newest.size)
+    if (leaf !== undefined) links.push({ index: leaf.index, link: await linkOf(source, one, leaf) })
+  }
+  const paths = links.map(({ index }) => createPartRoots(inclusionParts(newest.size, index)))
+  await addLeaves(source, newest.size, paths)
+  const keys = verifiers.map((key) => createNoteVerifier(key))
+  const proofs = links.map(({ index, link }, i): TlogProof => {
+    const proof = { ...link, index, logPath: paths[i]?.roots() ?? [], note: newest.note }
+    const problem = checkTlogProof(proof, keys)
+    if (problem !== undefined) throw changed(`Record ${readSeq(link.record)} of its chain cannot be proved: ${problem}`)
+    return proof
+  })
+  return { proofs, unsigned: found.length - proofs.length }
+}
+
+/**
+ * Returns the proof that the log goes on from an earlier checkpoint.
+ *
+ * @throws {ToolgateError} `audit_invalid` if it does not
+ */
+export async function proveGrowth(source: SharedAuditSource, oldNote: string): Promise<GrowthProof> {
+  const { verifiers } = await source.readLog()
+  const keys = verifiers.map((key) => createNoteVerifier(key))
+  const old = openNote(oldNote, keys)
+  if (old === undefined) throw changed('The earlier checkpoint is not signed by a key of this log')
+  const newest = await newestNote(source)
+  if (newest === undefined || newest.size < old.size)
+    throw changed(
+      `The log was cut back: it has ${newest?.size ?? 0} leaves, and the earlier checkpoint signs ${old.size}`,
+    )
+  return proveFrom(source, { old, newest, keys })
+}
+
+async function proveFrom(
+  source: SharedAuditSource,
+  { old, newest, keys }: { old: TreeHead; newest: KeptNote; keys: Parameters<typeof checkGrowthProof>[2] },
+): Promise<GrowthProof> {
+  const roots = createPartRoots(consistencyParts(newest.size, old.size))
+  await addLeaves(source, newest.size, [roots])
+  const proof = { oldSize: old.size, path: roots.roots(), note: newest.note }
+  const problem = checkGrowthProof(proof, old, keys)
+  if (problem !== undefined) throw changed(`The log is another one than that of the earlier checkpoint: ${problem}`)
+  return proof
+}
+
+function changed(text: string): ToolgateError {
+  return new ToolgateError('audit_invalid', `${text}.`)
+}
+
+async function newestNote(source: SharedAuditSource): Promise<KeptNote | undefined> {
+  let newest: KeptNote | undefined
+  for await (const page of source.notes()) newest = page.at(-1)
+  return newest
+}
+
+interface FoundLeaf {
+  readonly index: number
+  readonly text: string
+  readonly leaf: Exclude<Leaf, { readonly type: 'signed' }>
+}
+
+/** Returns the first leaf that has signed a record. */
+async function findLeaf(
+  source: SharedAuditSource,
+  { chain: { replica, incarnation }, text: record }: FoundRecord,
+  size: number,
+): Promise<FoundLeaf | undefined> {
+  const seq = readSeq(record)
+  const needle = `"incarnation":${JSON.stringify(incarnation)}`
+  for await (const page of source.leaves(0, size))
+    for (const { index, leaf: text } of page) {
+      const leaf = text.includes(needle) ? parseLeaf(text) : undefined
+      if (leaf === undefined || leaf.type === 'signed' || leaf.seq < seq) continue
+      if (leaf.replica === replica && leaf.incarnation === incarnation) return { index, text, leaf }
+    }
+  return undefined
+}
+
+/** Returns the path from a record to the root that a leaf has of its chain. */
+async function linkOf(
+  source: SharedAuditSource,
+  { chain, text: record }: FoundRecord,
+  { text, leaf: { seq } }: FoundLeaf,
+): Promise<RecordLink> {
+  const { leaf: own } = placeOf(readSeq(record) - 1)
+  const path = createPartRoots(inclusionParts(countLeaves(seq), own))
+  let hashes = ''
+  for await (const { index, entry } of entriesOf(source, chain, seq)) {
+    path.add(entry)
+    if (index === own) hashes = entry
+  }
+  return { record, hashes, path: path.roots(), leaf: text }
+}
+
+/** Returns the entries of the tree of a chain. */
+async function* entriesOf(source: SharedAuditSource, chain: KeptChain, upTo: number) {
+  let [at, entry] = [0, '']
+  for await (const page of source.hashes(chain, 0, upTo))
+    for (const hash of page) {
+      entry += hash
+      at++
+      if (placeOf(at).at !== 0) continue
+      yield { index: placeOf(at - 1).leaf, entry }
+      entry = ''
+    }
+  if (entry !== '') yield { index: placeOf(at - 1).leaf, entry }
+}
+
+async function addLeaves(source: SharedAuditSource, size: number, roots: readonly PartRoots[]): Promise<void> {
+  if (roots.length === 0) return
+  for await (const page of source.leaves(0, size))
+    for (const { leaf } of page) for (const one of roots) one.add(toHex(leaf))
+}
