@@ -74,6 +74,8 @@ ${limits}
     const runs = async (gateway: Pick<TestGateway, 'mcpUrl'>, key?: string) =>
       (await call(gateway, key)).includes('hello')
 
+    const replicasOf = async (gateway: TestGateway) =>
+      ((await gateway.api('/api/replicas')).body as ReplicasBody).replicas
     const metricsOf = async ({ url }: TestGateway) =>
       (await send(`${url}/metrics`, { method: 'GET', headers: { authorization: `Bearer ${KEYS.console}` } })).text
 
@@ -103,6 +105,7 @@ ${limits}
       assert.deepEqual([await runs(a), await runs(b)], [true, true])
       const halted = await runCommand(a.url, 'halt', '--user', 'viewer', '--reason', 'leak')
       assert.equal(halted.code, 0, halted.err)
+      assert.match(halted.out, /^In force on all 2 replicas\.$/m)
       assert.match(await call(b), /unavailable: leak/)
       await runCommand(b.url, 'release', '--user', 'viewer')
       assert.deepEqual([await runs(a), await runs(b)], [true, true])
@@ -170,8 +173,11 @@ ${limits}
       assert.equal(forced.code, 0, forced.err)
       assert.match(forced.out, /published [0-9a-f]{16}[^]*eu-2 cannot run it: .*ONLY_HERE/)
       assert.equal(await runs(a), false)
-      assert.doesNotMatch(await call(a), /cannot confirm/)
-      await until(async () => /cannot confirm its rules/.test(await call(b)))
+      assert.doesNotMatch(await call(a), /cannot be confirmed/)
+      await until(async () => /the rules cannot be confirmed/.test(await call(b)))
+      const shown = (await runCommand(a.url, 'replicas', 'list')).out
+      assert.match(shown, /eu-2 +refuses/)
+      assert.match(shown, /eu-2 starts no call: it cannot apply the shared state \(.*ONLY_HERE/)
       await assert.rejects(startOther('eu-3'), {
         path: 'stores',
         problem: /^the published configuration [0-9a-f]{16} cannot be run here: .*ONLY_HERE/s,
@@ -252,6 +258,9 @@ ${limits}
       const waiting = Array.from({ length: 5 }, () => call(paused))
       const halted = await runCommand(a.url, 'halt', '--user', 'viewer', '--reason', 'leak')
       assert.equal(halted.code, 0, halted.err)
+      const { id } = (await replicasOf(a)).find(({ isLive }) => !isLive) ?? { id: '' }
+      assert.ok(halted.out.includes(`Not confirmed by ${id}; in force there by `), halted.out)
+      assert.match(halted.out, /by \d\d:\d\d:\d\dZ at the latest\.$/m)
       assert.match((await runCommand(a.url, 'replicas')).out, / lost /)
       paused.child.kill('SIGCONT')
       for (const text of await Promise.all(waiting))
@@ -279,14 +288,18 @@ ${limits}
         [self?.id],
       )
       assert.deepEqual(
-        [self?.problem, self?.configuration.isFileOther, replicas.every(({ isLive }) => isLive)],
-        [undefined, false, true],
+        [self?.problem, self?.configuration.file === undefined, replicas.every(({ isLive }) => isLive)],
+        [undefined, true, true],
+      )
+      assert.deepEqual(
+        replicas.map(({ configuration, file }) => [configuration?.id, file !== undefined]),
+        replicas.map(({ id }) => [self?.configuration.id, id === 'eu-3']),
       )
       assert.equal(replicas.find(({ id }) => id === 'eu-3')?.url, 'http://10.0.0.3:8787')
       const shown = await runCommand(other.url, 'replicas')
       assert.match(shown.out, /eu-3 \(asked\) +live/)
-      assert.match(shown.out, /the file of eu-3 is another one/)
-      assert.match(await metricsOf(other), /^toolgate_config_file_differs 1$/m)
+      assert.match(shown.out, /the file of eu-3 is another one \([0-9a-f]{16}\)/)
+      assert.match(await metricsOf(other), /^toolgate_config_file_differs\{file="[0-9a-f]{16}"\} 1$/m)
       assert.match(await metricsOf(a), /^toolgate_config_published\{id="[0-9a-f]{16}"\} 1$/m)
     })
 

@@ -247,7 +247,7 @@ async function postgres(story: Story): Promise<readonly Seen[]> {
   set.postgres.child.kill('SIGKILL')
   const refusedMs = await until(async () => {
     const answers = await Promise.all(set.replicas.map(({ url }) => set.call(url, 'note', story.next())))
-    return answers.every((answer) => /cannot confirm its rules/.test(answer))
+    return answers.every((answer) => /the rules cannot be confirmed/.test(answer))
   })
   await set.postgres.restart()
   const backMs = await until(async () => {

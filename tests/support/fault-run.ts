@@ -43,7 +43,7 @@ const PROGRESS_MS = 3000
 const AT_ONCE = 2
 const LIMIT = 20
 const CLIENTS = 8
-const ENDS_MS = 120_000
+const ENDS_MS = 60_000
 
 /** Kills and pauses replicas, Redis and Postgres at random while calls run, and judges what was seen in the end. */
 export async function surviveFaults(t: TestContext, paths: Paths, run: FaultRun): Promise<void> {

@@ -77,6 +77,7 @@ class Traffic implements Told {
     const answer = await this.#api('/api/halts', 'POST', body)
     if (answer?.status === 200) {
       this.#halts++
+      await Promise.all(this.#set.replicas.map((replica) => this.#callHalted(++this.#last, replica)))
       await sleep(this.#random() * HALT_MS)
       this.#halts++
     }
@@ -86,9 +87,9 @@ class Traffic implements Told {
     await sleep(this.#random() * HALT_MS)
   }
 
-  async #callHalted(n: number): Promise<void> {
+  async #callHalted(n: number, at?: Replica): Promise<void> {
     const halts = this.#halts
-    const answer = await this.#call('halted', n)
+    const answer = await (at ? this.#set.call(at.url, 'halted', n) : this.#call('halted', n))
     if (ran(answer)) this.acknowledged.push(n)
     if (halts % 2 === 1 && halts === this.#halts) this.halted.push(n)
   }

@@ -180,7 +180,11 @@ export function createMcp(
     const ended = Promise.all([leave(), gate.idle(), elsewhere?.handOver(drainMs)])
     await endsWithin(ended, drainMs)
   })
-  if (replica) lifecycle.onAnnounce(() => sleep(Math.min(ANNOUNCE_MS, drainMs / 2)))
+  if (replica)
+    lifecycle.onAnnounce(() => {
+      replica.membership.announceEnd()
+      return sleep(Math.min(ANNOUNCE_MS, drainMs / 2))
+    })
   const isStopping = () => lifecycle.isStopping
   const elsewhere = replica?.open({
     sessions: () => sessions,

@@ -1,6 +1,5 @@
 // `@toolgate/stores/replica`: the lease of a process among others that share a database, without its driver.
 export { whyLapsed } from './replica/lapse-text.ts'
-export { LEASE_MS } from './replica/lease.ts'
+export { LEASE_MS, type LeaseProblem, type LeaseState } from './replica/lease.ts'
 export { LIBRARY, Membership, type MembershipOptions } from './replica/membership.ts'
-export type { LeaseProblem, LeaseState } from './replica/renewals.ts'
 export type { ReplicaStore } from './replica/replica-store.ts'

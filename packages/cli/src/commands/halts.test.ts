@@ -56,6 +56,18 @@ To release it: toolgate release --id 1111
     assert.deepEqual(posted[1]?.body, { all: true, reason: 'fire' })
   })
 
+  it('says where it is in force: on all replicas, or not confirmed by some and by when', async () => {
+    const by = Date.UTC(2026, 10, 23, 12, 0, 3)
+    for (const [inForce, line] of [
+      [{ replicas: 3, unconfirmed: [], by }, 'In force on all 3 replicas.'],
+      [{ replicas: 1, unconfirmed: [], by }, 'In force on 1 replica.'],
+      [{ replicas: 2, unconfirmed: ['r2'], by }, 'Not confirmed by r2; in force there by 12:00:03Z at the latest.'],
+    ] as const) {
+      answered = { ...(ROWS[2] as HaltRow), inForce }
+      assert.equal((await run('halt', '--all', '--reason', 'r')).out.split('\n')[1], line)
+    }
+  })
+
   it('halts a target that matches nothing if it is forced', async () => {
     await run('halt', '--user', 'vear', '--reason', 'r', '--force')
     assert.deepEqual(posted[0]?.body, { user: 'vear', reason: 'r', force: true })

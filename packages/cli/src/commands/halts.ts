@@ -1,4 +1,4 @@
-import type { HaltReach, HaltRow } from '@toolgate/gateway'
+import type { HaltReach, HaltRow, InForceBody } from '@toolgate/gateway'
 import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
@@ -59,6 +59,7 @@ export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitNam
   else {
     const paint = painter(io.stdout, io.env)
     printLine(io.stdout, `${paint('red', 'halted')}  ${printable(wordsOf(row.target))}: ${reachWords(row.reach)} now`)
+    if (row.inForce) printLine(io.stdout, forceWords(row.inForce))
     printLine(io.stdout, `To release it: toolgate release --id ${printable(row.id)}`)
   }
   return warn(row, io) ? 'no' : 'ok'
@@ -113,6 +114,13 @@ function wordsOf(target: HaltRow['target'] | Target): string {
 
 function reachWords({ tools, callers }: HaltReach): string {
   return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
+}
+
+/** Returns where a halt is in force. */
+function forceWords({ replicas, unconfirmed, by }: InForceBody): string {
+  if (unconfirmed.length === 0) return `In force on ${replicas > 1 ? 'all ' : ''}${count(replicas, 'replica')}.`
+  const time = new Date(by).toISOString().slice(11, 19)
+  return `Not confirmed by ${unconfirmed.map(printable).join(', ')}; in force there by ${time}Z at the latest.`
 }
 
 /** Warns of a halt that matches nothing now, as its name may be misspelt. */

@@ -1,4 +1,4 @@
-import type { ReplicasBody } from '@toolgate/gateway'
+import type { ReplicaRowBody, ReplicasBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
@@ -32,24 +32,42 @@ function print(body: ReplicasBody, { json }: ReplicasOptions, { stdout, env }: I
   if (json) return printJson(stdout, body)
   const { self, replicas } = body
   if (!self) return printLine(stdout, 'This gateway shares its stores with no other.')
-  const rows = replicas.map(({ id, url = '', version, applied, isLive, isSelf, renewedAt }) =>
-    [
-      isSelf ? `${id} (asked)` : id,
-      isLive ? 'live' : 'lost',
-      String(applied),
-      new Date(renewedAt).toISOString(),
-      version,
-      url,
-    ].map(printable),
-  )
-  printLine(stdout, renderTable(['REPLICA', 'STATE', 'REVISION', 'LAST RENEWAL', 'VERSION', 'URL'], rows, stdout))
-  const { configuration, reason, limits } = self
-  printLine(stdout, `configuration ${printable(configuration.id)}`)
+  const rows = replicas.map((row) => toCells(row).map(printable))
+  printLine(stdout, renderTable(HEAD, rows, stdout))
   const paint = painter(stdout, env)
-  if (configuration.isFileOther) printLine(stdout, paint('yellow', `the file of ${printable(self.id)} is another one`))
+  for (const { id, file } of replicas)
+    if (file !== undefined)
+      printLine(stdout, paint('yellow', `the file of ${printable(id)} is another one (${printable(file)})`))
+  const refusing = replicas.flatMap(({ id, isSelf, isLive, refuses }) =>
+    isLive && !isSelf && refuses !== undefined ? [`${id} starts no call: ${refuses}`] : [],
+  )
   for (const problem of [
-    reason && `${self.id} starts no call: ${reason}`,
-    limits && `limited calls are refused: ${limits}`,
+    ...refusing,
+    self.reason && `${self.id} starts no call: ${self.reason}`,
+    self.limits && `limited calls are refused: ${self.limits}`,
   ])
     if (problem) printLine(stdout, paint('red', printable(problem)))
+}
+
+const HEAD = ['REPLICA', 'STATE', 'CONFIGURATION', 'SINCE', 'REVISION', 'LAST RENEWAL', 'VERSION', 'URL']
+
+function toCells(row: ReplicaRowBody): readonly string[] {
+  const { id, isSelf, configuration, applied, renewedAt, version, url = '' } = row
+  return [
+    isSelf ? `${id} (asked)` : id,
+    stateOf(row),
+    configuration?.id ?? '',
+    configuration === undefined ? '' : new Date(configuration.since).toISOString(),
+    String(applied),
+    new Date(renewedAt).toISOString(),
+    version,
+    url,
+  ]
+}
+
+/** A replica that is lost starts no call: its lease has run out. */
+function stateOf({ isLive, isStopping, refuses }: ReplicaRowBody): string {
+  if (!isLive) return 'lost'
+  if (isStopping) return 'stopping'
+  return refuses === undefined ? 'live' : 'refuses'
 }

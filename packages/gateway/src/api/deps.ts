@@ -87,7 +87,7 @@ export interface ApiDeps {
   /** Keeps the logins of people for all replicas. Absent where this gateway is alone. */
   readonly sharedState?: StateStore | undefined
   /** Absent where this gateway is alone. */
-  readonly replica?: Pick<ReplicaReport, 'list' | 'accept'> | undefined
+  readonly replica?: Pick<ReplicaReport, 'list' | 'accept' | 'inForce'> | undefined
   /** Returns why what the watched file says is not in force, if it is not. */
   reloadWaiting?(): string | undefined
   /** Calls the listener after credentials have ended or changed. Default: they never do. */

@@ -294,8 +294,11 @@ export interface ReplicaState {
   readonly leaseAgeMs?: number
   /** Of the shared state: what it has applied, and the newest that it knows of. */
   readonly revision: { readonly applied: number; readonly seen: number }
-  /** The published configuration that it runs, and whether its own file is another one. */
-  readonly configuration: { readonly id: string; readonly isFileOther: boolean }
+  /**
+   * The published configuration that it runs, and since when, in wall-clock milliseconds. `file`: its own file is another one,
+   * with this id; or `invalid`.
+   */
+  readonly configuration: { readonly id: string; readonly since: number; readonly file?: string }
   /** Why limited calls are refused. */
   readonly limits?: string
 }
@@ -310,8 +313,26 @@ export interface ReplicaRowBody {
   /** It may start calls. */
   readonly isLive: boolean
   readonly isSelf: boolean
+  /** The published configuration that it runs, and since when by its own clock. */
+  readonly configuration?: { readonly id: string; readonly since: number } | undefined
+  /** Its own file is another one, with this id; or `invalid`. */
+  readonly file?: string | undefined
+  /** Why it starts no call, as it said last. */
+  readonly refuses?: string | undefined
+  /** It is about to end. */
+  readonly isStopping?: true | undefined
   readonly joinedAt: number
   readonly renewedAt: number
+}
+
+/** Where a change that all replicas share is in force. */
+export interface InForceBody {
+  /** How many replicas may start calls. */
+  readonly replicas: number
+  /** Those that have not confirmed it. */
+  readonly unconfirmed: readonly string[]
+  /** When it is in force on these, too, as their leases have run out: wall-clock milliseconds. */
+  readonly by: number
 }
 
 /** `GET /api/replicas`: empty where this gateway is alone. */
@@ -459,6 +480,8 @@ export interface HaltRow {
   readonly reach: HaltReach
   /** Whether this person may release it. */
   readonly mayRelease: boolean
+  /** Absent where this gateway is alone, and while the database does not answer. */
+  readonly inForce?: InForceBody
 }
 
 /** What a target matches now. A halt also covers later matches. */

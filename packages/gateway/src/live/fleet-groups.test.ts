@@ -15,7 +15,7 @@ function setup() {
   const replicas = async () => [...all.values()]
   const start = (id: string, badges: Record<string, GroupBadge>) => {
     const self = { id, incarnation: `start of ${id}` }
-    all.set(id, { ...self, version: '1', applied: 0, isLive: true, joinedAt: 0, renewedAt: 0 })
+    all.set(id, { ...self, version: '1', applied: 0, isLive: true, word: {}, joinedAt: 0, renewedAt: 0 })
     const rows = (): readonly GroupRow[] =>
       Object.entries(badges).map(([name, badge]) => ({
         name,

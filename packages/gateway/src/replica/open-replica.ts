@@ -12,7 +12,7 @@ import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from
 import { ForwardProof } from '../owners/forward-proof.ts'
 import { Elsewhere, type Here } from '../owners/elsewhere.ts'
 import { Proposals } from './proposals.ts'
-import { Publication } from './publication.ts'
+import { idOfText, Publication } from './publication.ts'
 import { createReport, type ReplicaReport } from './report.ts'
 
 /** This gateway as one of several that share their stores. */
@@ -22,8 +22,8 @@ export interface OpenedReplica {
   readonly proposals: Pick<Proposals, 'ask'>
   /** The published configuration, with the sections of the local file that are about this process. */
   readonly config: GatewayConfig
-  /** Whether the local file was another one when it was read last. */
-  readonly fileDiffers: () => boolean
+  /** The id of the local file if it was another one when it was read last, or `invalid`. */
+  readonly otherFile: () => string | undefined
   /** Reads the published configuration again, and fills it with what there is now. */
   readonly read: () => Promise<GatewayConfig>
   /** Reads the local file again. */
@@ -126,6 +126,14 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     if (file === publication.running.text) return undefined
     return problem ?? DIFFERS
   }
+  const otherFile = () => {
+    if (file === publication.running.text) return undefined
+    return file === undefined ? 'invalid' : idOfText(file)
+  }
+  membership.say(() => ({
+    configuration: { id: publication.running.id, since: publication.sinceMs },
+    file: otherFile(),
+  }))
   const readText = async (...given: Parameters<typeof read>) => ({ ...(await read(...given)), ...ownSections(local) })
   const readPublished = () => readText(publication.candidate.text)
   const readFirst = () =>
@@ -145,7 +153,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     publication,
     proposals,
     config: isSame ? local : await readFirst(),
-    fileDiffers: () => file !== publication.running.text,
+    otherFile,
     read: readPublished,
     readFile,
     noteOnFile,
@@ -176,7 +184,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     limits,
     close,
   }
-  return { ...opened, report: createReport(opened) }
+  return { ...opened, report: createReport({ ...opened, clock }) }
 }
 
 /** Looks at the limits as often as the lease is renewed. */

@@ -85,6 +85,18 @@ describe('Proposals', () => {
     assert.ok(database.clock.monotonicMs() - beganMs >= 10_000)
   })
 
+  it('wait for no replica that is about to end', async (t) => {
+    const { open, settle, database } = setup(t)
+    const a = await open('a')
+    await open('b')
+    a.follow(async () => undefined)
+    const { replicas } = database.connect()
+    await replicas.renew({ id: 'b', incarnation: 'start of b', version: '1' }, 0, { isStopping: true })
+    const beganMs = database.clock.monotonicMs()
+    assert.deepEqual(await settle(a.ask('one')), [])
+    assert.ok(database.clock.monotonicMs() - beganMs < 2000)
+  })
+
   it('that cannot be read are answered, too', async (t) => {
     const { open, database } = setup(t)
     const a = await open('a')

@@ -67,8 +67,8 @@ export class Proposals {
     const prefix = `${ANSWERS}${name}/`
     const [rows, entries] = await Promise.all([list(), state.list(prefix)])
     const answers = new Map(entries.map(({ key, value }) => [key.slice(prefix.length), value]))
-    // Processes of the library have no configuration.
-    const live = rows.filter(({ isLive, version }) => isLive && version !== LIBRARY)
+    // Processes of the library have no configuration, and one that is about to end runs nothing that is published later.
+    const live = rows.filter(({ isLive, version, word }) => isLive && version !== LIBRARY && !word.isStopping)
     return live.map(({ id, incarnation }) => ({ id, answer: answers.get(incarnation) }))
   }
 

@@ -31,6 +31,7 @@ export function idOfText(text: string): string {
 /** The published configuration of a state store. */
 export class Publication {
   readonly #options: PublicationOptions
+  #sinceMs = 0
   #running: Published | undefined
   #candidate: Published | undefined
   #refused: { readonly id: string; readonly atMs: number; readonly error: unknown } | undefined
@@ -45,6 +46,11 @@ export class Publication {
     return this.#running
   }
 
+  /** Since when this replica runs it, in wall-clock milliseconds. */
+  get sinceMs(): number {
+    return this.#sinceMs
+  }
+
   /** The configuration that is being tried, or that runs. */
   get candidate(): Published {
     return this.#candidate ?? this.running
@@ -55,7 +61,7 @@ export class Publication {
     const own = this.#toPublished(text, undefined)
     const before = await this.#read()
     if (!before) await this.#put(own, (value) => this.#options.state.add(KEY, value))
-    return (this.#running = before ?? (await this.#read()) ?? own)
+    return this.#run(before ?? (await this.#read()) ?? own)
   }
 
   /** Publishes a text. It is in force on every replica when the promise resolves. @throws {ConfigError} */
@@ -84,7 +90,7 @@ export class Publication {
     this.#candidate = published
     try {
       await run(published)
-      this.#running = published
+      this.#run(published)
       this.#refused = undefined
     } catch (cause) {
       const error = new Error(`the configuration ${id} cannot be run here: ${messageOf(cause)}`, { cause })
@@ -93,6 +99,11 @@ export class Publication {
     } finally {
       this.#candidate = undefined
     }
+  }
+
+  #run(published: Published): Published {
+    this.#sinceMs = this.#options.clock.wallMs()
+    return (this.#running = published)
   }
 
   async #put(published: Published, put: (value: Published) => unknown): Promise<void> {

@@ -4,6 +4,7 @@ export type {
   PostgresOwners as OwnerStore,
   Replica,
   ReplicaRow,
+  ReplicaWord,
   SharedPosition as Renewal,
 } from '@toolgate/stores/postgres'
 export type { ReplicaStore } from '@toolgate/stores/replica'

@@ -25,11 +25,12 @@ export function replicaFamilies(
       help: 'The published configuration that it runs, by its id.',
       samples: [{ labels: { id: configuration.id }, value: 1 }],
     },
-    gauge(
-      'toolgate_config_file_differs',
-      'Whether its own file is not what is published: 1, or 0.',
-      configuration.isFileOther ? 1 : 0,
-    ),
+    {
+      name: 'toolgate_config_file_differs',
+      type: 'gauge',
+      help: 'Whether its own file is not what is published: 1, with the id of the file, or 0.',
+      samples: [configuration.file === undefined ? { value: 0 } : { labels: { file: configuration.file }, value: 1 }],
+    },
     gauge('toolgate_limits_refused', 'Whether limited calls are refused, as they cannot be counted.', limits ? 1 : 0),
   ]
 }

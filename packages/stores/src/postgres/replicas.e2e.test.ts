@@ -39,6 +39,28 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.deepEqual([row?.incarnation, row?.url, row?.isLive, others], ['three', 'http://10.0.0.7:8787', true, []])
     })
 
+    it('are listed with their latest word, of which only known fields are read', async (t) => {
+      await postgres.empty()
+      const { replicas } = await open(t)
+      await replicas.join(replica('a'))
+      assert.deepEqual((await replicas.list())[0]?.word, {})
+      const word = { configuration: { id: 'c', since: 5 }, file: 'f', refuses: 'no', isStopping: true } as const
+      await replicas.renew(replica('a'), 0, word)
+      assert.deepEqual((await replicas.list())[0]?.word, word)
+      for (const text of [
+        'nonsense',
+        '[]',
+        'null',
+        '{"configuration":{"id":1},"file":2,"refuses":[],"isStopping":"yes"}',
+      ]) {
+        await postgres.run(`UPDATE toolgate.replicas SET word = '${text}'`)
+        assert.deepEqual((await replicas.list())[0]?.word, {}, text)
+      }
+      await replicas.renew(replica('a'), 0, word)
+      await replicas.join(replica('a'))
+      assert.deepEqual((await replicas.list())[0]?.word, {})
+    })
+
     it('name what a role may not read of the timeline unknown, and renew as any other', async (t) => {
       await postgres.empty()
       const role = 'managed'

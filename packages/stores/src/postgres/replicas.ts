@@ -1,3 +1,4 @@
+import { isObject } from '@toolgate/core/internal'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
 import { ownersIn, type PostgresOwners } from './owners.ts'
@@ -12,8 +13,22 @@ export interface Replica {
   readonly version: string
 }
 
+/** What a replica says of itself with each renewal. */
+export interface ReplicaWord {
+  /** The configuration that it runs, and since when, in wall-clock milliseconds of the replica. */
+  readonly configuration?: { readonly id: string; readonly since: number } | undefined
+  /** Its own file is another one, with this id. */
+  readonly file?: string | undefined
+  /** Why it starts no call. */
+  readonly refuses?: string | undefined
+  /** It is about to end, and nobody waits for it. */
+  readonly isStopping?: true | undefined
+}
+
 /** A replica that has joined. Times are wall-clock milliseconds of the database. */
 export interface ReplicaRow extends Replica {
+  /** What it said last. */
+  readonly word: ReplicaWord
   /** The revision that it has applied. */
   readonly applied: number
   /** Its lease may hold. */
@@ -40,8 +55,8 @@ export interface SharedPosition {
 export interface PostgresReplicas {
   /** Takes the row of an id. Returns `false` if a live replica has it. */
   join(replica: Replica): Promise<boolean>
-  /** Reads the position, and keeps in the replica's row which revision it has applied. On a connection of its own. */
-  renew(replica: Replica, applied: number): Promise<SharedPosition>
+  /** Reads the position, and keeps in the replica's row which revision it has applied, and its word. On a connection of its own. */
+  renew(replica: Replica, applied: number, word?: ReplicaWord): Promise<SharedPosition>
   /** Frees the row. */
   leave(replica: Replica): Promise<void>
   list(): Promise<readonly ReplicaRow[]>
@@ -72,8 +87,9 @@ export function replicasIn({ renewing, database, leaseMs, identity }: ReplicasOp
     async join({ id, incarnation, url, version }) {
       return (await read(sql.join, [id, incarnation, url ?? null, version, leaseMs]))['joined'] === true
     },
-    async renew({ id, incarnation, url, version }, applied) {
-      const [row = {}] = await renewing.query(sql.renew, [id, incarnation, url ?? null, version, applied, leaseMs])
+    async renew({ id, incarnation, url, version }, applied, word = {}) {
+      const values = [id, incarnation, url ?? null, version, applied, leaseMs, JSON.stringify(word)]
+      const [row = {}] = await renewing.query(sql.renew, values)
       return {
         revision: numberIn(row, 'revision'),
         timeline: textIn(row, 'timeline'),
@@ -120,6 +136,7 @@ export function replicaTables(schema: string): string {
     url text,
     version text NOT NULL,
     applied bigint NOT NULL,
+    word text NOT NULL DEFAULT '{}',
     joined_at timestamptz NOT NULL,
     renewed_at timestamptz NOT NULL
   ) WITH (fillfactor = 10);
@@ -178,17 +195,17 @@ function statementsFor(schema: string, identity: Identity) {
         INSERT INTO ${replicas} AS old (id, incarnation, url, version, applied, joined_at, renewed_at)
         VALUES ($1, $2, $3, $4, 0, clock_timestamp(), clock_timestamp())
         ON CONFLICT (id) DO UPDATE SET incarnation = excluded.incarnation, url = excluded.url, version = excluded.version,
-          applied = 0, joined_at = excluded.joined_at, renewed_at = excluded.renewed_at
+          applied = 0, word = excluded.word, joined_at = excluded.joined_at, renewed_at = excluded.renewed_at
         WHERE old.incarnation = excluded.incarnation OR NOT (old.${isLive('$5')}) RETURNING 1)
       SELECT EXISTS (SELECT FROM joined) AS joined`),
     renew: statement(`
       WITH before AS (
         SELECT NOT (${isLive('$6')}) AS late FROM ${replicas} WHERE id = $1 AND incarnation = $2 FOR UPDATE
       ), mine AS (
-        INSERT INTO ${replicas} AS old (id, incarnation, url, version, applied, joined_at, renewed_at)
+        INSERT INTO ${replicas} AS old (id, incarnation, url, version, applied, word, joined_at, renewed_at)
         -- The count has the row read, and locked, before it is written.
-        SELECT $1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp() FROM (SELECT count(*) FROM before) AS first
-        ON CONFLICT (id) DO UPDATE SET applied = excluded.applied, renewed_at = excluded.renewed_at
+        SELECT $1, $2, $3, $4, $5, $7, clock_timestamp(), clock_timestamp() FROM (SELECT count(*) FROM before) AS first
+        ON CONFLICT (id) DO UPDATE SET applied = excluded.applied, word = excluded.word, renewed_at = excluded.renewed_at
         WHERE old.incarnation = excluded.incarnation RETURNING 1
       ), present AS (SELECT ${timeline} AS timeline
       ), first AS (
@@ -201,7 +218,7 @@ function statementsFor(schema: string, identity: Identity) {
       FROM ${schema}.replica_state AS kept, present`),
     leave: statement(`DELETE FROM ${replicas} WHERE id = $1 AND incarnation = $2`),
     list: statement(`
-      SELECT id, incarnation, url, version, applied, ${isLive('$1')} AS live,
+      SELECT id, incarnation, url, version, applied, word, ${isLive('$1')} AS live,
         extract(epoch FROM joined_at) * 1000 AS joined_ms, extract(epoch FROM renewed_at) * 1000 AS renewed_ms
       FROM ${replicas} ORDER BY id`),
     confirmations: statement(`
@@ -221,8 +238,24 @@ function toReplica(row: Row): ReplicaRow {
     ...(typeof url === 'string' ? { url } : {}),
     version: textIn(row, 'version'),
     applied: numberIn(row, 'applied'),
+    word: toWord(textIn(row, 'word')),
     isLive: row['live'] === true,
     joinedAt: Math.round(numberIn(row, 'joined_ms')),
     renewedAt: Math.round(numberIn(row, 'renewed_ms')),
+  }
+}
+
+function toWord(text: string): ReplicaWord {
+  try {
+    const { configuration, file, refuses, isStopping } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    const { id, since } = isObject(configuration) ? configuration : {}
+    return {
+      ...(typeof id === 'string' && typeof since === 'number' && { configuration: { id, since } }),
+      ...(typeof file === 'string' && { file }),
+      ...(typeof refuses === 'string' && { refuses }),
+      ...(isStopping === true && { isStopping }),
+    }
+  } catch {
+    return {}
   }
 }

@@ -1,5 +1,5 @@
 import type { ReplicaLapse } from '@toolgate/core/stores'
-import type { LeaseState } from './renewals.ts'
+import type { LeaseState } from './lease.ts'
 
 /** Returns why a replica starts no call, for people and for callers. */
 export function lapseOf(state: LeaseState): ReplicaLapse {

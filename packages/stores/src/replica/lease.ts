@@ -18,6 +18,24 @@ export type Doubt =
   | { readonly kind: 'older'; readonly revision: number; readonly seen: number }
   | { readonly kind: 'timeline'; readonly timeline: string }
 
+/** What a replica knows about its lease. */
+export interface LeaseState {
+  readonly holds: boolean
+  /** How long ago the query of the lease was sent. */
+  readonly ageMs: number | undefined
+  readonly revision: { readonly applied: number; readonly seen: number }
+  /** Renewals that failed since the start. */
+  readonly failed: number
+  /** Why the latest renewal did not succeed. */
+  readonly problem: LeaseProblem | undefined
+}
+
+/** `silent`: the database does not answer. `behind`: the state cannot be applied. `taken`: another process has the id. */
+export type LeaseProblem =
+  | Doubt
+  | { readonly kind: 'silent' | 'behind'; readonly error: string }
+  | { readonly kind: 'taken' }
+
 /** A query that was sent. */
 export interface Sent {
   readonly monotonicMs: number

@@ -244,6 +244,24 @@ describe('Membership', () => {
     assert.equal(codeOf(await call()), 'done')
   })
 
+  it('tells the others what it runs, why it starts no call, and that it is about to end', async (t) => {
+    const database = new FakeDatabase()
+    const pass = timeOf(t, database)
+    const { membership } = await open(database, 'a')
+    const wordOf = () => database.rows.get('a')?.word
+    membership.say(() => ({ configuration: { id: 'c1', since: 7 }, file: 'f1' }))
+    await pass(1000)
+    assert.deepEqual(wordOf(), { configuration: { id: 'c1', since: 7 }, file: 'f1', refuses: undefined })
+    membership.state.subscribe((change) => change?.waitUntil(Promise.reject(new Error('x'.repeat(1000)))))
+    void database.state.set('halt:x', { target: { user: 'ann' }, reason: 'leak', at: 0 })
+    await pass(LEASE_MS + 1000)
+    assert.match(wordOf()?.refuses ?? '', /^it cannot apply the shared state \(x+$/)
+    assert.equal(wordOf()?.refuses?.length, 500)
+    membership.announceEnd()
+    await pass(STEP_MS)
+    assert.equal(wordOf()?.isStopping, true)
+  })
+
   it('keeps refusing once another process has its id', async (t) => {
     const database = new FakeDatabase()
     const pass = timeOf(t, database)

@@ -3,8 +3,9 @@ import { hostname } from 'node:os'
 import { createEmitter } from '@toolgate/core/internal'
 import type { Clock, ReplicaLapse, ReplicaLease, StateStore } from '@toolgate/core/stores'
 import { lapseOf } from './lapse-text.ts'
-import { type LeaseState, Renewals } from './renewals.ts'
-import type { Replica, ReplicaRow } from '../postgres/replicas.ts'
+import type { LeaseState } from './lease.ts'
+import { Renewals } from './renewals.ts'
+import type { Replica, ReplicaRow, ReplicaWord } from '../postgres/replicas.ts'
 import type { ReplicaStore } from './replica-store.ts'
 import { SharedState } from './shared-state.ts'
 
@@ -34,6 +35,8 @@ export class Membership implements ReplicaLease {
   readonly #ends = createEmitter()
   readonly #checks = new Set<() => Promise<void>>()
   #grace: NodeJS.Timeout | undefined
+  #speak: () => ReplicaWord = () => ({})
+  #isStopping = false
 
   constructor(options: MembershipOptions) {
     const { id = randomId(), url, version, state, replicas, clock, onFault } = options
@@ -42,7 +45,8 @@ export class Membership implements ReplicaLease {
     this.state = new SharedState({ state, store: replicas, clock, onWritten: () => this.hint() })
     const apply = () => this.state.apply()
     const onLate = async () => void (await Promise.all([...this.#checks].map((check) => check())))
-    this.#renewals = new Renewals({ replica: this.self, store: replicas, clock, apply, onLate, onFault })
+    const word = () => ({ ...this.#speak(), ...(this.#isStopping && { isStopping: true as const }) })
+    this.#renewals = new Renewals({ replica: this.self, store: replicas, clock, word, apply, onLate, onFault })
     this.#renewals.subscribe(() => this.#watch())
   }
 
@@ -60,6 +64,17 @@ export class Membership implements ReplicaLease {
   /** Applies the whole state once more before the lease holds. Called when everything that reads the state follows it. */
   begin(): Promise<void> {
     return this.#renewals.begin()
+  }
+
+  /** Has each renewal say what this replica runs. */
+  say(speak: () => ReplicaWord): void {
+    this.#speak = speak
+  }
+
+  /** Tells the others that this replica is about to end. It holds its lease meanwhile. */
+  announceEnd(): void {
+    this.#isStopping = true
+    this.hint()
   }
 
   /** Asks again now, as something has probably changed. */
@@ -88,6 +103,11 @@ export class Membership implements ReplicaLease {
   /** Calls the listener after each renewal, also one that failed. */
   onRenewal(listener: () => void): () => void {
     return this.#renewals.subscribe(listener)
+  }
+
+  /** Of the shared state, in the database. */
+  revision(): Promise<number> {
+    return this.#options.replicas.revision()
   }
 
   list(): Promise<readonly ReplicaRow[]> {

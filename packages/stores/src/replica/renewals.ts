@@ -1,13 +1,16 @@
 import { createEmitter, messageOf, runWithDeadline } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
-import { type Doubt, Lease, LEASE_MS } from './lease.ts'
-import type { Replica } from '../postgres/replicas.ts'
+import { Lease, LEASE_MS, type LeaseProblem, type LeaseState } from './lease.ts'
+import { whyLapsed } from './lapse-text.ts'
+import type { Replica, ReplicaWord } from '../postgres/replicas.ts'
 import type { ReplicaStore } from './replica-store.ts'
 
 export interface RenewalsOptions {
   readonly replica: Replica
   readonly store: Pick<ReplicaStore, 'renew'>
   readonly clock: Clock
+  /** What the others are told about this replica, beside its lease. */
+  readonly word: () => ReplicaWord
   /** Applies the present state, which has at least this revision. */
   readonly apply: (revision: number) => Promise<void>
   /** Called before the lease holds again where others may have taken over what this replica has. */
@@ -16,25 +19,9 @@ export interface RenewalsOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** What a replica knows about its lease. */
-export interface LeaseState {
-  readonly holds: boolean
-  /** How long ago the query of the lease was sent. */
-  readonly ageMs: number | undefined
-  readonly revision: { readonly applied: number; readonly seen: number }
-  /** Renewals that failed since the start. */
-  readonly failed: number
-  /** Why the latest renewal did not succeed. */
-  readonly problem: LeaseProblem | undefined
-}
-
-/** `silent`: the database does not answer. `behind`: the state cannot be applied. `taken`: another process has the id. */
-export type LeaseProblem =
-  | Doubt
-  | { readonly kind: 'silent' | 'behind'; readonly error: string }
-  | { readonly kind: 'taken' }
-
 const RENEW_MS = 500
+/** Of a reason that others show. */
+const MAX_WORD = 500
 /** A query without an answer is given up, as its answer could hardly renew anything. */
 export const ANSWER_MS = 1000
 
@@ -123,8 +110,10 @@ export class Renewals {
   /** Returns why the lease is not renewed. */
   async #ask(): Promise<LeaseProblem | undefined> {
     const { replica, store, apply } = this.#options
+    const refuses = this.#lease.holds ? undefined : whyLapsed(this.state).slice(0, MAX_WORD)
+    const word = { ...this.#options.word(), refuses }
     const sent = this.#lease.send()
-    const answer = await runWithDeadline(() => store.renew(replica, Math.max(0, this.#applied)), ANSWER_MS)
+    const answer = await runWithDeadline(() => store.renew(replica, Math.max(0, this.#applied), word), ANSWER_MS)
     if (answer.isTaken) return { kind: 'taken' }
     const doubt = this.#lease.look(answer)
     if (doubt) return doubt
@@ -140,8 +129,8 @@ export class Renewals {
       }
     this.#applied = answer.revision
     this.#lease.confirm(sent)
-    // The others wait for the confirmation of what was applied.
-    if (isNewer) this.#isHinted = true
+    // The others wait for the confirmation of what was applied, and should know that calls start again.
+    if (isNewer || refuses !== undefined) this.#isHinted = true
     return undefined
   }
 

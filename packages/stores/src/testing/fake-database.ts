@@ -2,7 +2,7 @@ import { type ManualClock, manualClock } from '@toolgate/core/testing'
 import { createEmitter } from '@toolgate/core/internal'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
 import { LEASE_MS } from '../replica/lease.ts'
-import type { Replica, ReplicaRow } from '../postgres/replicas.ts'
+import type { Replica, ReplicaRow, ReplicaWord } from '../postgres/replicas.ts'
 import type { ReplicaStore } from '../replica/replica-store.ts'
 
 /** A database in memory that several replicas of one process share, whose faults a test makes. */
@@ -47,7 +47,7 @@ export class FakeDatabase {
       },
       replicas: {
         join: (replica) => ask(() => this.#join(replica)),
-        renew: (replica, applied) => ask(() => this.#renew(replica, applied)),
+        renew: (replica, applied, word = {}) => ask(() => this.#renew(replica, applied, word)),
         leave: ({ id }) => ask(() => void this.rows.delete(id)),
         list: () => ask(() => [...this.rows.values()].map((row) => ({ ...row, isLive: this.#isLive(row) }))),
         confirmations: (revision) => ask(() => this.#confirmations(revision)),
@@ -65,15 +65,15 @@ export class FakeDatabase {
     const other = this.rows.get(replica.id)
     if (other && other.incarnation !== replica.incarnation && this.#isLive(other)) return false
     const now = this.clock.wallMs()
-    this.rows.set(replica.id, { ...replica, applied: 0, isLive: true, joinedAt: now, renewedAt: now })
+    this.rows.set(replica.id, { ...replica, applied: 0, word: {}, isLive: true, joinedAt: now, renewedAt: now })
     return true
   }
 
-  #renew(replica: Replica, applied: number) {
+  #renew(replica: Replica, applied: number, word: ReplicaWord) {
     const row = this.rows.get(replica.id)
     const isTaken = row?.incarnation !== replica.incarnation
     const wasLate = row === undefined || !this.#isLive(row)
-    if (row && !isTaken) this.rows.set(replica.id, { ...row, applied, renewedAt: this.clock.wallMs() })
+    if (row && !isTaken) this.rows.set(replica.id, { ...row, applied, word, renewedAt: this.clock.wallMs() })
     const { revision, timeline } = this
     return { revision, timeline, isAccepted: timeline === this.accepted, isTaken, wasLate }
   }

@@ -16,11 +16,12 @@ const MAX_TARGET_LENGTH = 300
 /** `GET /api/halts`: newest first. */
 export function haltsRoute(deps: ApiDeps): Route {
   const { halts } = deps
-  return ({ person, query }) => {
+  return async ({ person, query }) => {
     parseQuery(query, {})
+    const inForce = await readInForce(deps)
     const seen = (halts?.list() ?? []).filter((halt) => isWithin(person, halt)).toSorted((a, b) => b.at - a.at)
     return {
-      halts: seen.map((halt) => toRow(halt, person, deps)),
+      halts: seen.map((halt) => ({ ...toRow(halt, person, deps), ...inForce(halt) })),
       mayHalt: halts !== undefined && mayHalt(person),
     } satisfies HaltsBody
   }
@@ -40,7 +41,8 @@ export function haltRoute(deps: ApiDeps): Route {
     try {
       checkStanding(person, target, halts)
       if (!isForced) checkReach(target, halts)
-      return toRow(await halts.halt({ ...target, reason, by, byTenant: tenant }), person, deps)
+      const halt = await halts.halt({ ...target, reason, by, byTenant: tenant })
+      return { ...toRow(halt, person, deps), ...(await readInForce(deps))(halt) }
     } catch (error) {
       throw toHaltFault(error)
     }
@@ -67,6 +69,12 @@ export function releaseRoute(deps: ApiDeps): Route {
       throw error
     }
   }
+}
+
+/** Returns on which replicas each halt is in force. A database that does not answer keeps nobody from the halts. */
+async function readInForce({ replica }: ApiDeps): Promise<(halt: Halt) => Pick<HaltRow, 'inForce'>> {
+  const inForce = await replica?.inForce().catch(() => undefined)
+  return ({ at }) => (inForce ? { inForce: inForce(at) } : {})
 }
 
 const SET_FROM_ABOVE = 'A person without a tenant set this halt, and only such a person may release it.'
