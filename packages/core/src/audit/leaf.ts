@@ -3,9 +3,9 @@ import { isHash } from './merkle.ts'
 
 /**
  * What a leaf of the log of several replicas says: where a chain was when it joined, at a checkpoint, when it left, or when it
- * was found lost; or, `signed`, that a checkpoint was made.
+ * was found lost; `pruned`: that its records up to here may be removed; or `signed`: that a checkpoint was made.
  */
-export const LEAF_TYPES = ['joined', 'live', 'left', 'lost', 'signed'] as const
+export const LEAF_TYPES = ['joined', 'live', 'left', 'lost', 'pruned', 'signed'] as const
 
 export type Leaf =
   | {

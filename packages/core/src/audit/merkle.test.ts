@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { createMerkleTree, EMPTY_ROOT, merkleRoot } from './merkle.ts'
+import { createMerkleTree, createRecordTree, EMPTY_ROOT, merkleRoot } from './merkle.ts'
 
 /** The entries and roots that the reference implementation of RFC 6962 is tested with. */
 const ENTRIES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
@@ -39,6 +39,19 @@ describe('createMerkleTree', () => {
       tree.add(entry)
     }
     assert.equal(tree.root(), ROOTS[8])
+  })
+})
+
+describe('createRecordTree', () => {
+  it('goes on from a state that was kept as JSON', () => {
+    for (let cut = 0; cut <= 50; cut++) {
+      const [whole, begun] = [createRecordTree(), createRecordTree()]
+      for (const entry of entries(70)) whole.add(entry)
+      for (const entry of entries(cut)) begun.add(entry)
+      const rest = createRecordTree(JSON.parse(JSON.stringify(begun.state)) as typeof begun.state)
+      for (const entry of entries(70).slice(cut)) rest.add(entry)
+      assert.deepEqual([rest.root(), rest.size], [whole.root(), 70], `after ${cut}`)
+    }
   })
 })
 

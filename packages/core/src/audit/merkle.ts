@@ -106,19 +106,34 @@ const RECORDS_A_LEAF = 16
 export interface RecordTree {
   /** How many records it has. */
   readonly size: number
+  /** All that is needed to go on with it. */
+  readonly state: RecordTreeState
   /** Adds the next record's hash, 64 hex digits. */
   add(hash: string): void
   /** Returns the root, 64 hex digits. */
   root(): string
 }
 
-export function createRecordTree(): RecordTree {
-  const tree = createMerkleTree()
-  let leaf = ''
-  let size = 0
+/** A tree of records to go on with, as JSON can hold it. */
+export interface RecordTreeState {
+  /** How many records it has. */
+  readonly size: number
+  /** The roots of the full subtrees over its full leaves, the largest first. */
+  readonly frontier: readonly string[]
+  /** The hashes of the last leaf, if it is not full. */
+  readonly leaf: string
+}
+
+/** Returns a tree, empty or one to go on with. */
+export function createRecordTree(from: RecordTreeState = { size: 0, frontier: [], leaf: '' }): RecordTree {
+  const tree = createMerkleTree({ size: Math.floor(from.size / RECORDS_A_LEAF), frontier: from.frontier })
+  let { leaf, size } = from
   return {
     get size() {
       return size
+    },
+    get state() {
+      return { size, frontier: tree.frontier, leaf }
     },
     add(recordHash) {
       leaf += recordHash

@@ -61,6 +61,7 @@ export {
   EMPTY_ROOT,
   placeOf,
   type RecordTree,
+  type RecordTreeState,
   type TreeState,
 } from '../audit/merkle.ts'
 export {

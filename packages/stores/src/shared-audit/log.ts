@@ -176,6 +176,11 @@ function addLeaf(text: string, chains: Map<string, SignedChain>): string | undef
   const key = keyOf(replica, incarnation)
   const chain = chains.get(key) ?? { replica, incarnation, state: 'live', points: [] }
   chains.set(key, chain)
+  const newest = chain.points.at(-1)
+  if (type === 'pruned') {
+    if (newest !== undefined) chain.points[chain.points.length - 1] = { ...newest, prunedSeq: seq }
+    return undefined
+  }
   chain.state = type === 'joined' ? 'live' : type
   if (seq > 0) chain.points.push({ seq, count: seq, headHash, merkleRoot, ts })
   return undefined
