@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { after, before } from 'node:test'
 import { createClient } from '@redis/client'
 import { openRedisCounters, type RedisCounters, type RedisCountersOptions } from '@toolgate/stores/redis'
@@ -19,6 +20,8 @@ export interface OwnPostgres {
   run(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** Drops the schema of the stores. */
   empty(): Promise<void>
+  /** Stops the server and its processes for connections, as a machine that does not answer. Returns what lets them go on. */
+  pause(t: Closes): () => void
 }
 
 /** Starts a Postgres for the tests of this `describe`, and stops it after them. */
@@ -58,6 +61,20 @@ export function ownPostgres(paths: { readonly postgres: string; readonly initdb:
     },
     run,
     empty: async () => void (await run('DROP SCHEMA IF EXISTS toolgate CASCADE')),
+    pause(t) {
+      let isPaused = true
+      const { pid = 0 } = started().child
+      process.kill(pid, 'SIGSTOP')
+      // It begins no more of them now.
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+      for (const child of children) process.kill(child, 'SIGSTOP')
+      const resume = () => {
+        if (isPaused) for (const each of [...children, pid]) process.kill(each, 'SIGCONT')
+        isPaused = false
+      }
+      t.after(resume)
+      return resume
+    },
   }
 }
 

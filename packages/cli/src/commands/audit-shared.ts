@@ -98,10 +98,10 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
   printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')} in ${countOf(chains.length, 'chain')}`)
   for (const { text } of findings) printLine(io.stdout, `  ${printable(text)}`)
   if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
-  for (const { replica, incarnation, state, lastSeq, signedSeq } of chains)
+  for (const { replica, incarnation, state, lastSeq, signedSeq, unshipped = 0 } of chains)
     printLine(
       io.stdout,
-      `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}`,
+      `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}${unshipped > 0 ? `; at least ${unshipped} more are on its disk` : ''}`,
     )
   const { count, size, lastTs = '', keys } = checkpoints
   printLine(

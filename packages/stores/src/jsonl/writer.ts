@@ -29,14 +29,22 @@ const fdatasyncAsync = promisify(fdatasync)
 /** How many records are read at once for a removal. */
 const TEXTS = 500
 
+/** Follows what a writer does. */
+export interface WriterHooks {
+  /** Called before records are written. An exception refuses them. */
+  readonly onAppend: () => void
+  /** Called when the records up to a number are on the disk. */
+  readonly onSynced: (seq: number) => void
+}
+
 /** @throws {Error} for a file that cannot be opened, is something else or has a writer */
-export function openWriter(path: string, options: AuditFileOptions): AuditFile {
+export function openWriter(path: string, options: AuditFileOptions, hooks?: WriterHooks): AuditFile {
   mkdirSync(dirname(path), { recursive: true })
   const unlock = lockExclusively(path)
   let fd: number | undefined
   try {
     fd = openActive(path)
-    return new JsonlWriter(fd, path, options, unlock)
+    return new JsonlWriter({ fd, path, options, unlock, hooks })
   } catch (error) {
     if (fd !== undefined) closeSync(fd)
     unlock()
@@ -49,6 +57,14 @@ function openActive(path: string): number {
   return openSync(path, 'a+', 0o600)
 }
 
+interface WriterParts {
+  readonly fd: number
+  readonly path: string
+  readonly options: AuditFileOptions
+  readonly unlock: () => void
+  readonly hooks: WriterHooks | undefined
+}
+
 /** Writes the records of one chain into one file after the other. */
 class JsonlWriter implements AuditFile {
   readonly path: string
@@ -56,6 +72,7 @@ class JsonlWriter implements AuditFile {
   readonly isPassing = (): boolean => false
   readonly #options: AuditFileOptions
   readonly #unlock: () => void
+  readonly #hooks: WriterHooks | undefined
   readonly #sealer: Sealer
   readonly #unsigned: Unsigned | undefined
   readonly #rotation: RotationOptions
@@ -73,8 +90,9 @@ class JsonlWriter implements AuditFile {
   #hasFailedToRotate = false
   #latestFault = ''
 
-  constructor(fd: number, path: string, options: AuditFileOptions, unlock: () => void) {
+  constructor({ fd, path, options, unlock, hooks }: WriterParts) {
     this.path = path
+    this.#hooks = hooks
     this.#fd = fd
     this.#options = options
     this.#unlock = unlock
@@ -94,6 +112,7 @@ class JsonlWriter implements AuditFile {
   }
 
   append(entries: readonly AuditEntry[]): void {
+    this.#hooks?.onAppend()
     if (this.#isTorn) this.#cutBack()
     const glue = this.#resync()
     const sealer = this.#sealer
@@ -126,6 +145,7 @@ class JsonlWriter implements AuditFile {
 
   async sync(): Promise<void> {
     this.#trying('go on in a new file', () => this.#findAgain())
+    const { seq } = this.#sealer
     const closed = this.#unsynced
     this.#unsynced = []
     for (const fd of closed) {
@@ -134,6 +154,7 @@ class JsonlWriter implements AuditFile {
     }
     if (closed.length > 0) syncFolder(dirname(this.path))
     await fdatasyncAsync(this.#fd)
+    this.#hooks?.onSynced(seq)
   }
 
   async checkpoint(...[file, sync, prunedSeq]: Parameters<AuditFile['checkpoint']>): Promise<void> {

@@ -8,6 +8,7 @@ import {
   stateStoreContract,
 } from '@toolgate/core/testing'
 import { withBinaries } from '../../../../tests/support/binaries.ts'
+import { scratchFolder } from '../testing/scratch-folder.ts'
 import { ownPostgres } from '../../../../tests/support/own-stores.ts'
 
 withBinaries(['postgres', 'initdb'], (paths) => {
@@ -23,6 +24,14 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       await postgres.empty()
       const { openAudit } = await postgres.open(t)
       const open = () => openAudit({ replica: 'a', inputKey: randomBytes(32) })
+      return { sink: await open(), reopen: open }
+    })
+
+    auditSinkContract('openPostgresStores, on a disk first', async (t) => {
+      await postgres.empty()
+      const { openAudit } = await postgres.open(t)
+      const disk = scratchFolder(t)
+      const open = () => openAudit({ replica: 'a', inputKey: randomBytes(32), disk })
       return { sink: await open(), reopen: open }
     })
 

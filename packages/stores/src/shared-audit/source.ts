@@ -47,6 +47,8 @@ export interface KeptChain {
   readonly incarnation: string
   /** The newest record. */
   readonly seq: number
+  /** The newest record on the replica's own disk, when the database heard of it last. Absent where it does not write there first. */
+  readonly onDisk?: number
 }
 
 export interface KeptRecord {

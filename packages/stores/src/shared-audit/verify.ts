@@ -23,6 +23,11 @@ export interface ChainVerdict {
   readonly lastSeq: number
   /** The last record that a checkpoint has signed; 0 for none. */
   readonly signedSeq: number
+  /**
+   * At least so many more records are on the replica's own disk, which ships them. Absent where it does not write there first. They
+   * are lost with the disk.
+   */
+  readonly unshipped?: number
 }
 
 export interface SharedVerdict {
@@ -89,7 +94,8 @@ export async function verifySharedAudit(
     if (lastSeq < claimed && lastSeq >= signedSeq) report(located(cutShort(lastSeq, claimed), { replica, incarnation }))
     records += verdict.records
     unsigned += Math.max(0, lastSeq - signedSeq)
-    chains.push({ replica, incarnation, state: signed?.state ?? 'new', lastSeq, signedSeq })
+    const unshipped = chain.onDisk !== undefined && { unshipped: Math.max(0, chain.onDisk - lastSeq) }
+    chains.push({ replica, incarnation, state: signed?.state ?? 'new', lastSeq, signedSeq, ...unshipped })
   }
   for (const { replica, incarnation, points } of log.chains.values()) {
     const seq = points.at(-1)?.seq ?? 0

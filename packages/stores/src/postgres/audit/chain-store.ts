@@ -1,6 +1,6 @@
-import type { ChainEnd } from '@toolgate/core/audit'
+import { type ChainEnd, createRecordTree, type RecordTree, type RecordTreeState } from '@toolgate/core/audit'
 import { ConfigError } from '@toolgate/core'
-import { numberIn } from '../../rows.ts'
+import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 
 /** One start of one replica, which has a chain of its own. */
@@ -16,6 +16,10 @@ export interface SealedGroup {
   readonly end: ChainEnd
   /** The root of the tree over the whole chain. */
   readonly root: string
+  /** The newest record that is on the replica's own disk. Absent where it does not write there. */
+  readonly onDisk?: number
+  /** The tree after the group, kept for a process that goes on with the chain. */
+  readonly tree?: RecordTreeState
   readonly records: readonly { readonly atMs: number; readonly event: string; readonly text: string }[]
 }
 
@@ -32,25 +36,65 @@ export interface ChainStore {
 export async function beginChain(
   db: PostgresDatabase,
   { replica, incarnation }: ChainName,
-  { end, root }: { readonly end: ChainEnd; readonly root: string },
+  { end, root, onDisk }: Pick<SealedGroup, 'end' | 'root' | 'onDisk'>,
 ): Promise<ChainStore> {
-  const sql = statementsFor(db.schema)
-  const [joined] = await db.query(sql.join, [replica, incarnation, end.seq, end.head, root])
+  const values = [replica, incarnation, end.seq, end.head, root, onDisk ?? null]
+  const [joined] = await db.query(statementsFor(db.schema).join, values)
   if (joined === undefined)
     throw new ConfigError('', `the replica "${replica}" has begun the chain ${incarnation} of the audit before`)
-  const id = numberIn(joined, 'id')
+  return storeOf(db, numberIn(joined, 'id'))
+}
+
+/** A chain that an earlier process has begun. */
+export interface KeptChain {
+  readonly store: ChainStore
+  readonly hasLeft: boolean
+  readonly end: ChainEnd
+  /** Over the records that the database has. */
+  readonly tree: RecordTree
+}
+
+const PAGE = 5000
+
+/** Returns the chain of an earlier start, to go on with; `undefined` if the database has none. */
+export async function findChain(db: PostgresDatabase, incarnation: string): Promise<KeptChain | undefined> {
+  const sql = statementsFor(db.schema)
+  const [row] = await db.query(sql.find, [incarnation])
+  if (row === undefined) return undefined
+  const [id, end] = [numberIn(row, 'id'), { seq: numberIn(row, 'seq'), head: textIn(row, 'head') }]
+  const tree = createRecordTree(keptTree(row))
+  while (tree.size < end.seq) {
+    const hashes = await db.query(sql.hashes, [id, tree.size, Math.min(tree.size + PAGE, end.seq)])
+    for (const hash of hashes) tree.add(textIn(hash, 'hash'))
+    if (hashes.length === 0) throw new Error(`records of the chain ${incarnation} are missing in the database`)
+  }
+  return { store: storeOf(db, id), hasLeft: row['status'] === 'left', end, tree }
+}
+
+/** Retention may have removed records after the last tree that was kept. */
+function keptTree(row: Row): RecordTreeState | undefined {
+  const kept = [row['tree'], row['pruned_tree']].flatMap((text) =>
+    typeof text === 'string' ? [JSON.parse(text) as RecordTreeState] : [],
+  )
+  return kept.toSorted((a, b) => b.size - a.size)[0]
+}
+
+function storeOf(db: PostgresDatabase, id: number): ChainStore {
+  const sql = statementsFor(db.schema)
   return {
     id,
-    async append({ after, end: { head }, root: newRoot, records }) {
+    async append({ after, end: { head }, root, records, onDisk, tree }) {
       const [row = {}] = await db.query(sql.append, [
         id,
         after.seq,
         after.head,
         head,
-        newRoot,
+        root,
         records.map(({ atMs }) => atMs),
         records.map(({ event }) => event),
         records.map(({ text }) => text),
+        onDisk ?? null,
+        tree === undefined ? null : JSON.stringify(tree),
       ])
       return row['other'] === null ? undefined : numberIn(row, 'other')
     },
@@ -64,9 +108,14 @@ function statementsFor(schema: string) {
   const chains = `${schema}.audit_chains`
   return {
     join: statement(`
-      INSERT INTO ${chains} (replica, incarnation, seq, head, root, status, renewed_at)
-      VALUES ($1, $2, $3, $4, $5, 'live', clock_timestamp()) ON CONFLICT (replica, incarnation) DO NOTHING RETURNING id`),
-    append: statement(`SELECT ${schema}.append_audit($1, $2, $3, $4, $5, $6, $7, $8) AS other`),
+      INSERT INTO ${chains} (replica, incarnation, seq, head, root, local_seq, status, renewed_at)
+      VALUES ($1, $2, $3, $4, $5, $6, 'live', clock_timestamp()) ON CONFLICT (replica, incarnation) DO NOTHING RETURNING id`),
+    append: statement(`SELECT ${schema}.append_audit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS other`),
+    find: statement(`SELECT id, seq, head, status, tree, pruned_tree FROM ${chains} WHERE incarnation = $1`),
+    // In JSON, the quotes of a field's name occur nowhere else.
+    hashes: statement(`
+      SELECT substring(record FROM strpos(record, ',"hash":"') + 9 FOR 64) AS hash FROM ${schema}.audit
+      WHERE chain = $1 AND seq > $2 AND seq <= $3 ORDER BY seq`),
     leave: statement(`UPDATE ${chains} SET status = 'left', renewed_at = clock_timestamp() WHERE id = $1`),
   }
 }

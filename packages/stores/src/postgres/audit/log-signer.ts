@@ -21,6 +21,8 @@ export interface LogSignerOptions {
 
 /** A chain that has sent no sign of life for so many checkpoints is lost. */
 const LOST_AFTER = 3
+/** One that is on its replica's own disk first may come back with it, and says then how its calls have ended. */
+const DISK_RETURNS = '1 day'
 /** A checkpoint has no more leaves. The others follow in the next one. */
 const MAX_CHAINS = 5000
 
@@ -144,6 +146,8 @@ function leavesOf(row: Row, ts: string): readonly NewLeaf[] {
 function statementsFor(schema: string) {
   const [chains, log] = [`${schema}.audit_chains`, `${schema}.audit_log`]
   const ago = (parameter: number) => `clock_timestamp() - $${parameter}::float8 * interval '1 millisecond'`
+  const isLost = (parameter: number) => `status = 'live' AND renewed_at < ${ago(parameter)}
+    AND (local_seq IS NULL OR renewed_at < clock_timestamp() - interval '${DISK_RETURNS}')`
   return {
     claim: statement(`
       WITH beat AS (UPDATE ${chains} SET renewed_at = clock_timestamp() WHERE id = $1 AND status = 'live')
@@ -151,10 +155,8 @@ function statementsFor(schema: string) {
         verifiers = CASE WHEN $4 = ANY (verifiers) THEN verifiers ELSE verifiers || $4::text END
       WHERE signer IS NULL OR signer = $2 OR signer_until < clock_timestamp()
       RETURNING size, frontier, extract(epoch FROM clock_timestamp()) * 1000 AS now`),
-    findLost: statement(`SELECT id FROM ${chains} WHERE status = 'live' AND renewed_at < ${ago(1)} LIMIT 100`),
-    lose: statement(
-      `UPDATE ${chains} SET status = 'lost' WHERE id = $1 AND status = 'live' AND renewed_at < ${ago(2)}`,
-    ),
+    findLost: statement(`SELECT id FROM ${chains} WHERE ${isLost(1)} LIMIT 100`),
+    lose: statement(`UPDATE ${chains} SET status = 'lost' WHERE id = $1 AND ${isLost(2)}`),
     changed: statement(`
       SELECT id, replica, incarnation, seq, head, root, status, leaf_status FROM ${chains}
       WHERE leaf_status IS DISTINCT FROM status OR leaf_seq IS DISTINCT FROM seq ORDER BY id LIMIT $1`),

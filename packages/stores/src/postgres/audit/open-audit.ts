@@ -11,13 +11,16 @@ import {
   type SealOptions,
   SOLE_WRITER,
 } from '@toolgate/core/audit'
-import { checkShape, parseRecord, shapeOf } from '@toolgate/core/internal'
+import { checkShape, parseRecord, safely, shapeOf } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
 import type { AuditEvidence } from '../../evidence.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
 import { numberIn, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
-import { beginChain, type ChainName } from './chain-store.ts'
+import type { AuditProblem } from './audit-problem.ts'
+import { beginChain, type ChainName, type ChainStore } from './chain-store.ts'
+import { DiskSink } from './disk-sink.ts'
+import { shipLeftovers, takeFolder } from './leftovers.ts'
 import { LogSigner } from './log-signer.ts'
 import { sharedReader, type SharedAuditReader } from './reader.ts'
 import { newChain, SharedSink } from './shared-sink.ts'
@@ -27,14 +30,22 @@ export interface SharedAuditOptions extends SealOptions {
   readonly replica: string
   /** One start of it, which has a chain of its own. Default: a new one. */
   readonly incarnation?: string
-  /** How many entries may wait for the database. Then writes are refused. Default 10,000. */
+  /**
+   * A folder on a disk of this replica alone. A write then resolves when the record is synced there, and records are shipped to the
+   * database in groups. Once one has waited for a second, calls are refused. Default: a write resolves when the database has
+   * committed the record.
+   */
+  readonly disk?: string
+  /** How many entries may wait to be stored. Then writes are refused. Default 10,000. */
   readonly maxWaiting?: number
   /** The signed log of all chains. */
   readonly log?: SharedLogOptions
   /** The clock for the audit's own records. Default: the system's. */
   readonly nowMs?: () => number
-  /** Called when the log cannot be signed. Calls continue. */
+  /** Called when the log cannot be signed, or calls of an earlier start cannot be ended. Calls continue. */
   readonly onFault?: (error: unknown) => void
+  /** Called when calls begin to be refused, and with `undefined` when they go on. */
+  readonly onProblem?: (problem: AuditProblem | undefined) => void
 }
 
 export interface SharedLogOptions {
@@ -52,10 +63,12 @@ export interface SharedLogOptions {
 const OPTIONS = shapeOf<SharedAuditOptions>({
   replica: true,
   incarnation: true,
+  disk: true,
   maxWaiting: true,
   log: true,
   nowMs: true,
   onFault: true,
+  onProblem: true,
   redact: true,
   preview: true,
   inputKey: true,
@@ -73,7 +86,9 @@ export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, Audi
   /** How many entries were refused. */
   readonly droppedCount: number
   /** Why calls are refused now. */
-  readonly problem: string | undefined
+  readonly problem: AuditProblem | undefined
+  /** What is on the replica's own disk alone. Absent where nothing is written there. */
+  readonly unshipped: { readonly records: number; readonly ageMs: number } | undefined
   evidence(): AuditEvidence
   /** Signs the log now, if this process is the one that signs. */
   sign(): Promise<void>
@@ -82,7 +97,7 @@ export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, Audi
 /**
  * Begins the chain of one start of a replica. It is in the database when the promise resolves.
  *
- * @throws {ConfigError} for an unknown option, and for a chain that another process has begun
+ * @throws {ConfigError} for an unknown option, a chain that another process has begun, and a folder that cannot be used
  */
 export async function openSharedAudit(
   db: PostgresDatabase,
@@ -90,18 +105,12 @@ export async function openSharedAudit(
   options: SharedAuditOptions,
 ): Promise<SharedAudit> {
   checkShape('openAudit', options, OPTIONS)
-  const { replica, incarnation = randomUUID(), maxWaiting = 10_000, nowMs = Date.now, log = {} } = options
+  const { replica, incarnation = randomUUID(), nowMs = Date.now, log = {}, onFault = () => {} } = options
   checkShape('openAudit.log', log, LOG)
-  const { redact, preview, onFault = () => {} } = options
   const { name: origin = 'toolgate-audit', everyMs = 10_000 } = log
   const signer = createNoteSigner(origin, log.key ?? (await sharedKey(state, KEYS.signing, newSigningKey)))
-  const inputKey = options.inputKey ?? Buffer.from(await sharedKey(state, KEYS.inputs, newInputKey), 'hex')
-  const sealing = { redact, preview, inputKey }
-  const { sealer, tree } = newChain(sealing)
   const chain = { replica, incarnation }
-  const store = await beginChain(db, chain, { end: sealer, root: tree.root() })
-  const sink = new SharedSink({ store, sealing, sealer, tree, nowMs, maxWaiting })
-  await sink.record(ownEntry('audit_opened', nowMs(), { reason: SOLE_WRITER }))
+  const { sink, store, close } = await openSink(db, state, { ...options, chain })
   const onLost = async (lost: number) => {
     const open = await openCallsOf(db, lost)
     if (open.length > 0) await sink.record(...open.map((call) => abandonedEntry(call, nowMs())))
@@ -117,7 +126,51 @@ export async function openSharedAudit(
     onFault,
   })
   logSigner.start()
-  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner })
+  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, close })
+}
+
+interface OpenedSink {
+  readonly sink: SharedSink | DiskSink
+  readonly store: ChainStore
+  close(): Promise<void>
+}
+
+async function openSink(
+  db: PostgresDatabase,
+  state: Pick<StateStore, 'get' | 'add'>,
+  options: SharedAuditOptions & { readonly chain: ChainName },
+): Promise<OpenedSink> {
+  const { chain, disk, maxWaiting = 10_000, nowMs = Date.now, redact, preview, onFault = () => {} } = options
+  const inputKey = options.inputKey ?? Buffer.from(await sharedKey(state, KEYS.inputs, newInputKey), 'hex')
+  const sealing = { redact, preview, inputKey }
+  const onProblem = safely(options.onProblem, onFault)
+  const { sealer, tree } = newChain(sealing)
+  const start = { end: sealer, root: tree.root() }
+  if (disk === undefined) {
+    const store = await beginChain(db, chain, start)
+    const sink = new SharedSink({ store, sealing, sealer, tree, nowMs, maxWaiting, onProblem })
+    await sink.record(ownEntry('audit_opened', nowMs(), { reason: SOLE_WRITER }))
+    return { sink, store, close: () => sink.close() }
+  }
+  const folder = takeFolder(disk)
+  try {
+    const openCalls = async (of: number) => openCallsOf(db, of)
+    const endCalls = await shipLeftovers({ db, folder: folder.path, sealing, nowMs, openCalls })
+    const store = await beginChain(db, chain, { ...start, onDisk: 0 })
+    const { incarnation } = chain
+    const sink = new DiskSink({ folder: folder.path, incarnation, store, sealing, nowMs, maxWaiting, onProblem })
+    await sink.start()
+    const ending = endCalls().catch(onFault)
+    const close = async () => {
+      await ending
+      await sink.close()
+      folder.release()
+    }
+    return { sink, store, close }
+  } catch (error) {
+    folder.release()
+    throw error
+  }
 }
 
 function newInputKey(): string {
@@ -152,21 +205,20 @@ async function openCallsOf(db: PostgresDatabase, chain: number): Promise<readonl
 }
 
 interface AuditParts {
-  readonly sink: SharedSink
+  readonly sink: SharedSink | DiskSink
   readonly reader: SharedAuditReader
   readonly logSigner: LogSigner
+  readonly close: () => Promise<void>
 }
 
-function toAudit(chain: ChainName, { sink, reader, logSigner }: AuditParts): SharedAudit {
+function toAudit(chain: ChainName, { sink, reader, logSigner, close }: AuditParts): SharedAudit {
+  let closing: Promise<void> | undefined
   return {
-    ...reader,
+    ...(sink instanceof DiskSink ? settled(reader, sink) : reader),
     chain,
     write: (entry) => sink.write(entry),
     flush: () => sink.flush(),
-    async close() {
-      await sink.close()
-      await logSigner.close()
-    },
+    close: () => (closing ??= close().then(() => logSigner.close())),
     sign: () => logSigner.run(),
     evidence() {
       const { problem } = logSigner
@@ -178,6 +230,27 @@ function toAudit(chain: ChainName, { sink, reader, logSigner }: AuditParts): Sha
     },
     get problem() {
       return sink.problem
+    },
+    get unshipped() {
+      return sink instanceof DiskSink ? { records: sink.unshipped, ageMs: sink.unshippedMs } : undefined
+    },
+  }
+}
+
+/** Returns a reader that waits a moment for what this replica has not shipped. */
+function settled(reader: SharedAuditReader, sink: DiskSink): SharedAuditReader {
+  return {
+    async query(query) {
+      await sink.settle()
+      return reader.query(query)
+    },
+    async *exportRecords(query) {
+      await sink.settle()
+      yield* reader.exportRecords(query)
+    },
+    async countOutcomes(query) {
+      await sink.settle()
+      return reader.countOutcomes(query)
     },
   }
 }

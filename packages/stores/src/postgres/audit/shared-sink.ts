@@ -13,6 +13,7 @@ import {
 import { messageOf } from '@toolgate/core/internal'
 import { EntryQueue } from '../../entry-queue.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
+import { type AuditProblem, ProblemReport, unavailable } from './audit-problem.ts'
 import type { ChainStore, SealedGroup } from './chain-store.ts'
 
 export interface SharedSinkParts {
@@ -22,6 +23,8 @@ export interface SharedSinkParts {
   readonly tree: RecordTree
   readonly nowMs: () => number
   readonly maxWaiting: number
+  /** Called when calls begin to be refused, and when they go on. */
+  readonly onProblem?: (problem: AuditProblem | undefined) => void
 }
 
 /** How long writes wait for the database before they are refused. */
@@ -44,6 +47,7 @@ export class SharedSink implements AuditSink {
   readonly #maxWaiting: number
   readonly #queue: EntryQueue
   readonly #openCalls = createOpenCalls<AuditEntry>()
+  readonly #report: ProblemReport
   /** Sealed, and perhaps committed. */
   #sent: { readonly group: SealedGroup; readonly entries: readonly AuditEntry[] } | undefined
   /** Resolves for the writes whose entries wait. */
@@ -55,7 +59,8 @@ export class SharedSink implements AuditSink {
   #fork: Error | undefined
   #isClosed = false
 
-  constructor({ store, sealing, sealer, tree, nowMs, maxWaiting }: SharedSinkParts) {
+  constructor({ store, sealing, sealer, tree, nowMs, maxWaiting, onProblem = () => {} }: SharedSinkParts) {
+    this.#report = new ProblemReport(onProblem)
     this.#store = store
     this.#sealer = sealer
     this.#tree = tree
@@ -69,9 +74,10 @@ export class SharedSink implements AuditSink {
   }
 
   /** Why calls are refused now. */
-  get problem(): string | undefined {
-    const failure = this.#fork ?? this.#failure
-    return failure === undefined ? undefined : messageOf(failure)
+  get problem(): AuditProblem | undefined {
+    if (this.#fork !== undefined) return { code: 'forked', message: messageOf(this.#fork) }
+    if (this.#failure === undefined) return undefined
+    return { code: 'silent', message: `the database does not answer: ${messageOf(this.#failure)}` }
   }
 
   async write(entry: AuditEntry): Promise<void> {
@@ -148,6 +154,7 @@ export class SharedSink implements AuditSink {
           if (other !== undefined) return this.#stop(other)
           this.#sent = undefined
           this.#failure = undefined
+          this.#report.update(undefined)
           this.#sending?.resolve()
         } catch (error) {
           if (this.#failure !== undefined) this.#fail(error)
@@ -166,6 +173,7 @@ export class SharedSink implements AuditSink {
   #fail(error: unknown): void {
     const isFirst = this.#failure === undefined
     this.#failure = error
+    this.#report.update(this.problem)
     const refused = this.#queue.drop(({ event }) => event !== 'tool_call')
     for (const entry of refused) this.#openCalls.forget(entry)
     if (isFirst)
@@ -201,9 +209,7 @@ export class SharedSink implements AuditSink {
   }
 
   #unavailable(): ToolgateError {
-    return new ToolgateError('audit_unavailable', 'The audit cannot be written.', {
-      detail: this.problem ?? `${this.#queue.count} entries wait for the database`,
-    })
+    return unavailable(this.problem?.message ?? `${this.#queue.count} entries wait for the database`)
   }
 }
 

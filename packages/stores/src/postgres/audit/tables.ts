@@ -8,6 +8,9 @@ export function auditTables(schema: string): string {
   const audit = `${schema}.audit`
   return `
   -- A chain: what one start of one replica has recorded. leaf_*: what the newest leaf of the log says about it; NULL for none.
+  -- local_seq: the newest record on the replica's own disk, where it writes there first; else NULL.
+  -- tree: the tree of its records after some of them, as JSON; pruned_tree: after those that may be removed.
+  -- pruned_leaf: the leaves of the log before this one are about records that may be removed, or about other chains.
   CREATE TABLE ${schema}.audit_chains (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     replica text NOT NULL,
@@ -19,6 +22,11 @@ export function auditTables(schema: string): string {
     renewed_at timestamptz NOT NULL,
     leaf_status text,
     leaf_seq bigint,
+    local_seq bigint,
+    tree text,
+    pruned_seq bigint NOT NULL DEFAULT 0,
+    pruned_tree text,
+    pruned_leaf bigint NOT NULL DEFAULT 0,
     UNIQUE (replica, incarnation)
   ) WITH (fillfactor = 10);
 
@@ -43,13 +51,13 @@ export function auditTables(schema: string): string {
   -- Appends records to a chain. Returns NULL if it has them then, and otherwise the first number whose record is another one.
   CREATE FUNCTION ${schema}.append_audit(
     of_chain integer, after_seq bigint, after_head text, new_head text, new_root text,
-    ats bigint[], events text[], records text[]
+    ats bigint[], events text[], records text[], on_disk bigint DEFAULT NULL, new_tree text DEFAULT NULL
   ) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE
     other bigint;
   BEGIN
     UPDATE ${schema}.audit_chains SET seq = after_seq + cardinality(records), head = new_head, root = new_root,
-      status = 'live', renewed_at = clock_timestamp()
+      local_seq = on_disk, tree = coalesce(new_tree, tree), status = 'live', renewed_at = clock_timestamp()
     WHERE id = of_chain AND seq = after_seq AND head = after_head;
     IF NOT FOUND THEN
       SELECT min(after_seq + given.i) INTO other FROM unnest(records) WITH ORDINALITY AS given (record, i)

@@ -1,0 +1,26 @@
+import { type ChainEnd, readLink, type RecordTree } from '@toolgate/core/audit'
+import { hashRecord } from '@toolgate/core/internal'
+import { readTime } from '../../jsonl/read.ts'
+import type { SealedGroup } from './chain-store.ts'
+
+/** Returns sealed records as a group that continues a chain, and adds them to its tree. @throws if they do not continue it */
+export function toGroup(texts: readonly string[], after: ChainEnd, tree: RecordTree): SealedGroup {
+  let { seq, head } = after
+  const records = texts.map((text) => {
+    const link = readLink(text)
+    if (link?.seq !== seq + 1 || link.prev !== head || hashRecord(link.prev, link.hashed) !== link.hash)
+      throw new Error(`record ${seq + 1} does not continue the chain, or was changed`)
+    tree.add(link.hash)
+    ;({ seq, hash: head } = link)
+    return { atMs: readTime(text), event: eventOf(text), text }
+  })
+  return { after, end: { seq, head }, root: tree.root(), records }
+}
+
+const EVENT_FIELD = ',"event":"'
+
+/** In JSON, the quotes of a field's name occur nowhere else, and the names of events need no escapes. */
+function eventOf(text: string): string {
+  const start = text.indexOf(EVENT_FIELD) + EVENT_FIELD.length
+  return text.slice(start, text.indexOf('"', start))
+}

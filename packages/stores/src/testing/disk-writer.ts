@@ -1,0 +1,29 @@
+import { writeSync } from 'node:fs'
+import { auditEntry } from '@toolgate/core/testing'
+import { openPostgresStores } from '../postgres.ts'
+
+/**
+ * A replica that records calls on its disk first, to be killed by a test: `disk-writer.ts <url> <folder> <name>`. Each line it
+ * prints is the `tool_call_id` of a call whose `tool_call` is acknowledged. It waits while calls are refused.
+ */
+const [url = '', disk = '', name = ''] = process.argv.slice(2)
+const AT_ONCE = 20
+
+const stores = await openPostgresStores({ url })
+const audit = await stores.openAudit({ replica: 'r', disk, log: { everyMs: 500 } })
+
+async function callAfterCall(worker: number): Promise<void> {
+  for (let i = 0; ; i++) {
+    const id = `${name}-${worker}-${i}`
+    try {
+      await audit.write(auditEntry({ tool_call_id: id, detail: 'x'.repeat(i % 900) }))
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      continue
+    }
+    writeSync(1, `${id}\n`)
+    await audit.write(auditEntry({ event: 'tool_result', tool_call_id: id })).catch(() => undefined)
+  }
+}
+
+await Promise.all(Array.from({ length: AT_ONCE }, (_, worker) => callAfterCall(worker)))
