@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { compareRules, runProperties } from '../testing/run-differential.ts'
+
+describe('rules about what happened', () => {
+  it('decide as the plain reading of the whole trace does', () => {
+    const cases = 10_000
+    assert.ok(compareRules({ cases, seed: randomInt(2 ** 31) }) >= cases)
+  })
+
+  it('are only tightened by a call that began', () => fc.assert(runProperties.onlyTightens, { numRuns: 1000 }))
+
+  it('give their strictest answer without the history', () =>
+    fc.assert(runProperties.unknownIsStrictest, { numRuns: 1000 }))
+})
