@@ -15,6 +15,7 @@ const FILES = [
   'stores.ts',
   'replicas.ts',
   'redact.ts',
+  'origins.ts',
   'oauth.ts',
   'reload.ts',
   'search.ts',

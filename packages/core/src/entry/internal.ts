@@ -93,3 +93,11 @@ export { isToolError } from '../call/output.ts'
 
 // Traces
 export { originalHash } from '../tools/definition-hash.ts'
+
+// Rules about what happened
+export {
+  createOriginIndex,
+  type OriginBounds,
+  type OriginIndex,
+  type OriginItem,
+} from '../history/origins/origin-index.ts'

@@ -1,0 +1,162 @@
+import { checkShape, shapeOf } from '../../util/shape.ts'
+import type { Origin } from '../facts.ts'
+import { addressesIn } from './addresses-in.ts'
+import { toExact, toFoldedForms } from './normalise.ts'
+import { SeenText } from './seen-text.ts'
+import { stringsIn } from './strings-in.ts'
+import { holdsWhole } from './token-ends.ts'
+import { worstOf } from './worst-of.ts'
+
+/** The origins of texts. What stands in no text is `unknown`. */
+export const SEEN_ORIGINS = ['user', 'trusted', 'untrusted'] as const
+export type SeenOrigin = (typeof SEEN_ORIGINS)[number]
+
+/** What an index has taken in, for a store. `full` says that there was more. */
+export interface OriginItem {
+  readonly origin: SeenOrigin
+  /** In the index's own form, one text a line. */
+  readonly text: string
+  readonly full: boolean
+}
+
+/** In bytes, filters included. */
+export interface OriginBounds {
+  /** Default 48 kB. Further words are not the user's. */
+  readonly user?: number
+  /** Default 64 kB. Further outputs are not trusted. */
+  readonly trusted?: number
+  /** Default 144 kB. Once it is reached, all other values are untrusted. */
+  readonly untrusted?: number
+}
+
+/**
+ * What a run has seen: the words of its user, and texts of outputs.
+ *
+ * Nothing is evicted, as a flood could then wash an address. Each error is one towards the strict side.
+ */
+export interface OriginIndex {
+  /** Adds words of the user. Returns what is new. */
+  addWords(words: string | readonly string[]): readonly OriginItem[]
+  /** Adds all texts of an output. Returns what is new. */
+  addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[]
+  /** Returns the worst origin of the values within a value. `null`, `undefined` and what is empty say nothing. */
+  originOf(value: unknown): Origin
+  /** Whether an untrusted text found no room. */
+  readonly full: boolean
+  /** In bytes. */
+  readonly size: number
+  items(): readonly OriginItem[]
+  /** Adds items of this or another index, in the order in which they were made. */
+  restore(items: Iterable<OriginItem>): void
+}
+
+const BOUNDS = shapeOf<OriginBounds>({ user: true, trusted: true, untrusted: true })
+const KB = 1024
+
+export function createOriginIndex(bounds: OriginBounds = {}): OriginIndex {
+  checkShape('createOriginIndex', bounds, BOUNDS)
+  return new Origins(bounds)
+}
+
+/** An output of more characters is not looked at: it would not fit. */
+const MAX_OUTPUT_CHARS = 512 * KB
+/** A text that is known already is not added again. Of an output with more texts the others are not compared. */
+const MAX_COMPARED = 1000
+
+class Origins implements OriginIndex {
+  readonly #seen: Readonly<Record<SeenOrigin, SeenText>>
+
+  constructor({ user = 48 * KB, trusted = 64 * KB, untrusted = 144 * KB }: OriginBounds) {
+    this.#seen = { user: new SeenText(user), trusted: new SeenText(trusted), untrusted: new SeenText(untrusted) }
+  }
+
+  get full(): boolean {
+    return this.#seen.untrusted.full
+  }
+
+  get size(): number {
+    return SEEN_ORIGINS.reduce((bytes, origin) => bytes + this.#seen[origin].bytes, 0)
+  }
+
+  addWords(words: string | readonly string[]): readonly OriginItem[] {
+    return this.#add('user', stringsIn(words, MAX_OUTPUT_CHARS))
+  }
+
+  addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[] {
+    // Of what found no room nobody knows whether a trusted output repeats it.
+    if (this.full) return []
+    return this.#add(origin, stringsIn(output, MAX_OUTPUT_CHARS))
+  }
+
+  #add(origin: SeenOrigin, texts: ReadonlySet<string> | undefined): readonly OriginItem[] {
+    const seen = this.#seen[origin]
+    if (seen.full) return []
+    const lines = texts && linesOf(origin, texts).filter((line, i) => i >= MAX_COMPARED || !isHeld(seen, origin, line))
+    if (lines?.length === 0) return []
+    const text = lines?.join('\n') ?? ''
+    const full = lines === undefined || !seen.add(text)
+    if (full) seen.close()
+    return [{ origin, text: full ? '' : text, full }]
+  }
+
+  items(): readonly OriginItem[] {
+    return SEEN_ORIGINS.map((origin) => ({
+      origin,
+      text: this.#seen[origin].text,
+      full: this.#seen[origin].full,
+    })).filter(({ text, full }) => text !== '' || full)
+  }
+
+  restore(items: Iterable<OriginItem>): void {
+    for (const { origin, text, full } of items) {
+      if (text !== '') this.#seen[origin].add(text)
+      if (full) this.#seen[origin].close()
+    }
+  }
+
+  originOf(value: unknown): Origin {
+    return worstOf(value, (text, isText) => this.#originOfText(text, isText)) ?? 'user'
+  }
+
+  #originOfText(text: string, isText: boolean): Origin {
+    const exact = isText ? toExact(text) : ''
+    const mayLoosen = isText && isLikeAddress(exact)
+    if (mayLoosen && holdsWhole(this.#seen.user, exact)) return 'user'
+    if (this.#isUntrusted(text)) return 'untrusted'
+    if (mayLoosen && holdsWhole(this.#seen.trusted, exact)) return 'trusted'
+    return this.full ? 'untrusted' : 'unknown'
+  }
+
+  #isUntrusted(text: string): boolean {
+    const seen = this.#seen.untrusted
+    if (seen.text === '') return false
+    if (toFoldedForms(text).some((form) => seen.includes(form))) return true
+    for (const address of addressesIn(text)) {
+      if (toFoldedForms(address).some((form) => seen.includes(form))) return true
+    }
+    return false
+  }
+}
+
+function linesOf(origin: SeenOrigin, texts: ReadonlySet<string>): readonly string[] {
+  const lines = new Set<string>()
+  for (const text of texts) {
+    if (origin !== 'untrusted') lines.add(toExact(text))
+    else for (const form of toFoldedForms(text)) lines.add(form)
+  }
+  const minLength = origin === 'untrusted' ? 1 : MIN_CHARS
+  return [...lines].filter(({ length }) => length >= minLength)
+}
+
+function isHeld(seen: SeenText, origin: SeenOrigin, line: string): boolean {
+  return origin === 'untrusted' ? seen.includes(line) : holdsWhole(seen, line)
+}
+
+const MIN_CHARS = 4
+const MIN_DIGITS = 8
+const MIN_WORD = /^.{4}/u
+
+/** Amounts, days and short words stand in every text by chance. An account or telephone number does not. */
+function isLikeAddress(exact: string): boolean {
+  return MIN_WORD.test(exact) && (/\p{L}/u.test(exact) || exact.replace(/\D/g, '').length >= MIN_DIGITS)
+}

@@ -1,0 +1,119 @@
+/** Stands between the texts, as no normal form holds a line feed. */
+const BETWEEN = '\n'
+/** A shorter text is searched faster than four of its characters are hashed. */
+const MIN_FILTERED = 2048
+const GRAM = 4
+
+/**
+ * The texts of one origin, in one string, with a filter of the rows of four characters in it: a value that nobody wrote is
+ * usually refused without a look at the text.
+ */
+export class SeenText {
+  readonly #maxBytes: number
+  readonly #filterBits: number
+  #text = ''
+  #wide = false
+  #filter: Uint32Array | undefined
+  #full = false
+
+  /** The filter takes an eighth of `maxBytes`, or a little more. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+    this.#filterBits = Math.max(5, Math.ceil(Math.log2(maxBytes)))
+  }
+
+  /** Whether a text found no room. */
+  get full(): boolean {
+    return this.#full
+  }
+
+  get bytes(): number {
+    return this.#text.length * (this.#wide ? 2 : 1) + (this.#filter?.byteLength ?? 0)
+  }
+
+  /** All texts, each on a line. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** From now on no text is added. */
+  close(): void {
+    this.#full = true
+  }
+
+  /** Adds a text of one line or of several; where it finds no room, nothing of it. */
+  add(text: string): boolean {
+    if (this.#full) return false
+    const wide = this.#wide || WIDE.test(text)
+    const length = this.#text.length + BETWEEN.length + text.length
+    if (length * (wide ? 2 : 1) + this.#filterBytesAt(length) > this.#maxBytes) {
+      this.#full = true
+      return false
+    }
+    const from = this.#text.length
+    // A join copies: parts of a string would keep the whole output.
+    this.#text = from === 0 ? compact(text, wide) : [this.#text, compact(text, wide)].join(BETWEEN)
+    this.#wide = wide
+    this.#fillFilter(from)
+    return true
+  }
+
+  /** Whether a value stands anywhere in the texts. */
+  includes(value: string): boolean {
+    return this.#mayHold(value) && this.#text.includes(value)
+  }
+
+  /** Returns where a value begins, and `-1` if nowhere behind `from`. */
+  indexOf(value: string, from: number): number {
+    return from > 0 || this.#mayHold(value) ? this.#text.indexOf(value, from) : -1
+  }
+
+  #mayHold(value: string): boolean {
+    const filter = this.#filter
+    if (filter === undefined) return true
+    const shift = 32 - this.#filterBits
+    for (let i = 0; i + GRAM <= value.length; i++) {
+      const bit = gramAt(value, i) >>> shift
+      if (((filter[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) return false
+    }
+    return true
+  }
+
+  #filterBytesAt(length: number): number {
+    return length < MIN_FILTERED ? 0 : 2 ** this.#filterBits / 8
+  }
+
+  #fillFilter(from: number): void {
+    const text = this.#text
+    if (text.length < MIN_FILTERED) return
+    const start = this.#filter === undefined ? 0 : from
+    const filter = (this.#filter ??= new Uint32Array(2 ** this.#filterBits / 32))
+    const shift = 32 - this.#filterBits
+    for (let i = start; i + GRAM <= text.length; i++) {
+      const bit = gramAt(text, i) >>> shift
+      filter[bit >>> 5] = (filter[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    }
+  }
+}
+
+const WIDE = /[^\0-\xFF]/
+const AT_ONCE = 4096
+
+/** Returns a text of one byte a character where it can be: a part of a wide text would stay wide. */
+function compact(text: string, wide: boolean): string {
+  if (wide) return text
+  const parts: string[] = []
+  for (let i = 0; i < text.length; i += AT_ONCE) {
+    const units = new Uint8Array(Math.min(AT_ONCE, text.length - i))
+    for (let j = 0; j < units.length; j++) units[j] = text.charCodeAt(i + j)
+    parts.push(String.fromCharCode.apply(undefined, units as unknown as number[]))
+  }
+  return parts.join('')
+}
+
+/** Returns a hash of four characters, its upper bits the best. */
+function gramAt(text: string, i: number): number {
+  const low = text.charCodeAt(i) ^ (text.charCodeAt(i + 1) << 8)
+  const high = text.charCodeAt(i + 2) ^ (text.charCodeAt(i + 3) << 8)
+  return Math.imul(Math.imul(low, 0x9e_37_79_b1) ^ high, 0x85_eb_ca_6b)
+}

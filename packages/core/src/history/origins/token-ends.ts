@@ -1,0 +1,60 @@
+import type { SeenText } from './seen-text.ts'
+
+/** Characters that stand between words in every text, and in no address. */
+const BETWEEN = /[\s"<>()[\]{},;|«»‹›“”„—–、。，；：！？（）「」『』【】《》〈〉]/
+/** What a sentence puts behind a word. An address may hold them, so a blank must follow. */
+const BEHIND = /[.!?:'’`]/
+/** What a quotation puts in front of a word. */
+const BEFORE = /['‘`]/
+
+/** How many places of a text are looked at, before a value counts as not found. */
+const MAX_PLACES = 1000
+
+/** Whether a text holds a value between the ends of words, or an account number (IBAN) with other blanks. */
+export function holdsWhole(seen: SeenText, value: string): boolean {
+  if (findWhole(seen, value, (at) => at + value.length)) return true
+  const account = value.replaceAll(' ', '')
+  if (!IBAN.test(account)) return false
+  return findWhole(seen, account.slice(0, 4), (at) => endOfSpaced(seen.text, at, account))
+}
+
+const IBAN = /^[A-Z]{2}\d{2}[A-Z\d]{11,30}$/
+
+/** `endOf` returns where the value ends that begins at a place, or `-1`. */
+function findWhole(seen: SeenText, start: string, endOf: (at: number) => number): boolean {
+  let at = seen.indexOf(start, 0)
+  for (let places = 0; at !== -1 && places < MAX_PLACES; places++) {
+    const end = endOf(at)
+    if (end !== -1 && isWhole(seen.text, at, end)) return true
+    at = seen.indexOf(start, at + 1)
+  }
+  return false
+}
+
+function endOfSpaced(text: string, from: number, account: string): number {
+  let at = from
+  for (const character of account) {
+    if (text.charAt(at) === ' ') at++
+    if (text.charAt(at) !== character) return -1
+    at++
+  }
+  return at
+}
+
+/** Whether a part of a text is a whole word or a row of whole words: `bob@x.com` is none in `bob@x.com.evil.org`. */
+function isWhole(text: string, from: number, to: number): boolean {
+  return startsWord(text, from) && endsWord(text, to)
+}
+
+function startsWord(text: string, from: number): boolean {
+  let at = from
+  while (at > 0 && BEFORE.test(text.charAt(at - 1))) at--
+  if (at === 0 || BETWEEN.test(text.charAt(at - 1))) return true
+  return from === at && text.startsWith('mailto:', from - 7) && startsWord(text, from - 7)
+}
+
+function endsWord(text: string, to: number): boolean {
+  let at = to
+  while (at < text.length && BEHIND.test(text.charAt(at))) at++
+  return at === text.length || BETWEEN.test(text.charAt(at))
+}
