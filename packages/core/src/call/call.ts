@@ -39,7 +39,7 @@ import { approvalsFull, callerGone, storeFailed } from './refusals.ts'
 import { safely, chain } from '../util/async.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
-import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from './output.ts'
+import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
 import { nextRound } from './rounds.ts'
 import { type StreamEnd, watchStream } from './streams.ts'
 

@@ -6,7 +6,7 @@ import type { Attempt } from './attempt.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import type { LiveCall, LiveCalls } from './lifetime.ts'
 import type { FailureCode } from './outcome.ts'
-import { isStream } from './output.ts'
+import { isStream } from '../util/output.ts'
 import { isThenable } from '../util/async.ts'
 
 export interface Execution {

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { createCanceller } from '../util/cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
 import { createDeadlines } from '../util/deadlines.ts'
-import { isStream } from './output.ts'
+import { isStream } from '../util/output.ts'
 import { type StreamEnd, type StreamOptions, watchStream } from './streams.ts'
 import { runs } from '../testing/runs.ts'
 

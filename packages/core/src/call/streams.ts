@@ -2,7 +2,7 @@ import type { Cancelling } from '../util/cancelling.ts'
 import type { Clock, MaybePromise } from '../ports/ports.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import { withDeadline, TimeoutError } from '../util/async.ts'
-import { isReadableStream, sizeOf } from './output.ts'
+import { isReadableStream, sizeOf } from '../util/output.ts'
 
 /** How a stream came to its end. */
 export type StreamEnd =

@@ -88,8 +88,8 @@ export type { Admission, NoPlace, Place } from '../ports/ports.ts'
 export { parsePolicies } from '../policy/parse.ts'
 
 // Results of calls
-export { outputText } from '../call/output.ts'
-export { isToolError } from '../call/output.ts'
+export { outputText } from '../util/output.ts'
+export { isToolError } from '../util/output.ts'
 
 // Traces
 export { originalHash } from '../tools/definition-hash.ts'

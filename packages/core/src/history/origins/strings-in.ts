@@ -1,4 +1,4 @@
-import { outputText, sizeOf } from '../../call/output.ts'
+import { outputText, sizeOf } from '../../util/output.ts'
 import { isPlain } from '../../util/json.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import { messageOf } from '../util/errors.ts'
+import { messageOf } from './errors.ts'
 
 /**
  * An output, cut to a size that a model, a log or a socket can hold.
