@@ -3,7 +3,7 @@ import { toBody, toHeaders } from './wire.js'
 
 /**
  * The load generator, in a process of its own: for each message `{ origin, request, calls, concurrency }` it makes so
- * many requests, checks each answer, and sends `{ ms, p50Ms, p99Ms }` or `{ problem }` back.
+ * many requests, to several `origins` in turn, checks each answer, and sends `{ ms, p50Ms, p99Ms }` or `{ problem }` back.
  */
 const pools = new Map()
 
@@ -34,9 +34,9 @@ function check(answer, id, expect) {
   if (!head.includes(`"id":${id},`) || !answer.includes(expect)) throw new Error(`unexpected answer: ${head}`)
 }
 
-async function run({ origin, request, calls, concurrency }) {
+async function run({ origin, origins = [origin], request, calls, concurrency }) {
   const { method, name, params, key, expect } = request
-  const pool = poolFor(origin, concurrency)
+  const used = origins.map((each) => poolFor(each, concurrency))
   const headers = toHeaders(method, name, key)
   const took = []
   let next = 0
@@ -44,7 +44,7 @@ async function run({ origin, request, calls, concurrency }) {
     while (next < calls) {
       const id = ++next
       const startedMs = performance.now()
-      check(await ask(pool, headers, toBody(id, method, params)), id, expect)
+      check(await ask(used[id % used.length], headers, toBody(id, method, params)), id, expect)
       took.push(performance.now() - startedMs)
     }
   }

@@ -14,6 +14,7 @@ const FILES = [
   'audit-verify.ts',
   'stores.ts',
   'replicas.ts',
+  'replicas-stores.ts',
   'redact.ts',
   'origins.ts',
   'oauth.ts',
@@ -37,10 +38,14 @@ const firstOption = args.findIndex((arg) => arg.startsWith('--'))
 const asked = firstOption === -1 ? args : args.slice(0, firstOption)
 const options = firstOption === -1 ? [] : args.slice(firstOption)
 const known = [...FILES, ...NAMED_ONLY]
-const files = asked.length > 0 ? known.filter((file) => asked.includes(file.replace('.ts', ''))) : FILES
+const files = asked.length > 0 ? known.filter((file) => asked.some((name) => isOf(file, name))) : FILES
 if (files.length === 0) {
   console.error(`There is no such figure. The figures are ${known.map((file) => file.replace('.ts', '')).join(', ')}.`)
   process.exit(2)
+}
+/** A name is that of a file, or of several: `replicas` is also `replicas-stores.ts`. */
+function isOf(file: string, name: string): boolean {
+  return file === `${name}.ts` || file.startsWith(`${name}-`)
 }
 console.log(`Node ${process.version}. CPU time, medians of several rounds; differences under 1.5 times may be noise.`)
 for (const file of files) {

@@ -25,6 +25,7 @@ export interface Usage {
 }
 
 export interface ServerProcess {
+  readonly pid: number
   readonly origin: string
   /** From the start of the process to its first right answer. */
   readonly startMs: number
@@ -63,6 +64,7 @@ export async function startServer(
     throw error
   }
   return {
+    pid: child.pid ?? 0,
     origin,
     startMs: performance.now() - startedMs,
     usage: () => askChild<Usage>(child, 'usage'),

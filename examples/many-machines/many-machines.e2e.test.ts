@@ -102,7 +102,7 @@ withBinaries(['postgres', 'initdb', 'redis-server'], ({ 'redis-server': server, 
         })
 
         it('takes a limit once for a step that crashed after its call and is replayed in another process', async () => {
-          const before = ledger().length
+          const earlier = ledger().length
           const journal = path.join(folder, `journal-${engine}`)
           for (const n of [1, 2, 3, 4, 5]) {
             const [worker] = await open(engine, 1)
@@ -119,7 +119,7 @@ withBinaries(['postgres', 'initdb', 'redis-server'], ({ 'redis-server': server, 
               .map((line) => JSON.parse(line) as unknown),
             [1, 2, 3, 4, 5].map((n) => [`report ${n}`, 'done']),
           )
-          assert.equal(ledger().length - before, 10, 'each step has made its call twice')
+          assert.equal(ledger().length - earlier, 10, 'each step has made its call twice')
           assert.equal(done((await last?.call('report')) ?? []), 0, 'five uses were left for five steps')
         })
       })

@@ -29,6 +29,10 @@ const BACKOFF = { firstMs: 25, maxMs: 500 }
  */
 const OPEN_MS = 10_000
 const RECONNECT_MS = { first: 1000, more: 500, most: 5000 }
+/** A timer that is this late says that the process stood still. */
+const STOOD_STILL_MS = 10
+/** No server is waited for longer than this many times its silence, however often the process stands still. */
+const MOST_SILENCES = 10
 /** Commands that wait for their answers. More are refused. */
 const MAX_PENDING = 20_000
 
@@ -79,7 +83,7 @@ class Connection implements RedisConnection {
     return new Promise((resolve, reject) => {
       const pending: Pending = { atMs: performance.now(), reject }
       this.#pending.add(pending)
-      this.#watch ??= setTimeout(() => this.#look(), this.#options.silenceMs).unref()
+      if (this.#watch === undefined) this.#lookIn(this.#options.silenceMs)
       client.sendCommand([...command]).then(
         (answer) => {
           this.#pending.delete(pending)
@@ -100,15 +104,26 @@ class Connection implements RedisConnection {
     if (client) this.#lose(client, 'closed')
   }
 
-  /** Looks for an answer that is late, after what has arrived by now was read: this process may itself have stood still. */
-  #look(): void {
+  #lookIn(ms: number): void {
+    const dueMs = performance.now() + ms
+    this.#watch = setTimeout(() => this.#look(performance.now() - dueMs), ms).unref()
+  }
+
+  /**
+   * Looks for an answer that is late, after what has arrived by now was read. If the look itself is late, this process stood
+   * still, and perhaps the whole machine: the server gets the time again.
+   */
+  #look(lateMs: number): void {
     this.#watch = undefined
     setImmediate(() => {
       const [oldest] = this.#pending
       if (oldest === undefined || this.#watch !== undefined) return
-      const leftMs = oldest.atMs + this.#options.silenceMs - performance.now()
-      if (leftMs > 0) this.#watch = setTimeout(() => this.#look(), leftMs).unref()
-      else if (this.#client) this.#lose(this.#client, `no answer for ${this.#options.silenceMs} ms`)
+      const { silenceMs } = this.#options
+      const silentMs = performance.now() - oldest.atMs
+      const stoodStill = lateMs > STOOD_STILL_MS && silentMs < MOST_SILENCES * silenceMs
+      const leftMs = stoodStill ? silenceMs : silenceMs - silentMs
+      if (leftMs > 0) this.#lookIn(leftMs)
+      else if (this.#client) this.#lose(this.#client, `no answer for ${silenceMs} ms`)
     })
   }
 

@@ -52,6 +52,17 @@ withBinaries(['redis-server'], ({ 'redis-server': server }) => {
       assert.ok(allowed && remaining >= 900, `${remaining} are left`)
     })
 
+    it('is given its time again when the process itself, or the whole machine, stood still', async (t) => {
+      const counters = await redis.open(t, { silenceMs: 500 })
+      await takeAgain(counters, 100_000)
+      redis.server.child.kill('SIGSTOP')
+      const taking = counters.take(use(100_000))
+      await new Promise(setImmediate)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 800)
+      redis.server.child.kill('SIGCONT')
+      assert.equal((await taking).allowed, true)
+    })
+
     it('lets no more through than the limit when Redis is killed amid takes, and goes on after its restart', async (t) => {
       const counters = await redis.open(t)
       const before = await takeMany(counters, 20, 100)
