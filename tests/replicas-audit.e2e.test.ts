@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { loadConfig } from '@toolgate/gateway'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { loadConfig, type ReadyBody } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
 import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder } from './support/gateway.ts'
@@ -61,6 +62,68 @@ stores: { postgres: "${postgres.url}" }
       assert.match(bad.out, /Replica .*, start .*: Record \d+ is missing/)
     })
 
+    it('waits for the disk of the replica where that is asked for: refuses, says why and goes on while Postgres is paused', async (t) => {
+      const folder = tempFolder()
+      t.after(() => folder.remove())
+      const file = join(folder.path, 'toolgate.yaml')
+      writeFileSync(
+        file,
+        `
+listen: { port: 0 }
+drainMs: 250
+servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared } }
+callers:
+  - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
+  - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
+policy: [{ allow: ["*"] }]
+audit: { durable: disk, path: local }
+stores: { postgres: "${postgres.url}" }
+`,
+      )
+      await postgres.empty()
+      const config = loadConfig(file)
+      const gateway = await startTestGateway(config)
+      t.after(() => gateway.close())
+      await assert.rejects(
+        async () => startTestGateway(config),
+        /audit\.path: .*local cannot be used: another process writes to it/,
+      )
+      const say = async () => textOf(await gateway.call('viewer', MODERN, 'own__echo', { word: 'hello' }))
+      assert.equal(await say(), 'hello')
+      const resume = postgres.pause(t)
+      const ready = async () =>
+        (
+          await fetch(`${gateway.url}/readyz`, { headers: { authorization: `Bearer ${KEYS.console}` } })
+        ).json() as Promise<ReadyBody>
+      // The lease is still held when the disk is the first to refuse, or it is not: both refuse.
+      let body = await ready()
+      for (; body.audit === undefined; body = await ready()) await say()
+      assert.equal(body.status, 'refusing')
+      assert.equal(body.audit.code, 'unshipped')
+      assert.match(body.audit.message ?? '', /have not reached the database/)
+      assert.notEqual(await say(), 'hello')
+      const metrics = await (
+        await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${KEYS.console}` } })
+      ).text()
+      assert.match(metrics, /toolgate_audit_refuses_calls\{reason="unshipped"\} 1/)
+      assert.match(metrics, /toolgate_audit_unshipped_records [1-9]/)
+      const bare = (await (await fetch(`${gateway.url}/readyz`)).json()) as ReadyBody
+      assert.deepEqual(bare.audit, { code: 'unshipped' })
+      const backMs = performance.now()
+      resume()
+      while ((await ready()).status !== 'ready') await sleep(5)
+      t.diagnostic(`ready ${Math.round(performance.now() - backMs)} ms after Postgres`)
+      assert.equal(await say(), 'hello')
+      const said = gateway.log.map(({ message }) => message)
+      assert.ok(
+        said.indexOf('calls are recorded again') > said.indexOf('calls are refused, as they cannot be recorded'),
+      )
+      const { out } = await runCommand(gateway.url, 'audit', 'query', '--event', 'tool_call', '--json')
+      assert.equal((JSON.parse(out) as { records: unknown[] }).records.length >= 2, true)
+      await gateway.close()
+      assert.equal((await runCommand(gateway.url, 'audit', 'verify', '--config', file)).code, 0)
+    })
+
     it('is declared in full or not at all', () => {
       const folder = tempFolder()
       const file = join(folder.path, 'toolgate.yaml')
@@ -77,14 +140,24 @@ stores: { postgres: "${postgres.url}" }
         assert.equal(problemOf('{ preview: false }'), '')
         for (const audit of [
           '{ path: a.db }',
+          '{ durable: shared, path: a }',
           '{ mode: batched }',
-          '{ retain: 9d }',
+          '{ durable: disk, mode: required }',
           '{ checkpoints: false }',
           '{ checkpoints: { path: a } }',
           '{ checkpoints: { everyRecords: 9 } }',
         ])
           assert.match(problemOf(audit), /for the store .*postgres/, audit)
         assert.match(problemOf('{ store: postgres }', ''), /without .*stores/)
+        for (const audit of ['{ durable: disk, path: a, retain: 9d }', '{ durable: shared, retain: 36h }'])
+          assert.equal(problemOf(audit), '', audit)
+        for (const store of ['sqlite', 'jsonl', 'memory'])
+          assert.match(
+            problemOf(`{ store: ${store}, durable: disk }`),
+            /durable.*for the store .*expected stores.postgres/,
+          )
+        assert.match(problemOf('{ durable: disks }'), /durable/)
+        assert.match(problemOf('{ durable: disk }', ''), /found .*disk.* for the store .*sqlite/)
       } finally {
         folder.remove()
       }

@@ -17,7 +17,14 @@ import type { GatewayRedactor } from './redaction.ts'
 import type { OpenedReplica } from './replica/open-replica.ts'
 import type { ReplicaReport } from './replica/report.ts'
 import type { Revisions, Rules, Settings } from './revision.ts'
-import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
+import {
+  type EvidenceProblem,
+  findAuditProblems,
+  openAudit,
+  type OpenedAudit,
+  openState,
+  type SharedAuditDeps,
+} from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
 import { createTelemetry } from './telemetry/create-telemetry.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
@@ -266,7 +273,11 @@ function recordBeside(
 
 async function openStores({ config, redact, log, onFault, lifecycle, replica }: GatewayBase) {
   const isShared = config.audit.store === 'postgres'
-  const opening = isShared ? replica?.openAudit(config.audit, { redact, onFault }) : undefined
+  const onProblem: SharedAuditDeps['onProblem'] = (problem) =>
+    problem === undefined
+      ? log({ level: 'info', message: 'calls are recorded again' })
+      : log({ level: 'error', message: 'calls are refused, as they cannot be recorded', detail: problem.message })
+  const opening = isShared ? replica?.openAudit(config.audit, { redact, onFault, onProblem }) : undefined
   const audit: OpenedAudit = await (opening ?? openAudit(config.audit, { redact, onFault }))
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)

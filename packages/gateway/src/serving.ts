@@ -467,6 +467,7 @@ export function toHttpDeps(
       isStopping: () => lifecycle.isLeaving,
       replica: report?.state,
       reloadWaiting: apiDeps.reloadWaiting,
+      auditProblem: () => audit.problem,
     }),
     authenticator,
     origins,

@@ -9,6 +9,7 @@ import {
   type SessionLock,
   type StateStore,
 } from '@toolgate/core/stores'
+import type { AuditProblem } from '@toolgate/stores/postgres'
 import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
@@ -22,6 +23,10 @@ export type OpenedAudit = AuditSink &
     rotate?(): Promise<string | undefined>
     /** Absent for an audit without evidence, such as one in memory. */
     evidence?(): AuditEvidence
+    /** Why calls are refused now. Only of one that replicas share. */
+    readonly problem?: AuditProblem | undefined
+    /** What is on this replica's disk alone. Only where records are written there first. */
+    readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
   }
 
 export interface AuditDeps {
@@ -29,9 +34,15 @@ export interface AuditDeps {
   readonly onFault?: (error: unknown) => void
 }
 
+/** Of an audit that replicas share. */
+export interface SharedAuditDeps extends AuditDeps {
+  /** Called when calls begin to be refused, and with `undefined` when they go on. */
+  readonly onProblem?: (problem: AuditProblem | undefined) => void
+}
+
 /** Opens the audit of a configuration. Only the configured store is loaded. */
 export async function openAudit(config: AuditConfig, deps: AuditDeps = {}): Promise<OpenedAudit> {
-  const { store, path = '', mode, preview = true, checkpoints, ...kept } = config
+  const { store, path = '', mode, preview = true, checkpoints, durable: _, ...kept } = config
   const options = { path, mode, preview, ...deps, ...toCheckpoints(checkpoints), ...kept }
   switch (store) {
     case 'postgres':

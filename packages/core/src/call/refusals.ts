@@ -1,5 +1,5 @@
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
-import { messageOf, type ToolgateError } from '../util/errors.ts'
+import { isErrorOf, messageOf, ToolgateError } from '../util/errors.ts'
 import type { InputProblem } from '../util/json.ts'
 import type { Approval, LimitAnswer, NoPlace, ReplicaLapse } from '../ports/ports.ts'
 import type { LimitUseOf } from './limits.ts'
@@ -47,7 +47,8 @@ export function storeFailed(error: unknown): Decision {
 }
 
 export function auditFailed(error: unknown): Decision {
-  return denial('door', 'audit_failed', `the audit failed: ${messageOf(error)}`, {
+  const detail = isErrorOf(error, ToolgateError) && error.detail !== undefined ? ` ${error.detail}` : ''
+  return denial('door', 'audit_failed', `the audit failed: ${messageOf(error)}${detail}`, {
     message: 'the call cannot be recorded now',
   })
 }

@@ -20,6 +20,8 @@ interface HealthDeps {
   /** Absent where this gateway is alone. */
   replica?: (() => ReplicaState) | undefined
   reloadWaiting?: (() => string | undefined) | undefined
+  /** Why no call can be recorded, of an audit that replicas share. */
+  auditProblem?: (() => { readonly code: string; readonly message: string } | undefined) | undefined
 }
 
 /** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
@@ -32,10 +34,12 @@ export function createHealth(deps: HealthDeps): Health {
       ready ||= servers.every(isSettled)
       const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
       const replica = deps.replica?.()
+      const audit = deps.auditProblem?.()
       const waiting = withServers ? deps.reloadWaiting?.() : undefined
-      const word = !ready ? 'starting' : replica?.problem ? 'refusing' : 'ready'
+      const word = !ready ? 'starting' : replica?.problem || audit ? 'refusing' : 'ready'
       const status = deps.isStopping?.() ? 'stopping' : word
-      const others = { ...issuersOf(deps, withServers), ...replicaOf(replica, withServers) }
+      const refusal = audit && { audit: withServers ? audit : { code: audit.code } }
+      const others = { ...issuersOf(deps, withServers), ...replicaOf(replica, withServers), ...refusal }
       const body = { status, ...rows, ...others, ...(waiting !== undefined && { reload: waiting }) } as const
       return { status: status === 'ready' ? 200 : 503, body }
     },

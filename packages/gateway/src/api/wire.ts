@@ -649,6 +649,8 @@ export interface ReadyBody {
   readonly status: 'ready' | 'starting' | 'stopping' | 'refusing'
   /** Absent where this gateway is alone. Without a console key it has no reasons. */
   readonly replica?: ReplicaState | Pick<ReplicaState, 'id' | 'problem'>
+  /** Why no call can be recorded by a replica: `silent`, `unshipped`, `disk` or `forked`. The message is for console keys. */
+  readonly audit?: { readonly code: string; readonly message?: string }
   readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]

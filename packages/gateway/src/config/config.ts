@@ -295,8 +295,10 @@ export interface AuditConfig {
   readonly checkpoints?: CheckpointConfig | false
   /** `postgres`: that of all replicas, in `stores.postgres`. */
   readonly store: 'postgres' | 'sqlite' | 'jsonl' | 'memory'
-  /** Absolute; absent for `postgres` and `memory`. */
+  /** Absolute. Absent for `memory`, and for `postgres` unless `durable` is `disk`: then it is the folder. */
   readonly path?: string
+  /** Of `postgres`: whether a call waits until the record is in the database, or on this replica's disk. Default `shared`. */
+  readonly durable?: 'shared' | 'disk'
   /** `required`: each record is durable before the call continues. `batched`: within a second. */
   readonly mode: 'required' | 'batched'
   /** How long records are kept at least. Default: for ever. */

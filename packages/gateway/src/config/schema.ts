@@ -479,7 +479,17 @@ export const auditSchema = z.strictObject({
     .enum(['postgres', 'sqlite', 'jsonl', 'memory'])
     .describe('postgres: one audit of all replicas, in stores.postgres. Default: postgres with stores, else sqlite.')
     .exactOptional(),
-  path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').exactOptional(),
+  path: text
+    .describe(
+      'Default: .toolgate/audit.db or .toolgate/audit.jsonl. With durable: disk, a folder of this replica alone; default .toolgate/audit.',
+    )
+    .exactOptional(),
+  durable: z
+    .enum(['shared', 'disk'])
+    .describe(
+      'Of postgres. disk: a call waits for the disk of its replica, which ships records within a second. shared (default): for the database.',
+    )
+    .exactOptional(),
   mode: z
     .enum(['batched', 'required'])
     .describe('required: each record is durable before the call goes on. batched (default): within a second.')

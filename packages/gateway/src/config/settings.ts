@@ -159,6 +159,7 @@ function readEntries<T extends z.ZodType>(
   })
 }
 
+const DEFAULT_FOLDER = '.toolgate/audit'
 const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
 
 /** By default, the audit is that of all replicas, or without any a SQLite file beside the configuration. */
@@ -171,15 +172,26 @@ function auditIn(configDir: string, hasStores: boolean) {
       checkpoints,
       retain,
       rotate,
+      durable,
       ...preview
     } = input
+    if (durable !== undefined && store !== 'postgres')
+      reportIn(ctx, ['durable'], `found "${durable}" for the store "${store}", expected stores.postgres`)
     if (rotate !== undefined && store !== 'jsonl')
       reportIn(ctx, ['rotate'], `found a rotation for the store "${store}", expected jsonl`)
     if (store === 'postgres') {
       if (!hasStores) reportIn(ctx, ['store'], 'found "postgres" without "stores", expected stores.postgres')
-      for (const key of ['path', 'mode', 'retain'] as const)
+      const isOnDisk = durable === 'disk'
+      for (const key of isOnDisk ? (['mode'] as const) : (['path', 'mode'] as const))
         if (input[key] !== undefined) reportIn(ctx, [key], `found a ${key} for the store "postgres", expected none`)
-      return { store, mode: 'required', ...preview, ...sharedCheckpoints(checkpoints, configDir, ctx) }
+      return {
+        store,
+        mode: 'required',
+        ...preview,
+        ...(isOnDisk ? { durable, path: path.resolve(configDir, file ?? DEFAULT_FOLDER) } : {}),
+        ...(retain === undefined ? {} : { retainMs: toMs(retain) }),
+        ...sharedCheckpoints(checkpoints, configDir, ctx),
+      }
     }
     if (store === 'memory') {
       if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')

@@ -5,7 +5,7 @@ import { LEASE_MS, Membership, whyLapsed } from '@toolgate/stores/replica'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { LoadConfigOptions } from '../config/load-config.ts'
 import type { AuditConfig, GatewayConfig } from '../config/config.ts'
-import { type AuditDeps, type OpenedAudit, readKey } from '../stores.ts'
+import { type SharedAuditDeps, type OpenedAudit, readKey } from '../stores.ts'
 import type { ReplicaConfig } from '../config/stores.ts'
 import { VERSION } from '../files.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
@@ -41,7 +41,7 @@ export interface OpenedReplica {
   /** Asked again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
   readonly checkStart: () => void
   /** Begins this replica's chain of the audit that all share. */
-  openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit>
+  openAudit(config: AuditConfig, deps: SharedAuditDeps): Promise<OpenedAudit>
   /** Absent without Redis. */
   readonly limits: WatchedLimits | undefined
   readonly report: ReplicaReport
@@ -175,11 +175,17 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
     },
-    openAudit: ({ preview = true, checkpoints }, auditDeps) => {
+    openAudit: ({ preview = true, checkpoints, path: disk, retainMs }, auditDeps) => {
       const { id: name, incarnation } = membership.self
       const { keyFile, everyMs } = checkpoints || {}
       const signing = { ...(keyFile && { key: readKey(keyFile) }), ...(everyMs && { everyMs }) }
-      return engines.openAudit({ replica: name, incarnation, preview, log: signing, ...auditDeps })
+      const kept = { ...(disk !== undefined && { disk }), ...(retainMs !== undefined && { retainMs }) }
+      return engines
+        .openAudit({ replica: name, incarnation, preview, log: signing, ...kept, ...auditDeps })
+        .catch((error: unknown) => {
+          const isOfFolder = error instanceof ConfigError && error.path === 'disk'
+          throw isOfFolder ? new ConfigError('audit.path', error.problem, { cause: error }) : error
+        })
     },
     limits,
     close,

@@ -6,7 +6,7 @@ import type { IssuerRow, ServerRow } from '../api/wire.ts'
 import type { RefusedTokens } from '../auth/oauth/refusals.ts'
 import type { CallCount, CallCounts, CallStatus, Durations } from './call-counts.ts'
 import { counter, type Family, gauge, type Sample, toExposition } from './exposition.ts'
-import { replicaFamilies } from './replica-families.ts'
+import { auditFamilies, replicaFamilies, type SharedAuditFigures } from './replica-families.ts'
 import {
   certificateFamilies,
   type Evidence,
@@ -30,7 +30,7 @@ export interface MetricsDeps {
   warnings(): readonly { readonly code: string }[]
   readonly approvals: Pick<Approvals, 'list'>
   /** `droppedCount` counts lost records, if the store counts them. */
-  readonly audit: AuditReader & { readonly droppedCount?: number }
+  readonly audit: AuditReader & { readonly droppedCount?: number } & SharedAuditFigures
   /** Of an audit with checkpoints. */
   readonly evidence?: (() => Evidence) | undefined
   /** Authorization servers. Default: none. */
@@ -96,6 +96,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       refusedTokensFamily(deps.refusedTokens?.() ?? []),
       ...certificateFamilies(deps.certificateExpiresAtMs?.()),
       ...replicaFamilies(deps.replica),
+      ...(deps.replica ? auditFamilies(deps.audit) : []),
       ...processFamilies(),
     ])
 }

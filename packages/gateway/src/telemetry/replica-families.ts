@@ -1,3 +1,4 @@
+import type { AuditProblem } from '@toolgate/stores/postgres'
 import type { ReplicaReport } from '../replica/report.ts'
 import { counter, type Family, gauge } from './exposition.ts'
 
@@ -32,5 +33,32 @@ export function replicaFamilies(
       samples: [configuration.file === undefined ? { value: 0 } : { labels: { file: configuration.file }, value: 1 }],
     },
     gauge('toolgate_limits_refused', 'Whether limited calls are refused, as they cannot be counted.', limits ? 1 : 0),
+  ]
+}
+
+/** The state of an audit that replicas share. */
+export interface SharedAuditFigures {
+  readonly problem?: { readonly code: string } | undefined
+  readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
+}
+
+/** The codes of `AUDIT_PROBLEMS`, which is loaded with Postgres only. */
+const PROBLEMS: readonly AuditProblem['code'][] = ['silent', 'unshipped', 'disk', 'forked']
+
+/** Returns the figures of an audit that replicas share. */
+export function auditFamilies({ problem, unshipped }: SharedAuditFigures): readonly Family[] {
+  return [
+    {
+      name: 'toolgate_audit_refuses_calls',
+      type: 'gauge',
+      help: 'Whether calls are refused, as they cannot be recorded: 1, or 0, by reason.',
+      samples: PROBLEMS.map((reason) => ({ labels: { reason }, value: problem?.code === reason ? 1 : 0 })),
+    },
+    ...(unshipped
+      ? [
+          gauge('toolgate_audit_unshipped_records', 'Records on the disk of this replica alone.', unshipped.records),
+          gauge('toolgate_audit_unshipped_seconds', 'Since the oldest of them is there.', unshipped.ageMs / 1000),
+        ]
+      : []),
   ]
 }

@@ -36,6 +36,11 @@ export interface SharedAuditOptions extends SealOptions {
    * committed the record.
    */
   readonly disk?: string
+  /**
+   * How long records are kept at least. The process that signs removes older ones, once a checkpoint has signed them, so that the
+   * others still verify. Default: for ever.
+   */
+  readonly retainMs?: number
   /** How many entries may wait to be stored. Then writes are refused. Default 10,000. */
   readonly maxWaiting?: number
   /** The signed log of all chains. */
@@ -64,6 +69,7 @@ const OPTIONS = shapeOf<SharedAuditOptions>({
   replica: true,
   incarnation: true,
   disk: true,
+  retainMs: true,
   maxWaiting: true,
   log: true,
   nowMs: true,
