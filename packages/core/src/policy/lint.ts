@@ -34,6 +34,11 @@ export type LintCode =
   | 'alias_taken'
   | 'group_cycle'
   | 'group_unknown'
+  | 'label_unknown'
+  | 'field_unknown'
+  | 'prerequisite_untrusted'
+  | 'addressees_missing'
+  | 'memory_trusted'
   | FaultCode
 
 export interface LintMore {

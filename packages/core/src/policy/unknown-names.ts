@@ -27,8 +27,11 @@ export interface UnknownName {
 export function selectorsOfPolicies(policies: readonly ParsedPolicy[], path = 'policy'): readonly WrittenSelector[] {
   return policies.flatMap((policy, p) => [
     ...CLAUSE_KINDS.flatMap((kind) =>
-      (policy[kind] ?? []).flatMap(({ index, selectors }) =>
-        selectors.map((selector) => ({ path: `${path}[${p}].${kind}[${index}]`, selector })),
+      (policy[kind] ?? []).flatMap(({ index, selectors, run }) =>
+        [...selectors, ...(run?.patterns ?? []).map(({ selector }) => selector)].map((selector) => ({
+          path: `${path}[${p}].${kind}[${index}]`,
+          selector,
+        })),
       ),
     ),
     ...policy.requireTags.map((value, i): WrittenSelector => ({

@@ -1,0 +1,170 @@
+import { UNTRUSTED } from '../history/facts.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { isObject } from '../util/json.ts'
+import { didYouMean, nearestOf } from '../util/text.ts'
+import type { LintWarning } from './lint.ts'
+import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
+
+/** The labels of a gate: all of them, and those of a tool's output. */
+export interface KnownLabels {
+  readonly names: readonly string[]
+  of(tool: Tool): { readonly trusted: boolean }
+}
+
+/** Returns what is probably wrong with the rules about runs. */
+export function lintRuns(
+  policies: readonly ParsedPolicy[],
+  snapshot: Toolset,
+  labels: KnownLabels,
+): readonly LintWarning[] {
+  const clauses = clausesAbout(policies)
+  if (clauses.length === 0) return []
+  return [
+    ...findUnknownLabels(policies, snapshot, labels),
+    ...clauses.flatMap(({ path, clause }) => [
+      ...lintFields(path, clause, snapshot),
+      ...lintInputs(path, clause, snapshot),
+      ...lintTrust(path, clause, snapshot, labels),
+    ]),
+    ...lintAddressees(clauses, snapshot),
+    ...lintMemory(clauses, snapshot, labels),
+  ]
+}
+
+interface PlacedClause {
+  readonly path: string
+  readonly clause: ParsedClause
+}
+
+function clausesAbout(policies: readonly ParsedPolicy[]): readonly PlacedClause[] {
+  return policies.flatMap((policy, p) =>
+    CLAUSE_KINDS.flatMap((kind) =>
+      (policy[kind] ?? []).flatMap((clause) =>
+        clause.run ? [{ path: `policy[${p}].${kind}[${clause.index}]`, clause }] : [],
+      ),
+    ),
+  )
+}
+
+/** A label that no output gets: the rule never holds, or always. */
+export interface UnknownLabel extends LintWarning {
+  /** Whether it is near a known one, and so certainly a mistake. */
+  readonly isMistake: boolean
+}
+
+export function findUnknownLabels(
+  policies: readonly ParsedPolicy[],
+  snapshot: Toolset,
+  { names }: Pick<KnownLabels, 'names'>,
+): readonly UnknownLabel[] {
+  const known = new Set([UNTRUSTED, ...names, ...snapshot.tools.flatMap((tool) => tool.labels)])
+  return clausesAbout(policies).flatMap(({ path, clause }) =>
+    (clause.run?.labels ?? [])
+      .filter((label) => !known.has(label))
+      .map((label) => ({
+        code: 'label_unknown' as const,
+        path,
+        text: `no output has the label "${label}"${didYouMean(label, known)}`,
+        isMistake: nearestOf(label, known) !== undefined,
+      })),
+  )
+}
+
+function toolsOf(selector: Selector, snapshot: Toolset): readonly Tool[] {
+  return snapshot.tools.filter((tool) => matchesSelector(selector, tool, 'possible'))
+}
+
+/** The fields of earlier calls: those that none of the tools has, so that no call can match. */
+function lintFields(path: string, { run }: ParsedClause, snapshot: Toolset): readonly LintWarning[] {
+  return (run?.patterns ?? []).flatMap(({ event, selector, fields }) => {
+    const tools = toolsOf(selector, snapshot)
+    return fields
+      .filter((field) => tools.length > 0 && tools.every((tool) => lacksField(tool, field)))
+      .map((field) =>
+        toWarning(path, `run.${event}('${selector.text}') asks for ${field}, which no such tool has`, tools),
+      )
+  })
+}
+
+/** The fields of the call itself. */
+function lintInputs(path: string, clause: ParsedClause, snapshot: Toolset): readonly LintWarning[] {
+  const paths = new Set([clause.when, clause.unless, clause.input].flatMap((one) => one?.inputPaths ?? []))
+  const tools = clause.selectors.flatMap((selector) => toolsOf(selector, snapshot))
+  return [...paths]
+    .filter((field) => tools.length > 0 && tools.every((tool) => lacksField(tool, `input.${field}`)))
+    .map((field) => toWarning(path, `it reads input.${field}, which no tool of ${clause.label} has`, tools))
+}
+
+function toWarning(path: string, text: string, tools: readonly Tool[]): LintWarning {
+  return { code: 'field_unknown', path, text, tools: tools.map(({ id }) => id) }
+}
+
+function lacksField({ inputSchema, outputSchema }: Tool, field: string): boolean {
+  const [part, ...keys] = field.split('.')
+  return lacks(part === 'input' ? inputSchema : outputSchema, keys)
+}
+
+/** Keywords under which a schema may have more properties than it lists. */
+const OPEN = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
+
+/** Whether a schema lists properties, and not these. */
+function lacks(schema: unknown, [key, ...rest]: readonly string[]): boolean {
+  if (key === undefined || !isObject(schema) || OPEN.some((keyword) => keyword in schema)) return false
+  const properties = schema['properties']
+  if (!isObject(properties)) return false
+  return Object.hasOwn(properties, key) ? lacks(properties[key], rest) : !isObject(schema['additionalProperties'])
+}
+
+/** A result that others can write proves nothing: a web page could say `ok`. */
+function lintTrust(
+  path: string,
+  { run }: ParsedClause,
+  snapshot: Toolset,
+  labels: KnownLabels,
+): readonly LintWarning[] {
+  return (run?.patterns ?? []).flatMap(({ event, selector, fields }): readonly LintWarning[] => {
+    if (event !== 'called' || !fields.some((field) => field.startsWith('output.'))) return []
+    const tools = toolsOf(selector, snapshot).filter((tool) => !labels.of(tool).trusted)
+    if (tools.length === 0) return []
+    const text = `run.called('${selector.text}') believes the output of tools that are not trusted; name them in labels.trusted if only you can write what they return`
+    return [{ code: 'prerequisite_untrusted', path, text, tools: tools.map(({ id }) => id) }]
+  })
+}
+
+/** The origin of the addressees of a tool is `untrusted` where nobody has named them. */
+function lintAddressees(clauses: readonly PlacedClause[], snapshot: Toolset): readonly LintWarning[] {
+  const asking = clauses.filter(({ clause }) => clause.run?.readsAddressees)
+  if (asking.length === 0) return []
+  const asked = snapshot.tools.filter(
+    (tool) =>
+      tool.tags.includes('egress') ||
+      asking.some(({ clause }) => clause.selectors.some((selector) => matchesSelector(selector, tool, 'possible'))),
+  )
+  const missing = asked.filter(({ addressees }) => addressees.length === 0).map(({ id }) => id)
+  const wrong = asked.flatMap((tool) =>
+    tool.addressees
+      .filter((name) => lacksField(tool, `input.${name}`))
+      .map((name) => toWarning(`tools.${tool.id}.addressees`, `its input has no field "${name}"`, [tool])),
+  )
+  if (missing.length === 0) return wrong
+  const text =
+    'these tools send something, and nobody has named the fields that say where: each call counts as untrusted'
+  return [{ code: 'addressees_missing', path: asking[0]?.path ?? 'policy', text, tools: missing }, ...wrong]
+}
+
+/** What is written under taint would come back clean from a trusted tool beside it. */
+function lintMemory(clauses: readonly PlacedClause[], snapshot: Toolset, labels: KnownLabels): readonly LintWarning[] {
+  if (!clauses.some(({ clause }) => clause.run?.labels.includes(UNTRUSTED) || clause.run?.readsOrigin)) return []
+  const spaces = Map.groupBy(snapshot.tools, ({ namespace }) => namespace)
+  return [...spaces.values()].flatMap((tools): readonly LintWarning[] => {
+    const writing = tools.filter(({ annotations }) => annotations.readOnlyHint !== true)
+    const trusted = tools.filter((tool) => tool.annotations.readOnlyHint === true && labels.of(tool).trusted)
+    if (writing.length === 0 || trusted.length === 0) return []
+    const text = `${trusted[0]?.id} is trusted, and returns what ${writing[0]?.id} may have written after the run had read something untrusted`
+    return [
+      { code: 'memory_trusted', path: 'labels.trusted', text, tools: [...trusted, ...writing].map(({ id }) => id) },
+    ]
+  })
+}
