@@ -41,13 +41,19 @@ export function ownFleet(
   paths: Readonly<Record<(typeof FLEET_PROGRAMS)[number], string>>,
   lines: (fleet: Pick<Fleet, 'url'>) => string | Promise<string>,
 ): Fleet {
-  const postgres = ownPostgres(paths)
   const folder = tempFolder()
   const gateways: TestGateway[] = []
   let ports: readonly number[] = []
   let ownPorts: readonly number[] = []
   let proxy: OwnServer | undefined
   let file = ''
+  // Before their database is.
+  after(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.close()))
+    await proxy?.stop()
+    folder.remove()
+  })
+  const postgres = ownPostgres(paths)
 
   const start = async (port: number) => {
     const home = join(folder.path, String(port))
@@ -108,18 +114,13 @@ export function ownFleet(
     proxy = await startHaproxy(paths.haproxy, await freePort(), ports)
     file = `
 publicUrl: "${fleet.url}"
-drainMs: 2000
+drainMs: 5000
 stores: { postgres: "${postgres.url}" }
 ${await lines(fleet)}
 `
     // The first publishes its file.
     for (const port of ports) gateways.push(await start(port))
     await fleet.inTurn()
-  })
-  after(async () => {
-    await Promise.all(gateways.map((gateway) => gateway.close()))
-    await proxy?.stop()
-    folder.remove()
   })
   return fleet
 }

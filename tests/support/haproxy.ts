@@ -17,6 +17,8 @@ const fileOf = (port: number, servers: string) => `
 defaults
   mode http
   timeout connect 1s
+  # A busy machine is slow, and no replica is gone for that.
+  timeout check 10s
   timeout client 1h
   timeout server 1h
   retries 3

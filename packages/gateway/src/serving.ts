@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { callerAt, toResource } from './auth/credential.ts'
 import { ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
@@ -10,6 +11,7 @@ import { haltReach } from './api/routes/halts.ts'
 import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins, type FailedLogins } from './auth/failed-logins.ts'
+import { FleetFailures } from './auth/fleet-failures.ts'
 import type { OpenedAuthenticator } from './auth/open-authenticator.ts'
 import type { OriginRules } from './auth/origin.ts'
 import { serverGroupName } from './catalog/groups.ts'
@@ -27,6 +29,7 @@ import { recordStateChanges } from './live/state-changes.ts'
 import { once } from './lifecycle.ts'
 import { ChangeStreams } from './mcp/change-streams.ts'
 import { McpEndpoints } from './mcp/endpoint.ts'
+import { ApiPlace } from './owners/api-place.ts'
 import { needsInstance } from './owners/needs-instance.ts'
 import { Instructions } from './mcp/instructions.ts'
 import { HeldStreams } from './mcp/held-streams.ts'
@@ -88,8 +91,14 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   const groupWatch = createGroupWatch({ names, availability, clock, onFault })
   lifecycle.onClose(() => groupWatch.close())
   const revisions = () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision })
-  const addresses = createClientAddresses(config.listen.proxies)
-  const logins = createFailedLogins({ audit, clock, revisions, addresses, onFault })
+  const direct = createClientAddresses(config.listen.proxies)
+  // The replica that forwards a request knows its client, and proves what it says.
+  const addresses: ClientAddresses = {
+    isProxy: (address) => direct.isProxy(address),
+    of: (request) => replica?.elsewhere()?.addressOf(request) ?? direct.of(request),
+  }
+  const fleetFailures = replica && openFleetFailures(replica, base)
+  const logins = createFailedLogins({ audit, clock, revisions, addresses, onFault, fleet: fleetFailures })
   lifecycle.onClose(() => logins.close())
   const recording = { audit, clock, redact, revisions, onFault }
   recordStateChanges({ watch: groupWatch, serverOf: (group) => fleet.serverOfGroup(group), ...recording })
@@ -118,6 +127,12 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
     fleetGroups,
     servers: () => fleet.rows((name) => identities?.changeOf(name)),
   }
+}
+
+function openFleetFailures({ membership, stores }: OpenedReplica, { clock, onFault, lifecycle }: GatewayBase) {
+  const failures = new FleetFailures({ incarnation: membership.self.incarnation, state: stores.state, clock, onFault })
+  lifecycle.onClose(() => failures.close())
+  return failures
 }
 
 function openFleetGroups(
@@ -170,7 +185,7 @@ export function createMcp(
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     isHere: async (server, caller) => {
       const owner = fleet.needsInstance(server) ? instanceOwnerOf(caller) : undefined
-      return owner === undefined || (await replica?.elsewhere()?.homes.find(owner)) === undefined
+      return owner === undefined || (await replica?.elsewhere()?.homes.isHere(owner)) !== false
     },
     onFault,
   })
@@ -409,15 +424,19 @@ interface HttpParts {
 
 /** Returns the handlers of the port. */
 export function toHttpDeps(
-  { config, redact, onFault, lifecycle, report }: GatewayBase,
-  { gate, audit, counts, warnings }: GateParts,
+  { config, redact, onFault, lifecycle, report, replica }: GatewayBase,
+  { gate, audit, counts, warnings, fleet }: GateParts,
   { groups, groupWatch, fleetGroups, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
   { apiDeps, consoleDir, certificateExpiresAtMs, entrance }: HttpParts,
 ): HttpDeps {
   const { authenticator, origins } = apiDeps
+  const isStopping = () => lifecycle.isStopping
+  const elsewhere = () => replica?.elsewhere()
+  const place = replica && new ApiPlace({ elsewhere, authenticator, fleet, isStopping, onFault })
+  const isForwarded = (request: IncomingMessage) => place?.isForwarded(request) === true
   const api = once(async () => {
-    const made = (await import('./api/api.ts')).createApi(apiDeps)
+    const made = (await import('./api/api.ts')).createApi({ ...apiDeps, isForwarded })
     await made.opened()
     return made
   })
@@ -478,9 +497,14 @@ export function toHttpDeps(
       isPublic: config.metrics?.public ?? false,
       metrics,
     }),
+    isForwarded,
     pages: once(async () => {
       const { createConsole, createPages } = await import('./api/console.ts')
-      return createPages({ api: await api(), console: createConsole(consoleDir) })
+      const answer = createPages({ api: await api(), console: createConsole(consoleDir) })
+      if (!place) return answer
+      return async (request: IncomingMessage, response: ServerResponse) => {
+        if (!(await place.place(request, response))) await answer(request, response)
+      }
     }),
     live: async (request, socket, head) => {
       try {

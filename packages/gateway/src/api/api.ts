@@ -98,8 +98,8 @@ export function createApi(deps: ApiDeps): Api {
     context.res.headers.set('cache-control', 'no-store')
     context.res.headers.set('x-content-type-options', 'nosniff')
   })
-  app.use(async ({ req }, next) => {
-    checkHeaders(req.raw, origins)
+  app.use(async ({ req, env: { from } }, next) => {
+    if (!from || !deps.isForwarded?.(from)) checkHeaders(req.raw, origins)
     await next()
   })
   const agents = deps.agents ? agentRoutes({ authenticator, ...deps.agents }) : {}

@@ -8,6 +8,7 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { OriginRules } from '../auth/origin.ts'
+import type { RequestSource } from '../http/client-address.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
 import type { PageConnections } from './connect-page.ts'
 import type { CallerConfig } from '../config/config.ts'
@@ -29,6 +30,8 @@ export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
 export interface ApiDeps {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
+  /** Whether another replica has forwarded a request, and has checked where it comes from. Default: none has. */
+  isForwarded?(from: RequestSource): boolean
   /** Counts and delays failed logins, if present. */
   readonly logins?: Pick<FailedLogins, 'failed'>
   /** Absent: people log in with keys. */

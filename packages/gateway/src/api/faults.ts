@@ -21,6 +21,7 @@ export const API_FAULTS = {
   audit_forbidden: 403,
   key_forbidden: 403,
   replica_forbidden: 403,
+  forward_refused: 403,
   approval_unknown: 404,
   caller_unknown: 404,
   server_unknown: 404,
@@ -32,10 +33,15 @@ export const API_FAULTS = {
   replica_none: 409,
   body_too_large: 413,
   media_type_unsupported: 415,
+  /** Between replicas: the asker looks for the home again. */
+  home_elsewhere: 421,
   too_many_connections: 429,
   internal: 500,
+  /** It may have run: the client decides whether to ask again. */
+  owner_lost: 502,
   stopping: 503,
   issuer_unavailable: 503,
+  owner_unreachable: 503,
 } as const satisfies Record<string, number>
 
 export type ApiFaultCode = keyof typeof API_FAULTS

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
+import { memoryState } from '@toolgate/core/stores'
 import { createClientAddresses } from '../http/client-address.ts'
+import { FleetFailures } from './fleet-failures.ts'
 import { createFailedLogins, toNetwork } from './failed-logins.ts'
 
 const addresses = createClientAddresses()
@@ -39,6 +41,82 @@ describe('createFailedLogins', () => {
     assert.deepEqual(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000])
     await logins.failed(from('192.0.2.2'), 'k13')
     assert.equal(delays.length, 8)
+  })
+
+  it('counts what fails at other replicas, and goes on alone where it cannot know that', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let nowMs = 0
+    let isDown = false
+    const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs }
+    const kept = memoryState({ clock })
+    const faults: unknown[] = []
+    const state = {
+      set: kept.set,
+      list: async (prefix: string) => {
+        if (isDown) throw new Error('down')
+        return kept.list(prefix)
+      },
+    }
+    const replicas = ['a', 'b', 'c'].map((incarnation) => {
+      const delays: number[] = []
+      const onFault = (error: unknown) => void faults.push(error)
+      const fleet = new FleetFailures({ incarnation, state, clock, onFault })
+      const wait = async (ms: number) => void delays.push(ms)
+      const revisions = () => ({ policy_revision: 1, catalog_revision: 1 })
+      const logins = createFailedLogins({ audit: memoryAudit(), clock, revisions, addresses, onFault, fleet, wait })
+      t.after(() => logins.close())
+      return { delays, logins }
+    })
+    const pass = async (ms: number) => {
+      nowMs += ms
+      t.mock.timers.tick(ms)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    // Each fails three times: none would slow anybody alone.
+    for (let round = 0; round < 3; round++)
+      for (const { logins } of replicas) {
+        await logins.failed(from('192.0.2.1'), undefined)
+        await pass(500)
+      }
+    assert.deepEqual(
+      replicas.map(({ delays }) => delays),
+      [[200], [400], [100, 800]],
+    )
+    // A stranger is not slowed by that.
+    await replicas[0]?.logins.failed(from('192.0.2.9'), undefined)
+    assert.equal(replicas[0]?.delays.length, 1)
+    isDown = true
+    await pass(500)
+    await replicas[0]?.logins.failed(from('192.0.2.1'), undefined)
+    assert.deepEqual([replicas[0]?.delays, faults.length], [[200, 1600], 1])
+    isDown = false
+    await pass(10 * 60_000)
+    await replicas[1]?.logins.failed(from('192.0.2.1'), undefined)
+    assert.deepEqual(replicas[1]?.delays, [400])
+  })
+
+  it('asks the others at most twice a second, however many logins fail', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let nowMs = 0
+    const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs }
+    const asked = { lists: 0, writes: 0, longest: 0 }
+    const state = {
+      list: async () => (asked.lists++, []),
+      set: async (_key: string, value: unknown) => {
+        asked.writes++
+        asked.longest = Math.max(asked.longest, (value as unknown[]).length)
+      },
+    }
+    const fleet = new FleetFailures({ incarnation: 'a', state, clock, onFault: (error) => assert.ifError(error) })
+    t.after(() => fleet.close())
+    for (let i = 0; i < 10_000; i++) {
+      fleet.note(`address ${i}`, 1)
+      await fleet.read()
+      nowMs += 0.1
+      t.mock.timers.tick(0.1)
+    }
+    assert.ok(asked.lists <= 3 && asked.writes <= 3, JSON.stringify(asked))
+    assert.ok(asked.longest <= 500)
   })
 
   it('slows the failures of one key from many addresses alike', async (t) => {

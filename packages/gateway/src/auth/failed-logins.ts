@@ -1,5 +1,6 @@
 import type { AuditSink } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
+import type { FleetFailures } from './fleet-failures.ts'
 import type { ClientAddresses, RequestSource } from '../http/client-address.ts'
 
 /** Counts, delays and records failed logins. */
@@ -18,6 +19,8 @@ export interface FailedLoginsDeps {
   revisions(): { readonly policy_revision: number; readonly catalog_revision: number }
   readonly addresses: Pick<ClientAddresses, 'of'>
   readonly onFault: (error: unknown) => void
+  /** What other replicas have counted. Absent where this gateway is alone. */
+  readonly fleet?: Pick<FleetFailures, 'note' | 'read'> | undefined
   /** Waits, for tests. Default: a timer. */
   readonly wait?: (ms: number, stopped: AbortSignal) => Promise<void>
 }
@@ -43,15 +46,15 @@ const MAX_SUMMARISED = 100
  * so nobody can lock out the owner of a valid key. The failures of one address in one minute are one record.
  */
 export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
-  const { clock, addresses, wait = waitFor } = deps
+  const { clock, addresses, fleet, wait = waitFor } = deps
   const recent = new Map<string, Recent>()
   const summary = new Summary(deps)
   const stopping = new AbortController()
   let count = 0
   let waiting = 0
 
-  /** Returns the delay of the next failure of an address or key. */
-  const delayOf = (key: string): number => {
+  /** Counts a failure of an address or key. Returns how many there were lately. */
+  const countOf = (key: string): number => {
     const now = clock.monotonicMs()
     const before = recent.get(key)
     const failures = before && now - before.lastMs < FORGET_MS ? before.failures + 1 : 1
@@ -59,8 +62,8 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
     recent.delete(key)
     recent.set(key, { failures, lastMs: now })
     if (recent.size > MAX_REMEMBERED) recent.delete(recent.keys().next().value as string)
-    if (failures <= FREE_FAILURES) return 0
-    return Math.min(FIRST_DELAY_MS * 2 ** (failures - FREE_FAILURES - 1), MAX_DELAY_MS)
+    fleet?.note(key, failures)
+    return failures
   }
 
   return {
@@ -71,8 +74,10 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
       count++
       const network = toNetwork(from && addresses.of(from))
       summary.add(network, keyId)
-      const delays = [delayOf(`address ${network}`), keyId === undefined ? 0 : delayOf(`key ${keyId}`)]
-      const delayMs = Math.max(...delays)
+      const keys = [`address ${network}`, ...(keyId === undefined ? [] : [`key ${keyId}`])]
+      const own = keys.map(countOf)
+      const ofOthers = await fleet?.read()
+      const delayMs = Math.max(...own.map((failures, i) => delayAfter(failures + (ofOthers?.get(keys[i] ?? '') ?? 0))))
       if (delayMs === 0 || waiting >= MAX_WAITING || stopping.signal.aborted) return
       waiting++
       await wait(delayMs, stopping.signal)
@@ -83,6 +88,12 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
       summary.write()
     },
   }
+}
+
+/** Returns how long the answer to a failure waits. */
+function delayAfter(failures: number): number {
+  if (failures <= FREE_FAILURES) return 0
+  return Math.min(FIRST_DELAY_MS * 2 ** (failures - FREE_FAILURES - 1), MAX_DELAY_MS)
 }
 
 interface Recent {

@@ -3,6 +3,8 @@ import { BlockList, isIP } from 'node:net'
 
 /** A request, as far as it tells where it comes from. */
 export interface RequestSource {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
   readonly headers: IncomingMessage['headers']
   readonly socket: { readonly remoteAddress?: string | undefined }
 }

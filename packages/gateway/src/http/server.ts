@@ -27,6 +27,8 @@ export interface HttpDeps {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly metrics: MetricsEndpoint
+  /** Whether another replica has forwarded a request, and has checked where it comes from. */
+  readonly isForwarded: (request: IncomingMessage) => boolean
   /** The API and the console, loaded at the first request for them. */
   readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
   /** Answers upgrade requests at `/api/live`. Never rejects. */
@@ -162,12 +164,13 @@ function createRouter({
   authenticator,
   origins,
   metrics,
+  isForwarded,
   pages,
   onFault,
 }: HttpDeps): (request: IncomingMessage, response: ServerResponse) => void {
   const answerPages = async (request: IncomingMessage, response: ServerResponse) => {
     const metadata = resources && describeResource(request, resources)
-    const foreign = checkOrigin({ host: request.headers.host }, origins)
+    const foreign = isForwarded(request) ? undefined : checkOrigin({ host: request.headers.host }, origins)
     // Checked before anything is loaded, as the request comes from a foreign page.
     if (foreign) return answerForeign(response, foreign.message)
     if (metadata) return sendJson(response, JSON.stringify(metadata), 200, { 'cache-control': 'max-age=300' })

@@ -223,6 +223,7 @@ class Endpoint {
     const found = named === undefined ? undefined : this.#findSession(named, credential.caller, sent)
     const session = found instanceof Promise ? await found : found
     if (named !== undefined && session === undefined) return undefined
+    session?.enter(response)
     return this.#legacy.handle({ message: message.message, headers, credential, session }, response)
   }
 

@@ -58,6 +58,12 @@ export interface SessionKeeper {
   free(ids: readonly string[]): Promise<void>
 }
 
+/** A response that may not have ended. */
+export interface Answering {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+}
+
 /** A running request of a session. */
 interface Running {
   readonly caller: Caller
@@ -88,6 +94,8 @@ export class Session {
   readonly subscriptions = new Map<string, () => void>()
   isEnded = false
   readonly #running = new Map<RequestId, Running>()
+  /** Requests that are being answered. */
+  #open = 0
   #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
 
   constructor(id: string, owner: string, { capabilities, protocolVersion }: SessionClient) {
@@ -118,7 +126,14 @@ export class Session {
   }
 
   get isRunning(): boolean {
-    return this.#running.size > 0
+    return this.#running.size + this.#open > 0
+  }
+
+  /** Counts as running until the response has ended. */
+  enter(response: Answering): void {
+    if (response.destroyed) return
+    this.#open++
+    response.once('close', () => this.#open--)
   }
 
   /** Cancels a request, if it is running. Nobody else who knows the session can cancel a caller's request. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
 import { ownerOf as sessionOwnerOf } from '@toolgate/mcp'
-import type { ClientAddresses } from '../http/client-address.ts'
+import type { ClientAddresses, RequestSource } from '../http/client-address.ts'
 import { RpcFault } from '../mcp/protocol.ts'
 import { readSession, type Session, type Sessions } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore, ReplicaRow } from '../replica/replica-store.ts'
@@ -48,8 +48,6 @@ const LOST_MS = 5_000
 /** An owner that stops gives things up when the calls in them have ended. */
 const GIVEN_UP_MS = 30_000
 const AGAIN_MS = 100
-/** Requests that were forwarded just before something was given up arrive within this. */
-const LATE_MS = 500
 const HOLDER = /@([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
 /**
@@ -85,6 +83,12 @@ export class Elsewhere {
     return true
   }
 
+  /** Returns the address of the client of a request that another replica has forwarded; `undefined` for any other. */
+  addressOf(request: RequestSource): string | undefined {
+    const header = request.headers[FORWARDED_HEADER]
+    return header === undefined ? undefined : this.#deps.proof.addressOf(String(header), this.self, request)
+  }
+
   /**
    * Has the home of the user, or the holder of the call that a request goes on with, answer it. Returns `false` for one that
    * this replica answers.
@@ -94,13 +98,24 @@ export class Elsewhere {
   place(asked: Asked, method?: string, params?: JsonObject): MaybePromise<boolean> {
     const holder = holderIn(params)
     if (holder !== undefined) return holder !== this.self && this.#toHolder(asked, holder)
-    const owner = ownerOf(asked.caller)
     // A session is at the home of its user, whatever is asked in it.
     const of = readSession(asked.request.headers) === undefined ? method : undefined
-    if (!owner || this.homes.has(owner) || !this.#here.needsInstance(of, params)) return false
+    return this.#here.needsInstance(of, params) && this.placeAtHome(asked)
+  }
+
+  /**
+   * Has the home of the user answer a request. Returns `false` if that is this replica, which it stays until it has answered.
+   *
+   * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`, `stopping`
+   */
+  placeAtHome(asked: Asked): MaybePromise<boolean> {
+    const owner = ownerOf(asked.caller)
+    if (!owner || this.homes.enter(owner, asked.response)) return false
     return this.#reach(asked, async () => {
       this.#checkStopping(asked)
-      return this.homes.find(owner)
+      const found = await this.homes.find(owner)
+      if (!found) this.homes.enter(owner, asked.response)
+      return found
     })
   }
 
@@ -132,7 +147,7 @@ export class Elsewhere {
         throw unknown()
       }
       session = this.#here.sessions().restore(asked.caller, id, kept)
-      return undefined
+      return owned
     })
     return isAnswered ? undefined : session
   }
@@ -146,13 +161,16 @@ export class Elsewhere {
 
   /** Gives up each session and home when nothing runs in it, for so long. */
   async handOver(forMs: number): Promise<void> {
-    for (let leftMs = forMs; leftMs > 0; leftMs -= AGAIN_MS) {
-      const left = await Promise.all([this.#here.sessions().handOver(), this.homes.handOver()])
-      if (!left.includes(true)) break
-      await sleep(AGAIN_MS)
+    try {
+      for (let leftMs = forMs; leftMs > 0; leftMs -= AGAIN_MS) {
+        const left = await Promise.all([this.#here.sessions().handOver(), this.homes.handOver()])
+        if (!left.includes(true)) break
+        await sleep(AGAIN_MS)
+      }
+    } catch (error) {
+      // Without the database, the others take over what was lost.
+      this.#deps.onFault(error)
     }
-    // Requests that were on their way are told to look again.
-    await sleep(LATE_MS)
   }
 
   close(): void {
@@ -162,11 +180,17 @@ export class Elsewhere {
   /** Forwards a request until its owner has answered. Returns `false` once `find` says that it is this replica. */
   async #reach(asked: Asked, find: () => Promise<Owned | undefined>): Promise<boolean> {
     const isForwarded = this.check(asked.request)
+    let lost: { readonly from: Owned; readonly fault: RpcFault } | undefined
     for (let leftMs = LOST_MS; leftMs > 0 && !asked.response.destroyed; leftMs -= AGAIN_MS) {
       const owned = await find()
-      if (!owned) return false
-      if (isForwarded) throw elsewhere()
-      const result = await this.#forward(asked, owned)
+      if (lost && !hasGivenUp(lost.from, owned)) throw lost.fault
+      lost = undefined
+      if (!owned || owned.owner === this.self) return false
+      if (isForwarded) throw elsewhereFault()
+      const result = await this.#forward(asked, owned).catch((fault: unknown) => {
+        if (!(fault instanceof RpcFault) || fault.rule !== 'owner_lost') throw fault
+        lost = { from: owned, fault }
+      })
       if (result === 'answered') return true
       if (result === 'elsewhere') leftMs = Math.max(leftMs, GIVEN_UP_MS)
       await sleep(AGAIN_MS)
@@ -175,7 +199,7 @@ export class Elsewhere {
   }
 
   async #toHolder(asked: Asked, holder: string): Promise<boolean> {
-    if (this.check(asked.request)) throw elsewhere()
+    if (this.check(asked.request)) throw elsewhereFault()
     const row = (await this.#deps.replicas()).find(({ incarnation, isLive }) => incarnation === holder && isLive)
     const result = row && (await this.#forward(asked, { owner: holder, url: row.url }))
     if (result === 'answered') return true
@@ -191,7 +215,7 @@ export class Elsewhere {
   /** A replica that stops takes nothing over. @throws {RpcFault} `stopping`, `session_elsewhere` */
   #checkStopping({ request }: Asked): void {
     if (!this.#here.isStopping()) return
-    if (this.check(request)) throw elsewhere()
+    if (this.check(request)) throw elsewhereFault()
     const headers = { 'retry-after': '1', connection: 'close' }
     throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
   }
@@ -210,10 +234,18 @@ function holderIn(params: JsonObject | undefined): string | undefined {
 
 const HOLDER_CHARS = 37
 
+/**
+ * Whether an owner that did not answer has given up what it had, by what is found after that. It does so when everything that
+ * it runs there has been answered, so it has not taken the request. An owner that was lost may have.
+ */
+function hasGivenUp(before: Owned, now: Owned | undefined): boolean {
+  return now !== undefined && now.owner !== before.owner && now.losses === before.losses
+}
+
 function unknown(): RpcFault {
   return new RpcFault('session_unknown', 'Session not found.')
 }
 
-function elsewhere(): RpcFault {
+export function elsewhereFault(): RpcFault {
   return new RpcFault('session_elsewhere', 'This replica does not have what the request needs.')
 }

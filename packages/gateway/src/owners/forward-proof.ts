@@ -1,15 +1,17 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import type { StateStore } from '@toolgate/core/stores'
+import type { RequestSource } from '../http/client-address.ts'
 
 /** The header by which a replica proves that it forwards a request. */
 export const FORWARDED_HEADER = 'toolgate-forwarded'
 
 const KEY = 'gateway/forward-key'
 const KEY_BYTES = 32
+/** In place of the address of a client that is not known. */
+const UNKNOWN = '-'
 const FORM = /^([\w:.%-]{1,64}) ([\w-]{43})$/
 
-type Asked = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
+type Asked = Pick<RequestSource, 'method' | 'url' | 'headers'>
 
 /**
  * Proves that a request comes from a replica. It opens nothing: the owner reads the credential of the request itself.
@@ -34,19 +36,30 @@ export class ForwardProof {
 
   /** Returns the header for a request that goes to an incarnation. */
   make(to: string, address: string | undefined, request: Asked): string {
-    const from = address ?? '-'
+    const from = address ?? UNKNOWN
     return `${from} ${this.#sign(to, from, request).toString('base64url')}`
   }
 
   /** Returns whether a header is one that a replica has made for this request. */
   holds(header: string, to: string, request: Asked): boolean {
+    return this.#open(header, to, request) !== undefined
+  }
+
+  /** Returns the address of the client of a forwarded request; `undefined` for one that was not, and where it is not known. */
+  addressOf(header: string, to: string, request: Asked): string | undefined {
+    const from = this.#open(header, to, request)
+    return from === UNKNOWN ? undefined : from
+  }
+
+  #open(header: string, to: string, request: Asked): string | undefined {
     const [, from = '', proof = ''] = FORM.exec(header) ?? []
-    return from !== '' && timingSafeEqual(Buffer.from(proof, 'base64url'), this.#sign(to, from, request))
+    if (from === '') return undefined
+    return timingSafeEqual(Buffer.from(proof, 'base64url'), this.#sign(to, from, request)) ? from : undefined
   }
 
   #sign(to: string, from: string, { method, url, headers }: Asked): Buffer {
     const credential = createHash('sha256')
-      .update(headers.authorization ?? '')
+      .update(JSON.stringify([headers.authorization ?? null, headers.cookie ?? null]))
       .digest('base64url')
     const session = headers['mcp-session-id'] ?? null
     return createHmac('sha256', this.#key)

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import type { MaybePromise } from '@toolgate/core/internal'
+import type { Answering } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore } from '../replica/replica-store.ts'
 import type { Owner } from '../upstream/owner.ts'
+import { unreachable } from './forward.ts'
 
 /** The instances of a user, as far as their home is concerned. */
 export interface HomeInstances {
@@ -19,6 +21,8 @@ export interface HomesDeps {
   readonly owners: OwnerStore
   readonly instances: () => HomeInstances
   readonly onFault: (error: unknown) => void
+  /** Homes of one replica. Default 10,000. */
+  readonly max?: number
 }
 
 interface Home {
@@ -27,8 +31,13 @@ interface Home {
   readonly servers: Set<string>
   /** Those whose instance was lost with the replica before, until that was said. */
   readonly lost: Set<string>
+  /** Requests that are being answered. */
+  uses: number
 }
 
+const MAX_HOMES = 10_000
+/** How many of the oldest homes are looked at for one that can be given up. */
+const MAX_LOOKED_AT = 100
 const KEY = 'home/'
 
 /**
@@ -37,8 +46,10 @@ const KEY = 'home/'
  */
 export class Homes {
   readonly #deps: HomesDeps
-  /** The homes of this replica, by key. */
+  /** The homes of this replica, by key. The one that was used longest ago is first. */
   readonly #here = new Map<string, Home>()
+  /** Those that are being given up. */
+  readonly #freeing = new Map<string, Promise<void>>()
 
   constructor(deps: HomesDeps) {
     this.#deps = deps
@@ -49,9 +60,32 @@ export class Homes {
     return this.#here.has(keyOf(owner))
   }
 
-  /** Returns the home of a user if it is another replica. `undefined`: it is this one. */
+  /** Returns whether this replica is the home of a user. It then stays so until the response has ended. */
+  enter(owner: Owner, response: Answering): boolean {
+    const key = keyOf(owner)
+    const home = this.#here.get(key)
+    if (!home) return false
+    this.#here.delete(key)
+    this.#here.set(key, home)
+    if (response.destroyed) return true
+    home.uses++
+    response.once('close', () => home.uses--)
+    return true
+  }
+
+  /**
+   * Returns who is the home of a user: this replica, if nobody live is. `undefined`: it is known to be this one.
+   *
+   * @throws {RpcFault} `owner_unreachable` where this replica is the home of too many
+   */
   find(owner: Owner): MaybePromise<Owned | undefined> {
     return this.has(owner) ? undefined : this.#claim(owner)
+  }
+
+  /** Whether this replica is the home of a user, or has become it. */
+  async isHere(owner: Owner): Promise<boolean> {
+    const found = await this.find(owner)
+    return found === undefined || found.owner === this.#deps.self
   }
 
   /** Returns whether a server has lost the instance of a user. It is said once. */
@@ -71,12 +105,10 @@ export class Homes {
 
   /** Gives up the homes of users for whom nothing runs. Returns whether any are left. */
   async handOver(): Promise<boolean> {
-    const { instances, owners, self } = this.#deps
+    const { instances } = this.#deps
     await instances().endIdle()
     const busy = instances().owners
-    const free = [...this.#here].flatMap(([key, { owner }]) => (busy.has(owner) ? [] : [key]))
-    for (const key of free) this.#here.delete(key)
-    if (free.length > 0) await owners.free(free, self)
+    await this.#free([...this.#here].flatMap(([key, home]) => (home.uses > 0 || busy.has(home.owner) ? [] : [key])))
     return this.#here.size > 0
   }
 
@@ -89,16 +121,39 @@ export class Homes {
       }
   }
 
-  async #claim(owner: Owner): Promise<Owned | undefined> {
+  async #claim(owner: Owner): Promise<Owned> {
     const { owners, self } = this.#deps
     const key = keyOf(owner)
+    await this.#makeRoom()
+    await this.#freeing.get(key)
     const owned = await owners.claim(key, self, '[]')
-    if (owned.owner !== self) return owned
-    if (!this.#here.has(key)) {
+    if (owned.owner === self && !this.#here.has(key)) {
       const lost = new Set(owned.taken === 'lost' ? serversIn(owned) : [])
-      this.#here.set(key, { owner: owner.key, servers: new Set(), lost })
+      this.#here.set(key, { owner: owner.key, servers: new Set(), lost, uses: 0 })
     }
-    return undefined
+    return owned
+  }
+
+  /** Gives up the home that was used longest ago, if nothing is kept there for its user. */
+  async #makeRoom(): Promise<void> {
+    if (this.#here.size < (this.#deps.max ?? MAX_HOMES)) return
+    let left = MAX_LOOKED_AT
+    for (const [key, { uses, servers, lost }] of this.#here) {
+      if (uses + servers.size + lost.size === 0) return this.#free([key])
+      if (--left === 0) break
+    }
+    throw unreachable('This replica has the servers of too many users.')
+  }
+
+  /** Whoever asks for a home that is being given up waits, so that it is not taken and given up at once. */
+  async #free(keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return
+    const { owners, self } = this.#deps
+    for (const key of keys) this.#here.delete(key)
+    const freed = owners.free(keys, self)
+    const settled = freed.catch(() => undefined)
+    for (const key of keys) this.#freeing.set(key, settled)
+    await freed.finally(() => keys.forEach((key) => this.#freeing.delete(key)))
   }
 }
 

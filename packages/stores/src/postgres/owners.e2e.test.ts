@@ -22,8 +22,8 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       const { owners } = await open(t)
       assert.equal(await owners.find('s', 'b-1'), undefined)
       assert.equal(await owners.put('s', 'a-1', 'one'), true)
-      assert.deepEqual(await owners.find('s', 'b-1'), { owner: 'a-1', url: 'http://a:8787', content: 'one' })
-      assert.deepEqual(await owners.find('s', 'a-1'), { owner: 'a-1', content: 'one' })
+      assert.deepEqual(await owners.find('s', 'b-1'), { owner: 'a-1', url: 'http://a:8787', content: 'one', losses: 0 })
+      assert.deepEqual(await owners.find('s', 'a-1'), { owner: 'a-1', content: 'one', losses: 0 })
       assert.equal(await owners.put('s', 'b-1', 'two'), false)
       await owners.remove('s', 'b-1')
       assert.deepEqual(await owners.keysOf('a-1'), ['s'])
@@ -36,11 +36,17 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       await owners.put('lost', 'a-1', 'one')
       await owners.put('free', 'a-1', 'two')
       await owners.free(['free', 'other'], 'a-1')
-      assert.deepEqual(await owners.find('free', 'c-1'), { owner: 'c-1', content: 'two', taken: 'free' })
+      assert.deepEqual(await owners.find('free', 'c-1'), { owner: 'c-1', content: 'two', taken: 'free', losses: 0 })
       await postgres.run(`${HOUR_AGO} 'a'`)
       const asked = await Promise.all(['b-1', 'c-1', 'b-1', 'c-1'].map((asker) => owners.find('lost', asker)))
       assert.equal(new Set(asked.map((one) => one?.owner)).size, 1)
       assert.equal(asked.filter((one) => one?.taken === 'lost').length, 1)
+      // What is given up afterwards was lost no more often.
+      await owners.free(['lost'], asked[0]?.owner ?? '')
+      assert.deepEqual(
+        [...asked, await owners.find('lost', 'c-1')].map((one) => one?.losses),
+        [1, 1, 1, 1, 1],
+      )
     })
 
     it('are made by whoever claims first', async (t) => {

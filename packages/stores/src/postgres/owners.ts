@@ -1,4 +1,4 @@
-import { type Row, textIn } from '../rows.ts'
+import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
 /** A thing that lives in one replica, such as a session, and what the others need to take it over. */
@@ -11,6 +11,8 @@ export interface Owned {
   readonly content: string
   /** `lost`: its replica is gone, and the asker owns it now. `free`: it was given up, and the asker owns it now. */
   readonly taken?: 'lost' | 'free' | undefined
+  /** How often it was lost with its replica. The same as before: whoever had it in between has given it up. */
+  readonly losses: number
 }
 
 /**
@@ -42,14 +44,15 @@ export function ownerTables(schema: string): string {
     key text PRIMARY KEY,
     owner text NOT NULL,
     content text NOT NULL,
-    used_at timestamptz NOT NULL
+    used_at timestamptz NOT NULL,
+    losses integer NOT NULL DEFAULT 0
   );
   CREATE INDEX owners_owner ON ${schema}.owners (owner);
   CREATE INDEX owners_used ON ${schema}.owners (used_at);
 
   CREATE FUNCTION ${schema}.find_owner(
     asked text, asker text, lease_ms double precision, made text,
-    OUT owner text, OUT url text, OUT content text, OUT taken text
+    OUT owner text, OUT url text, OUT content text, OUT taken text, OUT losses integer
   ) LANGUAGE plpgsql AS $$
   DECLARE
     renewed timestamptz;
@@ -57,15 +60,16 @@ export function ownerTables(schema: string): string {
     IF made IS NOT NULL THEN
       INSERT INTO ${schema}.owners AS o VALUES (asked, asker, made, clock_timestamp()) ON CONFLICT (key) DO NOTHING;
     END IF;
-    SELECT o.owner, o.content INTO owner, content FROM ${schema}.owners o WHERE o.key = asked FOR UPDATE;
+    SELECT o.owner, o.content, o.losses INTO owner, content, losses FROM ${schema}.owners o WHERE o.key = asked FOR UPDATE;
     IF owner IS NULL OR owner = asker THEN RETURN; END IF;
     -- Its renewal waits for this lock, so the answer stays true until this transaction has ended.
     SELECT r.renewed_at, r.url INTO renewed, url FROM ${schema}.replicas r WHERE r.incarnation = owner FOR SHARE;
     IF renewed > clock_timestamp() - lease_ms * interval '1 millisecond' THEN RETURN; END IF;
     taken := CASE WHEN owner = '' THEN 'free' ELSE 'lost' END;
+    losses := losses + (owner <> '')::integer;
     owner := asker;
     url := NULL;
-    UPDATE ${schema}.owners o SET owner = asker, used_at = clock_timestamp() WHERE o.key = asked;
+    UPDATE ${schema}.owners o SET owner = asker, used_at = clock_timestamp(), losses = find_owner.losses WHERE o.key = asked;
     DELETE FROM ${schema}.owners o WHERE o.key IN (
       SELECT p.key FROM ${schema}.owners p WHERE p.used_at < clock_timestamp() - ${KEPT} AND NOT EXISTS (
         SELECT FROM ${schema}.replicas r WHERE r.incarnation = p.owner) LIMIT 10 FOR UPDATE SKIP LOCKED);
@@ -111,6 +115,7 @@ function toOwned(row: Row): Owned {
   return {
     owner: textIn(row, 'owner'),
     content: textIn(row, 'content'),
+    losses: numberIn(row, 'losses'),
     ...(typeof url === 'string' ? { url } : {}),
     ...(taken === 'lost' || taken === 'free' ? { taken } : {}),
   }

@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isObject } from '@toolgate/core/internal'
+import { ApiFault, type ApiFaultCode, toErrorResponse } from '../api/faults.ts'
+import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
+import type { Fleet } from '../fleet.ts'
+import { ClientGone, readBody } from '../mcp/body.ts'
+import { RpcFault, type RpcRule } from '../mcp/protocol.ts'
+import { type Elsewhere, elsewhereFault } from './elsewhere.ts'
+
+export interface ApiPlaceDeps {
+  readonly elsewhere: () => Pick<Elsewhere, 'check' | 'placeAtHome'> | undefined
+  readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
+  readonly isStopping: () => boolean
+  readonly onFault: (error: unknown) => void
+}
+
+/** A request whose body was read, as `@hono/node-server` takes it. */
+type Read = IncomingMessage & { rawBody?: Buffer }
+
+const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
+  body_too_large: 'body_too_large',
+  body_not_json: 'body_invalid',
+  forward_refused: 'forward_refused',
+  session_elsewhere: 'home_elsewhere',
+  owner_lost: 'owner_lost',
+  owner_unreachable: 'owner_unreachable',
+  stopping: 'stopping',
+}
+
+/**
+ * Has the home of an agent's user answer a request to the HTTP API, as MCP requests are: a call of a server that has an instance
+ * for each user, and what depends on a list that such an instance has.
+ */
+export class ApiPlace {
+  readonly #deps: ApiPlaceDeps
+
+  constructor(deps: ApiPlaceDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns whether another replica has forwarded a request, and has checked where it comes from. */
+  isForwarded(request: IncomingMessage): boolean {
+    try {
+      return this.#deps.elsewhere()?.check(request) === true
+    } catch {
+      return false
+    }
+  }
+
+  /** Returns `false` for a request that this replica answers. Never rejects. */
+  async place(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    try {
+      return await this.#place(request, response)
+    } catch (error) {
+      if (error instanceof ClientGone || response.headersSent) return true
+      const code = error instanceof RpcFault ? FAULTS[error.rule] : undefined
+      const fault = code ? new ApiFault(code, (error as RpcFault).message, (error as RpcFault).headers) : error
+      const answer = toErrorResponse(fault, this.#deps.onFault)
+      response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), 'cache-control': 'no-store' })
+      response.end(await answer.text())
+      return true
+    }
+  }
+
+  async #place(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const { elsewhere, fleet, isStopping } = this.#deps
+    const url = new URL(request.url ?? '/', 'http://gateway')
+    const isCall = url.pathname === '/api/call' && request.method === 'POST'
+    const mayNeed = fleet.hasUserLists ? AGENTS.has(url.pathname) : isCall && fleet.needsInstance()
+    const owners = elsewhere()
+    if (!owners || !mayNeed) return false
+    // The asker looks again once the home was given up.
+    if (owners.check(request) && isCall && isStopping()) throw elsewhereFault()
+    const credential = await this.#deps.authenticator.authenticate(
+      request.headers,
+      toResource(url.searchParams.get('app') ?? undefined),
+    )
+    if (isRefused(credential) || credential.for !== 'mcp') return false
+    const asked = { caller: credential.caller, request, response }
+    if (request.method !== 'POST') return owners.placeAtHome(asked)
+    const text = await readBody(request)
+    ;(request as Read).rawBody = Buffer.from(text)
+    if (!fleet.hasUserLists && !fleet.needsInstance(serverIn(text))) return false
+    return owners.placeAtHome({ ...asked, text })
+  }
+}
+
+/** What an agent sees and may call depends on the lists of its user. */
+const AGENTS: ReadonlySet<string> = new Set(['/api/list', '/api/decide', '/api/call'])
+
+/** Returns the server of the tool that a body names. What is wrong with the body is said by whoever answers. */
+function serverIn(text: string): string {
+  try {
+    const body: unknown = JSON.parse(text)
+    const tool = isObject(body) ? body['tool'] : undefined
+    return typeof tool === 'string' ? (tool.split(':', 1)[0] ?? '') : ''
+  } catch {
+    return ''
+  }
+}
