@@ -50,6 +50,7 @@ const {
   memoryApprovals,
   memoryAudit,
   memoryCounters,
+  memoryHistories,
   memoryLock,
   memoryState,
   metaTools,
@@ -89,6 +90,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
       'requiredScopes',
       () => gateOf({ tools: { search: { requiredScope: ['x'] } } }),
     ],
+    ['history', 'keepMS', 'keepMs', () => gateOf({ history: { keepMS: 1 } })],
     ['groups', 'unlok', 'unlock', () => gateOf({ groups: groupsOf({ unlok: 'request' }) })],
     ['apps', 'imports', 'import', () => gateOf({ apps: { a: { imports: [], tools: ['search'] } } })],
     ['apps', 'tool', 'tools', () => gateOf({ apps: { a: { tool: ['search'] } } })],
@@ -304,6 +306,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['a state', 'availble', 'available', () => core.memoryAvailability(loose({ web: { availble: true } }))],
     ['set', 'reson', 'reason', () => core.memoryAvailability().set('web', loose({ available: false, reson: 'r' }))],
   ],
+  memoryHistories: [['options', 'maxByte', 'maxBytes', () => memoryHistories(loose({ maxByte: 1 }))]],
   memoryCounters: [['options', 'maxkeys', 'maxKeys', () => memoryCounters(loose({ clock: systemClock, maxkeys: 1 }))]],
   memoryLock: [
     ['options', 'clok', 'clock', () => memoryLock(loose({ clok: systemClock }))],

@@ -5,7 +5,9 @@ import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
+import type { CallHistory } from '../history/call-history.ts'
 import type { RunFacts } from '../history/facts.ts'
+import type { Histories } from '../history/histories.ts'
 import type {
   Admission,
   Approval,
@@ -111,6 +113,8 @@ export interface CallView {
   readonly caller: Caller
   /** The view's app. A call through the view cannot belong to another. */
   readonly app: string | undefined
+  /** Whether what happens in runs was kept when the view was made. */
+  readonly isKept: boolean
   /** The ids that are visible in the view and today, for refusals. */
   idsToday(): readonly string[]
   /** `caller` takes the place of the view's in today's part of the decision. */
@@ -149,6 +153,7 @@ export interface CallPorts {
   readonly slots: Slots | undefined
   /** Absent where no tool needs a place for each caller. */
   readonly admission: Admission | undefined
+  readonly histories: Histories
   /** Absent where this process shares its state with no other. */
   readonly lease: ReplicaLease | undefined
   readonly live: LiveCalls
@@ -180,7 +185,7 @@ export interface Check {
   /** The reasons of its own; the layers of the decision have theirs. */
   readonly refusesWith: readonly ReasonCode[]
   /** Only gates that have some of these ask it. */
-  readonly needs?: 'limits' | 'slots' | 'admission' | 'lease'
+  readonly needs?: 'limits' | 'slots' | 'admission' | 'lease' | 'history'
   /** It is asked for a preview too: it takes nothing, asks nobody, and answers at once. */
   readonly inPreview?: true
   /**
@@ -212,6 +217,8 @@ export interface Attempt {
   input: unknown
   /** What is known of its run, where rules read that. Read before the first decision with the input. */
   facts: RunFacts | undefined
+  /** The call in the history of its run, where rules read that. */
+  history: CallHistory | undefined
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The approval that this call would use. */
@@ -252,6 +259,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     passed: 0,
     input: undefined,
     facts: undefined,
+    history: undefined,
     withInput: undefined,
     approval: undefined,
     taken: undefined,
@@ -328,7 +336,7 @@ const REQUEST = shapeOf<CallRequest>({
   instead: true,
 })
 const CONTINUES = shapeOf<Continuation>(
-  { callId: true, round: true, binding: true, approvalId: true, approver: true, inner: true },
+  { callId: true, round: true, binding: true, approvalId: true, approver: true, inner: true, event: true },
   'field',
 )
 const RUN = shapeOf<RunOfCall>(

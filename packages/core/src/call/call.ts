@@ -35,9 +35,10 @@ import {
   type CallInputRequired,
   InputRequired,
 } from './outcome.ts'
-import { approvalsFull, callerGone, storeFailed } from './refusals.ts'
+import { approvalsFull, callerGone, historyFull, storeFailed } from './refusals.ts'
 import { safely, chain } from '../util/async.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
+import { enterEnd, enterStreamEnd, watchItems, watchProgress } from './history.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
 import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
 import { nextRound } from './rounds.ts'
@@ -116,8 +117,9 @@ function nextStop(attempt: Attempt, tool: Tool, checks: readonly Check[]): Maybe
 
 /** The one place where a failing store, validator or condition becomes an answer: failure refuses. */
 function failure({ ports }: Attempt, error: unknown): Stop {
-  // The store works: the user has too many pending approvals.
+  // The store works: there is no room.
   if (error instanceof ToolgateError && error.code === 'approval_too_many') return { decision: approvalsFull(error) }
+  if (error instanceof ToolgateError && error.code === 'history_full') return { decision: historyFull(error) }
   ports.onFault(error)
   return { decision: storeFailed(error) }
 }
@@ -175,7 +177,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     callId,
     caller: view.caller,
     cancelling,
-    onProgress: onProgress && safely(onProgress, ports.onFault),
+    onProgress: onProgress && watchProgress(attempt, safely(onProgress, ports.onFault)),
     context,
     startedMs,
     deadlineMs,
@@ -199,7 +201,11 @@ async function ranLater(
 function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number): MaybePromise<CallOutcome> {
   if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
   if (attempt.slots || attempt.place) releaseSlots(attempt)
-  return conclude(attempt, tool, toEnd(attempt, tool, executed, attempt.ports.clock.monotonicMs() - startedMs))
+  const durationMs = attempt.ports.clock.monotonicMs() - startedMs
+  const entered = attempt.history && enterEnd(attempt, tool, executed)
+  if (entered instanceof Promise)
+    return entered.then((known) => conclude(attempt, tool, toEnd(attempt, tool, known, durationMs)))
+  return conclude(attempt, tool, toEnd(attempt, tool, entered ?? executed, durationMs))
 }
 
 /** How a call ended, for its hooks, its record and its trace. */
@@ -316,9 +322,10 @@ function passOn(
   const onEnd = async (how: StreamEnd): Promise<void> => {
     lasting.close()
     releaseSlots(attempt)
+    await enterStreamEnd(attempt, tool, how)
     await conclude(attempt, tool, toStreamEnd(attempt, how, lasting, clock.monotonicMs() - startedMs))
   }
-  const options = { onEnd, deadlines, clock, deadlineMs, cancelling: lasting, maxChars }
+  const options = { onEnd, onItem: watchItems(attempt), deadlines, clock, deadlineMs, cancelling: lasting, maxChars }
   try {
     return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
   } catch (error) {

@@ -32,21 +32,23 @@ describe('CHECKS', () => {
   })
 
   it('are asked as far as the approval where only that is asked for', () => {
-    const { call, approval } = checksOf({ limits: true, slots: true, admission: true, lease: true })
+    const { call, approval } = checksOf({ limits: true, slots: true, admission: true, lease: true, history: true })
     assert.deepEqual(call, CHECKS)
     assert.deepEqual(approval, CHECKS.slice(0, approval.length))
     assert.equal(approval.at(-1)?.name, 'approval')
   })
 
-  it('are left out where a gate has no limits, slots, admission or lease, and only those', () => {
-    const { call, approval } = checksOf({ limits: false, slots: false, admission: false, lease: false })
+  it('are left out where a gate has no limits, slots, admission, lease or rules about runs, and only those', () => {
+    const { call, approval } = checksOf({ limits: false, slots: false, admission: false, lease: false, history: false })
     const left = CHECKS.filter((check) => !call.includes(check)).map(({ name }) => name)
     assert.deepEqual(left, [
       'lease',
+      'history',
       'peek at the limits',
       'slot',
       'admission',
       'take the limits',
+      'enter the call',
       'the lease, at last',
     ])
     assert.equal(approval.at(-1)?.name, 'approval')

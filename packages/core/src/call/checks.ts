@@ -30,6 +30,7 @@ import {
   callerNow,
   usesToTake,
 } from './attempt.ts'
+import { beginCall, readHistory, refreshFacts } from './history.ts'
 import { askBefore } from './hooks.ts'
 import {
   approvalImpossible,
@@ -99,6 +100,14 @@ export const CHECKS: readonly Check[] = [
     refusesWith: ['input_invalid'],
     inPreview: true,
     run: checkInput,
+  },
+  {
+    name: 'history',
+    asks: 'what has happened in the run? Where that cannot be read, the next check gets the strictest answer',
+    refusesWith: ['history_full'],
+    needs: 'history',
+    inPreview: true,
+    run: readHistory,
   },
   {
     name: 'decide with the input',
@@ -177,6 +186,13 @@ export const CHECKS: readonly Check[] = [
     asks: 'does it hold after the record was waited for, too?',
     refusesWith: MEANWHILE,
     run: checkStillAllowed,
+  },
+  {
+    name: 'enter the call',
+    asks: 'does it hold on what has begun up to now? It begins: its labels rise, however it ends',
+    refusesWith: [...MEANWHILE, 'history_full', 'store_failed'],
+    needs: 'history',
+    run: enterCall,
   },
   {
     name: 'the lease, at last',
@@ -509,6 +525,15 @@ async function takeOtherLimits(attempt: Attempt, tool: Tool, uses: readonly Limi
   return stop ?? checkStillAllowed(attempt, tool)
 }
 
+/** Where the store had to be waited for, it is looked at once more. */
+function enterCall(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  const begun = beginCall(attempt, tool, () => {
+    const decision = decideNow(attempt, tool)
+    return decision && { decision }
+  })
+  return begun instanceof Promise ? begun.then((stop) => stop ?? checkStillAllowed(attempt, tool)) : begun
+}
+
 function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
   const { approvalId, approval, ports } = attempt
   try {
@@ -541,16 +566,17 @@ function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
 
 /** Returns the decision that stops the call now, if there is one: the first question, asked again. */
 function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
-  const { view, request, ports, cancelling, decided, input, approvalId, facts } = attempt
+  const { view, request, ports, cancelling, decided, input, approvalId } = attempt
   if (ports.live.isClosed) return gateClosed()
   if (cancelling?.aborted) return callerGone()
   const caller = callerNow(view, request)
   if (request.callerNow && !caller) return credentialEnded()
-  if (!view.isStale(decided) && caller === attempt.asked) return undefined
+  const isKnown = attempt.history === undefined || !refreshFacts(attempt)
+  if (isKnown && !view.isStale(decided) && caller === attempt.asked) return undefined
   const now = view.decide(request.tool, caller)
   if (!mayGoOn(now.outcome)) return view.explainDecided(now)
   if (now.tool !== tool) return toolChanged()
-  const withInput = view.decideInput(now, input, facts)
+  const withInput = view.decideInput(now, input, attempt.facts)
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined

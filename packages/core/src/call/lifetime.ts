@@ -25,6 +25,8 @@ export interface LiveCalls {
   end(): void
   /** Nothing may begin to run. */
   readonly isClosed: boolean
+  /** Whether any attempt has begun yet. */
+  readonly hasBegun: boolean
   /** Resolves when no attempt is under way. */
   idle(): Promise<void>
   /** Stops all calls, also later ones. Resolves when each attempt has left its terminal record. */
@@ -37,6 +39,7 @@ export function createLiveCalls(): LiveCalls {
 
 class LinkedCalls implements LiveCalls {
   isClosed = false
+  hasBegun = false
   #first: LiveCall | undefined
   #attempts = 0
   #idle: PromiseWithResolvers<void> | undefined
@@ -72,6 +75,7 @@ class LinkedCalls implements LiveCalls {
 
   begin(): void {
     this.#attempts++
+    this.hasBegun = true
   }
 
   end(): void {

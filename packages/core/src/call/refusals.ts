@@ -96,6 +96,12 @@ export function approvalsFull(error: ToolgateError): Decision {
   })
 }
 
+export function historyFull(error: ToolgateError): Decision {
+  return denial('limits', 'history_full', error.detail ?? error.message, {
+    message: 'too much has happened in your runs to keep track of more',
+  })
+}
+
 export function approvalUsed(): Decision {
   return denial('approval', 'approval_used', 'the approval was used or revoked, or has expired, meanwhile', {
     message: 'its approval is no longer valid; call again to ask for one',

@@ -43,6 +43,7 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,
     binding,
+    ...(attempt.history && { event: attempt.history.event }),
     ...(approvalId !== undefined && { approvalId }),
     ...(approver !== undefined && { approver }),
     ...(inner !== undefined && { inner }),

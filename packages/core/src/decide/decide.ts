@@ -95,6 +95,14 @@ export function decideWithInput(
   }
 }
 
+/** Returns whether the decision with the input depends on what has happened in the run. */
+export function readsRun({ bounds, today, atFirst, now }: Decided): boolean {
+  return (
+    bounds.policies.some(({ ofRun }) => hasBit(ofRun, atFirst)) ||
+    (today.policies !== bounds.policies && today.policies.some(({ ofRun }) => hasBit(ofRun, now)))
+  )
+}
+
 /** Returns the decision about an id that nothing has. */
 export function notFound(bounds: RunBounds, today: PolicySnapshot): Decided {
   return { bounds, outcome: 'deny', tool: undefined, today, atFirst: -1, now: -1 }

@@ -118,6 +118,7 @@ export const REASONS = {
   hook_denied: { outcome: 'deny', message: 'blocked' },
   hook_error: { outcome: 'deny', message: 'blocked' },
   rate_limited: { outcome: 'wait', message: 'limited' },
+  history_full: { outcome: 'wait', message: 'busy' },
   too_busy: { outcome: 'wait', message: 'busy' },
   no_capacity: { outcome: 'wait', message: 'busy' },
   approval_required: { outcome: 'ask', message: 'waiting' },

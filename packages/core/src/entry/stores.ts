@@ -24,11 +24,22 @@ export type {
   StateOptions,
   StateStore,
 } from '../ports/ports.ts'
+export type {
+  HistoryAddition,
+  HistoryAnswer,
+  HistoryItem,
+  HistoryItemKind,
+  HistoryMark,
+  HistoryOpening,
+  HistoryPart,
+  HistoryStore,
+} from '../ports/history.ts'
 
 // In memory
 export { memoryApprovals } from '../memory/approvals.ts'
 export { systemClock } from '../memory/clock.ts'
 export { memoryCounters, type MemoryCounters } from '../memory/counters.ts'
+export { memoryHistories, type MemoryHistories } from '../memory/histories.ts'
 export { memoryLock, type MemoryLock } from '../memory/lock.ts'
 export { memoryState, type MemoryState } from '../memory/state.ts'
 

@@ -1,5 +1,7 @@
 import type { AppsInput } from '../groups/app.ts'
 import type { HooksInput } from '../call/hooks.ts'
+import type { LabelsInput } from '../history/labels.ts'
+import type { HistoryStore } from '../ports/history.ts'
 import type { CapInput } from '../call/slots.ts'
 import type { LimitInput } from '../call/limits.ts'
 import type { DefinitionMode, PinMode, PinRules } from '../state/pins/pin-rules.ts'
@@ -27,6 +29,28 @@ import type { REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import type { NativeToolRecord, ToolRecord } from '../tools/record.ts'
 import { shapeOf } from '../util/shape.ts'
 import type { Tool } from '../tools/tool.ts'
+
+/** How the histories of runs are kept. */
+export interface HistoryOptions {
+  /** Default: in memory. */
+  readonly store?: HistoryStore
+  /** How long a `called` counts for a caller without a run. Default 1 hour. */
+  readonly calledMs?: number
+  /** How long a label and a `began` count for a caller without a run. Default 24 hours. */
+  readonly labelMs?: number
+  /** How long a history is kept after its last use. Default 24 hours. */
+  readonly keepMs?: number
+  /** Bytes of a history, without texts: beyond it, no call is known. Default 64 kB. */
+  readonly maxBytes?: number
+}
+
+export const HISTORY = shapeOf<HistoryOptions>({
+  store: true,
+  calledMs: true,
+  labelMs: true,
+  keepMs: true,
+  maxBytes: true,
+})
 
 export interface GateOptions {
   readonly tools?: Iterable<Tool>
@@ -62,6 +86,13 @@ export interface GateOptions {
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
+  /**
+   * Which tools give their output which labels: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. The output of a tool that
+   * `trusted` does not name is `untrusted`.
+   */
+  readonly labels?: LabelsInput
+  /** What rules need to know of runs. Nothing is kept where no rule asks. */
+  readonly history?: HistoryOptions
   /** Refuses calls while this process cannot know what other processes with the same stores have changed. Default: none. */
   readonly lease?: ReplicaLease
   /**
@@ -142,7 +173,10 @@ export interface ForkOptions<Name extends string = string> {
 }
 
 /** The part of a gate's options that can be replaced while it runs. */
-export type GateRules = Pick<GateOptions, 'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits'>
+export type GateRules = Pick<
+  GateOptions,
+  'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels'
+>
 
 export const GATE_RULES = shapeOf<GateRules>({
   tools: true,
@@ -152,6 +186,7 @@ export const GATE_RULES = shapeOf<GateRules>({
   aliases: true,
   policy: true,
   limits: true,
+  labels: true,
 })
 
 export const GATE = shapeOf<GateOptions>({
@@ -161,6 +196,8 @@ export const GATE = shapeOf<GateOptions>({
   apps: true,
   policy: true,
   limits: true,
+  labels: true,
+  history: true,
   stepUp: true,
   hooks: true,
   concurrency: true,

@@ -8,7 +8,7 @@ import { listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } fro
 import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { checkPorts } from '../call/check-ports.ts'
-import type { CallPorts } from '../call/attempt.ts'
+import { type CallPorts, storeInTime } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
 import { createUnlisted, type Unlisted } from '../decide/unlisted.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
@@ -30,6 +30,10 @@ import { createEmitter, type Emitter } from '../util/emitter.ts'
 import { createAvailability } from '../groups/availability.ts'
 import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
+import { Histories, type HistoriesOptions } from '../history/histories.ts'
+import { type ParsedLabels, parseLabels } from '../history/labels.ts'
+import { createSeenTexts } from '../history/seen.ts'
+import { memoryHistories } from '../memory/histories.ts'
 import { parseDefinitionMode } from '../state/pins/pin-rules.ts'
 import { createPins, type Pins } from '../state/pins/pins.ts'
 import { createConnectionEffects } from '../decide/layers/held.ts'
@@ -37,6 +41,7 @@ import type { CallerHolds } from '../decide/policy-snapshot.ts'
 import { redactor } from '../redact/redact.ts'
 import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
 import { checkFixedNames, createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
+import { historyUse } from '../policy/history-use.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
@@ -60,6 +65,8 @@ import {
   type GateRules,
   GATE,
   GATE_RULES,
+  HISTORY,
+  type HistoryOptions,
 } from './options.ts'
 
 const DEFAULT_DEADLINE_MS = 60_000
@@ -117,6 +124,9 @@ export interface Rules {
   readonly definitions: ReadonlyMap<string, Group>
   readonly apps: ReadonlyMap<string, ParsedApp>
   readonly usesOf: UsesOf
+  readonly hasLimits: boolean
+  readonly hasCaps: boolean
+  readonly labels: ParsedLabels
   readonly names: NameWatch
   /** The selectors of limits, caps and apps. */
   readonly written: readonly WrittenSelector[]
@@ -135,7 +145,13 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const state = openState(options, basis, tools)
   const { halts, preferences, connections, recorder, pins, events } = state
   const ports = createPorts(options, basis, tools, state)
-  const { watched, loads, unlisted, policies, rules, parse, catalog, availability } = tools
+  const { watched, loads, unlisted, policies, rules, parse: parseNamed, catalog, availability } = tools
+  const parse: Shared['parse'] = (policy) => {
+    const parsed = parseNamed(policy)
+    ports.histories.use(historyUse(parsed))
+    return parsed
+  }
+  ports.histories.use(historyUse(policiesOf(tools.parsed)))
   const shared: Shared = {
     changes: basis.changes,
     rules,
@@ -189,6 +205,11 @@ type GateState = ReturnType<typeof openState>
 type Definitions = ReturnType<typeof readDefinitions>
 type ParsedRules = ReturnType<typeof parseRules>
 
+/** The policies of the gate and of its apps. */
+function policiesOf({ own, apps }: ParsedRules): readonly ParsedPolicy[] {
+  return [...own, ...[...apps.values()].flatMap(({ policies }) => policies)]
+}
+
 /** Reads what some options say about tools, groups and apps. */
 function readDefinitions(options: AnyOptions | GateRules, gateOf: GateOf) {
   const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
@@ -211,9 +232,11 @@ function parseRules(
   const own = parsePolicy(options.policy)
   const limits = parseLimits(options.limits, groups.selectors)
   const caps = parseCaps(concurrency, groups.selectors)
+  const labels = parseLabels(options.labels, groups.selectors)
   const written = [
     ...selectorsOfList(limits, 'limits'),
     ...selectorsOfList(caps, 'concurrency'),
+    ...labels.written,
     ...[...apps.values()].flatMap(selectorsOfApp),
   ]
   const named = [
@@ -222,15 +245,16 @@ function parseRules(
     ...selectorsOfAliases(aliases),
     ...written,
   ]
-  return { apps, own, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, written, named }
+  return { apps, own, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, labels, written, named }
 }
 
 function toRules(
   { groups, definitions }: Definitions,
-  { apps, usesOf, written }: ParsedRules,
+  { apps, usesOf, hasLimits, caps, labels, written }: ParsedRules,
   names: NameWatch,
 ): Rules {
-  return Object.freeze({ groups, definitions, apps, usesOf, written, names })
+  const hasCaps = caps.length > 0
+  return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, written, names })
 }
 
 /** Opens the catalog and the groups, with the rules that name their tools, and watches for unknown names and schemas. */
@@ -315,7 +339,8 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   const names = watchNames(definitions)
   setRules(toRules(definitions, parsed, names))
   ports.slots?.regroup(parsed.caps)
-  Object.assign(ports.checks, checksFor(options, parsed))
+  ports.histories.use(historyUse(policiesOf(parsed)))
+  Object.assign(ports.checks, checksFor(options, tools.rules(), ports.histories))
   halts.regroup()
   stack.replace(parsed.own)
   names.checkAliases()
@@ -378,18 +403,31 @@ function watchConnections(source: GateOptions['connections'], onChanged: () => v
 
 function createPorts(
   options: AnyOptions,
-  { clock, onFault }: Basis,
-  { parsed }: GateTools,
+  { changes, clock, onFault }: Basis,
+  { parsed, rules }: GateTools,
   { audit, live, storeDeadlineMs, recorder }: GateState,
 ): CallPorts {
   const { caps } = parsed
-  return {
-    checks: { ...checksFor(options, parsed) },
+  const deadlines = createDeadlines(() => clock.monotonicMs())
+  const histories = createHistories(options.history, {
+    clock,
+    labels: () => rules().labels,
+    inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
+    onActive: () => {
+      Object.assign(ports.checks, checksFor(options, rules(), histories))
+      // Views that were made before know nothing of the calls of their runs.
+      changes.bump()
+      return live.hasBegun
+    },
+  })
+  const ports: CallPorts = {
+    checks: checksFor(options, rules(), histories),
+    histories,
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
     clock,
-    deadlines: createDeadlines(() => clock.monotonicMs()),
+    deadlines,
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
     hooks: parseHooks(options.hooks),
@@ -406,11 +444,45 @@ function createPorts(
     onApproval: recorder.requested,
     onFault,
   }
+  return ports
 }
 
-function checksFor({ admission, lease }: AnyOptions, { hasLimits, caps }: ParsedRules): CallPorts['checks'] {
-  const has = { limits: hasLimits, slots: caps.length > 0 }
-  return checksOf({ ...has, admission: admission !== undefined, lease: lease !== undefined })
+/** Another object each time, as it is changed when the rules are. */
+function checksFor(
+  { admission, lease }: AnyOptions,
+  { hasLimits, hasCaps }: Rules,
+  { rules }: Histories,
+): CallPorts['checks'] {
+  return {
+    ...checksOf({
+      limits: hasLimits,
+      slots: hasCaps,
+      admission: admission !== undefined,
+      lease: lease !== undefined,
+      history: rules !== undefined,
+    }),
+  }
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const KB = 1024
+
+function createHistories(
+  options: HistoryOptions = {},
+  host: Pick<HistoriesOptions, 'clock' | 'labels' | 'inTime' | 'onActive'>,
+): Histories {
+  checkShape('history', options, HISTORY)
+  const { store = memoryHistories(), calledMs = HOUR_MS, labelMs = DAY_MS, keepMs = DAY_MS } = options
+  const duration = (name: string, ms: number) => checkCount(`history.${name}`, ms)
+  return new Histories({
+    ...host,
+    store,
+    lifetimes: { calledMs: duration('calledMs', calledMs), labelMs: duration('labelMs', labelMs) },
+    // What still counts must not be forgotten.
+    keepMs: Math.max(duration('keepMs', keepMs), calledMs, labelMs),
+    bounds: { maxBytes: checkCount('history.maxBytes', options.maxBytes ?? 64 * KB), createIndex: createSeenTexts },
+  })
 }
 
 /** The revisions that a record of the gate has. */

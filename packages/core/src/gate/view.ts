@@ -134,6 +134,8 @@ export interface ViewBounds {
   readonly policies: readonly PolicyIndex[]
   /** The snapshot in which the run began, and everything that has tightened it since: its bounds over other items. */
   readonly begun: PolicySnapshot
+  /** Whether what happens in runs was kept then. */
+  readonly isKept: boolean
   readonly narrowed: readonly Narrowing[]
   readonly failure: string | undefined
   readonly foreign?: readonly string[]
@@ -159,6 +161,7 @@ export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Eval
 class CallerView implements View, CallView {
   readonly caller: Caller
   readonly app: string | undefined
+  readonly isKept: boolean
   readonly failure: string | undefined
   readonly foreign: readonly string[]
   readonly #host: ViewHost
@@ -175,6 +178,7 @@ class CallerView implements View, CallView {
   constructor(host: ViewHost, bounds: ViewBounds, evaluation: Evaluation, madeIn: PolicySnapshot, madeOf: Evaluation) {
     this.caller = bounds.caller
     this.app = host.app
+    this.isKept = bounds.isKept
     this.failure = bounds.failure
     this.foreign = bounds.foreign ?? NONE
     this.#host = host

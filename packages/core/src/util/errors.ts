@@ -32,6 +32,7 @@ export const FAULTS = {
   lock_lost: { status: 409, exit: 1 },
   state_unavailable: { status: 503, exit: 1 },
   state_invalid: { status: 500, exit: 2 },
+  history_full: { status: 503, exit: 1 },
   tool_refused: { status: 403, exit: 1 },
   value_not_canonical: { status: 400, exit: 2 },
   query_invalid: { status: 400, exit: 2 },

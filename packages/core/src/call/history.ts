@@ -1,0 +1,124 @@
+import { readsRun } from '../decide/decide.ts'
+import { CallHistory } from '../history/call-history.ts'
+import type { MaybePromise } from '../ports/ports.ts'
+import type { Progress, Tool } from '../tools/tool.ts'
+import { ToolgateError } from '../util/errors.ts'
+import { chain } from '../util/async.ts'
+import type { Attempt, Stop } from './attempt.ts'
+import type { Executed } from './execute.ts'
+import { InputRequired } from './outcome.ts'
+import { isToolError } from './output.ts'
+import { continuedBy } from './rounds.ts'
+import type { StreamEnd } from './streams.ts'
+
+/** Reads what has happened in the run. Where that fails, nothing is known of it, and the strictest answer holds. */
+export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
+  const { ports } = attempt
+  if (!ports.histories.rules || !readsRun(attempt.decided)) return undefined
+  try {
+    const opened = openHistory(attempt, tool)
+    return opened instanceof Promise ? opened.catch((error: unknown) => unread(attempt, error)) : opened
+  } catch (error) {
+    return unread(attempt, error)
+  }
+}
+
+/** A run for which there is no room is refused. */
+function unread({ ports }: Attempt, error: unknown): undefined {
+  if (error instanceof ToolgateError && error.code === 'history_full') throw error
+  ports.onFault(error)
+}
+
+function openHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
+  const { ports, view, request } = attempt
+  const { histories } = ports
+  return chain(histories.of(view.caller, request.run, view.isKept), (history) => {
+    attempt.history = new CallHistory(histories, history, continuedBy(attempt, tool)?.event)
+    attempt.facts = attempt.history.facts()
+    return undefined
+  })
+}
+
+/** Returns whether more has happened in the run since it was last read. */
+export function refreshFacts(attempt: Attempt): boolean {
+  const facts = attempt.history?.facts()
+  if (facts === attempt.facts) return false
+  attempt.facts = facts
+  return true
+}
+
+/** Enters that the call begins. What cannot be entered does not begin. */
+export function beginCall(
+  attempt: Attempt,
+  tool: Tool,
+  decide: () => Stop | undefined,
+): MaybePromise<Stop | undefined> {
+  if (attempt.history) return attempt.history.begin(tool, attempt.input, decide)
+  return chain(openHistory(attempt, tool), () => attempt.history?.begin(tool, attempt.input, decide))
+}
+
+/** Enters how a call ended, before its caller gets the output. */
+export function enterEnd(attempt: Attempt, tool: Tool, executed: Executed): MaybePromise<Executed> {
+  const { history, input } = attempt
+  const output = outputOf(executed)
+  const done = executed.ok && !(executed.output instanceof InputRequired) && !isToolError(output)
+  try {
+    const entered = history?.end(tool, input, { done, output })
+    if (!(entered instanceof Promise)) return executed
+    return entered.then(
+      () => executed,
+      (error: unknown) => withheld(attempt, error),
+    )
+  } catch (error) {
+    return withheld(attempt, error)
+  }
+}
+
+function outputOf(executed: Executed): unknown {
+  if (!executed.ok) return messagesOf(executed.error)
+  return executed.output instanceof InputRequired ? executed.output.payload : executed.output
+}
+
+/** An error of a tool is its output. */
+function messagesOf(error: unknown): unknown {
+  return error instanceof Error ? [error.message, messagesOf(error.cause)] : error
+}
+
+/** What was not entered would be taken for the model's own words, or for the user's. */
+function withheld({ ports }: Attempt, cause: unknown): Executed {
+  ports.onFault(cause)
+  const error = new Error('it ran, and its output is withheld: the history of the run cannot be written', { cause })
+  return { ok: false, code: 'tool_failed', error }
+}
+
+/** Enters the end of a stream, whose items were entered as they came. */
+export async function enterStreamEnd(attempt: Attempt, tool: Tool, end: StreamEnd): Promise<void> {
+  const error = 'error' in end ? messagesOf(end.error) : undefined
+  try {
+    await attempt.history?.end(tool, attempt.input, { done: end.how === 'ended', output: error })
+  } catch (fault) {
+    attempt.ports.onFault(fault)
+  }
+}
+
+/** Returns what enters the items of a stream. */
+export function watchItems({ history, ports }: Attempt): ((item: unknown) => void) | undefined {
+  if (!history) return undefined
+  return (item) => {
+    const entered = history.put(item)
+    if (entered instanceof Promise) entered.catch(ports.onFault)
+  }
+}
+
+/** Returns the listener, which hears of progress once its text is entered. */
+export function watchProgress(
+  { history, ports }: Attempt,
+  listener: (progress: Progress) => void,
+): (progress: Progress) => void {
+  if (!history) return listener
+  return (progress) => {
+    const entered = history.put(progress.message)
+    if (entered instanceof Promise) entered.then(() => listener(progress), ports.onFault)
+    else listener(progress)
+  }
+}

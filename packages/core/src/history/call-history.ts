@@ -1,0 +1,124 @@
+import type { HistoryItem } from '../ports/history.ts'
+import type { MaybePromise } from '../ports/ports.ts'
+import type { Tool } from '../tools/tool.ts'
+import { isObject } from '../util/json.ts'
+import type { RunFacts } from './facts.ts'
+import type { Histories } from './histories.ts'
+import type { Moment, Monitor } from './monitor.ts'
+import type { OpenHistory } from './open-history.ts'
+import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
+import { toHistoryItems } from './seen.ts'
+
+/** What has come of a call. `done`: it ended without reporting a failure. */
+export interface CallResult {
+  readonly done: boolean
+  readonly output: unknown
+}
+
+/** One call in the history of its run: what it may know of it, and what it adds. */
+export class CallHistory {
+  readonly event: string
+  readonly #histories: Histories
+  readonly #history: OpenHistory
+  #facts: { readonly of: Monitor['mark']; readonly facts: RunFacts | undefined } | undefined
+  /** Whether its outputs count as trusted. Known when it begins. */
+  #isTrusted = false
+
+  /** `event`: of the first round of the call. */
+  constructor(histories: Histories, history: OpenHistory, event: string | undefined) {
+    this.#histories = histories
+    this.#history = history
+    this.event = event ?? histories.newEvent()
+  }
+
+  /**
+   * Returns what is known now, without what this call has done itself: the same object until something changes. `undefined`: nobody
+   * knows.
+   */
+  facts(): RunFacts | undefined {
+    const { mark } = this.#history.monitor
+    if (this.#facts?.of !== mark) this.#facts = { of: mark, facts: this.#read() }
+    return this.#facts.facts
+  }
+
+  #read(): RunFacts | undefined {
+    const { monitor } = this.#history
+    const moment = this.#moment()
+    const labels = monitor.labels(moment)
+    if (labels === undefined) return undefined
+    return {
+      labels,
+      matched: (pattern, values) => monitor.matched(pattern, values, moment),
+      origin: (value) => monitor.origin(value, moment.nowMs),
+      why: (label) => monitor.why(label),
+    }
+  }
+
+  #moment(): Moment {
+    return { event: this.event, nowMs: this.#histories.nowMs() }
+  }
+
+  /**
+   * Enters that the call begins, on the facts that it was decided on. `decide` is asked again on each other state; what it
+   * returns stops the call.
+   */
+  begin<T>(tool: Tool, input: unknown, decide: () => T | undefined): MaybePromise<T | undefined> {
+    return this.#history.enter<T>(() => decide() ?? this.#beginItems(tool, input))
+  }
+
+  #beginItems(tool: Tool, input: unknown): readonly HistoryItem[] {
+    const rules = this.#histories.rules as HistoryRules
+    const { monitor } = this.#history
+    const moment = this.#moment()
+    const { labelMs } = monitor.lifetimes
+    const { raises, trusted } = this.#histories.labels().of(tool)
+    this.#isTrusted = trusted && (!rules.readsOrigin || isFromTrusted(monitor, input, moment.nowMs))
+    const items: HistoryItem[] = []
+    for (const label of raises) items.push(...monitor.itemsFor('label', label, tool.id, moment, labelMs))
+    for (const pattern of rules.of(tool)) {
+      if (pattern.event !== 'began') continue
+      const hash = hashOfTuple(pattern, valuesOf(pattern, { input, output: undefined }))
+      if (hash !== undefined) items.push(...monitor.itemsFor('tuple', hash, tool.id, moment, labelMs))
+    }
+    items.push(...monitor.notesFor(rules.keeps, moment.nowMs))
+    return items
+  }
+
+  /** Enters what the call has put out. It must be waited for before anybody gets that. */
+  put(output: unknown): MaybePromise<void> {
+    return this.#history.add(this.#textsOf(output))
+  }
+
+  /** Enters how the call ended, with its last output. */
+  end(tool: Tool, input: unknown, { done, output }: CallResult): MaybePromise<void> {
+    const items = [...this.#textsOf(output)]
+    const rules = this.#histories.rules as HistoryRules
+    const { monitor } = this.#history
+    const moment = this.#moment()
+    for (const pattern of done ? rules.of(tool) : []) {
+      if (pattern.event !== 'called') continue
+      const hash = hashOfTuple(pattern, valuesOf(pattern, { input, output: structuredOf(output) }))
+      if (hash !== undefined)
+        items.push(...monitor.itemsFor('tuple', hash, tool.id, moment, monitor.lifetimes.calledMs))
+    }
+    return this.#history.add(items)
+  }
+
+  #textsOf(output: unknown): readonly HistoryItem[] {
+    if (!this.#histories.rules?.readsOrigin || output === undefined) return []
+    const { index } = this.#history.monitor
+    return toHistoryItems(index.addOutput(this.#isTrusted ? 'trusted' : 'untrusted', output), this.#histories.nowMs())
+  }
+}
+
+/** "Nothing found for eve@evil.com" is as trusted as the address that was asked for. */
+function isFromTrusted(monitor: Monitor, input: unknown, nowMs: number): boolean {
+  const origin = monitor.origin(input, nowMs)
+  return origin === 'user' || origin === 'trusted'
+}
+
+/** Returns the part of an output that rules may read: never text, which anyone may have written. */
+function structuredOf(output: unknown): unknown {
+  if (!isObject(output)) return undefined
+  return 'content' in output || 'structuredContent' in output ? output['structuredContent'] : output
+}

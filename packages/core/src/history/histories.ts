@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import type { Caller } from '../ports/caller.ts'
+import type { HistoryStore } from '../ports/history.ts'
+import type { Clock, MaybePromise, RunOfCall } from '../ports/ports.ts'
+import { chain } from '../util/async.ts'
+import { createBoundedCache } from '../util/bounded-cache.ts'
+import type { HistoryUse } from './facts.ts'
+import type { ParsedLabels } from './labels.ts'
+import type { Lifetimes, MonitorBounds } from './monitor.ts'
+import { type Beginning, beginHistory, type HistoryHost, OpenHistory } from './open-history.ts'
+import { type HistoryRules, withUse } from './rules.ts'
+
+export interface HistoriesOptions {
+  readonly store: HistoryStore
+  readonly clock: Pick<Clock, 'wallMs'>
+  /** Of calls that belong to no run. */
+  readonly lifetimes: Lifetimes
+  readonly keepMs: number
+  readonly bounds: MonitorBounds
+  readonly labels: () => ParsedLabels
+  readonly inTime: HistoryHost['inTime']
+  /** Called when rules begin to read histories. Returns whether calls were made before. */
+  readonly onActive: () => boolean
+}
+
+const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
+/** Those that were used last. Others are read from the store again. */
+const MAX_OPEN = 1000
+
+/** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
+export class Histories {
+  readonly labels: () => ParsedLabels
+  readonly #options: HistoriesOptions
+  readonly #host: HistoryHost
+  readonly #open = createBoundedCache<string, OpenHistory>(MAX_OPEN)
+  #rules: HistoryRules | undefined
+  #activeMs: number | undefined
+  #events = 0
+  readonly #prefix = randomUUID()
+
+  constructor(options: HistoriesOptions) {
+    const { store, bounds, keepMs, clock, inTime, labels } = options
+    this.#options = options
+    this.#host = { store, bounds, keepMs, inTime, wallMs: () => clock.wallMs() }
+    this.labels = labels
+  }
+
+  /** What is kept. `undefined` while no rule reads a history. */
+  get rules(): HistoryRules | undefined {
+    return this.#rules
+  }
+
+  nowMs(): number {
+    return this.#host.wallMs()
+  }
+
+  /** Keeps what other policies ask for, too. */
+  use(use: HistoryUse): void {
+    const before = this.#rules
+    this.#rules = withUse(before, use)
+    if (!before && this.#rules && this.#options.onActive()) this.#activeMs = this.nowMs()
+  }
+
+  /** Returns the gate's own name of an attempt. One that a client chose would prove nothing. */
+  newEvent(): string {
+    return `${this.#prefix}.${++this.#events}`
+  }
+
+  /**
+   * Returns the history of a call, with all that others have added. `wasKept`: since its view was made.
+   *
+   * @throws {ToolgateError} `history_full` if it is a new one, and there is no room
+   */
+  of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean): MaybePromise<OpenHistory> {
+    const id = run === undefined ? idOfCaller(caller) : idOfRun(caller, run)
+    const known = this.#open.get(id)
+    const opened = known
+      ? chain(known.refresh(), () => known)
+      : chain(this.#find(id, caller, run, wasKept), (history) => {
+          this.#open.set(id, history)
+          return history
+        })
+    const words = run === undefined || (run.history ?? run.id) !== run.id ? undefined : run.userWords
+    if (words === undefined || !this.#rules?.readsOrigin) return opened
+    return chain(opened, (history) => chain(history.addWords(words), () => history))
+  }
+
+  #find(id: string, caller: Caller, run: RunOfCall | undefined, wasKept: boolean): MaybePromise<OpenHistory> {
+    const { store, inTime, wallMs } = this.#host
+    return chain(inTime(store.read(id, undefined, wallMs())), (part) => {
+      const beginning = this.#beginningOf(id, caller, run, wasKept)
+      // Two calls that open it at once share what was opened first.
+      const now = this.#open.get(id)
+      if (now) return chain(now.refresh(), () => now)
+      return part ? new OpenHistory(part, beginning, this.#host) : beginHistory(beginning, this.#host)
+    })
+  }
+
+  #beginningOf(id: string, caller: Caller, run: RunOfCall | undefined, wasKept: boolean): Beginning {
+    const keeps = [...(this.#rules?.keeps ?? [])]
+    const owner = idOfCaller(caller)
+    if (!run) return { id, owner, lifetimes: this.#options.lifetimes, kept: keeps, lostMs: this.#activeMs }
+    // A run that goes on has a history, and one whose view was made before the rules may have made calls that nobody kept.
+    const isLost = run.resumed || (!wasKept && this.#activeMs !== undefined)
+    return { id, owner, lifetimes: OF_RUNS, kept: keeps, lostMs: isLost ? this.nowMs() : undefined }
+  }
+}
+
+/** Of what was authenticated: a client that gets another key, token or session gets no other history. */
+function idOfCaller({ tenant, user, client }: Caller): string {
+  return `caller ${JSON.stringify([tenant ?? null, user ?? null, client ?? null])}`
+}
+
+function idOfRun({ tenant }: Caller, { id, history = id }: RunOfCall): string {
+  return `run ${JSON.stringify([tenant ?? null, history])}`
+}

@@ -1,0 +1,160 @@
+import type { HistoryItem, HistoryMark, HistoryPart, HistoryStore } from '../ports/history.ts'
+import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
+import { chain } from '../util/async.ts'
+import { ToolgateError } from '../util/errors.ts'
+import { EVERYTHING, type Lifetimes, Monitor, type MonitorBounds } from './monitor.ts'
+import { toHistoryItems } from './seen.ts'
+
+export interface HistoryHost {
+  readonly store: HistoryStore
+  readonly bounds: MonitorBounds
+  /** From its last use, how long a history is kept. */
+  readonly keepMs: number
+  wallMs(): number
+  /** Returns a store's answer. Rejects when it does not come in time. */
+  inTime<T>(answer: MaybePromise<T>): MaybePromise<T>
+}
+
+/** How a history is made where there is none. */
+export interface Beginning {
+  readonly id: string
+  readonly owner: string
+  readonly lifetimes: Lifetimes
+  readonly kept: readonly string[]
+  /** Since when something may be missing, in wall-clock milliseconds. */
+  readonly lostMs: number | undefined
+}
+
+/** How often a call is decided again because other replicas have added something. */
+const MAX_TRIES = 20
+
+/**
+ * One history as this process knows it. What it reads and adds is done one after the other; at once where the store answers at
+ * once.
+ */
+export class OpenHistory {
+  monitor: Monitor
+  readonly #beginning: Beginning
+  readonly #host: HistoryHost
+  #busy: Promise<unknown> | undefined
+  #expiresAt: number
+  #words: RunOfCall['userWords']
+
+  constructor(part: HistoryPart, beginning: Beginning, host: HistoryHost) {
+    this.monitor = new Monitor(part, beginning.lifetimes, host.bounds)
+    this.#beginning = beginning
+    this.#host = host
+    this.#expiresAt = part.expiresAt
+  }
+
+  /** Takes in what others have added. */
+  refresh(): MaybePromise<void> {
+    return this.#inTurn(() => {
+      const { store, wallMs, inTime } = this.#host
+      return chain(inTime(store.read(this.#beginning.id, this.monitor.mark, wallMs())), (part) => this.#took(part))
+    })
+  }
+
+  /** Adds items, whatever has changed. */
+  add(items: readonly HistoryItem[]): MaybePromise<void> {
+    if (items.length === 0) return
+    return this.#inTurn(() => chain(this.#add(items, false), () => undefined))
+  }
+
+  /** Adds the words of a user, once. */
+  addWords(words: NonNullable<RunOfCall['userWords']>): MaybePromise<void> {
+    if (words === this.#words) return
+    this.#words = words
+    return this.add(toHistoryItems(this.monitor.index.addWords(words), this.#host.wallMs()))
+  }
+
+  /**
+   * Adds what `decide` returns: on the state that it was decided on, or after it has decided again. Returns what it returns
+   * instead of items.
+   */
+  enter<T>(decide: () => readonly HistoryItem[] | T): MaybePromise<T | undefined> {
+    return this.#inTurn(() => this.#enter(decide, MAX_TRIES))
+  }
+
+  #enter<T>(decide: () => readonly HistoryItem[] | T, tries: number): MaybePromise<T | undefined> {
+    const items = decide()
+    if (!isList(items)) return items
+    if (tries === 0) throw new ToolgateError('state_unavailable', 'The history of the run changes too often.')
+    return chain(this.#add(items, true), (added) => (added ? undefined : this.#enter(decide, tries - 1)))
+  }
+
+  #add(items: readonly HistoryItem[], unlessChanged: boolean): MaybePromise<boolean> {
+    const { store, keepMs, wallMs, inTime } = this.#host
+    const nowMs = wallMs()
+    const expiresAt = nowMs + keepMs
+    const since = this.monitor.mark
+    // Each use keeps a history, and not each use writes.
+    if (items.length === 0 && this.#expiresAt - nowMs > keepMs / 2 && !unlessChanged) return true
+    const adding = inTime(store.add(this.#beginning.id, { items, since, unlessChanged, nowMs, expiresAt }))
+    return chain(adding, (answer) => {
+      if (answer === undefined || isLost(answer, since))
+        return chain(this.#beginAgain(), () => (unlessChanged ? false : this.#add(items, false)))
+      if (answer.version !== since.version) this.monitor.apply(answer)
+      this.#expiresAt = answer.expiresAt
+      if (!answer.added) return false
+      // Texts are in the index before they are in the store.
+      for (const item of items)
+        if (item.kind === 'label' || item.kind === 'tuple' || item.kind === 'unkept') this.monitor.take(item)
+      return true
+    })
+  }
+
+  #took(part: HistoryPart | undefined): MaybePromise<void> {
+    const { mark } = this.monitor
+    if (part === undefined || isLost(part, mark)) return this.#beginAgain()
+    this.#expiresAt = part.expiresAt
+    if (part.version !== mark.version) this.monitor.apply(part)
+  }
+
+  /** The store has lost it: it begins again, and says that nobody knows what it was. What nobody has used for so long is empty. */
+  #beginAgain(): MaybePromise<void> {
+    const nowMs = this.#host.wallMs()
+    const isOver = nowMs >= this.#expiresAt && this.#beginning.lifetimes.labelMs !== Infinity
+    const again = beginHistory({ ...this.#beginning, lostMs: isOver ? undefined : nowMs }, this.#host)
+    return chain(again, (history) => {
+      this.monitor = history.monitor
+      this.#expiresAt = history.#expiresAt
+      this.#words = undefined
+    })
+  }
+
+  #inTurn<T>(work: () => MaybePromise<T>): MaybePromise<T> {
+    const answer = this.#busy ? this.#busy.then(work) : work()
+    if (!(answer instanceof Promise)) return answer
+    const over: Promise<void> = answer.then(
+      () => this.#ended(over),
+      () => this.#ended(over),
+    )
+    this.#busy = over
+    return answer
+  }
+
+  #ended(over: Promise<void>): void {
+    if (this.#busy === over) this.#busy = undefined
+  }
+}
+
+/** Makes a history, or returns the one that is there. Either notes what is lost. */
+export function beginHistory(beginning: Beginning, host: HistoryHost): MaybePromise<OpenHistory> {
+  const { id, owner, kept, lostMs } = beginning
+  const nowMs = host.wallMs()
+  const opening = host.store.open(id, { owner, kept, nowMs, expiresAt: nowMs + host.keepMs })
+  return chain(host.inTime(opening), (part) => {
+    const history = new OpenHistory(part, beginning, host)
+    if (lostMs === undefined) return history
+    return chain(history.add([{ kind: 'unkept', text: EVERYTHING, atMs: lostMs }]), () => history)
+  })
+}
+
+function isLost(now: HistoryMark, before: HistoryMark): boolean {
+  return now.generation !== before.generation || now.version < before.version
+}
+
+function isList(items: unknown): items is readonly HistoryItem[] {
+  return Array.isArray(items)
+}

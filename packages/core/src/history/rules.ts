@@ -1,0 +1,92 @@
+import { sha256Hex } from '../util/hash.ts'
+import { canonicalize } from '../util/json.ts'
+import { matchesSelector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { CallPattern, HistoryUse } from './facts.ts'
+
+/** What histories have to keep, as loaded rules ask. Another object after each change. */
+export interface HistoryRules extends Omit<HistoryUse, 'patterns'> {
+  readonly patterns: ReadonlyMap<string, CallPattern>
+  /** What is kept: the keys of the patterns, and `ORIGINS_KEPT` where rules ask for origins. */
+  readonly keeps: ReadonlySet<string>
+  /** Returns the patterns about a tool. Computed once for each tool. */
+  of(tool: Tool): readonly CallPattern[]
+}
+
+export const ORIGINS_KEPT = 'origins'
+
+/** Of all policies since the gate was made. The oldest are kept no longer when there are more. */
+const MAX_PATTERNS = 500
+
+/** Returns rules that keep what was kept, and what other policies ask for; the same object if that is nothing more. */
+export function withUse(before: HistoryRules | undefined, use: HistoryUse): HistoryRules | undefined {
+  if (!use.readsRun && !use.readsOrigin) return before
+  if (before && isCovered(before, use)) return before
+  const patterns = new Map(before?.patterns)
+  for (const pattern of use.patterns) {
+    patterns.delete(pattern.key)
+    patterns.set(pattern.key, pattern)
+  }
+  for (const key of patterns.keys()) if (patterns.size > MAX_PATTERNS) patterns.delete(key)
+  return createRules({
+    readsRun: use.readsRun || (before?.readsRun ?? false),
+    readsOrigin: use.readsOrigin || (before?.readsOrigin ?? false),
+    labels: [...new Set([...(before?.labels ?? []), ...use.labels])].toSorted(),
+    patterns,
+  })
+}
+
+function isCovered(rules: HistoryRules, use: HistoryUse): boolean {
+  return (
+    (rules.readsRun || !use.readsRun) &&
+    (rules.readsOrigin || !use.readsOrigin) &&
+    use.labels.every((label) => rules.labels.includes(label)) &&
+    use.patterns.every(({ key }) => rules.patterns.has(key))
+  )
+}
+
+function createRules(parts: Omit<HistoryRules, 'keeps' | 'of'>): HistoryRules {
+  const known = new WeakMap<Tool, readonly CallPattern[]>()
+  return {
+    ...parts,
+    keeps: new Set([...parts.patterns.keys(), ...(parts.readsOrigin ? [ORIGINS_KEPT] : [])]),
+    of(tool) {
+      let patterns = known.get(tool)
+      if (!patterns) known.set(tool, (patterns = patternsOf(tool, parts.patterns.values())))
+      return patterns
+    },
+  }
+}
+
+/** A tool that claims a hint may have begun, and was not certainly called. */
+function patternsOf(tool: Tool, patterns: Iterable<CallPattern>): readonly CallPattern[] {
+  return [...patterns].filter(({ event, selector }) =>
+    matchesSelector(selector, tool, event === 'began' ? 'possible' : 'certain'),
+  )
+}
+
+/** Returns the hash of a call that a pattern asks about; `undefined` if a field is absent, which equals nothing. */
+export function hashOfTuple({ key }: CallPattern, values: readonly unknown[]): string | undefined {
+  if (values.includes(undefined)) return undefined
+  try {
+    return sha256Hex(canonicalize([key, ...values]))
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the values of a pattern's fields in a call. */
+export function valuesOf({ fields }: CallPattern, parts: { readonly input: unknown; readonly output: unknown }) {
+  return fields.map((field) => {
+    const [first, ...path] = field.split('.')
+    let value: unknown = first === 'input' ? parts.input : first === 'output' ? parts.output : undefined
+    for (const key of path) value = ownField(value, key)
+    return value
+  })
+}
+
+function ownField(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, key))
+    return undefined
+  return (value as Readonly<Record<string, unknown>>)[key]
+}

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto'
+import type {
+  HistoryAddition,
+  HistoryAnswer,
+  HistoryItem,
+  HistoryOpening,
+  HistoryPart,
+  HistoryStore,
+} from '../ports/history.ts'
+import { ToolgateError } from '../util/errors.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+
+export interface MemoryHistoriesOptions {
+  /** Bytes of all histories together, about. Default 64 MB. */
+  readonly maxBytes?: number
+  /** Bytes of the histories of one user and client. Default 16 MB. */
+  readonly maxBytesOfOwner?: number
+}
+
+export interface MemoryHistories extends HistoryStore {
+  /** How many histories are held now. */
+  readonly size: number
+  /** About how many bytes they take. */
+  readonly bytes: number
+  read(id: string, since: Parameters<HistoryStore['read']>[1], nowMs: number): HistoryPart | undefined
+  open(id: string, opening: HistoryOpening): HistoryPart
+  add(id: string, addition: HistoryAddition): HistoryAnswer | undefined
+  end(id: string): void
+}
+
+const OPTIONS = shapeOf<MemoryHistoriesOptions>({ maxBytes: true, maxBytesOfOwner: true })
+const MB = 1024 * 1024
+/** Of a history without items, and of an item without its texts. */
+const HISTORY_BYTES = 500
+const ITEM_BYTES = 100
+/** How many histories one opening looks at for having expired. */
+const SWEPT_AT_ONCE = 64
+
+/**
+ * Returns histories that live in this process. It answers at once.
+ *
+ * Nothing is forgotten to make room: where there is none, new histories are refused.
+ */
+export function memoryHistories(options: MemoryHistoriesOptions = {}): MemoryHistories {
+  checkShape('memoryHistories', options, OPTIONS)
+  const store = new Store(options)
+  // Own properties, so that a host may spread the store and replace one of them.
+  return {
+    get size() {
+      return store.size
+    },
+    get bytes() {
+      return store.bytes
+    },
+    read: (id, since, nowMs) => store.read(id, since, nowMs),
+    open: (id, opening) => store.open(id, opening),
+    add: (id, addition) => store.add(id, addition),
+    end: (id) => store.end(id),
+  }
+}
+
+interface Kept extends HistoryItem {
+  readonly version: number
+}
+
+interface Held {
+  readonly owner: string
+  readonly kept: readonly string[]
+  /** The newest last. */
+  readonly items: Map<string, Kept>
+  version: number
+  bytes: number
+  /** What a reader gets who has read everything: the same object until something is added. */
+  nothing: HistoryPart
+}
+
+class Store {
+  readonly #generation = randomUUID()
+  readonly #maxBytes: number
+  readonly #maxBytesOfOwner: number
+  readonly #histories = new Map<string, Held>()
+  readonly #bytesOfOwners = new Map<string, number>()
+  #bytes = 0
+  #added = 0
+  #unseen: Iterator<[string, Held]> | undefined
+
+  constructor({ maxBytes = 64 * MB, maxBytesOfOwner = 16 * MB }: MemoryHistoriesOptions) {
+    this.#maxBytes = maxBytes
+    this.#maxBytesOfOwner = maxBytesOfOwner
+  }
+
+  get size(): number {
+    return this.#histories.size
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  read(id: string, since: HistoryAddition['since'] | undefined, nowMs: number): HistoryPart | undefined {
+    const held = this.#live(id, nowMs)
+    return held && this.#partOf(held, since)
+  }
+
+  open(id: string, { owner, kept, nowMs, expiresAt }: HistoryOpening): HistoryPart {
+    const known = this.#live(id, nowMs)
+    if (known) return this.#partOf(known, undefined)
+    this.#forgetSome(nowMs)
+    const bytes = HISTORY_BYTES + 2 * id.length + kept.reduce((sum, text) => sum + text.length, 0)
+    this.#checkRoom(owner, bytes)
+    const nothing = { generation: this.#generation, version: 0, kept, items: [], expiresAt }
+    const held: Held = { owner, kept, items: new Map(), version: 0, bytes: 0, nothing }
+    this.#histories.set(id, held)
+    this.#grow(held, bytes)
+    return nothing
+  }
+
+  add(id: string, { items, since, unlessChanged, nowMs, expiresAt }: HistoryAddition): HistoryAnswer | undefined {
+    const held = this.#live(id, nowMs)
+    if (!held) return undefined
+    const part = this.#partOf(held, since)
+    if (unlessChanged && (part.version !== since.version || part.generation !== since.generation))
+      return { ...part, added: false }
+    if (items.length > 0) this.#put(held, items, nowMs)
+    held.nothing = { ...held.nothing, version: held.version, expiresAt: Math.max(held.nothing.expiresAt, expiresAt) }
+    return { ...held.nothing, items: part.items, added: true }
+  }
+
+  end(id: string): void {
+    const held = this.#histories.get(id)
+    if (!held) return
+    this.#histories.delete(id)
+    this.#grow(held, -held.bytes)
+  }
+
+  #put(held: Held, items: readonly HistoryItem[], nowMs: number): void {
+    const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
+    this.#checkRoom(held.owner, bytes)
+    const version = held.version + 1
+    for (const item of items) {
+      const key = keyOf(item, ++this.#added)
+      const before = held.items.get(key)
+      if (before) this.#grow(held, -bytesOf(before))
+      // To the end, so that the newest are the last.
+      held.items.delete(key)
+      held.items.set(key, { ...item, version })
+      this.#grow(held, bytesOf(item))
+    }
+    for (const [key, item] of held.items) {
+      if (item.expiresAt === undefined || item.expiresAt > nowMs) break
+      held.items.delete(key)
+      this.#grow(held, -bytesOf(item))
+    }
+    held.version = version
+  }
+
+  #partOf(held: Held, since: HistoryAddition['since'] | undefined): HistoryPart {
+    const after = since?.generation === this.#generation ? since.version : -1
+    if (after === held.version) return held.nothing
+    return { ...held.nothing, items: [...held.items.values()].filter(({ version }) => version > after) }
+  }
+
+  #live(id: string, nowMs: number): Held | undefined {
+    const held = this.#histories.get(id)
+    if (held === undefined || held.nothing.expiresAt > nowMs) return held
+    this.end(id)
+    return undefined
+  }
+
+  #checkRoom(owner: string, bytes: number): void {
+    const isOver = this.#bytes + bytes > this.#maxBytes
+    if (!isOver && (this.#bytesOfOwners.get(owner) ?? 0) + bytes <= this.#maxBytesOfOwner) return
+    throw new ToolgateError('history_full', 'There is no room for what this run does.', {
+      detail: isOver ? 'all histories together are full' : `the histories of ${owner} are full`,
+    })
+  }
+
+  #grow(held: Held, bytes: number): void {
+    held.bytes += bytes
+    this.#bytes += bytes
+    const ofOwner = (this.#bytesOfOwners.get(held.owner) ?? 0) + bytes
+    if (ofOwner > 0) this.#bytesOfOwners.set(held.owner, ofOwner)
+    else this.#bytesOfOwners.delete(held.owner)
+  }
+
+  /** Looks at a few histories, so that many openings go round all of them. */
+  #forgetSome(nowMs: number): void {
+    this.#unseen ??= this.#histories[Symbol.iterator]()
+    for (let i = 0; i < SWEPT_AT_ONCE; i++) {
+      const next = this.#unseen.next()
+      if (next.done) {
+        this.#unseen = undefined
+        return
+      }
+      const [id, held] = next.value
+      if (held.nothing.expiresAt <= nowMs) this.end(id)
+    }
+  }
+}
+
+/** Texts are added, each by itself. Of others a later one takes the place of the same. */
+function keyOf({ kind, text, again }: HistoryItem, count: number): string {
+  return kind === 'label' || kind === 'tuple' || kind === 'unkept'
+    ? `${kind}${again ? '+' : ' '}${text}`
+    : `${kind} ${count}`
+}
+
+function bytesOf({ text, tool = '', event = '' }: HistoryItem): number {
+  return ITEM_BYTES + text.length + tool.length + event.length
+}
