@@ -7,7 +7,7 @@ import { chain } from '../util/async.ts'
 import type { Attempt, Stop } from './attempt.ts'
 import type { Executed } from './execute.ts'
 import { InputRequired } from './outcome.ts'
-import { isToolError } from './output.ts'
+import { isToolError } from '../util/output.ts'
 import { continuedBy } from './rounds.ts'
 import type { StreamEnd } from './streams.ts'
 

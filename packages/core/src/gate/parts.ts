@@ -32,7 +32,6 @@ import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
 import { Histories, type HistoriesOptions } from '../history/histories.ts'
 import { type ParsedLabels, parseLabels } from '../history/labels.ts'
-import { createSeenTexts } from '../history/seen.ts'
 import { memoryHistories } from '../memory/histories.ts'
 import { parseDefinitionMode } from '../state/pins/pin-rules.ts'
 import { createPins, type Pins } from '../state/pins/pins.ts'
@@ -481,7 +480,7 @@ function createHistories(
     lifetimes: { calledMs: duration('calledMs', calledMs), labelMs: duration('labelMs', labelMs) },
     // What still counts must not be forgotten.
     keepMs: Math.max(duration('keepMs', keepMs), calledMs, labelMs),
-    bounds: { maxBytes: checkCount('history.maxBytes', options.maxBytes ?? 64 * KB), createIndex: createSeenTexts },
+    bounds: { maxBytes: checkCount('history.maxBytes', options.maxBytes ?? 64 * KB), origins: {} },
   })
 }
 

@@ -5,9 +5,8 @@ import { isObject } from '../util/json.ts'
 import type { RunFacts } from './facts.ts'
 import type { Histories } from './histories.ts'
 import type { Moment, Monitor } from './monitor.ts'
-import type { OpenHistory } from './open-history.ts'
+import { type OpenHistory, toHistoryItems } from './open-history.ts'
 import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
-import { toHistoryItems } from './seen.ts'
 
 /** What has come of a call. `done`: it ended without reporting a failure. */
 export interface CallResult {

@@ -8,7 +8,6 @@ import { CallHistory } from './call-history.ts'
 import type { CallPattern, HistoryUse } from './facts.ts'
 import { Histories } from './histories.ts'
 import { parseLabels } from './labels.ts'
-import { createSeenTexts } from './seen.ts'
 
 const NO_GROUPS = new Map()
 const HOUR_MS = 3_600_000
@@ -41,7 +40,7 @@ describe('Histories', () => {
       clock,
       lifetimes: { calledMs: HOUR_MS, labelMs: 24 * HOUR_MS },
       keepMs: 24 * HOUR_MS,
-      bounds: { maxBytes, createIndex: createSeenTexts },
+      bounds: { maxBytes, origins: {} },
       labels: () => parseLabels({ trusted: ['contacts:*', 'fraud:*'], private: ['contacts:*'] }, NO_GROUPS),
       inTime: (answer) => answer,
       onActive: () => hasBegun,

@@ -1,7 +1,7 @@
 import type { HistoryItem, HistoryMark, HistoryPart } from '../ports/history.ts'
 import type { CallPattern, Origin } from './facts.ts'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
-import type { SeenTexts } from './seen.ts'
+import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
 
 /** How long something counts, in milliseconds. In the history of a run: until its end. */
 export interface Lifetimes {
@@ -13,7 +13,7 @@ export interface Lifetimes {
 export interface MonitorBounds {
   /** Bytes, about, without texts. */
   readonly maxBytes: number
-  readonly createIndex: () => SeenTexts
+  readonly origins: OriginBounds
 }
 
 /** Something that happened, and who made it happen. */
@@ -68,7 +68,7 @@ export class Monitor {
   readonly #tuples = new Map<string, Entry>()
   /** What is not kept from the beginning, with when it began to be. */
   readonly #unkept = new Map<string, number>()
-  #index: SeenTexts | undefined
+  #index: OriginIndex | undefined
   #names: { readonly labels: readonly string[]; readonly untilMs: number } | undefined
 
   constructor(part: HistoryPart, lifetimes: Lifetimes, bounds: MonitorBounds) {
@@ -83,8 +83,8 @@ export class Monitor {
     return this.#mark
   }
 
-  get index(): SeenTexts {
-    return (this.#index ??= this.#bounds.createIndex())
+  get index(): OriginIndex {
+    return (this.#index ??= createOriginIndex(this.#bounds.origins))
   }
 
   /** Takes in what others have added. */

@@ -3,7 +3,7 @@ import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { chain } from '../util/async.ts'
 import { ToolgateError } from '../util/errors.ts'
 import { EVERYTHING, type Lifetimes, Monitor, type MonitorBounds } from './monitor.ts'
-import { toHistoryItems } from './seen.ts'
+import type { OriginItem } from './origins/origin-index.ts'
 
 export interface HistoryHost {
   readonly store: HistoryStore
@@ -149,6 +149,11 @@ export function beginHistory(beginning: Beginning, host: HistoryHost): MaybeProm
     if (lostMs === undefined) return history
     return chain(history.add([{ kind: 'unkept', text: EVERYTHING, atMs: lostMs }]), () => history)
   })
+}
+
+/** Returns items of an index for a store. An empty text says that there was more. */
+export function toHistoryItems(seen: readonly OriginItem[], atMs: number): readonly HistoryItem[] {
+  return seen.map(({ origin, text, full }) => ({ kind: origin, text: full ? '' : text, atMs }))
 }
 
 function isLost(now: HistoryMark, before: HistoryMark): boolean {
