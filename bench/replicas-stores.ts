@@ -81,7 +81,9 @@ const members = await Promise.all(
     const replicas = stores.openReplicas({ leaseMs: 2000, answerMs: 10_000, onNotice: () => {} })
     const self = { id: `replica-${i}`, incarnation: String(i), version: '1' }
     await replicas.join(self)
-    return () => replicas.renew(self, 0)
+    // A replica asks once at a time.
+    let last: Promise<unknown> = Promise.resolve()
+    return () => (last = last.then(() => replicas.renew(self, 0)))
   }),
 )
 

@@ -11,7 +11,13 @@ const AT_ONCE = 256
 
 async function open() {
   if (engine === 'redis') return openRedisCounters({ url, silenceMs: 60_000 })
-  const { counters, close } = await openPostgresStores({ url, maxConnections: 4, statementTimeoutMs: 60_000 })
+  const { counters, close } = await openPostgresStores({
+    url,
+    maxConnections: 4,
+    statementTimeoutMs: 60_000,
+    // The count is as exact, and several times as fast.
+    counters: { survives: 'process' },
+  })
   return { ...counters, close }
 }
 

@@ -47,7 +47,7 @@ const BLANK = /[\s\p{C}\p{M}\p{Default_Ignorable_Code_Point}]+/gu
 
 function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase().replace(BLANK_ASCII, '')
-  return text.normalize('NFKD').toLowerCase().replaceAll('ς', 'σ').replace(BLANK, '')
+  return text.normalize('NFKD').toLowerCase().replaceAll('\u03c2', '\u03c3').replace(BLANK, '')
 }
 
 function toLatin1(text: string): string {

@@ -1,11 +1,12 @@
 import type { SeenText } from './seen-text.ts'
 
 /** Characters that stand between words in every text, and in no address. */
-const BETWEEN = /[\s"<>()[\]{},;|«»‹›“”„—–、。，；：！？（）「」『』【】《》〈〉]/
+const BETWEEN =
+  /[\s"<>()[\]{},;|\u00ab\u00bb\u2039\u203a\u201c\u201d\u201e\u2014\u2013\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff08\uff09\u300c\u300d\u300e\u300f\u3010\u3011\u300a\u300b\u3008\u3009]/
 /** What a sentence puts behind a word. An address may hold them, so a blank must follow. */
-const BEHIND = /[.!?:'’`]/
+const BEHIND = /[.!?:'\u2019`]/
 /** What a quotation puts in front of a word. */
-const BEFORE = /['‘`]/
+const BEFORE = /['\u2018`]/
 
 /** How many places of a text are looked at, before a value counts as not found. */
 const MAX_PLACES = 1000
