@@ -138,6 +138,8 @@ stores: { postgres: "${postgres.url}" }
       }
       try {
         assert.equal(problemOf('{ preview: false }'), '')
+        assert.equal(problemOf('{ witness: { file: a.notes } }'), '')
+        assert.match(problemOf('{ witness: { file: a.notes } }', ''), /a witness for the store "sqlite"/)
         for (const audit of [
           '{ path: a.db }',
           '{ durable: shared, path: a }',
@@ -148,6 +150,8 @@ stores: { postgres: "${postgres.url}" }
           '{ checkpoints: { everyRecords: 9 } }',
         ])
           assert.match(problemOf(audit), /for the store .*postgres/, audit)
+        assert.match(problemOf('{ witness: { url: "https://w.example" } }'), /a url without a key/)
+        assert.match(problemOf('{ witness: { url: "w.example", key: "a+b+c" } }'), /expected http:/)
         assert.match(problemOf('{ store: postgres }', ''), /without .*stores/)
         for (const audit of ['{ durable: disk, path: a, retain: 9d }', '{ durable: shared, retain: 36h }'])
           assert.equal(problemOf(audit), '', audit)

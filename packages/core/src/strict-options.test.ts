@@ -451,6 +451,7 @@ const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'createOutcomeTally',
   'createPartRoots',
   'createRecordTree',
+  'createWitnessVerifier',
   'eventOfOutcome',
   'formatGrowthProof',
   'formatTlogProof',

@@ -13,6 +13,13 @@ import type { AuditProblem } from '@toolgate/stores/postgres'
 import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
+/** Of an audit that replicas share. */
+const KEY_IN_DATABASE: EvidenceProblem = {
+  code: 'key_in_database',
+  message:
+    'The key that signs the audit is in the database, so whoever can read the state there can sign another audit. Make a key with "openssl genpkey -algorithm ed25519", and name its file in audit.checkpoints.keyFile, on all replicas.',
+}
+
 /** An open audit, with a count of dropped records if the store has one. */
 export type OpenedAudit = AuditSink &
   AuditReader &
@@ -104,8 +111,14 @@ export type { AuditEvidence, EvidenceProblem }
  * @example
  * await findAuditProblems({ store: 'sqlite', path: '/srv/audit.db', mode: 'batched' })  // []
  */
-export async function findAuditProblems({ path, checkpoints = {} }: AuditConfig): Promise<readonly EvidenceProblem[]> {
-  if (path === undefined || checkpoints === false) return []
+export async function findAuditProblems({
+  store,
+  path,
+  checkpoints = {},
+}: AuditConfig): Promise<readonly EvidenceProblem[]> {
+  if (checkpoints === false) return []
+  if (store === 'postgres') return checkpoints.keyFile === undefined ? [KEY_IN_DATABASE] : []
+  if (path === undefined) return []
   const { findPlaceProblems } = await import('@toolgate/stores/verify')
   return findPlaceProblems(path, checkpoints)
 }

@@ -14,7 +14,9 @@ export type EvidenceProblemCode =
   | 'checkpoints_failing'
   | 'checkpoints_together'
   | 'key_together'
+  | 'key_in_database'
   | 'key_readable'
+  | 'witness_failing'
 
 export interface EvidenceProblem {
   readonly code: EvidenceProblemCode

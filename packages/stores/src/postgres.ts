@@ -11,4 +11,5 @@ export type { PostgresReplicas, Replica, ReplicaRow, ReplicaWord, SharedPosition
 export type { PostgresState } from './postgres/state.ts'
 export { AUDIT_PROBLEMS, type AuditProblem } from './postgres/audit/audit-problem.ts'
 export type { SharedAudit, SharedAuditOptions, SharedLogOptions } from './postgres/audit/open-audit.ts'
+export type { WitnessOptions } from './postgres/audit/witness.ts'
 export type { ChainVerdict, SharedVerdict, VerifySharedOptions } from './shared-audit/verify.ts'

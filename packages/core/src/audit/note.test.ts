@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { newSigningKey } from './checkpoint.ts'
 import { createMerkleTree, merkleRoot } from './merkle.ts'
-import { createNoteSigner, createNoteVerifier } from './note.ts'
+import { createNoteSigner, createNoteVerifier, createWitnessVerifier } from './note.ts'
 
 const HEAD = { origin: 'example.com/audit', size: 7, root: 'ab'.repeat(32) }
 
@@ -34,6 +35,44 @@ describe('createNoteSigner', () => {
     assert.throws(() => createNoteSigner('a', 'no key'), /not a private key/)
     for (const key of ['', 'a+b+c', signer.verifierKey.replace('example', 'other')])
       assert.throws(() => createNoteVerifier(key), /not "name\+id\+key"/)
+  })
+})
+
+describe('createWitnessVerifier', () => {
+  const NAME = 'witness.example/w1'
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const raw = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
+  const idOf = (algorithm: number) =>
+    createHash('sha256').update(`${NAME}\n`).update(Buffer.of(algorithm)).update(raw).digest().subarray(0, 4)
+  const keyOf = (algorithm: number) =>
+    `${NAME}+${idOf(algorithm).toString('hex')}+${Buffer.concat([Buffer.of(algorithm), raw]).toString('base64')}`
+  const note = createNoteSigner('example.com/audit', newSigningKey()).sign(HEAD)
+  const text = note.slice(0, note.lastIndexOf('\n\n') + 1)
+  /** A cosignature as the specification describes it. */
+  const cosign = (seconds: bigint, message = `cosignature/v1\ntime ${seconds}\n${text}`): string => {
+    const time = Buffer.alloc(8)
+    time.writeBigUInt64BE(seconds)
+    const signature = sign(null, Buffer.from(message), privateKey)
+    return `\u2014 ${NAME} ${Buffer.concat([idOf(4), time, signature]).toString('base64')}`
+  }
+
+  it('returns the line with which the witness has cosigned a note', () => {
+    const verifier = createWitnessVerifier(keyOf(4))
+    const line = cosign(1_763_880_000n)
+    assert.equal(verifier.cosignatureOf(`${note}${line}\n`), line)
+    for (const other of [
+      note,
+      `${note.replace('\n7\n', '\n8\n')}${line}\n`,
+      `${note}${cosign(1n, text)}\n`,
+      `${note}${cosign(1n, `cosignature/v1\ntime 2\n${text}`)}\n`,
+      `${note}\u2014 ${NAME} ${idOf(4).toString('base64')}\n`,
+    ])
+      assert.equal(verifier.cosignatureOf(other), undefined)
+  })
+
+  it('is another kind of key than that of a note', () => {
+    assert.throws(() => createWitnessVerifier(keyOf(1)), /for cosignatures/)
+    assert.throws(() => createNoteVerifier(keyOf(4)), /for notes/)
   })
 })
 

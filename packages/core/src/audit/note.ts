@@ -32,6 +32,10 @@ export interface NoteVerifier {
 
 /** Ed25519, in key ids and in keys. */
 const ALGORITHM = Buffer.from([1])
+/** Ed25519 with a time, of witnesses. */
+const COSIGNATURE = Buffer.from([4])
+const USES: Readonly<Record<number, string>> = { 1: 'notes', 4: 'cosignatures' }
+const TIME_BYTES = 8
 const ID_BYTES = 4
 const RAW_BYTES = 32
 /** The head of an Ed25519 public key in SPKI form. The raw key follows. */
@@ -62,33 +66,78 @@ export function createNoteSigner(name: string, pem: string): NoteSigner {
 
 /** @throws {ConfigError} for anything but the key of a verifier, `name+id+key`, with Ed25519 */
 export function createNoteVerifier(verifierKey: string): NoteVerifier {
+  const { name, signed } = parseVerifierKey(verifierKey, ALGORITHM)
+  return {
+    name,
+    open(note) {
+      const isSigned = signed(note, (text, signature, key) => verify(null, Buffer.from(text), key, signature))
+      return isSigned === undefined ? undefined : parseTreeHead(note)
+    },
+  }
+}
+
+export interface WitnessVerifier {
+  readonly name: string
+  /** Returns the line with which the witness has cosigned a note; `undefined` for none. */
+  cosignatureOf(note: string): string | undefined
+}
+
+/**
+ * Returns a verifier of cosignatures, as the C2SP specification `tlog-cosignature` defines them for Ed25519.
+ *
+ * @throws {ConfigError} for anything but the key of such a witness, `name+id+key`
+ */
+export function createWitnessVerifier(verifierKey: string): WitnessVerifier {
+  const { name, signed } = parseVerifierKey(verifierKey, COSIGNATURE)
+  return {
+    name,
+    cosignatureOf: (note) =>
+      signed(note, (text, signature, key) => {
+        if (signature.length < TIME_BYTES) return false
+        const message = `cosignature/v1\ntime ${signature.readBigUInt64BE()}\n${text}`
+        return verify(null, Buffer.from(message), key, signature.subarray(TIME_BYTES))
+      }),
+  }
+}
+
+type Verify = (text: string, signature: Buffer, key: KeyObject) => boolean
+
+/** Returns the name in a key, and a function that returns the first line of a note whose signature is valid. */
+function parseVerifierKey(
+  verifierKey: string,
+  algorithm: Uint8Array,
+): { readonly name: string; signed(note: string, isValid: Verify): string | undefined } {
   const [name = '', idText = '', ...rest] = verifierKey.trim().split('+')
   // Base64 may hold a plus.
   const bytes = Buffer.from(rest.join('+'), 'base64')
   const raw = bytes.subarray(1)
-  const isKey = NAME.test(name) && bytes.length === RAW_BYTES + 1 && bytes[0] === ALGORITHM[0]
-  const id = keyIdOf(name, raw)
+  const isKey = NAME.test(name) && bytes.length === RAW_BYTES + 1 && bytes[0] === algorithm[0]
+  const id = keyIdOf(name, raw, algorithm)
   if (!isKey || id.toString('hex') !== idText)
-    throw new ConfigError('', 'the key of the verifier is not "name+id+key" with an Ed25519 key')
+    throw new ConfigError(
+      '',
+      `the key of the verifier is not "name+id+key" with an Ed25519 key for ${USES[algorithm[0] ?? 0]}`,
+    )
   const key = createPublicKey({ key: Buffer.concat([SPKI, raw]), format: 'der', type: 'spki' })
   return {
     name,
-    open(note) {
+    signed(note, isValid) {
       const end = note.lastIndexOf('\n\n')
       if (end < 0) return undefined
       const text = note.slice(0, end + 1)
-      const lines = note.slice(end + 2).split('\n')
-      const isSigned = lines.some((line) => {
-        const [dash, signer, signature = ''] = line.split(' ')
-        const given = Buffer.from(signature, 'base64')
-        return (
-          dash === '\u2014' &&
-          signer === name &&
-          given.subarray(0, ID_BYTES).equals(id) &&
-          verify(null, Buffer.from(text), key, given.subarray(ID_BYTES))
-        )
-      })
-      return isSigned ? parseTreeHead(text) : undefined
+      return note
+        .slice(end + 2)
+        .split('\n')
+        .find((line) => {
+          const [dash, signer, signature = ''] = line.split(' ')
+          const given = Buffer.from(signature, 'base64')
+          return (
+            dash === '\u2014' &&
+            signer === name &&
+            given.subarray(0, ID_BYTES).equals(id) &&
+            isValid(text, given.subarray(ID_BYTES), key)
+          )
+        })
     },
   }
 }
@@ -103,8 +152,8 @@ export function openNote(note: string, keys: readonly NoteVerifier[]): TreeHead 
 }
 
 /** SHA-256(name ‖ newline ‖ algorithm ‖ key), its first 4 bytes. */
-function keyIdOf(name: string, raw: Uint8Array): Buffer {
-  return createHash('sha256').update(`${name}\n`).update(ALGORITHM).update(raw).digest().subarray(0, ID_BYTES)
+function keyIdOf(name: string, raw: Uint8Array, algorithm: Uint8Array = ALGORITHM): Buffer {
+  return createHash('sha256').update(`${name}\n`).update(algorithm).update(raw).digest().subarray(0, ID_BYTES)
 }
 
 /** Returns the tree head in the text of a note, whose signature is not checked; `undefined` for any other text. */

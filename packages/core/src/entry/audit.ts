@@ -76,11 +76,13 @@ export {
 export {
   createNoteSigner,
   createNoteVerifier,
+  createWitnessVerifier,
   type NoteSigner,
   type NoteVerifier,
   openNote,
   parseTreeHead,
   type TreeHead,
+  type WitnessVerifier,
 } from '../audit/note.ts'
 export {
   checkGrowthProof,

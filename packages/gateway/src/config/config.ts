@@ -289,10 +289,19 @@ export interface CheckpointConfig {
   readonly everyMs?: number
 }
 
+export interface WitnessConfig {
+  /** Absolute. */
+  readonly file?: string
+  readonly url?: string
+  readonly key?: string
+}
+
 export interface AuditConfig {
   /** Default `true`. */
   readonly preview?: boolean
   readonly checkpoints?: CheckpointConfig | false
+  /** Of `postgres`: who sees each signed checkpoint. */
+  readonly witness?: WitnessConfig
   /** `postgres`: that of all replicas, in `stores.postgres`. */
   readonly store: 'postgres' | 'sqlite' | 'jsonl' | 'memory'
   /** Absolute. Absent for `memory`, and for `postgres` unless `durable` is `disk`: then it is the folder. */

@@ -524,6 +524,14 @@ export const auditSchema = z.strictObject({
     ])
     .describe('Signed checkpoints, which show that a tail was cut off. Default: each 1000 records, and each minute.')
     .exactOptional(),
+  witness: z
+    .strictObject({
+      file: text.describe('A file on another disk that each signed checkpoint is appended to.').exactOptional(),
+      url: text.describe('The submission prefix of a C2SP tlog-witness.').exactOptional(),
+      key: text.describe('The public key of the witness at url: name+id+key.').exactOptional(),
+    })
+    .describe('Of an audit that replicas share: who sees each signed checkpoint, so that a forged log is found.')
+    .exactOptional(),
   rotate: z
     .strictObject({
       bytes: z.int().min(100_000, 'a number from 100000').describe('Once the file has so many bytes.').exactOptional(),

@@ -173,10 +173,13 @@ function auditIn(configDir: string, hasStores: boolean) {
       retain,
       rotate,
       durable,
+      witness,
       ...preview
     } = input
     if (durable !== undefined && store !== 'postgres')
       reportIn(ctx, ['durable'], `found "${durable}" for the store "${store}", expected stores.postgres`)
+    if (witness !== undefined && store !== 'postgres')
+      reportIn(ctx, ['witness'], `found a witness for the store "${store}", expected postgres`)
     if (rotate !== undefined && store !== 'jsonl')
       reportIn(ctx, ['rotate'], `found a rotation for the store "${store}", expected jsonl`)
     if (store === 'postgres') {
@@ -191,6 +194,7 @@ function auditIn(configDir: string, hasStores: boolean) {
         ...(isOnDisk ? { durable, path: path.resolve(configDir, file ?? DEFAULT_FOLDER) } : {}),
         ...(retain === undefined ? {} : { retainMs: toMs(retain) }),
         ...sharedCheckpoints(checkpoints, configDir, ctx),
+        ...toWitness(witness, configDir, ctx),
       }
     }
     if (store === 'memory') {
@@ -253,6 +257,20 @@ function sharedCheckpoints(
   for (const key of unknown)
     reportIn(ctx, ['checkpoints', key], 'found a value for the store "postgres", expected none')
   return input === false ? {} : { checkpoints: toCheckpoints(input, configDir) }
+}
+
+function toWitness(
+  input: z.infer<typeof auditSchema>['witness'],
+  configDir: string,
+  ctx: z.RefinementCtx,
+): Pick<AuditConfig, 'witness'> {
+  if (input === undefined) return {}
+  const { file, url, key } = input
+  if ((url === undefined) !== (key === undefined))
+    reportIn(ctx, ['witness'], 'found a url without a key or a key without a url, expected both')
+  if (url !== undefined && !/^https?:\/\//.test(url))
+    reportIn(ctx, ['witness', 'url'], 'found another text, expected http:// or https://')
+  return { witness: { ...input, ...(file === undefined ? {} : { file: path.resolve(configDir, file) }) } }
 }
 
 /** By default, the state is a SQLite file beside the configuration. */

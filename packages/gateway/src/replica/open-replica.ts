@@ -175,10 +175,14 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
     },
-    openAudit: ({ preview = true, checkpoints, path: disk, retainMs }, auditDeps) => {
+    openAudit: ({ preview = true, checkpoints, witness, path: disk, retainMs }, auditDeps) => {
       const { id: name, incarnation } = membership.self
       const { keyFile, everyMs } = checkpoints || {}
-      const signing = { ...(keyFile && { key: readKey(keyFile) }), ...(everyMs && { everyMs }) }
+      const signing = {
+        ...(keyFile && { key: readKey(keyFile) }),
+        ...(everyMs && { everyMs }),
+        ...(witness && { witness }),
+      }
       const kept = { ...(disk !== undefined && { disk }), ...(retainMs !== undefined && { retainMs }) }
       return engines
         .openAudit({ replica: name, incarnation, preview, log: signing, ...kept, ...auditDeps })

@@ -2,28 +2,33 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-/** A line of signatures. The text of a note has none such before its empty line. */
-const SIGNATURE = '\u2014 '
+/** A line of signatures: a key id of 4 bytes and at least the 64 of an Ed25519 signature, which a torn line does not have. */
+const SIGNATURE = /^\u2014 \S+ (?=.{92})[\w+/]+={0,2}$/
 
-/** Returns the notes in lines, one after the other. Empty lines between them mean nothing. */
+/** Returns the checkpoints in lines, one after the other. What a crash has left half written is left out. */
 export async function* notesIn(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  let note: string[] = []
-  let isSigned = false
+  let text: string[] = []
+  let signatures: string[] = []
+  let isEnded = false
   for await (const line of lines) {
-    if (isSigned && !line.startsWith(SIGNATURE)) {
-      yield toNote(note)
-      note = []
-      isSigned = false
+    if (isEnded && SIGNATURE.test(line)) {
+      signatures.push(line)
+      continue
     }
-    if (note.length === 0 && line === '') continue
-    note.push(line)
-    isSigned ||= note.length > 1 && note.at(-2) === '' && line.startsWith(SIGNATURE)
+    if (isEnded) {
+      if (signatures.length > 0) yield toNote(text, signatures)
+      text = []
+      signatures = []
+    }
+    // A checkpoint has no empty lines but the one before its signatures.
+    isEnded = line === '' && text.length > 0
+    if (line !== '') text.push(line)
   }
-  if (note.length > 0) yield toNote(note)
+  if (signatures.length > 0) yield toNote(text, signatures)
 }
 
-function toNote(lines: readonly string[]): string {
-  return `${lines.join('\n')}\n`
+function toNote(text: readonly string[], signatures: readonly string[]): string {
+  return [...text, '', ...signatures, ''].join('\n')
 }
 
 /** Returns the notes in a file. @throws an error of the file system */

@@ -17,6 +17,8 @@ export interface LogSignerOptions {
   /** Called for chains whose process is gone, before they are signed as lost. */
   readonly onLost: (chain: number) => Promise<void>
   readonly onFault: (error: unknown) => void
+  /** Called after each round, and awaited. Never rejects. */
+  readonly afterRound: (hasSigned: boolean) => Promise<void>
 }
 
 /** A chain that has sent no sign of life for so many checkpoints is lost. */
@@ -54,10 +56,7 @@ export class LogSigner {
 
   /** Signs now, if this process is the one that signs. Never rejects: calls do not depend on it. */
   run(): Promise<void> {
-    this.#running ??= this.#sign().then(
-      () => this.#ended(undefined),
-      (error: unknown) => this.#ended(error),
-    )
+    this.#running ??= this.#round()
     return this.#running
   }
 
@@ -71,22 +70,32 @@ export class LogSigner {
     await this.#query(this.#sql.release, [this.#options.name]).catch(() => undefined)
   }
 
-  #ended(failure: unknown): void {
+  async #round(): Promise<void> {
+    let hasSigned = false
+    let failure: unknown
+    try {
+      hasSigned = await this.#sign()
+    } catch (error) {
+      failure = error
+    }
     if (failure !== undefined && this.#failure === undefined) this.#options.onFault(failure)
     this.#failure = failure
+    await this.#options.afterRound(hasSigned)
     this.#running = undefined
   }
 
-  async #sign(): Promise<void> {
+  /** Returns whether this process signs. */
+  async #sign(): Promise<boolean> {
     const { chain, name, everyMs, signer } = this.#options
     const leaseMs = LOST_AFTER * everyMs
     const [log] = await this.#query(this.#sql.claim, [chain, name, leaseMs, signer.verifierKey])
-    if (log === undefined) return
+    if (log === undefined) return false
     for (const lost of await this.#query(this.#sql.findLost, [leaseMs])) {
       await this.#options.onLost(numberIn(lost, 'id'))
       await this.#query(this.#sql.lose, [numberIn(lost, 'id'), leaseMs])
     }
     await this.#add(log, await this.#query(this.#sql.changed, [MAX_CHAINS]))
+    return true
   }
 
   async #add(log: Row, changed: readonly Row[]): Promise<void> {

@@ -13,7 +13,7 @@ import {
 } from '@toolgate/core/audit'
 import { checkShape, parseRecord, safely, shapeOf } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
-import type { AuditEvidence } from '../../evidence.ts'
+import type { AuditEvidence, EvidenceProblem } from '../../evidence.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
 import { numberIn, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
@@ -24,6 +24,7 @@ import { shipLeftovers, takeFolder } from './leftovers.ts'
 import { LogSigner } from './log-signer.ts'
 import { sharedReader, type SharedAuditReader } from './reader.ts'
 import { newChain, SharedSink } from './shared-sink.ts'
+import { openWitness, type Witness, type WitnessOptions } from './witness.ts'
 
 export interface SharedAuditOptions extends SealOptions {
   /** The replica that writes. */
@@ -63,6 +64,8 @@ export interface SharedLogOptions {
   readonly key?: string
   /** Default 10,000. */
   readonly everyMs?: number
+  /** Who sees each signed checkpoint, so that a log which its signer has written again is found. */
+  readonly witness?: WitnessOptions
 }
 
 const OPTIONS = shapeOf<SharedAuditOptions>({
@@ -80,7 +83,8 @@ const OPTIONS = shapeOf<SharedAuditOptions>({
   inputKey: true,
 })
 
-const LOG = shapeOf<SharedLogOptions>({ name: true, key: true, everyMs: true })
+const LOG = shapeOf<SharedLogOptions>({ name: true, key: true, everyMs: true, witness: true })
+const WITNESS = shapeOf<WitnessOptions>({ file: true, url: true, key: true })
 
 /** Where keys are that all replicas share. They are made at first use. */
 const KEYS = { signing: 'gateway/audit/signing-key', inputs: 'gateway/audit/input-key' } as const
@@ -113,9 +117,11 @@ export async function openSharedAudit(
   checkShape('openAudit', options, OPTIONS)
   const { replica, incarnation = randomUUID(), nowMs = Date.now, log = {}, onFault = () => {} } = options
   checkShape('openAudit.log', log, LOG)
+  if (log.witness !== undefined) checkShape('openAudit.log.witness', log.witness, WITNESS)
   const { name: origin = 'toolgate-audit', everyMs = 10_000 } = log
   const signer = createNoteSigner(origin, log.key ?? (await sharedKey(state, KEYS.signing, newSigningKey)))
   const chain = { replica, incarnation }
+  const witness = log.witness && (await openWitness(db, log.witness, { verifierKey: signer.verifierKey, onFault }))
   const { sink, store, close } = await openSink(db, state, { ...options, chain })
   const onLost = async (lost: number) => {
     const open = await openCallsOf(db, lost)
@@ -130,9 +136,10 @@ export async function openSharedAudit(
     everyMs,
     onLost,
     onFault,
+    afterRound: async (hasSigned) => witness?.round(hasSigned),
   })
   logSigner.start()
-  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, close })
+  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, close, witness })
 }
 
 interface OpenedSink {
@@ -215,21 +222,31 @@ interface AuditParts {
   readonly reader: SharedAuditReader
   readonly logSigner: LogSigner
   readonly close: () => Promise<void>
+  readonly witness: Witness | undefined
 }
 
-function toAudit(chain: ChainName, { sink, reader, logSigner, close }: AuditParts): SharedAudit {
+function toAudit(chain: ChainName, { sink, reader, logSigner, close, witness }: AuditParts): SharedAudit {
   let closing: Promise<void> | undefined
   return {
     ...(sink instanceof DiskSink ? settled(reader, sink) : reader),
     chain,
     write: (entry) => sink.write(entry),
     flush: () => sink.flush(),
-    close: () => (closing ??= close().then(() => logSigner.close())),
+    close: () =>
+      (closing ??= close()
+        .then(() => logSigner.close())
+        .then(() => witness?.close())),
     sign: () => logSigner.run(),
     evidence() {
-      const { problem } = logSigner
-      if (problem === undefined) return { problems: [] }
-      return { problems: [{ code: 'checkpoints_failing', message: `No checkpoint can be made: ${problem}.` }] }
+      const problems: EvidenceProblem[] = []
+      if (logSigner.problem !== undefined)
+        problems.push({ code: 'checkpoints_failing', message: `No checkpoint can be made: ${logSigner.problem}.` })
+      if (witness?.problem !== undefined)
+        problems.push({
+          code: 'witness_failing',
+          message: `The witness does not have the newest checkpoint: ${witness.problem}.`,
+        })
+      return { problems }
     },
     get droppedCount() {
       return sink.droppedCount
