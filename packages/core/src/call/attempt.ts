@@ -336,7 +336,7 @@ const REQUEST = shapeOf<CallRequest>({
   instead: true,
 })
 const CONTINUES = shapeOf<Continuation>(
-  { callId: true, round: true, binding: true, approvalId: true, approver: true, inner: true, event: true },
+  { callId: true, round: true, binding: true, approvalId: true, approver: true, asked: true, inner: true, event: true },
   'field',
 )
 const RUN = shapeOf<RunOfCall>(

@@ -1,15 +1,6 @@
 import type { Decided } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type Reason, strictest } from '../decide/decision.ts'
-import { coversApprover, strictestApprover } from '../policy/approver.ts'
-import type {
-  Approval,
-  ApprovalBinding,
-  ApproverRule,
-  LimitAnswer,
-  MaybePromise,
-  NoPlace,
-  Place,
-} from '../ports/ports.ts'
+import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise, NoPlace, Place } from '../ports/ports.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { LimitUseOf } from './limits.ts'
@@ -50,6 +41,7 @@ import {
   scopeNeeded,
   toolChanged,
 } from './refusals.ts'
+import { type ApprovalDemand, coversDemand, demandOf, whyAsked } from './approval-demand.ts'
 import { findLive, keyOf, shownInput } from './approvals.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isHeld } from './slots.ts'
@@ -307,12 +299,12 @@ function needsApproval(attempt: Attempt, tool: Tool): boolean {
   if (!asksForPerson(attempt)) return false
   const before = continuedBy(attempt, tool)
   // An earlier round's approval is as good as the rule that it was given under.
-  return before?.approvalId === undefined || !coversApprover(before.approver, wantedBy(attempt))
+  return before?.approvalId === undefined || !coversDemand(before, wantedBy(attempt))
 }
 
-/** Returns what the clauses that ask demand of the approver. */
-function wantedBy({ view, decided, withInput }: Attempt): ApproverRule | undefined {
-  return approverOf(askingReasons(view, decided, withInput))
+/** Returns what the clauses that ask demand, and what they are. */
+function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
+  return demandOf(askingReasons(view, decided, withInput))
 }
 
 function peekLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
@@ -337,12 +329,11 @@ function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
 async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<Stop | undefined> {
   const { ports } = attempt
   const approval = await storeInTime(ports, ports.approvals.get(id, ports.clock.wallMs()))
-  if (!approval || keyOf(bindingOf(attempt, tool, approval.approver)) !== keyOf(approval))
-    return { decision: approvalUsed() }
+  if (!approval || keyOf(bindingOf(attempt, tool, approval)) !== keyOf(approval)) return { decision: approvalUsed() }
   if (approval.status === 'rejected') return { decision: approvalRejected(approval) }
   if (approval.status === 'revoked') return { decision: approvalRevoked(approval) }
   if (approval.status !== 'approved') return { decision: approvalUsed() }
-  if (!coversApprover(approval.approver, wantedBy(attempt))) return { decision: approvalNeeded() }
+  if (!coversDemand(approval, wantedBy(attempt))) return { decision: approvalNeeded() }
   attempt.approval = approval
   return undefined
 }
@@ -350,8 +341,8 @@ async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<S
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
   const { view, ports, decided, withInput } = attempt
   const asking = askingReasons(view, decided, withInput)
-  const binding = bindingOf(attempt, tool, approverOf(asking))
-  const why = asking.map(({ text }) => text).join('; ')
+  const binding = bindingOf(attempt, tool, demandOf(asking))
+  const why = asking.map(whyAsked).join('; ')
   const spends = attempt.request.spends === true
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : ask(attempt, binding, why))
   if (spends && !approval) return { decision: approvalUsed() }
@@ -384,10 +375,6 @@ function ask({ view, ports, input }: Attempt, binding: ApprovalBinding, why: str
 function askingReasons(view: CallView, decided: Decided, withInput: Decision | undefined): readonly Reason[] {
   const byView = decided.outcome === 'ask' ? view.explainDecided(decided).reasons : []
   return [...byView, ...(withInput?.reasons ?? [])].filter(({ outcome }) => outcome === 'ask')
-}
-
-function approverOf(asking: readonly Reason[]): ApproverRule | undefined {
-  return strictestApprover(asking.map(({ approver }) => approver))
 }
 
 /** Waits for a free slot before it takes anything that others could use meanwhile. */
@@ -580,9 +567,9 @@ function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decis
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined
-  const wanted = approverOf(askingReasons(view, now, withInput))
+  const wanted = demandOf(askingReasons(view, now, withInput))
   const before = continuedBy(attempt, tool)
   const used = approvalId ?? before?.approvalId
-  const rule = (attempt.approval ?? before)?.approver
-  return used === undefined || !coversApprover(rule, wanted) ? approvalNeeded() : undefined
+  const given = attempt.approval ?? before
+  return used === undefined || !coversDemand(given, wanted) ? approvalNeeded() : undefined
 }

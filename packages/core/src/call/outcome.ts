@@ -61,6 +61,8 @@ export interface Continuation {
   readonly approvalId?: string | undefined
   /** The rule for the approver of that approval. */
   readonly approver?: ApproverRule | undefined
+  /** What asked for it. */
+  readonly asked?: readonly string[] | undefined
   /** The gate's own name of the call. Absent where no rule reads what happened. */
   readonly event?: string | undefined
   /** The rounds of the call that the tool has made itself. */

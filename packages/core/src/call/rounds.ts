@@ -1,4 +1,4 @@
-import type { ApprovalBinding, ApproverRule } from '../ports/ports.ts'
+import type { ApprovalBinding } from '../ports/ports.ts'
 import { approvalKeys } from '../memory/approval-rules.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -13,13 +13,18 @@ type RoundAttempt = Pick<Attempt, 'view' | 'request' | 'input'>
 export function bindingOf(
   { view, request, input }: RoundAttempt,
   tool: Tool,
-  approver?: ApproverRule,
+  { approver, asked }: Pick<ApprovalBinding, 'approver' | 'asked'> = {},
 ): ApprovalBinding {
   const { tenant, user, keyMadeBy } = view.caller
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
   const inputHash = sha256Hex(canonicalize(input))
   const bound = { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
-  return { ...bound, ...(keyMadeBy !== undefined && { keyMadeBy }), ...(approver !== undefined && { approver }) }
+  return {
+    ...bound,
+    ...(keyMadeBy !== undefined && { keyMadeBy }),
+    ...(approver !== undefined && { approver }),
+    ...(asked !== undefined && { asked }),
+  }
 }
 
 /**
@@ -38,7 +43,7 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
   const before = continuedBy(attempt, tool)
   const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
   const approvalId = attempt.approvalId ?? before?.approvalId
-  const approver = attempt.approvalId === undefined ? before?.approver : attempt.approval?.approver
+  const { approver, asked } = (attempt.approvalId === undefined ? before : attempt.approval) ?? {}
   return {
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,
@@ -46,11 +51,12 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
     ...(attempt.history && { event: attempt.history.event }),
     ...(approvalId !== undefined && { approvalId }),
     ...(approver !== undefined && { approver }),
+    ...(asked !== undefined && { asked }),
     ...(inner !== undefined && { inner }),
   }
 }
 
-/** The approver's rule is no part of it: a later round may be under a stricter one. */
-function hashOf({ approver: _, ...binding }: ApprovalBinding): string {
+/** What asked is no part of it, nor the approver's rule: a later round may be under stricter ones. */
+function hashOf({ approver: _, asked: __, ...binding }: ApprovalBinding): string {
   return sha256Hex(approvalKeys(binding).binding)
 }

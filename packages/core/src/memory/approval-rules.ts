@@ -102,12 +102,17 @@ function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boole
  * JSON keeps the parts apart for any content, and an absent part apart from an empty one.
  */
 export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
-  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy } = binding
+  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, asked } = binding
   const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
   const parts = [tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]
   return {
-    // One more part or none, and two or none: each combination has a length of its own.
-    binding: JSON.stringify([...parts, ...(keyMadeBy === undefined ? [] : [keyMadeBy]), ...demands]),
+    // One more part or none, two or none, and a list or none: each combination has a form of its own.
+    binding: JSON.stringify([
+      ...parts,
+      ...(keyMadeBy === undefined ? [] : [keyMadeBy]),
+      ...demands,
+      ...(asked === undefined ? [] : [asked]),
+    ]),
     user: JSON.stringify([tenant ?? null, user ?? null]),
   }
 }

@@ -89,7 +89,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
       let characters = 0
       for (const other of pending.values()) characters += other
       checkPendingApprovals({ count: pending.size, characters }, length)
-      const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy } = binding
+      const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, asked } = binding
       const approval: Approval = Object.freeze({
         id: randomId(),
         status: 'pending',
@@ -101,6 +101,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         run,
         ...(keyMadeBy !== undefined && { keyMadeBy }),
         ...(approver !== undefined && { approver }),
+        ...(asked !== undefined && { asked }),
         ...(chat !== undefined && { chat }),
         ...(why !== undefined && { why }),
         input: structuredClone(input),

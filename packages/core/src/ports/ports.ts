@@ -66,6 +66,8 @@ export interface ApprovalBinding {
   readonly keyMadeBy?: string | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
+  /** The clauses that ask and what they read of the run, where one of them reads it. Another one needs another approval. */
+  readonly asked?: readonly string[] | undefined
 }
 
 /** What an approval demands of the person who approves, besides that they may. */

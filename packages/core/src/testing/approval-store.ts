@@ -91,6 +91,16 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.equal((await store.decide(id, verdict('approve'))).keyMadeBy, 'owner')
     })
 
+    it('keeps what asked, and asks again where something else does', async (t) => {
+      const store = await make(t)
+      const asked = ['policy p, mail:send', 'label untrusted']
+      const first = await store.request({ ...BINDING, asked }, {}, NOW)
+      assert.deepEqual((await store.get(first.id, NOW))?.asked, asked)
+      assert.equal((await store.request({ ...BINDING, asked }, {}, NOW)).id, first.id)
+      for (const other of [undefined, asked.slice(1), [...asked, 'label private']])
+        assert.notEqual((await store.request({ ...BINDING, asked: other }, {}, NOW)).id, first.id)
+    })
+
     it('shows the input as it was when the approval was asked for', async (t) => {
       const store = await make(t)
       const input = { amount: 1 }

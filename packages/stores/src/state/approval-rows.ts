@@ -22,8 +22,8 @@ export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 export type Request = ApprovalBinding & { readonly input: unknown; readonly why: string | undefined }
 
 export function toRequest(binding: ApprovalBinding, input: unknown, why: string | undefined): Request {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, input, why }
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked } = binding
+  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -43,7 +43,7 @@ function statusIn(row: Row): ApprovalStatus {
 }
 
 export function toApproval(row: Row): Approval {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, input, why } = parseRequest(
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why } = parseRequest(
     textIn(row, 'request'),
   )
   return Object.freeze({
@@ -56,6 +56,7 @@ export function toApproval(row: Row): Approval {
     run,
     ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
     ...(approver === undefined ? {} : { approver }),
+    ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
     ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
     input,
