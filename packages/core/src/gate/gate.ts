@@ -15,6 +15,7 @@ import type { Loads } from '../groups/loads.ts'
 import type { Halt, HaltRequest, HaltTarget } from '../state/halts.ts'
 import type { Pins } from '../state/pins/pins.ts'
 import type { GateNotice } from '../audit/gate-events.ts'
+import { lintRuns } from '../policy/run-lint.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
 import { createPolicyStack, type PolicyStack } from '../policy/document.ts'
@@ -276,12 +277,14 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     locks: createLocks(groupsNow, unlocks, membersOf, (wanted) => loads.use(wanted)),
     loads,
     membersOf,
-    lint: () =>
-      lintAll(stack.current().parsed, groupsNow().selectors, catalog.snapshot(), {
+    lint: () => [
+      ...lintAll(stack.current().parsed, groupsNow().selectors, catalog.snapshot(), {
         written: [...rules().written, ...halts.selectors()],
         unlisted: catalog.unlisted,
         others: { items: catalog.items(), sources: catalog.sources },
       }),
+      ...lintRuns(stack.current().parsed, catalog.snapshot(), rules().labels),
+    ],
     approvals,
     async halt(request) {
       if (!catalog.dynamic) checkTarget(request, groupsNow(), catalog)

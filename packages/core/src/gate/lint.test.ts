@@ -16,6 +16,52 @@ const tools = toolsOf('files:read', 'files:write', 'web:search')
 const found = (options: Partial<LintOptions>) =>
   lint({ tools, ...options }).map(({ code, path, text }) => `${code} ${path}: ${text}`)
 
+describe('rules about runs', () => {
+  const make = (id: string, more: object = {}) => {
+    const [namespace, name = ''] = id.split(':')
+    return defineTool({ namespace, name, ...more })
+  }
+  const policy = (label: string) => ({ deny: [{ match: 'files:write', when: `'${label}' in run.labels` }] })
+
+  it('are linted, with the labels of the configuration', () => {
+    const labels = { private: ['files:read'] }
+    assert.deepEqual(found({ policy: policy('private'), labels }), [])
+    assert.deepEqual(found({ policy: policy('privat'), labels }), [
+      'label_unknown policy[0].deny[0]: no output has the label "privat"; did you mean "private"?',
+    ])
+    assert.deepEqual(
+      found({ labels: { private: ['files:raed'] } })[0]?.slice(0, 38),
+      'selector_unmatched labels.private[0]: ',
+    )
+    assert.deepEqual(found({ labels: { 'No Label': [] } })[0]?.slice(0, 30), 'config_invalid labels.No Label')
+  })
+
+  it('name a tool that there is not', () => {
+    const input = "!run.called('fraud:chek')"
+    const error = { code: 'selector_invalid', message: /"fraud:chek" names no tool; the nearest are "fraud:check"/ }
+    assert.throws(() => createGate({ tools: [make('fraud:check')], policy: { deny: [{ match: '*', input }] } }), error)
+  })
+
+  it('are refused by a gate for a label that is near a known one, and warned of for any other', () => {
+    const warnings: string[] = []
+    const onWarning = ({ code }: { code: string }) => void warnings.push(code)
+    const options = { tools, labels: { private: ['files:read'] }, onWarning }
+    assert.throws(() => createGate({ ...options, policy: policy('untrustd') }), {
+      code: 'config_invalid',
+      message: /no output has the label "untrustd"; did you mean "untrusted"\?/,
+    })
+    const gate = createGate({ ...options, policy: policy('elsewhere') })
+    assert.deepEqual(warnings, ['label_unknown'])
+    assert.deepEqual(
+      gate.lint().map(({ code }) => code),
+      ['label_unknown'],
+    )
+    assert.throws(() => gate.setPolicy(policy('privat')), /did you mean "private"/)
+    gate.setPolicy(policy('private'))
+    assert.deepEqual(gate.lint(), [])
+  })
+})
+
 describe('lint', () => {
   it('finds nothing in a correct configuration', () => {
     const groups = { web: { tools: ['web:*'] }, all: { tools: ['*'], dependsOn: ['web'] } }

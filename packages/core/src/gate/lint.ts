@@ -1,7 +1,9 @@
 import { type LimitInput, parseLimits } from '../call/limits.ts'
 import { type CapInput, parseCaps } from '../call/slots.ts'
 import { ConfigError, isErrorOf } from '../util/errors.ts'
+import { type LabelsInput, parseLabels } from '../history/labels.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
+import { lintRuns } from '../policy/run-lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from '../policy/parse.ts'
 import type { FunctionPolicy, Policies, Policy } from '../policy/policy.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
@@ -20,6 +22,7 @@ export interface LintOptions {
   readonly limits?: LimitInput
   readonly concurrency?: CapInput
   readonly aliases?: AliasesInput
+  readonly labels?: LabelsInput
 }
 
 const OPTIONS = shapeOf<LintOptions>({
@@ -29,6 +32,7 @@ const OPTIONS = shapeOf<LintOptions>({
   limits: true,
   concurrency: true,
   aliases: true,
+  labels: true,
 })
 
 /**
@@ -51,7 +55,7 @@ const OPTIONS = shapeOf<LintOptions>({
  */
 export function lint(options: LintOptions): readonly LintWarning[] {
   checkShape('lint', options, OPTIONS)
-  const { tools, groups = {}, policy, limits, concurrency, aliases: names } = options
+  const { tools, groups = {}, policy, limits, concurrency, aliases: names, labels: given } = options
   const byName = toGroupMap(groups)
   const written = listPolicies(policy)
   const aliases = readAliases(names)
@@ -65,8 +69,10 @@ export function lint(options: LintOptions): readonly LintWarning[] {
   const caps = readEntries('concurrency', concurrency, (one) => parseCaps([one], known))
   const all = [...tools]
   const items = createToolset(all.filter(({ kind }) => kind !== 'tool'))
-  const found = lintAll(policies.parsed, known, createToolset(all.filter(({ kind }) => kind === 'tool')), {
-    written: [...rates.written, ...caps.written],
+  const snapshot = createToolset(all.filter(({ kind }) => kind === 'tool'))
+  const labels = readLabels(given, known)
+  const found = lintAll(policies.parsed, known, snapshot, {
+    written: [...rates.written, ...caps.written, ...labels.read.written],
     others: { items, sources: [] },
   })
   // A group that there is not names no tool either; once is enough.
@@ -80,8 +86,20 @@ export function lint(options: LintOptions): readonly LintWarning[] {
     ...policies.faults,
     ...rates.faults,
     ...caps.faults,
+    ...labels.faults,
     ...rest,
+    ...lintRuns(policies.parsed, snapshot, labels.read),
   ]
+}
+
+function readLabels(given: LabelsInput | undefined, groups: GroupSelectors) {
+  try {
+    return { read: parseLabels(given, groups), faults: [] }
+  } catch (error) {
+    if (!isErrorOf(error, ConfigError)) throw error
+    const fault: LintWarning = { code: error.code, path: error.path, text: error.problem }
+    return { read: parseLabels(undefined, groups), faults: [fault] }
+  }
 }
 
 interface ReadEntries {

@@ -39,7 +39,15 @@ import { createConnectionEffects } from '../decide/layers/held.ts'
 import type { CallerHolds } from '../decide/policy-snapshot.ts'
 import { redactor } from '../redact/redact.ts'
 import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
-import { checkFixedNames, createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
+import {
+  checkFixedNames,
+  createNameWatch,
+  checkKnownLabels,
+  createRunWatch,
+  emitWarning,
+  type NameWatch,
+  createSchemaWatch,
+} from '../policy/watch.ts'
 import { historyUse } from '../policy/history-use.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
@@ -281,18 +289,27 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   names.checkAliases()
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
+  const warnOfRuns = createRunWatch(catalog, warn)
+  const lookAtRuns = (own: readonly ParsedPolicy[], labels: ParsedLabels) => {
+    if (!catalog.dynamic) checkKnownLabels(catalog, own, labels)
+    warnOfRuns(own, labels)
+  }
+  lookAtRuns(policiesOf(parsed), parsed.labels)
   lookAtSchemas()
   let current = toRules(first, parsed, names)
   const rules = () => current
   reading.ended = () => {
     rules().names.look()
+    warnOfRuns(policies.current().parsed, rules().labels)
     lookAtSchemas()
   }
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
-    const policies = parsePolicies(policy, current.groups.selectors)
-    current.names.check(selectorsOfPolicies(policies))
-    return policies
+    const own = parsePolicies(policy, current.groups.selectors)
+    current.names.check(selectorsOfPolicies(own))
+    lookAtRuns(own, current.labels)
+    return own
   }
+  const policies = createPolicyStack({ own: parsed.own, changes })
   return {
     parsed,
     watched,
@@ -306,7 +323,8 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
     },
     watchNames,
     parse,
-    policies: createPolicyStack({ own: parsed.own, changes }),
+    policies,
+    warnOfRuns,
   }
 }
 
@@ -331,7 +349,10 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
     throw new ConfigError('setRules.groups', 'cannot be replaced where some have a "load"')
   const parsed = parseRules(next, options.concurrency, definitions)
   const staged = catalog.stage({ tools: definitions.tools, sources: definitions.sources, groups: groups.selectors })
-  if (!staged.dynamic) checkFixedNames(staged, aliases, parsed.named)
+  if (!staged.dynamic) {
+    checkFixedNames(staged, aliases, parsed.named)
+    checkKnownLabels(staged, policiesOf(parsed), parsed.labels)
+  }
   alongside?.()
   watched?.replace(definitions.definitions)
   const announce = staged.commit()
@@ -344,6 +365,7 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   stack.replace(parsed.own)
   names.checkAliases()
   names.check(parsed.named)
+  tools.warnOfRuns(policiesOf(parsed), parsed.labels)
   return announce
 }
 

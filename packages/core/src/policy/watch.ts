@@ -3,6 +3,8 @@ import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
+import type { ParsedPolicy } from './parse.ts'
+import { findUnknownLabels, type KnownLabels, lintRuns } from './run-lint.ts'
 import {
   findUnknown,
   mayStillCome,
@@ -108,6 +110,33 @@ export function emitWarning({ code, path, text }: LintWarning): void {
   if (emitted.has(message) || emitted.size >= MAX_KEPT) return
   emitted.add(message)
   process.emitWarning(message, { type: 'ToolgateWarning', code })
+}
+
+/** Checks labels against fixed tools. @throws {ConfigError} for one that is near a known label */
+export function checkKnownLabels(
+  catalog: Pick<Catalog, 'snapshot'>,
+  policies: readonly ParsedPolicy[],
+  labels: KnownLabels,
+): void {
+  const mistake = findUnknownLabels(policies, catalog.snapshot(), labels).find(({ isMistake }) => isMistake)
+  if (mistake) throw new ConfigError(mistake.path, mistake.text)
+}
+
+/** Returns a function that warns of rules about runs that are probably wrong, once all tools are known. Each warning is emitted once. */
+export function createRunWatch(
+  catalog: Pick<Catalog, 'snapshot' | 'unlisted'>,
+  onWarning: (warning: LintWarning) => void,
+): (policies: readonly ParsedPolicy[], labels: KnownLabels) => void {
+  const emittedKeys = new Set<string>()
+  return (policies, labels) => {
+    if (catalog.unlisted.length > 0) return
+    for (const warning of lintRuns(policies, catalog.snapshot(), labels)) {
+      const key = `${warning.path} ${warning.text}`
+      if (emittedKeys.has(key) || emittedKeys.size >= MAX_WARNINGS) continue
+      emittedKeys.add(key)
+      onWarning(warning)
+    }
+  }
 }
 
 /** Bounds log and memory for an upstream that keeps changing its schemas. */
