@@ -11,6 +11,7 @@ const FILES = [
   'limits.ts',
   'telemetry.ts',
   'audit.ts',
+  'audit-replicas.ts',
   'audit-verify.ts',
   'stores.ts',
   'replicas.ts',

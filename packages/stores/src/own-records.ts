@@ -10,7 +10,7 @@ export interface OpenCalls<T = AuditEntry> {
 }
 
 /** The events that end a call. Other terminal events end an attempt before its call, perhaps another with the same id. */
-const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
+export const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
   [...TERMINAL_EVENTS].filter((event) => event !== 'tool_rate_limited' && event !== 'tool_approval_required'),
 )
 

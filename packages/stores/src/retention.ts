@@ -1,12 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type AuditEntry, type AuditRecord, createRecordTree, readLink, readSeq } from '@toolgate/core/audit'
+import {
+  type AuditEntry,
+  type AuditRecord,
+  createRecordTree,
+  readLink,
+  readSeq,
+  type RecordTree,
+  type SignedPoint,
+} from '@toolgate/core/audit'
 import { hashRecord, parseRecord } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
 import type { CheckpointFile, SignedLine } from './checkpoint-file.ts'
 import { createOpenCalls, ownEntry } from './own-records.ts'
+import { Rounds } from './rounds.ts'
 
-const FIRST_MS = 10_000
-const EVERY_MS = 3_600_000
 /** Between parts of the work, so that calls do not wait for it. A part takes a few milliseconds. */
 const PAUSE_MS = 10
 const SHOWN_CALLS = 8
@@ -43,55 +50,40 @@ interface Plan {
  */
 export class Retention {
   readonly #parts: RetentionParts
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | undefined
-  #isClosed = false
+  readonly #rounds: Rounds
 
   constructor(parts: RetentionParts) {
     this.#parts = parts
+    this.#rounds = new Rounds(() => this.#round(), parts.onFault)
   }
 
   start(): void {
-    this.#schedule(FIRST_MS)
+    this.#rounds.start()
   }
 
   /** Removes what is older than retention allows. @throws if it cannot; everything that was not removed still verifies */
   run(): Promise<void> {
-    this.#running ??= this.#rounds().finally(() => {
-      this.#running = undefined
-    })
-    return this.#running
+    return this.#rounds.run()
   }
 
   /** Stops between two parts of the work. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-    await this.#running?.catch(() => {})
+  close(): Promise<void> {
+    return this.#rounds.close()
   }
 
-  #schedule(ms: number): void {
-    this.#timer = setTimeout(() => void this.#runScheduled(), ms).unref()
-  }
-
-  async #runScheduled(): Promise<void> {
-    await this.run().catch(this.#parts.onFault)
-    if (!this.#isClosed) this.#schedule(EVERY_MS)
-  }
-
-  async #rounds(): Promise<void> {
+  async #round(): Promise<void> {
     const { place, record, sign, nowMs, retainMs } = this.#parts
     await this.#removeRest(place.prunedSeq())
     // Of the beginning: the records of a round itself do not keep it going.
     const untilMs = nowMs() - retainMs
     const next = () => this.#plan(untilMs)
-    for (let plan = await next(); plan !== undefined && !this.#isClosed; plan = await next()) {
+    for (let plan = await next(); plan !== undefined && !this.#rounds.isClosed; plan = await next()) {
       await record(prunedEntry(plan, nowMs()))
       const { seq } = plan.voucher.checkpoint
       await sign(seq)
       await this.#remove(seq)
     }
-    while (!this.#isClosed && this.#parts.file.reclaim()) await delay(PAUSE_MS)
+    while (!this.#rounds.isClosed && this.#parts.file.reclaim()) await delay(PAUSE_MS)
   }
 
   /**
@@ -122,7 +114,7 @@ export class Retention {
 
   async #remove(seq: number): Promise<void> {
     const { file } = this.#parts
-    for (let hasMore = file.firstSeq() <= seq; hasMore && !this.#isClosed;) {
+    for (let hasMore = file.firstSeq() <= seq; hasMore && !this.#rounds.isClosed;) {
       try {
         hasMore = file.removeUpTo(seq)
       } catch (error) {
@@ -172,7 +164,7 @@ export class Retention {
    */
   async #compare(after: number, signed: readonly SignedLine[]): Promise<readonly AuditRecord[] | undefined> {
     const calls = createOpenCalls<AuditRecord>()
-    const checked = createComparison(signed)
+    const checked = createComparison(signed.map(({ checkpoint }) => checkpoint))
     const last = signed.at(-1)?.checkpoint.seq ?? after
     for (const texts of this.#parts.file.textsIn(after, last)) {
       for (const text of texts) {
@@ -181,39 +173,45 @@ export class Retention {
         if (record !== undefined) calls.note(record)
       }
       await delay(PAUSE_MS)
-      if (this.#isClosed) return undefined
+      if (this.#rounds.isClosed) return undefined
     }
     checked.finish()
     return calls.list()
   }
 }
 
-/** Compares records, one after the other, with the checkpoints over them. */
-function createComparison(signed: readonly SignedLine[]): { add(text: string): void; finish(): void } {
-  let [at, tree, head] = [0, createRecordTree(), '']
+/**
+ * Compares records, one after the other, with the checkpoints over them. `tree`: of the records before, for checkpoints that sign
+ * a chain from its beginning.
+ */
+export function createComparison(
+  signed: readonly SignedPoint[],
+  tree: RecordTree = createRecordTree(),
+): { add(text: string): void; finish(): void } {
+  let [at, over, head] = [0, tree, '']
 
   return {
     add(text) {
-      const checkpoint = signed[at]?.checkpoint
+      const checkpoint = signed[at]
       const link = readLink(text)
       const goesOn = link !== undefined && (head === '' || link.prev === head)
       if (checkpoint === undefined || !goesOn || hashRecord(link.prev, link.hashed) !== link.hash)
         throw unsafe(`record ${readSeq(text)} or one before it was changed`)
-      tree.add(link.hash)
+      over.add(link.hash)
       head = link.hash
-      if (tree.size < checkpoint.count) return
-      if (link.seq !== checkpoint.seq || head !== checkpoint.headHash || tree.root() !== checkpoint.merkleRoot)
+      if (over.size < checkpoint.count) return
+      if (link.seq !== checkpoint.seq || head !== checkpoint.headHash || over.root() !== checkpoint.merkleRoot)
         throw unsafe(`the records up to ${checkpoint.seq} are not those that a checkpoint signed`)
-      tree = createRecordTree()
-      at++
+      const next = signed[++at]
+      if (next !== undefined && next.seq - next.count === checkpoint.seq) over = createRecordTree()
     },
     finish() {
-      if (at < signed.length) throw unsafe(`records before ${signed[at]?.checkpoint.seq} are missing`)
+      if (at < signed.length) throw unsafe(`records before ${signed[at]?.seq} are missing`)
     },
   }
 }
 
-function unsafe(why: string): Error {
+export function unsafe(why: string): Error {
   return new Error(`retention removes nothing, as ${why}: run toolgate audit verify`)
 }
 
@@ -224,7 +222,7 @@ function prunedEntry({ from, voucher, openCalls }: Plan, wallMs: number): AuditE
 }
 
 /** Names the calls whose beginning is removed and whose end is kept, or is not recorded. */
-function aboutCalls(calls: readonly AuditRecord[]): string {
+export function aboutCalls(calls: readonly AuditRecord[]): string {
   if (calls.length === 0) return ''
   const ids = calls.slice(0, SHOWN_CALLS).map(({ tool_call_id: id = '' }) => id.slice(0, 64))
   const more = calls.length > SHOWN_CALLS ? ` and ${calls.length - SHOWN_CALLS} more` : ''

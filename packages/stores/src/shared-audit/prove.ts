@@ -1,4 +1,4 @@
-import { ToolgateError } from '@toolgate/core'
+import { ConfigError, ToolgateError } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import {
   checkGrowthProof,
@@ -133,6 +133,12 @@ async function linkOf(
   { chain, text: record }: FoundRecord,
   { text, leaf: { seq } }: FoundLeaf,
 ): Promise<RecordLink> {
+  const { replica, incarnation, prunedSeq } = chain
+  if (prunedSeq !== undefined)
+    throw new ConfigError(
+      '',
+      `the replica ${replica}, start ${incarnation} begins after record ${prunedSeq}: retention has removed hashes that a proof needs`,
+    )
   const { leaf: own } = placeOf(readSeq(record) - 1)
   const path = createPartRoots(inclusionParts(countLeaves(seq), own))
   let hashes = ''

@@ -49,6 +49,8 @@ export interface KeptChain {
   readonly seq: number
   /** The newest record on the replica's own disk, when the database heard of it last. Absent where it does not write there first. */
   readonly onDisk?: number
+  /** The last record that retention has removed or removes. Absent for none. */
+  readonly prunedSeq?: number
 }
 
 export interface KeptRecord {

@@ -1,4 +1,11 @@
-import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdictStatus, createVerifier, worse } from '@toolgate/core/audit'
+import {
+  AUDIT_FINDINGS,
+  type AuditFinding,
+  type AuditVerdictStatus,
+  createVerifier,
+  parseLeaf,
+  worse,
+} from '@toolgate/core/audit'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { keyOf, readSignedLog } from './log.ts'
 import type { SharedAuditSource } from './source.ts'
@@ -28,6 +35,8 @@ export interface ChainVerdict {
    * are lost with the disk.
    */
   readonly unshipped?: number
+  /** Retention has removed the records up to this one, as a signed leaf says. Absent for none. */
+  readonly prunedSeq?: number
 }
 
 export interface SharedVerdict {
@@ -61,6 +70,21 @@ export async function verifySharedAudit(
   source: SharedAuditSource,
   options: VerifySharedOptions = {},
 ): Promise<SharedVerdict> {
+  for (;;) {
+    const verdict = await verifyOnce(source, options)
+    // Records that are removed between the log and the chains would be missing.
+    if (verdict.findingCount === 0 || !(await isPrunedAfter(source, verdict.checkpoints.size))) return verdict
+  }
+}
+
+async function isPrunedAfter(source: SharedAuditSource, size: number): Promise<boolean> {
+  const now = await source.readLog()
+  for await (const page of source.leaves(size, now.size))
+    if (page.some(({ leaf }) => parseLeaf(leaf)?.type === 'pruned')) return true
+  return false
+}
+
+async function verifyOnce(source: SharedAuditSource, options: VerifySharedOptions): Promise<SharedVerdict> {
   checkShape('verifySharedAudit', options, OPTIONS)
   const { maxFindings = 100 } = options
   const findings: AuditFinding[] = []
@@ -80,7 +104,15 @@ export async function verifySharedAudit(
     const key = keyOf(replica, incarnation)
     const signed = log.chains.get(key)
     log.chains.delete(key)
-    const verifier = createVerifier({ signed: signed?.points ?? [], maxFindings })
+    const points = signed?.points ?? []
+    const prunedSeq = points.reduce((most, point) => Math.max(most, point.prunedSeq ?? 0), 0)
+    const state = signed?.state ?? 'new'
+    const signedSeq = points.at(-1)?.seq ?? 0
+    if (prunedSeq > 0 && prunedSeq >= claimed && (await isEmpty(source.records(chain)))) {
+      chains.push({ replica, incarnation, state, lastSeq: prunedSeq, signedSeq, prunedSeq })
+      continue
+    }
+    const verifier = createVerifier({ signed: points, maxFindings })
     for await (const page of source.records(chain))
       for (const { text, problem } of page) {
         verifier.add(text)
@@ -90,12 +122,12 @@ export async function verifySharedAudit(
     for (const finding of verdict.findings) report(located(finding, { replica, incarnation }))
     findingCount += verdict.findingCount - verdict.findings.length
     const { lastSeq } = verdict
-    const signedSeq = signed?.points.at(-1)?.seq ?? 0
     if (lastSeq < claimed && lastSeq >= signedSeq) report(located(cutShort(lastSeq, claimed), { replica, incarnation }))
     records += verdict.records
     unsigned += Math.max(0, lastSeq - signedSeq)
     const unshipped = chain.onDisk !== undefined && { unshipped: Math.max(0, chain.onDisk - lastSeq) }
-    chains.push({ replica, incarnation, state: signed?.state ?? 'new', lastSeq, signedSeq, ...unshipped })
+    const pruned = verdict.pruned && { prunedSeq: verdict.pruned.seq }
+    chains.push({ replica, incarnation, state, lastSeq, signedSeq, ...unshipped, ...pruned })
   }
   for (const { replica, incarnation, points } of log.chains.values()) {
     const seq = points.at(-1)?.seq ?? 0
@@ -110,6 +142,11 @@ export async function verifySharedAudit(
   const checkpoints = { count, size, lastTs, keys }
   const seen = log.witness && { witness: log.witness }
   return { status, records, chains, checkpoints, ...seen, findings, findingCount }
+}
+
+async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+  for await (const page of pages) if (page.length > 0) return false
+  return true
 }
 
 function located(

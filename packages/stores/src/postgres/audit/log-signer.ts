@@ -1,4 +1,4 @@
-import { createLeaf, createMerkleTree, type Leaf, type NoteSigner } from '@toolgate/core/audit'
+import { createLeaf, createMerkleTree, type Leaf, type NoteSigner, type RecordTreeState } from '@toolgate/core/audit'
 import { messageOf } from '@toolgate/core/internal'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { toHex } from '../../shared-audit/source.ts'
@@ -60,6 +60,21 @@ export class LogSigner {
     return this.#running
   }
 
+  /** Returns the time of the database, if this process is the one that signs. */
+  async claim(): Promise<number | undefined> {
+    const log = await this.#claim()
+    return log && numberIn(log, 'now')
+  }
+
+  /** Signs that records of a chain may be removed. Returns whether it has: another process may sign meanwhile. */
+  async prune(chain: PrunedChain): Promise<boolean> {
+    while (this.#running !== undefined) await this.#running
+    let isSigned = false
+    this.#running = this.#round(async () => (isSigned = await this.#signPruned(chain)))
+    await this.#running
+    return isSigned
+  }
+
   /** Signs once more, and lets another process go on. */
   async close(): Promise<void> {
     if (this.#isClosed) return
@@ -70,11 +85,11 @@ export class LogSigner {
     await this.#query(this.#sql.release, [this.#options.name]).catch(() => undefined)
   }
 
-  async #round(): Promise<void> {
+  async #round(sign = () => this.#sign()): Promise<void> {
     let hasSigned = false
     let failure: unknown
     try {
-      hasSigned = await this.#sign()
+      hasSigned = await sign()
     } catch (error) {
       failure = error
     }
@@ -86,27 +101,46 @@ export class LogSigner {
 
   /** Returns whether this process signs. */
   async #sign(): Promise<boolean> {
-    const { chain, name, everyMs, signer } = this.#options
-    const leaseMs = LOST_AFTER * everyMs
-    const [log] = await this.#query(this.#sql.claim, [chain, name, leaseMs, signer.verifierKey])
+    const leaseMs = LOST_AFTER * this.#options.everyMs
+    const log = await this.#claim()
     if (log === undefined) return false
     for (const lost of await this.#query(this.#sql.findLost, [leaseMs])) {
       await this.#options.onLost(numberIn(lost, 'id'))
       await this.#query(this.#sql.lose, [numberIn(lost, 'id'), leaseMs])
     }
-    await this.#add(log, await this.#query(this.#sql.changed, [MAX_CHAINS]))
+    const ts = timeOf(log)
+    const changed = await this.#query(this.#sql.changed, [MAX_CHAINS])
+    await this.#add(
+      log,
+      changed.flatMap((row) => leavesOf(row, ts)),
+    )
     return true
   }
 
-  async #add(log: Row, changed: readonly Row[]): Promise<void> {
+  async #claim(): Promise<Row | undefined> {
+    const { chain, name, everyMs, signer } = this.#options
+    const [log] = await this.#query(this.#sql.claim, [chain, name, LOST_AFTER * everyMs, signer.verifierKey])
+    return log
+  }
+
+  async #signPruned({ id, replica, incarnation, seq, head, root, tree, nextLeaf }: PrunedChain): Promise<boolean> {
+    const log = await this.#claim()
+    if (log === undefined) return false
+    const text = createLeaf({ type: 'pruned', replica, incarnation, seq, head, root, ts: timeOf(log) })
+    const pruned = [id, seq, JSON.stringify(tree), nextLeaf]
+    return this.#add(log, [{ chain: null, status: '', seq: 0, text }], pruned)
+  }
+
+  /** Returns whether the leaves were added. `pruned`: the further parameters of `prune_audit`. */
+  async #add(log: Row, added: readonly NewLeaf[], pruned: readonly unknown[] = []): Promise<boolean> {
     const { name, origin, signer } = this.#options
-    const ts = new Date(numberIn(log, 'now')).toISOString()
+    const ts = timeOf(log)
     const size = numberIn(log, 'size')
-    const leaves = changed.flatMap((row) => leavesOf(row, ts))
+    const leaves = [...added]
     leaves.push({ chain: null, status: '', seq: 0, text: createLeaf({ type: 'signed', by: name, ts }) })
     const tree = createMerkleTree({ size, frontier: log['frontier'] as readonly string[] })
     for (const { text } of leaves) tree.add(toHex(text))
-    await this.#query(this.#sql.add, [
+    const [row = {}] = await this.#query(pruned.length > 0 ? this.#sql.prune : this.#sql.add, [
       name,
       size,
       tree.frontier,
@@ -115,12 +149,32 @@ export class LogSigner {
       leaves.map((leaf) => leaf.seq),
       leaves.map((leaf) => leaf.text),
       signer.sign({ origin, size: tree.size, root: tree.root() }),
+      ...pruned,
     ])
+    return row['added'] === true
   }
 
   #query(of: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     return this.#options.db.query(of, values)
   }
+}
+
+/** Records of a chain that may be removed. */
+export interface PrunedChain {
+  readonly id: number
+  readonly replica: string
+  readonly incarnation: string
+  /** The last of them, its hash, and the root and the tree over all up to there. */
+  readonly seq: number
+  readonly head: string
+  readonly root: string
+  readonly tree: RecordTreeState
+  /** The leaves before this one are about records that may be removed. */
+  readonly nextLeaf: number
+}
+
+function timeOf(log: Row): string {
+  return new Date(numberIn(log, 'now')).toISOString()
 }
 
 interface NewLeaf {
@@ -170,6 +224,7 @@ function statementsFor(schema: string) {
       SELECT id, replica, incarnation, seq, head, root, status, leaf_status FROM ${chains}
       WHERE leaf_status IS DISTINCT FROM status OR leaf_seq IS DISTINCT FROM seq ORDER BY id LIMIT $1`),
     add: statement(`SELECT ${schema}.sign_audit($1, $2, $3, $4, $5, $6, $7, $8) AS added`),
+    prune: statement(`SELECT ${schema}.prune_audit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS added`),
     release: statement(`UPDATE ${log} SET signer = NULL WHERE signer = $1`),
   }
 }

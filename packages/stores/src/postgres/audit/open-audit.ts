@@ -11,10 +11,12 @@ import {
   type SealOptions,
   SOLE_WRITER,
 } from '@toolgate/core/audit'
+import { ConfigError } from '@toolgate/core'
 import { checkShape, parseRecord, safely, shapeOf } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
 import type { AuditEvidence, EvidenceProblem } from '../../evidence.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
+import { Rounds } from '../../rounds.ts'
 import { numberIn, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 import type { AuditProblem } from './audit-problem.ts'
@@ -23,6 +25,7 @@ import { DiskSink } from './disk-sink.ts'
 import { shipLeftovers, takeFolder } from './leftovers.ts'
 import { LogSigner } from './log-signer.ts'
 import { sharedReader, type SharedAuditReader } from './reader.ts'
+import { SharedRetention } from './retention.ts'
 import { newChain, SharedSink } from './shared-sink.ts'
 import { openWitness, type Witness, type WitnessOptions } from './witness.ts'
 
@@ -102,6 +105,8 @@ export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, Audi
   evidence(): AuditEvidence
   /** Signs the log now, if this process is the one that signs. */
   sign(): Promise<void>
+  /** Removes now what `retainMs` no longer keeps, if this process is the one that signs. @throws if records cannot be removed */
+  prune(): Promise<void>
 }
 
 /**
@@ -118,6 +123,9 @@ export async function openSharedAudit(
   const { replica, incarnation = randomUUID(), nowMs = Date.now, log = {}, onFault = () => {} } = options
   checkShape('openAudit.log', log, LOG)
   if (log.witness !== undefined) checkShape('openAudit.log.witness', log.witness, WITNESS)
+  const { retainMs } = options
+  if (retainMs !== undefined && (!Number.isSafeInteger(retainMs) || retainMs < 1))
+    throw new ConfigError('retainMs', 'must be a whole number, 1 or greater')
   const { name: origin = 'toolgate-audit', everyMs = 10_000 } = log
   const signer = createNoteSigner(origin, log.key ?? (await sharedKey(state, KEYS.signing, newSigningKey)))
   const chain = { replica, incarnation }
@@ -139,7 +147,24 @@ export async function openSharedAudit(
     afterRound: async (hasSigned) => witness?.round(hasSigned),
   })
   logSigner.start()
-  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, close, witness })
+  const retention = openRetention(db, { logSigner, options, record: (entry) => sink.record(entry) })
+  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, retention, close, witness })
+}
+
+interface RetentionDeps {
+  readonly logSigner: LogSigner
+  readonly options: SharedAuditOptions
+  readonly record: (entry: AuditEntry) => Promise<void>
+}
+
+function openRetention(db: PostgresDatabase, { logSigner, options, record }: RetentionDeps): Rounds | undefined {
+  const { retainMs, nowMs = Date.now, onFault = () => {} } = options
+  if (retainMs === undefined) return undefined
+  const isClosed = (): boolean => rounds.isClosed
+  const retention = new SharedRetention({ db, retainMs, signer: logSigner, nowMs, isClosed, record })
+  const rounds = new Rounds(() => retention.round(), onFault)
+  rounds.start()
+  return rounds
 }
 
 interface OpenedSink {
@@ -221,21 +246,26 @@ interface AuditParts {
   readonly sink: SharedSink | DiskSink
   readonly reader: SharedAuditReader
   readonly logSigner: LogSigner
+  readonly retention: Rounds | undefined
   readonly close: () => Promise<void>
   readonly witness: Witness | undefined
 }
 
-function toAudit(chain: ChainName, { sink, reader, logSigner, close, witness }: AuditParts): SharedAudit {
+function toAudit(chain: ChainName, { sink, reader, logSigner, retention, close, witness }: AuditParts): SharedAudit {
   let closing: Promise<void> | undefined
+  const end = async () => {
+    await retention?.close()
+    await close()
+    await logSigner.close()
+    await witness?.close()
+  }
   return {
     ...(sink instanceof DiskSink ? settled(reader, sink) : reader),
     chain,
     write: (entry) => sink.write(entry),
     flush: () => sink.flush(),
-    close: () =>
-      (closing ??= close()
-        .then(() => logSigner.close())
-        .then(() => witness?.close())),
+    close: () => (closing ??= end()),
+    prune: async () => retention?.run(),
     sign: () => logSigner.run(),
     evidence() {
       const problems: EvidenceProblem[] = []

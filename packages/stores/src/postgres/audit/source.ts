@@ -18,6 +18,7 @@ export function postgresSource(db: PostgresDatabase): SharedAuditSource {
       incarnation: textIn(row, 'incarnation'),
       seq: numberIn(row, 'seq'),
       ...(row['local_seq'] !== null && { onDisk: numberIn(row, 'local_seq') }),
+      ...(numberIn(row, 'pruned_seq') > 0 && { prunedSeq: numberIn(row, 'pruned_seq') }),
     }))
   }
 
@@ -103,7 +104,9 @@ function statementsFor(schema: string) {
     leaves: statement(
       `SELECT index, leaf FROM ${schema}.audit_leaves WHERE index > $1 AND index < $3 ORDER BY index LIMIT $2`,
     ),
-    chains: statement(`SELECT id, replica, incarnation, seq, local_seq FROM ${schema}.audit_chains ORDER BY id`),
+    chains: statement(
+      `SELECT id, replica, incarnation, seq, local_seq, pruned_seq FROM ${schema}.audit_chains ORDER BY id`,
+    ),
     records: statement(
       `SELECT seq, at, event, record FROM ${schema}.audit WHERE seq > $1 AND chain = $3 ORDER BY seq LIMIT $2`,
     ),

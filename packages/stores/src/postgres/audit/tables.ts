@@ -130,6 +130,19 @@ export function auditTables(schema: string): string {
     WHERE kept.id = given.chain;
     RETURN true;
   END $$;
+
+  -- The same, and says that the records of a chain up to one may be removed, as a leaf does.
+  CREATE FUNCTION ${schema}.prune_audit(
+    by_signer text, old_size bigint, new_frontier text[], chains integer[], statuses text[], seqs bigint[], leaves text[],
+    new_note text, of_chain integer, up_to bigint, its_tree text, next_leaf bigint
+  ) RETURNS boolean LANGUAGE plpgsql AS $$
+  BEGIN
+    IF NOT ${schema}.sign_audit(by_signer, old_size, new_frontier, chains, statuses, seqs, leaves, new_note) THEN
+      RETURN false;
+    END IF;
+    UPDATE ${schema}.audit_chains SET pruned_seq = up_to, pruned_tree = its_tree, pruned_leaf = next_leaf WHERE id = of_chain;
+    RETURN true;
+  END $$;
   `
 }
 

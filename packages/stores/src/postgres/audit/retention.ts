@@ -1,0 +1,225 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type AuditEntry,
+  type AuditRecord,
+  createRecordTree,
+  parseLeaf,
+  type RecordTreeState,
+  type SignedPoint,
+} from '@toolgate/core/audit'
+import { parseRecord } from '@toolgate/core/internal'
+import { createOpenCalls, ENDS_OF_CALLS, type OpenCalls, ownEntry } from '../../own-records.ts'
+import { aboutCalls, createComparison, unsafe } from '../../retention.ts'
+import { numberIn, type Row, textIn } from '../../rows.ts'
+import { type PostgresDatabase, type Statement, statement } from '../database.ts'
+import type { PrunedChain } from './log-signer.ts'
+
+export interface SharedRetentionParts {
+  readonly db: PostgresDatabase
+  readonly retainMs: number
+  readonly signer: {
+    /** Returns the time of the database, if this process is the one that signs. */
+    claim(): Promise<number | undefined>
+    /** Signs that records may be removed. Returns whether it has. */
+    prune(chain: PrunedChain): Promise<boolean>
+  }
+  readonly nowMs: () => number
+  readonly isClosed: () => boolean
+  /** Stores a record of the audit itself, durably. */
+  readonly record: (entry: AuditEntry) => Promise<void>
+}
+
+/** How many records are read or removed at once. */
+const ROWS = 1000
+/** How many leaves are read at once, and how many checkpoints one round compares at most. */
+const LEAVES = 2000
+/** Between removals, so that the commits of calls do not wait for them. */
+const PAUSE_MS = 10
+
+/** A chain, and what may be removed of it before. */
+interface Chain {
+  readonly id: number
+  readonly replica: string
+  readonly incarnation: string
+  readonly isLive: boolean
+  readonly prunedSeq: number
+  readonly prunedTree: RecordTreeState | undefined
+  readonly prunedLeaf: number
+}
+
+interface Compared {
+  readonly points: readonly SignedPoint[]
+  /** The calls that begin there and do not end there. */
+  readonly open: readonly AuditRecord[]
+  /** Over all records of the chain up to there. */
+  readonly tree: RecordTreeState
+}
+
+interface Plan {
+  readonly points: readonly SignedPoint[]
+  /** The first leaf of the log that was not looked at. */
+  readonly nextLeaf: number
+}
+
+/**
+ * Removes the oldest records of the audit that replicas share, so that what is left still verifies. One process does it: the one
+ * that signs the log.
+ *
+ * Records are removed up to where a checkpoint has signed their chain, after they were compared with it. First a record says so,
+ * then a signed leaf of the log, and only then they are removed. After a crash at any point, the next round goes on.
+ */
+export class SharedRetention {
+  readonly #parts: SharedRetentionParts
+  readonly #sql: ReturnType<typeof statementsFor>
+
+  constructor(parts: SharedRetentionParts) {
+    this.#parts = parts
+    this.#sql = statementsFor(parts.db.schema)
+  }
+
+  /** @throws if records are not those that were signed; everything that was not removed still verifies */
+  async round(): Promise<void> {
+    const nowMs = await this.#parts.signer.claim()
+    if (nowMs === undefined) return
+    for (const rest of await this.#query(this.#sql.rests))
+      await this.#remove(numberIn(rest, 'id'), numberIn(rest, 'pruned_seq'))
+    for (const row of await this.#query(this.#sql.chains)) {
+      let hasMore = true
+      for (let chain = toChain(row); hasMore && !this.#parts.isClosed();) {
+        hasMore = await this.#prune(chain, nowMs - this.#parts.retainMs)
+        const [next] = hasMore ? await this.#query(this.#sql.chain, [chain.id]) : []
+        if (next !== undefined) chain = toChain(next)
+      }
+    }
+  }
+
+  /** Returns whether there may be more to remove of the chain. */
+  async #prune(chain: Chain, untilMs: number): Promise<boolean> {
+    const { signer, record, nowMs } = this.#parts
+    const plan = await this.#plan(chain, untilMs)
+    const checked = plan && (await this.#compare(chain, plan.points))
+    const voucher = checked?.points.at(-1)
+    if (plan === undefined || checked === undefined || voucher === undefined) return false
+    const { replica, incarnation } = chain
+    const which = `records ${chain.prunedSeq + 1} to ${voucher.seq} of the replica ${replica}, start ${incarnation}`
+    const detail = `${which}, signed by the checkpoint of ${voucher.ts}${aboutCalls(checked.open)}`
+    await record(ownEntry('audit_pruned', nowMs(), { reason: 'retention', detail }))
+    const isAll = checked.points.length === plan.points.length
+    const { seq, headHash: head, merkleRoot: root } = voucher
+    const nextLeaf = isAll ? plan.nextLeaf : chain.prunedLeaf
+    if (!(await signer.prune({ id: chain.id, replica, incarnation, seq, head, root, tree: checked.tree, nextLeaf })))
+      return false
+    await this.#remove(chain.id, seq)
+    return isAll
+  }
+
+  /** Returns where checkpoints before a time have signed a chain. */
+  async #plan({ id, prunedSeq, prunedLeaf, replica, incarnation }: Chain, untilMs: number): Promise<Plan | undefined> {
+    const points: SignedPoint[] = []
+    let nextLeaf = prunedLeaf
+    const leaves = await this.#query(this.#sql.leaves, [id, prunedLeaf, LEAVES])
+    for (const row of leaves) {
+      const leaf = parseLeaf(textIn(row, 'leaf'))
+      const isOfChain = leaf?.type !== 'signed' && leaf?.replica === replica && leaf.incarnation === incarnation
+      if (leaf === undefined || !isOfChain)
+        throw unsafe(`leaf ${numberIn(row, 'index')} of the log is not about its chain`)
+      const { seq, head: headHash, root: merkleRoot, ts } = leaf
+      if (Date.parse(ts) > untilMs) break
+      nextLeaf = numberIn(row, 'index') + 1
+      if (seq > (points.at(-1)?.seq ?? prunedSeq)) points.push({ seq, count: seq, headHash, merkleRoot, ts })
+    }
+    return points.length === 0 ? undefined : { points, nextLeaf }
+  }
+
+  /**
+   * Compares records with checkpoints. Returns those before the first call that still runs, and the tree then; `undefined` if
+   * this process closes meanwhile.
+   *
+   * @throws if they are not the records that were signed
+   */
+  async #compare(chain: Chain, points: readonly SignedPoint[]): Promise<Compared | undefined> {
+    const last = points.at(-1)?.seq ?? 0
+    const calls = createOpenCalls<AuditRecord>()
+    const tree = createRecordTree(chain.prunedTree)
+    const checked = createComparison(points, tree)
+    for (let after = chain.prunedSeq; after < last;) {
+      if (this.#parts.isClosed()) return undefined
+      const rows = await this.#query(this.#sql.records, [chain.id, after, last, ROWS])
+      for (const row of rows) {
+        const text = textIn(row, 'record')
+        checked.add(text)
+        const record = parseRecord(text)
+        if (record !== undefined) calls.note(record)
+      }
+      if (rows.length === 0) break
+      after = numberIn(rows.at(-1) ?? {}, 'seq')
+    }
+    checked.finish()
+    const running = chain.isLive ? await this.#firstRunning(chain, calls, last) : undefined
+    if (running === undefined) return { points, open: calls.list(), tree: tree.state }
+    const before = points.filter(({ seq }) => seq < running)
+    return before.length === 0 ? undefined : this.#compare({ ...chain, isLive: false }, before)
+  }
+
+  /** Returns the number of the first record of a call that has begun up to a record, and has not ended. */
+  async #firstRunning({ id }: Chain, calls: OpenCalls<AuditRecord>, last: number): Promise<number | undefined> {
+    for (const { seq, tool_call_id: call = '' } of calls.list().toSorted((a, b) => a.seq - b.seq)) {
+      const ends = await this.#query(this.#sql.ends, [
+        id,
+        last,
+        `"tool_call_id":${JSON.stringify(call)}`,
+        [...ENDS_OF_CALLS],
+      ])
+      if (ends.length === 0) return seq
+    }
+    return undefined
+  }
+
+  async #remove(chain: number, upTo: number): Promise<void> {
+    const [first] = await this.#query(this.#sql.first, [chain])
+    if (first === undefined) return
+    for (let from = numberIn(first, 'seq'); from <= upTo && !this.#parts.isClosed(); from += ROWS) {
+      await this.#query(this.#sql.remove, [chain, from, Math.min(from + ROWS - 1, upTo)])
+      await delay(PAUSE_MS)
+    }
+  }
+
+  #query(of: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return this.#parts.db.query(of, values)
+  }
+}
+
+function toChain(row: Row): Chain {
+  const tree = row['pruned_tree']
+  return {
+    id: numberIn(row, 'id'),
+    replica: textIn(row, 'replica'),
+    incarnation: textIn(row, 'incarnation'),
+    isLive: row['status'] === 'live',
+    prunedSeq: numberIn(row, 'pruned_seq'),
+    prunedTree: typeof tree === 'string' ? (JSON.parse(tree) as RecordTreeState) : undefined,
+    prunedLeaf: numberIn(row, 'pruned_leaf'),
+  }
+}
+
+function statementsFor(schema: string) {
+  const columns = 'id, replica, incarnation, status, pruned_seq, pruned_tree, pruned_leaf'
+  return {
+    chains: statement(`SELECT ${columns} FROM ${schema}.audit_chains WHERE leaf_seq > pruned_seq ORDER BY id`),
+    chain: statement(`SELECT ${columns} FROM ${schema}.audit_chains WHERE id = $1`),
+    rests: statement(`
+      SELECT id, pruned_seq FROM ${schema}.audit_chains AS chains WHERE pruned_seq > 0
+        AND EXISTS (SELECT FROM ${schema}.audit WHERE chain = chains.id AND seq <= chains.pruned_seq)`),
+    leaves: statement(
+      `SELECT index, leaf FROM ${schema}.audit_leaves WHERE chain = $1 AND index >= $2 ORDER BY index LIMIT $3`,
+    ),
+    records: statement(
+      `SELECT seq, record FROM ${schema}.audit WHERE chain = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`,
+    ),
+    ends: statement(`
+      SELECT seq FROM ${schema}.audit WHERE chain = $1 AND seq > $2 AND event = ANY ($4::text[]) AND strpos(record, $3) > 0
+      ORDER BY seq LIMIT 1`),
+    first: statement(`SELECT seq FROM ${schema}.audit WHERE chain = $1 AND seq > 0 ORDER BY seq LIMIT 1`),
+    remove: statement(`DELETE FROM ${schema}.audit WHERE chain = $1 AND seq >= $2 AND seq <= $3`),
+  }
+}
