@@ -14,7 +14,7 @@ import { digits, median, printTable } from './lib.ts'
  * Postgres waits for the disk, as it does in production, and shares the machine with the writers.
  */
 const ROUNDS = 3
-const ROUND_MS = 3000
+const ROUND_MS = 1500
 const PROCESSES = [1, 2, 4]
 const BUDGET = 20_000
 const WRITER = fileURLToPath(new URL('audit-writer.ts', import.meta.url))
