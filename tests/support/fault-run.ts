@@ -5,7 +5,7 @@ import { type Evidence, judge } from './fault-judge.ts'
 import { startTraffic } from './fault-traffic.ts'
 import { until } from './gateway.ts'
 import type { OwnServer } from './own-server.ts'
-import { descendantsOf } from './processes.ts'
+import { signalAll } from './processes.ts'
 import { pick, type Random, randomFrom, shuffle } from './random.ts'
 import { type PROGRAMS, type ReplicaSet, startReplicaSet } from './replica-set.ts'
 
@@ -111,20 +111,9 @@ async function inflict(server: OwnServer, { pauseMs }: Fault, random: number): P
     server.child.kill('SIGKILL')
     return server.restart()
   }
-  // Each process of Postgres has a group of its own.
-  const paused = [server.child.pid ?? 0, ...descendantsOf(server.child.pid ?? 0)]
-  signal(paused, 'SIGSTOP')
+  const go = signalAll(server.child.pid ?? 0, 'SIGSTOP')
   await sleep(random * pauseMs)
-  signal(paused, 'SIGCONT')
-}
-
-function signal(pids: readonly number[], name: NodeJS.Signals): void {
-  for (const pid of pids)
-    try {
-      process.kill(pid, name)
-    } catch {
-      // It has ended.
-    }
+  go('SIGCONT')
 }
 
 function serversOf(set: ReplicaSet, part: Part): readonly OwnServer[] {

@@ -17,6 +17,24 @@ export function isAlive(pid: number): boolean {
   return state !== undefined && state !== 'Z'
 }
 
+/**
+ * Sends a signal to a process and to all below it, as each process of Postgres has a group of its own. Returns a function that sends
+ * the same processes another one.
+ */
+export function signalAll(pid: number, first: NodeJS.Signals): (signal: NodeJS.Signals) => void {
+  const pids = [pid, ...descendantsOf(pid)]
+  const send = (signal: NodeJS.Signals) => {
+    for (const each of pids)
+      try {
+        process.kill(each, signal)
+      } catch {
+        // It has ended.
+      }
+  }
+  send(first)
+  return send
+}
+
 function allProcesses(): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
