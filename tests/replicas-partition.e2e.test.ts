@@ -82,11 +82,12 @@ replica: { id: ${id} }
     const checkRefuses = async (gateway: TestGateway) => {
       assert.match(await call(gateway), /unavailable: the rules cannot be confirmed now/)
       // The lease may lapse before the question is given up that should have renewed it.
-      const { status, replica } = await until(async () => {
-        const ready = await gateway.api('/readyz')
-        const state = (ready.body as ReadyBody).replica
-        return state?.problem === 'silent' ? { status: ready.status, replica: state } : undefined
-      })
+      const ready = async () => {
+        const { status, body } = await gateway.api('/readyz')
+        return { status, replica: (body as ReadyBody).replica }
+      }
+      await until(async () => (await ready()).replica?.problem === 'silent')
+      const { status, replica } = await ready()
       assert.equal(status, 503)
       assert.match(
         JSON.stringify(replica),

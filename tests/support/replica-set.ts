@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type AuditRecord } from '@toolgate/core/audit'
-import { openPostgresStores, type PostgresStores, type SharedVerdict } from '@toolgate/stores/postgres'
+import { openPostgresStores, type PostgresStores, type SharedVerdict, statement } from '@toolgate/stores/postgres'
 import { sharedReader } from '../../packages/stores/src/postgres/audit/reader.ts'
 import { send } from './http.ts'
 import { KEYS } from './keys.ts'
@@ -38,8 +38,12 @@ export interface ReplicaSet {
   call(url: string, tool: string, n: number): Promise<string>
   /** Asks a replica's API as a person. */
   api(replica: Replica, path: string, method?: string, body?: object): Promise<{ status: number; body: unknown }>
-  /** Every record of all replicas, in their one order, and what verifying them says. */
-  readAudit(): Promise<{ readonly records: readonly AuditRecord[]; readonly verdict: SharedVerdict }>
+  /** Every record of all replicas, in their one order, what verifying them says, and the keys that have signed. */
+  readAudit(): Promise<{
+    readonly records: readonly AuditRecord[]
+    readonly verdict: SharedVerdict
+    readonly verifiers: readonly string[]
+  }>
   stop(): Promise<void>
 }
 
@@ -177,7 +181,8 @@ const readAudit = (postgres: OwnServer) =>
   withStores(postgres, async ({ database, verifyAudit }) => {
     const records: AuditRecord[] = []
     for await (const record of sharedReader(database).exportRecords()) records.push(record)
-    return { records, verdict: await verifyAudit() }
+    const [log] = await database.query(statement(`SELECT verifiers FROM ${database.schema}.audit_log`))
+    return { records, verdict: await verifyAudit(), verifiers: (log?.['verifiers'] ?? []) as readonly string[] }
   })
 
 async function withStores<T>({ port }: OwnServer, work: (stores: PostgresStores) => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-export const PAGES = ['tools', 'tool', 'live', 'approvals', 'callers', 'keys', 'connections'] as const
+export const PAGES = ['tools', 'tool', 'live', 'approvals', 'callers', 'keys', 'connections', 'replicas'] as const
 export type Page = (typeof PAGES)[number]
 
 /** The state in the address bar: the page, and the choices on it. */

@@ -9,6 +9,7 @@ import { ConnectionsPage } from './pages/connections.tsx'
 import { KeysPage } from './pages/keys.tsx'
 import { LivePage } from './pages/live.tsx'
 import { LoginPage, SessionEnded } from './pages/login.tsx'
+import { ReplicasPage } from './pages/replicas.tsx'
 import { ToolPage } from './pages/tool.tsx'
 import { ToolsPage } from './pages/tools.tsx'
 import { Announcer } from './parts/announcer.tsx'
@@ -26,6 +27,7 @@ const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   callers: CallersPage,
   keys: KeysPage,
   connections: ConnectionsPage,
+  replicas: ReplicasPage,
 }
 
 /** Shows the login, or the page of the address for a logged-in user. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { emptyReach, toHaltBody, wordsOfReach, wordsOfTarget } from './halts.ts'
+import { emptyReach, toHaltBody, wordsOfForce, wordsOfReach, wordsOfTarget } from './halts.ts'
 
 describe('wordsOfTarget', () => {
   it('names each field in one order, or everything', () => {
@@ -13,6 +13,18 @@ describe('wordsOfReach', () => {
   it('counts tools, and agents if the target names any', () => {
     assert.equal(wordsOfReach({ tools: 1 }), '1 tool')
     assert.equal(wordsOfReach({ tools: 0, callers: 2 }), '0 tools, 2 configured agents')
+  })
+})
+
+describe('wordsOfForce', () => {
+  it('names the replicas that have not confirmed, and by when it is in force there', () => {
+    const by = new Date(2026, 10, 23, 12, 0, 3).getTime()
+    assert.equal(wordsOfForce({ replicas: 3, unconfirmed: [], by }), 'In force on all 3 replicas.')
+    assert.equal(wordsOfForce({ replicas: 1, unconfirmed: [], by }), 'In force on 1 replica.')
+    assert.equal(
+      wordsOfForce({ replicas: 2, unconfirmed: ['r2'], by }),
+      'Not confirmed by r2; in force there by 12:00:03 at the latest.',
+    )
   })
 })
 

@@ -1,5 +1,5 @@
 import { count } from './format.ts'
-import type { HaltBody, HaltReach, HaltRow } from './wire.ts'
+import type { HaltBody, HaltReach, HaltRow, InForceBody } from './wire.ts'
 
 export const TARGET_FIELDS = ['user', 'tool', 'session', 'tenant'] as const
 export type TargetField = (typeof TARGET_FIELDS)[number]
@@ -13,6 +13,13 @@ export function wordsOfTarget(target: HaltRow['target']): string {
 /** Returns what a target matches now: `2 tools, 1 configured agent`. */
 export function wordsOfReach({ tools, callers }: HaltReach): string {
   return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
+}
+
+/** Returns where a halt is in force: `In force on all 3 replicas.` The time is that of the person. */
+export function wordsOfForce({ replicas, unconfirmed, by }: InForceBody): string {
+  if (unconfirmed.length === 0) return `In force on ${replicas > 1 ? 'all ' : ''}${count(replicas, 'replica')}.`
+  const time = new Date(by).toTimeString().slice(0, 8)
+  return `Not confirmed by ${unconfirmed.join(', ')}; in force there by ${time} at the latest.`
 }
 
 /** Returns why a halt matches nothing now, such as for a misspelt name; `undefined` if it matches something. */

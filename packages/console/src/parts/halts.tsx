@@ -2,7 +2,15 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useRef, type RefObject, type SubmitEvent, useId, useState } from 'react'
 import { type ApiError, deleteJson, postJson } from '../api.ts'
 import { count, toSentence } from '../format.ts'
-import { emptyReach, wordsOfReach, wordsOfTarget, TARGET_FIELDS, type TargetField, toHaltBody } from '../halts.ts'
+import {
+  emptyReach,
+  wordsOfForce,
+  wordsOfReach,
+  wordsOfTarget,
+  TARGET_FIELDS,
+  type TargetField,
+  toHaltBody,
+} from '../halts.ts'
 import { useApi } from '../hooks.ts'
 import type { HaltRow, HaltsBody, HaltBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
@@ -66,6 +74,12 @@ function Halted({ row }: { row: HaltRow }): ReactElement {
           )}
           <Ago ms={row.since} />. {wordsOfReach(row.reach)}
           {empty === undefined ? ' now.' : <Exact text={`: it matches nothing now, because ${empty}`} />}
+          {row.inForce && (
+            <>
+              {' '}
+              <Exact text={wordsOfForce(row.inForce)} />
+            </>
+          )}
         </p>
         {release.error && (
           <p className="problem" role="alert">

@@ -16,8 +16,12 @@ export const TITLES: Readonly<Record<Page, string>> = {
   callers: 'Callers',
   keys: 'Keys',
   connections: 'Connections',
+  replicas: 'Replicas',
 }
-const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'connections', 'keys']
+const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'connections', 'keys', 'replicas']
+
+/** The gateway decides who may see these; here they are only hidden. */
+const OPERATORS: ReadonlySet<Page> = new Set(['keys', 'replicas'])
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
   const waiting = usePending().data?.approvals.length ?? 0
@@ -30,7 +34,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
       </div>
       <nav aria-label="Pages">
         <ul>
-          {NAVIGATED.filter((name) => name !== 'keys' || mayManageKeys(session)).map((name) => (
+          {NAVIGATED.filter((name) => !OPERATORS.has(name) || mayManageKeys(session)).map((name) => (
             <li key={name}>
               <a
                 ref={name === current ? showLink : undefined}

@@ -1,0 +1,21 @@
+import type { ReplicaRowBody, ReplicasBody } from './wire.ts'
+
+export type ReplicaWord = 'takes calls' | 'refuses' | 'stopping' | 'lost'
+
+/** Returns whether a replica takes calls. The lease of a lost one has run out, so it starts none. */
+export function wordOfReplica({ isLive, isStopping, refuses }: ReplicaRowBody): ReplicaWord {
+  if (!isLive) return 'lost'
+  if (isStopping) return 'stopping'
+  return refuses === undefined ? 'takes calls' : 'refuses'
+}
+
+/** Returns what sets a replica apart from what is published, as sentences. */
+export function differencesOf(row: ReplicaRowBody, { self }: ReplicasBody): readonly string[] {
+  const published = self?.configuration.id
+  const own = row.configuration?.id
+  return [
+    ...(own !== undefined && published !== undefined && own !== published ? [`runs ${own}, not ${published}`] : []),
+    ...(row.file === 'invalid' ? ['its file is invalid'] : []),
+    ...(row.file !== undefined && row.file !== 'invalid' ? [`its file is another one, ${row.file}`] : []),
+  ]
+}
