@@ -234,7 +234,7 @@ function runsInstalled(version: string, node: string): void {
     assert.match(stdout, /^ok {2}toolgate\.yaml: 1 server/)
   })
 
-  it('try says what it installs, and runs the quickstart up to its first answer', async (t) => {
+  it('try says what it installs, and runs the quickstart up to its first answer', PATIENT, async (t) => {
     const child = spawn(node, [bin, 'try', '--port', '0'], {
       cwd: home,
       env: own,

@@ -52,7 +52,7 @@ if (executablePath !== undefined && program !== undefined)
       const { cwd: _shared, ...browser } = nodeServer('browser', args, given)
       const gateway = await startTestGateway({
         servers: [browser],
-        instances: { path: folder.path, idleMs: 3_000 },
+        instances: { path: folder.path, idleMs: 10_000 },
       })
       const call = async (who: Who, tool: string, input: object = {}) =>
         textOf(await gateway.call(who, MODERN, `browser__browser_${tool}`, input))

@@ -42,6 +42,7 @@ import { enterEnd, enterStreamEnd, watchItems, watchProgress } from './history.t
 import { type CallEnd, tellAfter } from './hooks.ts'
 import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
 import { nextRound } from './rounds.ts'
+import { settleLimits } from './settle.ts'
 import { type StreamEnd, watchStream } from './streams.ts'
 
 /**
@@ -213,6 +214,8 @@ interface End {
   readonly outcome: CallDone | CallFailed | CallInputRequired
   readonly event: AttemptEvent
   readonly fields: AuditFields
+  /** What the tool returned, before it was cut. Absent for streams. */
+  readonly output?: unknown
 }
 
 function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: number): End {
@@ -222,7 +225,7 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
   const error = toolErrorOf(executed.output)
   const outcome = new Done(attempt.callId, output, durationMs, error !== undefined)
-  if (error === undefined) return { outcome, event: 'tool_result', fields }
+  if (error === undefined) return { outcome, event: 'tool_result', fields, output: executed.output }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
 
@@ -278,8 +281,23 @@ function toMicros(ms: number): number {
 }
 
 function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
+  const settled = attempt.taken && settleLimits(attempt, tool, ended.outcome, ended.output)
+  if (settled !== undefined) return chain(settled, (overrun) => finish(attempt, tool, withDetail(ended, overrun)))
+  return finish(attempt, tool, ended)
+}
+
+function finish(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
   if (attempt.hooks.length === 0) return record(attempt, ended)
   return chain(tellHooks(attempt, tool, ended.outcome), () => record(attempt, ended))
+}
+
+function withDetail(ended: End, detail: string | undefined): End {
+  if (detail === undefined) return ended
+  const { fields } = ended
+  return {
+    ...ended,
+    fields: { ...fields, detail: fields.detail === undefined ? detail : `${fields.detail}; ${detail}` },
+  }
 }
 
 function tellHooks(attempt: Attempt, tool: Tool, outcome: End['outcome']): MaybePromise<void> {

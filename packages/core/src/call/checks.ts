@@ -3,7 +3,8 @@ import { type Decision, mayGoOn, type Reason, strictest } from '../decide/decisi
 import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise, NoPlace, Place } from '../ports/ports.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
-import type { LimitUseOf } from './limits.ts'
+import { CostError, withCosts } from './costs.ts'
+import type { LimitUseOf } from './costs.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, TimeoutError, chain } from '../util/async.ts'
 import { frozenCopy, type InputProblem } from '../util/json.ts'
@@ -31,6 +32,7 @@ import {
   approvalUsed,
   auditFailed,
   callerGone,
+  costInvalid,
   credentialEnded,
   gateClosed,
   invalidInput,
@@ -124,7 +126,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'peek at the limits',
     asks: 'would the limits allow it? Only asked where an approval is needed: nobody should approve what cannot run',
-    refusesWith: ['rate_limited'],
+    refusesWith: ['rate_limited', 'cost_invalid'],
     needs: 'limits',
     run: peekLimits,
   },
@@ -151,7 +153,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'take the limits',
     asks: 'do all the limits allow it now? The first round of a call takes them for all its rounds',
-    refusesWith: ['rate_limited'],
+    refusesWith: ['rate_limited', 'cost_invalid'],
     needs: 'limits',
     run: takeLimits,
   },
@@ -309,11 +311,14 @@ function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
 
 function peekLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const takes = attempt.uses.length > 0 && continuedBy(attempt, tool) === undefined
-  return takes && needsApproval(attempt, tool) ? peek(attempt) : undefined
+  return takes && needsApproval(attempt, tool) ? peek(attempt, tool) : undefined
 }
 
 /** Asks the limits, and takes nothing. */
-export async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
+export async function peek(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
+  const { ports } = attempt
+  const uses = costedUses(attempt, tool, attempt.uses)
+  if ('decision' in uses) return uses
   const peeked = await storeInTime(ports, ports.counters.peek(uses))
   return isYes(peeked.allowed) ? undefined : { decision: rateLimited(uses, peeked) }
 }
@@ -429,15 +434,31 @@ async function placeWhileWanted(
 }
 
 function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
-  attempt.uses = usesNow(attempt)
   const { ports } = attempt
-  if (attempt.uses.length === 0 || continuedBy(attempt, tool)) return undefined
+  const now = usesNow(attempt)
+  if (now.length === 0 || continuedBy(attempt, tool)) {
+    attempt.uses = now
+    return undefined
+  }
+  const costed = costedUses(attempt, tool, now)
+  if ('decision' in costed) return costed
+  attempt.uses = costed
   const { counters } = ports
   const uses = usesToTake(attempt)
   const taking = counters.take(uses)
   if (!(taking instanceof Promise)) return tookLimits(attempt, taking)
   const back = (answer: LimitAnswer) => (isYes(answer.allowed) ? counters.giveBack(uses, answer) : undefined)
   return takenInTime(ports, taking, back).then((answer) => tookLimits(attempt, answer))
+}
+
+/** Returns the uses with what this call costs of each, or why that is not known. */
+function costedUses({ view: { caller }, input }: Attempt, tool: Tool, uses: readonly LimitUseOf[]) {
+  try {
+    return withCosts(uses, { caller, tool, input })
+  } catch (error) {
+    if (error instanceof CostError) return { decision: costInvalid(error) }
+    throw error
+  }
 }
 
 function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {

@@ -1,6 +1,5 @@
 import { callerParts, type Caller } from '../ports/caller.ts'
 import { ConfigError } from '../util/errors.ts'
-import type { LimitUse } from '../ports/ports.ts'
 import {
   type GroupSelectors,
   matchesSelector,
@@ -21,16 +20,17 @@ import {
   readVariable,
 } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
+import { type CostFields, type Costing, type LimitUseOf, parseCosting } from './costs.ts'
 
 /** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
-export interface RateLimit {
+export interface RateLimit extends CostFields {
   /** A selector. `*` gives each tool a bucket of its own. */
   readonly match: string
   /** 1 to 1,000,000. */
   readonly max: number
   /** 1 ms to 31 days. */
   readonly windowMs: number
-  /** The parts that the limit counts apart. Default: tenant, tool, chat and user. */
+  /** The parts that the limit counts apart. Default: tenant, tool, chat and user. Required with a `cost`. */
   readonly per?: readonly LimitPart[] | undefined
 }
 
@@ -59,6 +59,8 @@ export interface ParsedLimit {
   readonly per: readonly LimitPart[]
   /** As people write it: `20/60`. */
   readonly label: string
+  /** Absent where each call takes 1. */
+  readonly costing?: Costing | undefined
 }
 
 /**
@@ -97,14 +99,12 @@ export type LimitInput = string | readonly WrittenLimit[]
 export type WrittenLimit = string | RateLimit | ToolRateLimit
 
 function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors): ParsedLimit {
-  const {
-    match,
-    max,
-    windowMs,
-    per = DEFAULT_PARTS,
-  } = typeof written === 'string' ? readText(path, written) : toRateLimit(path, written)
-  if (!Number.isSafeInteger(max) || max < 1 || max > MAX_USES)
-    throw new ConfigError(path, `${max} is not a count of 1 to ${MAX_USES}`)
+  const rule = typeof written === 'string' ? readText(path, written) : toRateLimit(path, written)
+  const { match, max, windowMs, per = DEFAULT_PARTS } = rule
+  const costing = parseCosting(path, rule)
+  const most = costing ? Number.MAX_SAFE_INTEGER : MAX_USES
+  if (!Number.isSafeInteger(max) || max < 1 || max > most)
+    throw new ConfigError(path, `${max} is not a count of 1 to ${most}`)
   if (!(typeof windowMs === 'number' && windowMs >= 1 && windowMs <= MAX_WINDOW_MS))
     throw new ConfigError(path, 'the window must be 1 ms to 31 days long')
   if (!Array.isArray(per)) throw new ConfigError(path, `"per" must be a list of ${LIMIT_PARTS.join(', ')}`)
@@ -117,6 +117,7 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
     windowMs,
     per: LIMIT_PARTS.filter((part) => per.includes(part)),
     label: `${max}/${windowMs / 1000}`,
+    ...(costing ? { costing } : {}),
   }
 }
 
@@ -131,7 +132,18 @@ function selectorOf(path: string, match: string, groups: GroupSelectors): Select
 type EitherShape = RateLimit & ToolRateLimit
 
 const LIMIT_SHAPE = shapeOf<EitherShape>(
-  { match: true, tool: true, max: true, windowMs: true, windowSeconds: true, per: true },
+  {
+    match: true,
+    tool: true,
+    max: true,
+    windowMs: true,
+    windowSeconds: true,
+    per: true,
+    cost: true,
+    maxCost: true,
+    settle: true,
+    refund: true,
+  },
   'key',
 )
 
@@ -140,14 +152,15 @@ function toRateLimit(path: string, written: RateLimit | ToolRateLimit): RateLimi
   if (typeof written !== 'object' || written === null || Array.isArray(written))
     throw new ConfigError(path, 'must be a text as "web_search:10/60", or an object')
   checkShape(path, written, LIMIT_SHAPE)
-  const { match, tool, max, windowMs, windowSeconds, per } = written as Partial<EitherShape>
+  const { tool, windowSeconds, ...rule } = written as Partial<EitherShape>
+  const { match, windowMs } = rule
   if (match !== undefined && tool !== undefined && match !== tool)
     throw new ConfigError(`${path}.tool`, 'differs from "match", which means the same')
   if (windowMs !== undefined && windowSeconds !== undefined && windowMs / 1000 !== windowSeconds)
     throw new ConfigError(`${path}.windowSeconds`, 'differs from "windowMs", which means the same')
   const ms = windowMs ?? (typeof windowSeconds === 'number' ? windowSeconds * 1000 : windowSeconds)
   // `parseLimit` refuses missing fields and wrong types.
-  return { match: match ?? tool, max, windowMs: ms, ...(per === undefined ? {} : { per }) } as RateLimit
+  return { ...rule, match: match ?? tool, windowMs: ms } as RateLimit
 }
 
 function readText(path: string, text: string): RateLimit {
@@ -156,12 +169,6 @@ function readText(path: string, text: string): RateLimit {
     throw new ConfigError(path, `${JSON.stringify(text)} must read selector:uses/seconds, as "web_search:10/60"`)
   checkEntry(path, text, match)
   return { match, max: Number(max), windowMs: Number(seconds) * 1000 }
-}
-
-/** A use of one limit, with the words for a refusal. */
-export interface LimitUseOf extends LimitUse {
-  readonly label: string
-  readonly rule: string
 }
 
 /** Whom one call is counted for. Only what was authenticated; what is not known is a part of its own. */
@@ -187,6 +194,7 @@ export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
       windowMs: limit.windowMs,
       label: limit.label,
       rule: limit.selector.text,
+      ...(limit.costing ? { costing: limit.costing } : {}),
     }))
   }
 }
@@ -204,15 +212,16 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
 }
 
 /**
- * Returns the bucket of a limit: its selector, its window, and the parts that it counts apart.
+ * Returns the bucket of a limit: its selector, its window, the parts that it counts apart, and its cost.
  *
  * It is the same in every process that has the limit, wherever in its list. How many are allowed is no part of it:
  * those
  * who change that, one replica after the other, go on counting what was counted, and nobody gets both amounts.
  */
-function bucketOf({ selector, windowMs, per }: ParsedLimit): string {
+function bucketOf({ selector, windowMs, per, costing }: ParsedLimit): string {
   const apart = per.join('+')
-  return `${lengthPrefixed(nameOf(selector))}/${windowMs}${apart === DEFAULT_APART ? '' : `/${apart}`}`
+  const bucket = `${lengthPrefixed(nameOf(selector))}/${windowMs}${apart === DEFAULT_APART ? '' : `/${apart}`}`
+  return costing ? `${bucket}/cost${lengthPrefixed(costing.cost.text)}` : bucket
 }
 
 const DEFAULT_APART = DEFAULT_PARTS.join('+')

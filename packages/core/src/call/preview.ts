@@ -38,7 +38,7 @@ export async function preview(view: CallView, request: CallRequest, ports: CallP
       const stop = await run(attempt, tool)
       if (stop) return refused(attempt, stop.decision)
     }
-    const limited = attempt.uses.length > 0 ? await peek(attempt) : undefined
+    const limited = attempt.uses.length > 0 ? await peek(attempt, tool) : undefined
     if (limited) return refused(attempt, limited.decision)
     return { status: asksForPerson(attempt) ? 'ask' : 'allow' }
   } catch (error) {

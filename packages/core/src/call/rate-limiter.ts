@@ -8,10 +8,11 @@ import { type Group, parseGroups } from '../tools/groups.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import type { LimitUseOf } from './costs.ts'
 import {
   createUsesOfTool,
   type LimitInput,
-  type LimitUseOf,
+  type ParsedLimit,
   parseLimits,
   type RateLimit,
   readLimits,
@@ -63,7 +64,7 @@ export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCoun
  */
 export function parseToolRateLimits(input: LimitInput | undefined): readonly (RateLimit & ToolRateLimit)[] {
   const list = typeof input === 'string' ? (input.trim() === '' ? [] : readLimits(input, 'limits')) : input
-  const limits = parseLimits(list, groupsNamedIn(list))
+  const limits = withoutCosts(parseLimits(list, groupsNamedIn(list)))
   return limits.map(({ selector: { text }, max, windowMs, per }) => ({
     tool: text,
     max,
@@ -72,6 +73,14 @@ export function parseToolRateLimits(input: LimitInput | undefined): readonly (Ra
     windowMs,
     per,
   }))
+}
+
+/** A limiter by itself sees no inputs. */
+function withoutCosts(limits: readonly ParsedLimit[]): readonly ParsedLimit[] {
+  const costly = limits.findIndex(({ costing }) => costing)
+  if (costly !== -1)
+    throw new ConfigError(`limits[${costly}].cost`, 'is only for a gate, which sees the input of a call')
+  return limits
 }
 
 /** Takes every group for one that there is. */
@@ -110,9 +119,8 @@ export function createToolRateLimiter(
 ): ToolRateLimiter<MaybePromise<RateLimitAnswer>> {
   checkShape('createToolRateLimiter', options, OPTIONS)
   const { groups, tools, clock = systemClock, counters = memoryCounters({ clock }) } = options
-  const limits = parseLimits(
-    typeof rules === 'string' ? readLimits(rules, 'limits') : rules,
-    parseGroups(groups).selectors,
+  const limits = withoutCosts(
+    parseLimits(typeof rules === 'string' ? readLimits(rules, 'limits') : rules, parseGroups(groups).selectors),
   )
   const needy = limits.findIndex(({ selector }) => looksAtTool(selector))
   if (!tools && needy !== -1)

@@ -2,7 +2,8 @@ import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { isErrorOf, messageOf, ToolgateError } from '../util/errors.ts'
 import type { InputProblem } from '../util/json.ts'
 import type { Approval, LimitAnswer, NoPlace, ReplicaLapse } from '../ports/ports.ts'
-import type { LimitUseOf } from './limits.ts'
+import type { CostError } from './costs.ts'
+import type { LimitUseOf } from './costs.ts'
 
 /** The decisions that the checks of a call make: they stop a call that the layers allow. */
 
@@ -60,11 +61,22 @@ export function invalidInput({ pointer, message }: InputProblem): Decision {
   })
 }
 
-export function rateLimited(uses: readonly LimitUseOf[], { refused, resetMs }: LimitAnswer): Decision {
+export function rateLimited(uses: readonly LimitUseOf[], { refused, remaining, resetMs }: LimitAnswer): Decision {
   const use = uses[refused] ?? uses[0]
-  return denial('limits', 'rate_limited', `the limit ${use?.rule}:${use?.label} is used up`, {
-    limit: use?.label,
-    resetMs,
+  const { rule, label: limit, cost, max = 0 } = use ?? {}
+  if (cost === undefined)
+    return denial('limits', 'rate_limited', `the limit ${rule}:${limit} is used up`, { limit, resetMs })
+  const message =
+    cost > max
+      ? `this call costs ${cost}, and ${max} is the whole limit`
+      : `this call costs ${cost}, and ${remaining} of ${max} are left`
+  return denial('limits', 'rate_limited', `the limit ${rule}:${limit}: ${message}`, { limit, resetMs, message })
+}
+
+export function costInvalid({ use, message }: CostError): Decision {
+  return denial('limits', 'cost_invalid', message, {
+    limit: use.label,
+    message: 'it is not known what this call would cost, or it costs more than one call may',
   })
 }
 

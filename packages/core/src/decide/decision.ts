@@ -119,6 +119,7 @@ export const REASONS = {
   hook_error: { outcome: 'deny', message: 'blocked' },
   rate_limited: { outcome: 'wait', message: 'limited' },
   history_full: { outcome: 'wait', message: 'busy' },
+  cost_invalid: { outcome: 'deny', message: 'blocked' },
   too_busy: { outcome: 'wait', message: 'busy' },
   no_capacity: { outcome: 'wait', message: 'busy' },
   approval_required: { outcome: 'ask', message: 'waiting' },

@@ -32,7 +32,7 @@ export function messageFor({ reasons }: Decision, names: Names): string {
   const tool = echo(names.asked)
   switch (REASONS[deciding.code].message) {
     case 'limited':
-      return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${retryAfterSeconds(deciding.resetMs ?? 0)} s.`
+      return `TOOL_CALL_BLOCKED: rate limited (${limitOf(deciding)}). Try again in ${retryAfterSeconds(deciding.resetMs ?? 0)} s.`
     case 'unavailable':
       return [`${tool} is unavailable: ${deciding.message ?? deciding.text}.`, deciding.suggestion]
         .filter(Boolean)
@@ -52,6 +52,11 @@ export function messageFor({ reasons }: Decision, names: Names): string {
         .filter((text) => text !== '')
         .join(' ')
   }
+}
+
+/** A limit with costs says what is left of it. */
+function limitOf({ limit, message }: Reason): string {
+  return message === undefined ? `${limit}` : `${limit}: ${message}`
 }
 
 /** Whether a decision reads to its caller as that about a name that nothing has. */

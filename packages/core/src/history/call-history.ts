@@ -117,7 +117,7 @@ function isFromTrusted(monitor: Monitor, input: unknown, nowMs: number): boolean
 }
 
 /** Returns the part of an output that rules may read: never text, which anyone may have written. */
-function structuredOf(output: unknown): unknown {
+export function structuredOf(output: unknown): unknown {
   if (!isObject(output)) return undefined
   return 'content' in output || 'structuredContent' in output ? output['structuredContent'] : output
 }

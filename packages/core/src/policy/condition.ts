@@ -87,8 +87,16 @@ function withoutWork(context: CountedContext): ConditionContext {
   return rest
 }
 
-function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<Place, 'fail'>): ParsedCondition {
-  const fail = (problem: string, offset?: number) =>
+/** Throws the fault of a CEL text, at a character of it where one is known. */
+type Fail = (problem: string, offset?: number) => ConfigError
+
+/**
+ * Parses CEL for a rule: without what could take more than linear time.
+ *
+ * @throws {ConfigError} `condition_invalid`, with the offset of the problem
+ */
+export function parseCel(path: string, text: string, environment: Environment, what: string) {
+  const fail: Fail = (problem, offset) =>
     new ConfigError(
       path,
       offset === undefined ? problem : `${problem} at character ${offset + 1} of ${JSON.stringify(text)}`,
@@ -97,16 +105,27 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
         offset,
       },
     )
-  if (typeof text !== 'string' || text.trim() === '') throw fail('a condition must be CEL text that is not empty')
+  if (typeof text !== 'string' || text.trim() === '') throw fail(`a ${what} must be CEL text that is not empty`)
   if (text.length > MAX_TEXT_LENGTH)
-    throw fail(`a condition has at most ${MAX_TEXT_LENGTH} characters, this one has ${text.length}`)
-  const environment = scope === 'caller and tool' ? WITHOUT_INPUT : WITH_INPUT
+    throw fail(`a ${what} has at most ${MAX_TEXT_LENGTH} characters, this one has ${text.length}`)
   const program = attempt(() => environment.parse(text), fail)
   const refusal = findRefused(program.ast)
   if (refusal) throw fail(refusal.problem, refusal.node.start)
-  const run = checkPolarity(program.ast, { ...rule, fail: (problem, { start }) => fail(problem, start) })
-  const { valid, type, error } = program.check()
+  return { program, fail }
+}
+
+/** Returns the type of the program's result. @throws {ConfigError} for one that does not fit its variables */
+export function checkCel({ program, fail }: ReturnType<typeof parseCel>): string {
+  const { valid, type = 'dyn', error } = program.check()
   if (!valid) throw fail(summaryOf(error), error?.range?.start)
+  return type
+}
+
+function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<Place, 'fail'>): ParsedCondition {
+  const parsed = parseCel(path, text, scope === 'caller and tool' ? WITHOUT_INPUT : WITH_INPUT, 'condition')
+  const { program, fail } = parsed
+  const run = checkPolarity(program.ast, { ...rule, fail: (problem, { start }) => fail(problem, start) })
+  const type = checkCel(parsed)
   if (type !== 'bool' && type !== 'dyn') throw fail(`a condition must be true or false, this one is of type ${type}`)
   const ask = ({ caller, tool, input, facts }: CountedContext) =>
     checkAnswer(
@@ -140,7 +159,7 @@ function checkAnswer(answer: unknown): boolean {
   return answer
 }
 
-const WITHOUT_INPUT = registerRun(new Environment({ limits: { maxAstNodes: 500, maxDepth: 40 } }))
+const BASE = new Environment({ limits: { maxAstNodes: 500, maxDepth: 40 } })
   .registerVariable({
     name: 'caller',
     schema: {
@@ -171,13 +190,19 @@ const WITHOUT_INPUT = registerRun(new Environment({ limits: { maxAstNodes: 500, 
   .registerFunction('host(string): string', host)
   .registerFunction('like(string, string): bool', like)
 
+const WITHOUT_INPUT = registerRun(BASE.clone())
 const WITH_INPUT = WITHOUT_INPUT.clone().registerVariable('input', 'dyn')
+
+/** Returns an environment with `caller`, `tool` and `input`, for texts that are no conditions. */
+export function celWithInput(): Environment {
+  return BASE.clone().registerVariable('input', 'dyn')
+}
 
 const celCallers = new WeakMap<Caller, object>()
 const celTools = new WeakMap<Tool, object>()
 
 /** Absent roles and scopes are empty lists. Reading any other absent field is an error. */
-function toCelCaller(caller: Caller): object {
+export function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
     const { roles = [], scopes = [], attributes = {}, actChain: _chain, keyMadeBy: _maker, ...seen } = caller
@@ -188,7 +213,7 @@ function toCelCaller(caller: Caller): object {
 }
 
 /** Titles, descriptions and hints are left out: an upstream could exempt itself with them. */
-function toCelTool(tool: Tool): object {
+export function toCelTool(tool: Tool): object {
   let cel = celTools.get(tool)
   if (!cel) {
     const { id, namespace, name, category, tags, requiredScopes } = tool
@@ -224,7 +249,7 @@ function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R |
   return undefined
 }
 
-function attempt<T>(parse: () => T, fail: (problem: string, offset?: number) => ConfigError): T {
+function attempt<T>(parse: () => T, fail: Fail): T {
   try {
     return parse()
   } catch (error) {

@@ -656,17 +656,29 @@ export const limitSchema = z.union([
     match: text.describe('A selector.'),
     max: z
       .int()
-      .min(1, `a number of uses from 1 to ${MAX_USES}`)
-      .max(MAX_USES, `a number of uses from 1 to ${MAX_USES}`)
-      .describe('How many uses in any window of that length.'),
+      .min(1, `a number of uses from 1 to ${MAX_USES}, with a cost to 2^53 - 1`)
+      .max(Number.MAX_SAFE_INTEGER, `a number of uses from 1 to ${MAX_USES}, with a cost to 2^53 - 1`)
+      .describe(`How many uses in any window of that length: up to ${MAX_USES}; with a cost up to 2^53 - 1.`),
     windowMs: z
       .int()
       .min(1, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`)
       .max(MAX_WINDOW_SECONDS * 1000, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`),
     per: z
       .array(z.enum(LIMIT_PARTS))
-      .describe('What is counted apart. Default: tenant, tool, chat and user.')
+      .describe('What is counted apart. Default: tenant, tool, chat and user. Required with a cost.')
       .exactOptional(),
+    cost: text
+      .describe('How much of max a call takes: CEL over input, caller and tool, such as units(input.amount, 2).')
+      .exactOptional(),
+    maxCost: z
+      .int()
+      .min(0, 'a whole number from 0')
+      .describe('What a call costs whose input does not say it, and the most that a call may cost.')
+      .exactOptional(),
+    settle: text
+      .describe('What a call of a trusted tool has really cost: CEL over its structured output too.')
+      .exactOptional(),
+    refund: z.literal('failed').describe('failed: a call that fails costs nothing.').exactOptional(),
   }),
 ])
 
