@@ -5,10 +5,16 @@ import { memoryApprovals } from '../memory/approvals.ts'
 import type { ApprovalStore } from '../ports/ports.ts'
 import type { Policy } from '../policy/policy.ts'
 import { defineTool } from '../tools/tool.ts'
+import { InputRequired } from './outcome.ts'
 
 const tools = ['web:fetch', 'crm:get', 'mail:send', 'notes:read'].map((id) => {
   const [namespace, name = ''] = id.split(':')
-  return defineTool({ namespace, name, addressees: ['to'], execute: () => `output of ${id}` })
+  return defineTool({
+    namespace,
+    name,
+    addressees: ['to'],
+    execute: (_, { context }) => (context === 'ask' ? new InputRequired({ more: true }) : `output of ${id}`),
+  })
 })
 const POLICY: Policy = {
   ask: [
@@ -74,6 +80,19 @@ describe('an approval because of what the run has done', () => {
     assert.equal(refused.decision.reasons[0]?.code, 'approval_required')
     await approve(second.id)
     assert.equal((await view.call(mail)).status, 'done')
+  })
+
+  it('is asked for again in a later round, where another clause asks', async () => {
+    const { view, ask, approve } = await make()
+    await view.call({ tool: 'web:fetch', run })
+    await approve((await ask()).approval.id)
+    const first = await view.call({ ...mail, context: 'ask' })
+    assert.ok(first.status === 'input_required', first.text)
+    const next = { ...mail, continues: first.continues }
+    await view.call({ tool: 'crm:get', run })
+    const second = await view.call(next)
+    assert.ok(second.status === 'waiting', second.text)
+    assert.match(second.approval.why ?? '', /asks for approval of private/)
   })
 
   it('is not enough where the run has read more while it was taken', async () => {

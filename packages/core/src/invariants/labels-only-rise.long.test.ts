@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { compareGate } from '../testing/run-gate-differential.ts'
 import { compareRules } from '../testing/run-differential.ts'
 import { compareInThreads, type Share } from '../testing/in-threads.ts'
 
@@ -17,6 +18,8 @@ if (isMainThread) {
 } else {
   // Conditions that cannot be decided throw; nobody reads the stacks of a million errors.
   Error.stackTraceLimit = 0
+  const { cases, seed } = workerData as Share
+  const compared = compareRules({ cases: cases / 2, seed }) + (await compareGate({ cases: cases / 2, seed }))
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
-  parentPort?.postMessage(compareRules(workerData as Share))
+  parentPort?.postMessage(compared)
 }

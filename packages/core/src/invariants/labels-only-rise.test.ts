@@ -2,12 +2,18 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { compareGate } from '../testing/run-gate-differential.ts'
 import { compareRules, runProperties } from '../testing/run-differential.ts'
 
 describe('rules about what happened', () => {
   it('decide as the plain reading of the whole trace does', () => {
     const cases = 10_000
     assert.ok(compareRules({ cases, seed: randomInt(2 ** 31) }) >= cases)
+  })
+
+  it('decide so in a gate that keeps no more of a run than they ask for', async () => {
+    const cases = 1000
+    assert.ok((await compareGate({ cases, seed: randomInt(2 ** 31) })) >= cases)
   })
 
   it('are only tightened by a call that began', () => fc.assert(runProperties.onlyTightens, { numRuns: 1000 }))

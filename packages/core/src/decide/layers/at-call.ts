@@ -30,10 +30,10 @@ export type CallContext = CountedContext & { readonly input: unknown }
 export function decideAtCall(index: PolicyIndex, at: number, context: CallContext): Decision {
   if (!hasBit(index.atCall, at)) return ALLOWS
   if (!hasBit(index.ofRun, at)) return decideAt(index, at, context)
+  const places = placesOf(index, at)
+  if (places.length === 1) return decideAt(index, at, context)
   const { snapshot } = index
-  return strictest(
-    placesOf(index, at).map((place) => decideAt(index, place, { ...context, tool: snapshot.tools[place] as Tool })),
-  )
+  return strictest(places.map((place) => decideAt(index, place, { ...context, tool: snapshot.tools[place] as Tool })))
 }
 
 /** Returns the decision of the clauses about the input on an item whose input is known, in a list: there is no run in it. */
