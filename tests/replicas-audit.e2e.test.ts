@@ -62,13 +62,17 @@ stores: { postgres: "${postgres.url}" }
       assert.match(bad.out, /Replica .*, start .*: Record \d+ is missing/)
     })
 
-    it('waits for the disk of the replica where that is asked for: refuses, says why and goes on while Postgres is paused', async (t) => {
-      const folder = tempFolder()
-      t.after(() => folder.remove())
-      const file = join(folder.path, 'toolgate.yaml')
-      writeFileSync(
-        file,
-        `
+    for (const [audit, code, reason] of [
+      ['{ durable: disk, path: local }', 'unshipped', /have not reached the database/],
+      ['{ durable: shared }', 'silent', /the database does not answer/],
+    ] as const)
+      it(`refuses calls, says why and goes on by itself where Postgres is paused: ${audit}`, async (t) => {
+        const folder = tempFolder()
+        t.after(() => folder.remove())
+        const file = join(folder.path, 'toolgate.yaml')
+        writeFileSync(
+          file,
+          `
 listen: { port: 0 }
 drainMs: 250
 servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared } }
@@ -76,53 +80,54 @@ callers:
   - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
   - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
 policy: [{ allow: ["*"] }]
-audit: { durable: disk, path: local }
+audit: ${audit}
 stores: { postgres: "${postgres.url}" }
 `,
-      )
-      await postgres.empty()
-      const config = loadConfig(file)
-      const gateway = await startTestGateway(config)
-      t.after(() => gateway.close())
-      await assert.rejects(
-        async () => startTestGateway(config),
-        /audit\.path: .*local cannot be used: another process writes to it/,
-      )
-      const say = async () => textOf(await gateway.call('viewer', MODERN, 'own__echo', { word: 'hello' }))
-      assert.equal(await say(), 'hello')
-      const resume = postgres.pause(t)
-      const ready = async () =>
-        (
-          await fetch(`${gateway.url}/readyz`, { headers: { authorization: `Bearer ${KEYS.console}` } })
-        ).json() as Promise<ReadyBody>
-      // The lease is still held when the disk is the first to refuse, or it is not: both refuse.
-      let body = await ready()
-      for (; body.audit === undefined; body = await ready()) await say()
-      assert.equal(body.status, 'refusing')
-      assert.equal(body.audit.code, 'unshipped')
-      assert.match(body.audit.message ?? '', /have not reached the database/)
-      assert.notEqual(await say(), 'hello')
-      const metrics = await (
-        await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${KEYS.console}` } })
-      ).text()
-      assert.match(metrics, /toolgate_audit_refuses_calls\{reason="unshipped"\} 1/)
-      assert.match(metrics, /toolgate_audit_unshipped_records [1-9]/)
-      const bare = (await (await fetch(`${gateway.url}/readyz`)).json()) as ReadyBody
-      assert.deepEqual(bare.audit, { code: 'unshipped' })
-      const backMs = performance.now()
-      resume()
-      while ((await ready()).status !== 'ready') await sleep(5)
-      t.diagnostic(`ready ${Math.round(performance.now() - backMs)} ms after Postgres`)
-      assert.equal(await say(), 'hello')
-      const said = gateway.log.map(({ message }) => message)
-      assert.ok(
-        said.indexOf('calls are recorded again') > said.indexOf('calls are refused, as they cannot be recorded'),
-      )
-      const { out } = await runCommand(gateway.url, 'audit', 'query', '--event', 'tool_call', '--json')
-      assert.equal((JSON.parse(out) as { records: unknown[] }).records.length >= 2, true)
-      await gateway.close()
-      assert.equal((await runCommand(gateway.url, 'audit', 'verify', '--config', file)).code, 0)
-    })
+        )
+        await postgres.empty()
+        const config = loadConfig(file)
+        const gateway = await startTestGateway(config)
+        t.after(() => gateway.close())
+        if (code === 'unshipped')
+          await assert.rejects(
+            async () => startTestGateway(config),
+            /audit\.path: .*local cannot be used: another process writes to it/,
+          )
+        const say = async () => textOf(await gateway.call('viewer', MODERN, 'own__echo', { word: 'hello' }))
+        assert.equal(await say(), 'hello')
+        const resume = postgres.pause(t)
+        const ready = async () =>
+          (
+            await fetch(`${gateway.url}/readyz`, { headers: { authorization: `Bearer ${KEYS.console}` } })
+          ).json() as Promise<ReadyBody>
+        // The lease is still held when the disk is the first to refuse, or it is not: both refuse.
+        let body = await ready()
+        for (; body.audit === undefined; body = await ready()) await say()
+        assert.equal(body.status, 'refusing')
+        assert.equal(body.audit.code, code)
+        assert.match(body.audit.message ?? '', reason)
+        assert.notEqual(await say(), 'hello')
+        const metrics = await (
+          await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${KEYS.console}` } })
+        ).text()
+        assert.ok(metrics.includes(`toolgate_audit_refuses_calls{reason="${code}"} 1`))
+        if (code === 'unshipped') assert.match(metrics, /toolgate_audit_unshipped_records [1-9]/)
+        const bare = (await (await fetch(`${gateway.url}/readyz`)).json()) as ReadyBody
+        assert.deepEqual(bare.audit, { code })
+        const backMs = performance.now()
+        resume()
+        while ((await ready()).status !== 'ready') await sleep(5)
+        t.diagnostic(`ready ${Math.round(performance.now() - backMs)} ms after Postgres`)
+        assert.equal(await say(), 'hello')
+        const said = gateway.log.map(({ message }) => message)
+        assert.ok(
+          said.indexOf('calls are recorded again') > said.indexOf('calls are refused, as they cannot be recorded'),
+        )
+        const { out } = await runCommand(gateway.url, 'audit', 'query', '--event', 'tool_call', '--json')
+        assert.equal((JSON.parse(out) as { records: unknown[] }).records.length >= 2, true)
+        await gateway.close()
+        assert.equal((await runCommand(gateway.url, 'audit', 'verify', '--config', file)).code, 0)
+      })
 
     it('is declared in full or not at all', () => {
       const folder = tempFolder()
