@@ -129,6 +129,14 @@ stores: { postgres: "${postgres.url}" }
         assert.equal((await runCommand(gateway.url, 'audit', 'verify', '--config', file)).code, 0)
       })
 
+    it('says at the start that its signing key is in the database, unless there is a file', async () => {
+      const config = { store: 'postgres', mode: 'required' } as const
+      const [problem, ...others] = await findAuditProblems(config)
+      assert.deepEqual([problem?.code, others], ['key_in_database', []])
+      assert.match(problem?.message ?? '', /whoever can read the state there can sign another audit/)
+      assert.deepEqual(await findAuditProblems({ ...config, checkpoints: { keyFile: '/run/log.key' } }), [])
+    })
+
     it('is declared in full or not at all', () => {
       const folder = tempFolder()
       const file = join(folder.path, 'toolgate.yaml')
