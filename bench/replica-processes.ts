@@ -7,7 +7,7 @@ import { binary } from '../tests/support/binaries.ts'
 import { startPostgres, startRedis } from '../tests/support/own-server.ts'
 import { type BenchRequest, freePort, type ServerProcess, startServer } from './server-process.ts'
 
-const KEY = 'bench-key-0123456789'
+export const KEY = 'bench-key-0123456789'
 export const CONSOLE_KEY = 'bench-console-0123456789'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
@@ -35,14 +35,13 @@ function program(name: string): string {
   return found
 }
 
-async function startGateway(upstream: string, file: string, stores: string, id = ''): Promise<ServerProcess> {
+async function startGateway(rules: string, file: string, stores: string, id = ''): Promise<ServerProcess> {
   const port = await freePort()
   const config = join(folder, file)
   writeFileSync(
     config,
     `
-servers:
-  up: { url: "${upstream}/mcp", era: modern, trustHints: true, per: shared }
+${rules}
 callers:
   - { key: "${KEY}", user: vera, roles: [viewer] }
   - { key: "${CONSOLE_KEY}", for: console, user: owner, roles: [operator] }
@@ -51,7 +50,6 @@ policy:
     deny:
       - { match: "hint:destructive", unless: "'admin' in caller.roles" }
       - { match: "*:*", input: "!within(input.path, '/workspace')" }
-limits: [ "*:1000000/60" ]
 ${stores}
 `,
   )
@@ -59,8 +57,11 @@ ${stores}
   return started(startServer({ args, port, env: { REPLICA: id } }, CALL))
 }
 
-/** Starts everything on this machine: engines, the server, one gateway on SQLite, so many replicas, and the load generator. */
-export async function startReplicas(count: number) {
+/**
+ * Starts everything on this machine: engines, the server, one gateway on SQLite, so many replicas, and the load generator.
+ * `server` is a further server; `limits` are those of all calls.
+ */
+export async function startReplicas(count: number, { server = '', limits = '["*:1000000/60"]' } = {}) {
   const redis = await started(startRedis(program('redis-server')))
   const postgres = await started(
     startPostgres({ postgres: program('postgres'), initdb: program('initdb') }, ['-c', 'fsync=on']),
@@ -76,17 +77,15 @@ export async function startReplicas(count: number) {
       },
     ),
   )
+  const up = `up: { url: "${upstream.origin}/mcp", era: modern, trustHints: true, per: shared }`
+  const rules = `servers:\n  ${up}\n  ${server}\nlimits: ${limits}`
   const load = fork(pathOf('load.js'), { execArgv: [] })
-  const single = await startGateway(
-    upstream.origin,
-    'single.yaml',
-    `audit: { store: sqlite, path: "${folder}/audit.db" }`,
-  )
+  const single = await startGateway(rules, 'single.yaml', `audit: { store: sqlite, path: "${folder}/audit.db" }`)
   const engines = `{ postgres: "postgres://postgres@127.0.0.1:${postgres.port}/postgres", redis: "redis://127.0.0.1:${redis.port}" }`
   const replicas: ServerProcess[] = []
   for (let n = 1; n <= count; n++) {
     const stores = `stores: ${engines}\nreplica: { id: "\${REPLICA}" }`
-    replicas.push(await startGateway(upstream.origin, 'replicas.yaml', stores, `replica-${n}`))
+    replicas.push(await startGateway(rules, 'replicas.yaml', stores, `replica-${n}`))
   }
   const stop = async (): Promise<void> => {
     load.kill()

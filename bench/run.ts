@@ -16,6 +16,7 @@ const FILES = [
   'stores.ts',
   'replicas.ts',
   'replicas-stores.ts',
+  'replicas-hop.ts',
   'redact.ts',
   'origins.ts',
   'oauth.ts',

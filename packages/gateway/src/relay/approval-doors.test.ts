@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Approval } from '@toolgate/core'
 import { createCanceller, createEmitter } from '@toolgate/core/internal'
+import type { McpRequest } from '../mcp/request.ts'
 import { ApprovalDoors, type ApprovalDoorsOptions } from './approval-doors.ts'
 
 function setUp(options: Partial<ApprovalDoorsOptions> = {}) {
@@ -53,6 +54,36 @@ describe('waitForDecision', () => {
     const { approval, doors } = setUp()
     setTimeout(() => (approval.status = 'approved'), 10)
     await doors.waitForDecision('a', createCanceller())
+  })
+})
+
+describe('urlRequired', () => {
+  it('has the client told once that a person is done, also where another process has decided', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const told: unknown[] = []
+    const { approval, doors, decide } = setUp({ notify: (...sent) => void told.push(sent) })
+    const show = () => {
+      const elicitation = doors.elicitationOf(approval as Approval, 'pay')
+      assert.ok(elicitation)
+      doors.urlRequired(elicitation, { caller: { session: 's1' } } as McpRequest)
+    }
+    const pass = async () => {
+      t.mock.timers.tick(1000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    show()
+    await pass()
+    assert.deepEqual(told, [])
+    approval.status = 'approved'
+    await pass()
+    const complete = ['s1', 'notifications/elicitation/complete', { elicitationId: 'a 1/2' }]
+    assert.deepEqual(told, [complete])
+    await pass()
+    approval.status = 'pending'
+    show()
+    decide('rejected')
+    await pass()
+    assert.deepEqual(told, [complete, complete])
   })
 })
 

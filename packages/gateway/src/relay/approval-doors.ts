@@ -29,6 +29,8 @@ const POLL_MS = 1000
 /** Of approvals, and of the sessions of each. */
 const MAX_SHOWN = 1000
 const MAX_SESSIONS = 16
+/** How many of the approvals that clients wait for are looked at each time. */
+const MAX_LOOKED_AT = 50
 /** MCP 2025-11-25, "URL elicitation required". */
 const URL_ELICITATION_REQUIRED = -32_042
 
@@ -45,6 +47,7 @@ export class ApprovalDoors {
   readonly #options: ApprovalDoorsOptions
   /** The sessions that were shown the link of an approval, by its id. Oldest first. */
   readonly #shown = new Map<string, Set<string>>()
+  #isLooking = false
 
   constructor(options: ApprovalDoorsOptions) {
     this.#options = options
@@ -80,6 +83,27 @@ export class ApprovalDoors {
     this.#shown.set(id, sessions.size < MAX_SESSIONS ? sessions.add(session) : sessions)
     const [oldest] = this.#shown.keys()
     if (this.#shown.size > MAX_SHOWN && oldest !== undefined) this.#shown.delete(oldest)
+    if (!this.#isLooking) void this.#look()
+  }
+
+  /** Looks at the approvals that clients wait for, as another process may have decided. Goes on while there are any. */
+  async #look(): Promise<void> {
+    const { gate, isStopping } = this.#options
+    this.#isLooking = true
+    while (this.#shown.size > 0 && !isStopping()) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS).unref())
+      for (const id of [...this.#shown.keys()].slice(0, MAX_LOOKED_AT)) {
+        // A store that fails is asked again.
+        const approval = await Promise.resolve(gate.approvals.get(id)).catch(() => ({ status: 'pending' }))
+        const sessions = this.#shown.get(id)
+        if (approval?.status !== 'pending') this.#complete(id)
+        else if (sessions) {
+          this.#shown.delete(id)
+          this.#shown.set(id, sessions)
+        }
+      }
+    }
+    this.#isLooking = false
   }
 
   /** Tells the clients that a person is done, so that they call again. */
