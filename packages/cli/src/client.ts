@@ -29,6 +29,7 @@ import {
   type AcceptReplicasBody,
   type ReplicasBody,
   type SessionBody,
+  type ToolBody,
   type ToolsBody,
   type WhyBody,
 } from '@toolgate/gateway'
@@ -119,6 +120,8 @@ export type Whose = ({ readonly as: string } | { readonly caller: string }) & { 
 export interface Api extends AuditReader, AuditExporter {
   /** The items of one kind; without `kind`, the tools. */
   tools(whose: Whose, kind?: ItemKind): Promise<ToolsBody>
+  /** One tool in full. */
+  tool(tool: string, whose: Whose): Promise<ToolBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   callers(): Promise<CallersBody>
   needs(app?: string): Promise<NeedsBody>
@@ -149,6 +152,7 @@ export function createApi(target: Target): Api {
     request<T>(target, path, {}, { method, body })
   return {
     tools: (whose, kind) => get<ToolsBody>('/api/tools', { ...whose, kind }),
+    tool: (tool, whose) => get<ToolBody>('/api/tool', { tool, ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
     callers: () => get<CallersBody>('/api/callers'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),

@@ -9,6 +9,7 @@ import type { BackupOptions } from './commands/backup.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
 import type { CallOptions } from './commands/call.ts'
+import type { LabelsOptions } from './commands/labels.ts'
 import type { LogsOptions } from './commands/logs.ts'
 import type { DoctorOptions } from './commands/doctor.ts'
 import type { ConnectOptions } from './commands/connect.ts'
@@ -168,6 +169,21 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--all', 'hidden ones too, with the reason')
         .addOption(new Option('--kind <kind>', 'what to list; default: tool').choices(ITEM_KINDS)),
     async (options: ToolsOptions, { io }) => (await import('./commands/tools.ts')).toolsCommand(options, io),
+  ),
+  row(
+    'labels',
+    'propose labels, tags and addressees of tools, for rules about what a run has read; print them as YAML',
+    (command) =>
+      gatewayOptions(command)
+        .option(
+          '--file <file>',
+          'read tools from this file (JSON: the answer of tools/list) instead of asking a gateway',
+        )
+        .option('--server <name>', 'with --file: the name of their server in the configuration', 'server')
+        .option('--as <user>', 'whose tools; default: those of the first caller')
+        .option('--all', 'labelled tools too')
+        .option('--yaml', 'only the YAML'),
+    async (options: LabelsOptions, { io }) => (await import('./commands/labels.ts')).labelsCommand(options, io),
   ),
   row(
     'why',

@@ -191,6 +191,8 @@ export interface ToolBody {
   readonly outputSchema?: unknown
   /** As the server sent them, such as MCP's `ToolAnnotations`. */
   readonly annotations: unknown
+  /** Fields of the input that say where it sends something, as the operator names them. */
+  readonly addressees?: readonly string[]
   readonly groups: readonly string[]
   /** As `20/60`, each with its selector. */
   readonly limits: readonly string[]

@@ -95,12 +95,13 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const tool = itemsIn(id, shown).find((known) => known.id === id)
     if (!tool) throw unknownTool(id, shown, deps)
     const { redact = redactor } = deps
-    const { inputSchema, outputSchema, annotations } = tool
+    const { inputSchema, outputSchema, annotations, addressees } = tool
     return {
       tool: toRow(tool, await deps.view(caller, app), shown, deps),
       inputSchema: redactTexts(inputSchema, redact),
       ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
       annotations: redactTexts(annotations, redact),
+      ...(addressees.length === 0 ? {} : { addressees }),
       groups: deps.groups().flatMap(({ name, tools }) => (tools.includes(id) ? [name] : [])),
       limits: deps.limitsOf?.(tool) ?? [],
       // Providers and frameworks get tools only.

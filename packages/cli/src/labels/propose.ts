@@ -1,0 +1,176 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import {
+  ADDRESSEE_FORMATS,
+  ADDRESSEE_NAME,
+  ADDRESSEE_TEXT,
+  EFFECTS,
+  type Effect,
+  effectOfVerb,
+  IDENTITY_WORDS,
+  NO_ADDRESSEE,
+  OWN_WORDS,
+  PLACE_NAME,
+} from './words.ts'
+
+/** A tool as its server lists it, and what the operator says of it so far. */
+export interface ListedTool {
+  readonly server: string
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: unknown
+  readonly annotations?: unknown
+  readonly tags?: readonly string[]
+  readonly addressees?: readonly string[]
+  readonly trusted?: boolean
+}
+
+export interface LabelProposal {
+  readonly server: string
+  readonly name: string
+  /** Absent: nothing says what the tool does, so a person must. */
+  readonly effects?: readonly Effect[]
+  /** Fields of the input that say where it sends something. */
+  readonly addressees: readonly string[]
+  /** Whether its output may be trusted. Only a person knows whether others can write it. */
+  readonly mayBeTrusted: boolean
+  /** Whether the operator's tags name an effect already. */
+  readonly isLabelled: boolean
+  readonly why: string
+}
+
+/**
+ * Proposes what rules about a run need to know of a tool, from its name, schema, description and annotations.
+ *
+ * A server chooses all of these, so a person reviews the proposal: nothing is applied. In doubt a tool sends, and its output is
+ * not trusted.
+ */
+export function proposeLabels(tool: ListedTool): LabelProposal {
+  const { server, name, tags = [], trusted = false } = tool
+  const words = wordsOf(name)
+  const { verb, why } = verbOf(tool, words)
+  const fields = fieldsOf(tool.inputSchema)
+  const addressees = verb === 'reads' ? fields.filter(isPlace) : fields.filter(isAddressee)
+  const effects = verb && effectsOf(verb, words.join(' '), fields, addressees.length > 0)
+  return {
+    server,
+    name,
+    ...(effects && { effects }),
+    addressees: effects?.includes('egress') ? addressees.map((field) => field.name) : [],
+    mayBeTrusted: trusted || (effects?.length === 1 && effects[0] === 'reads' && OWN_WORDS.test(words.join(' '))),
+    isLabelled: trusted || tags.some((tag) => LABEL_TAGS.has(tag)) || (tool.addressees?.length ?? 0) > 0,
+    why,
+  }
+}
+
+const LABEL_TAGS: ReadonlySet<string> = new Set([
+  'egress',
+  'destructive',
+  'identity',
+  'commits',
+  'writes',
+  'reads',
+  'read',
+])
+
+/** `createUser`, `create_user` and `create-user` have the same words. */
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+    .filter((word) => word !== '')
+}
+
+type Verb = Exclude<Effect, 'identity'>
+
+function verbOf({ description, annotations }: ListedTool, words: readonly string[]): { verb?: Verb; why: string } {
+  const named = words.filter(
+    (word, i) => effectOfVerb(word) !== undefined && (i === firstVerb(words) || ALSO.test(words[i - 1] ?? '')),
+  )
+  const word = named.toSorted((a, b) => strictness(a) - strictness(b))[0]
+  const ofName = word === undefined ? undefined : effectOfVerb(word)
+  if (ofName) return { verb: ofName, why: `its name: "${word}"` }
+  const [first = ''] = /[A-Za-z]+/.exec(description) ?? []
+  const verb = effectOfVerb(first)
+  if (verb) return { verb, why: `its description: "${first}"` }
+  const hints = isObject(annotations) ? annotations : {}
+  if (hints['readOnlyHint'] === true) return { verb: 'reads', why: 'its server says that it only reads' }
+  if (hints['destructiveHint'] === true) return { verb: 'destructive', why: 'its server says that it destroys' }
+  return { why: 'neither its name nor its description says what it does' }
+}
+
+/** `get_or_create` creates. */
+const ALSO = /^(?:and|or)$/
+
+function firstVerb(words: readonly string[]): number {
+  return words.findIndex((word) => effectOfVerb(word) !== undefined)
+}
+
+function strictness(word: string): number {
+  return EFFECTS.indexOf(effectOfVerb(word) ?? 'reads')
+}
+
+function effectsOf(verb: Verb, name: string, fields: readonly Field[], hasAddressee: boolean): readonly Effect[] {
+  if (verb === 'reads') return hasAddressee ? ['egress'] : ['reads']
+  const effects: Effect[] = []
+  if (verb === 'egress' || hasAddressee) effects.push('egress')
+  if (verb === 'destructive' || verb === 'commits') effects.push(verb)
+  if (IDENTITY_WORDS.test(name) || fields.some((field) => IDENTITY_FIELD.test(field.words))) effects.push('identity')
+  return effects.length > 0 ? effects : ['writes']
+}
+
+/** A permission beside an addressee is a part of sharing. */
+const IDENTITY_FIELD = /^(?:.* )?(?:password|credentials?|secret|api key|access token|otp)$/
+
+interface Field {
+  readonly name: string
+  /** Its name as words, in small letters. */
+  readonly words: string
+  readonly schema: JsonObject
+}
+
+/** The fields of the input, and those of objects in them, with dots. */
+function fieldsOf(schema: unknown, prefix = '', depth = 0): readonly Field[] {
+  if (!isObject(schema) || !isObject(schema['properties']) || depth > 3) return []
+  return Object.entries(schema['properties']).flatMap(([key, value]) => {
+    const own = isObject(value) ? value : {}
+    const name = prefix + key
+    const items = isObject(own['items']) ? own['items'] : own
+    return [{ name, words: wordsOf(key).join(' '), schema: own }, ...fieldsOf(items, `${name}.`, depth + 1)]
+  })
+}
+
+function isAddressee(field: Field): boolean {
+  if (NO_ADDRESSEE.test(field.words) || !isText(field.schema)) return false
+  if (ADDRESSEE_NAME.test(field.words) || hasFormat(field.schema)) return true
+  const { description } = field.schema
+  return (
+    typeof description === 'string' &&
+    /^(?:id|ids|.* ids?)$/.test(field.words) === false &&
+    ADDRESSEE_TEXT.test(description) &&
+    !LONG_TEXT.test(field.words)
+  )
+}
+
+/** A description of these may well say "of the email". */
+const LONG_TEXT =
+  /^(?:.* )?(?:subject|body|content|text|message|title|description|note|comment|query|date|time|attachments?)$/
+
+function isPlace(field: Field): boolean {
+  return isText(field.schema) && (PLACE_NAME.test(field.words) || hasFormat(field.schema))
+}
+
+function hasFormat({ format, items }: JsonObject): boolean {
+  return ADDRESSEE_FORMATS.has(format) || (isObject(items) && ADDRESSEE_FORMATS.has(items['format']))
+}
+
+/** Numbers, booleans and objects are no addresses; a schema without a type may be anything. */
+function isText(schema: JsonObject): boolean {
+  const types = typesOf(schema)
+  return types.size === 0 || types.has('string') || types.has('array')
+}
+
+function typesOf({ type, anyOf }: JsonObject): ReadonlySet<unknown> {
+  const alternatives = Array.isArray(anyOf) ? anyOf.filter(isObject).flatMap((each) => [...typesOf(each)]) : []
+  return new Set([...(Array.isArray(type) ? type : type === undefined ? [] : [type]), ...alternatives])
+}
