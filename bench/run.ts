@@ -32,8 +32,8 @@ const FILES = [
   'stdio.ts',
   'hostile.ts',
 ]
-/** Takes minutes and installs other gateways, so it runs only when it is named. */
-const NAMED_ONLY = ['peers.ts']
+/** Run only when they are named: `peers` installs other gateways, `agentdojo` needs a file of traces. */
+const NAMED_ONLY = ['peers.ts', 'agentdojo.ts']
 
 const args = process.argv.slice(2)
 const firstOption = args.findIndex((arg) => arg.startsWith('--'))
