@@ -22,7 +22,7 @@ interface Row extends Omit<Rules, 'labels' | 'policy'> {
   readonly name: string
   /** A file of `examples/injection/policies`. */
   readonly policy?: string
-  readonly trusts?: false
+  readonly trusts?: boolean
 }
 
 const LIBRARY = { hasWords: true, hasOracle: false }
