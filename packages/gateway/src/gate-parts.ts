@@ -197,7 +197,7 @@ export async function openGate(
     const isSame = own.length === metaTools.length && own.every(({ id }, i) => id === metaTools[i]?.id)
     const tools = isSame ? metaTools : own
     const ids = tools.map(({ id }) => id)
-    const { aliases, limits, policy } = next
+    const { aliases, labels, limits, policy } = next
     let committed: ReturnType<typeof staged.commit> = { started: [], retired: [] }
     const swap = () => {
       committed = staged.commit()
@@ -210,7 +210,7 @@ export async function openGate(
     // A server of the next revision is open already, and has not started: nothing remains of it where a rule is wrong.
     const apps = toApps(next.apps, ids)
     const ofGate = { tools, sources: staged.sources, groups: nextGroups, apps, policy, limits }
-    gate.setRules({ ...ofGate, ...(aliases && { aliases }) }, swap)
+    gate.setRules({ ...ofGate, ...(aliases && { aliases }), ...(labels && { labels }) }, swap)
     return committed
   }
   const nameRules = revisions.derive(({ servers }) => toNameRules({ ...config, servers }))
@@ -290,8 +290,8 @@ async function openStores({ config, redact, log, onFault, lifecycle, replica }: 
 
 /** Returns the options that the file and the gate write in the same way. */
 function toGateOptions(
-  { calls, definitions, oauth, pins }: Settings,
-  { aliases, limits, policy, servers }: Rules,
+  { calls, definitions, history, oauth, pins }: Settings,
+  { aliases, labels, limits, policy, servers }: Rules,
 ): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
   const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
@@ -301,6 +301,8 @@ function toGateOptions(
     concurrency,
     deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
     ...(aliases === undefined ? {} : { aliases }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(history === undefined ? {} : { history }),
     ...(oauth === undefined ? {} : { stepUp: oauth.stepUp }),
     ...(pins === undefined ? {} : { pins }),
     ...(definitions === undefined ? {} : { definitions }),

@@ -4,7 +4,7 @@ import type { GatewayConfig } from './config/config.ts'
 import type { ConfigWarning } from './config/problems.ts'
 
 /** The sections that a reload replaces. */
-export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'apps', 'servers'] as const
+export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'labels', 'apps', 'servers'] as const
 
 /** The part of a configuration that a reload replaces. */
 export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
@@ -73,8 +73,17 @@ export class Revisions {
 
 /** @throws {ConfigError} for two callers with one key */
 function toRevision(config: GatewayConfig, number: number, before?: Revision): Revision {
-  const { policy, callers, limits, groups, aliases, apps, servers, secrets, warnings = [] } = config
-  const rules: Rules = { policy, callers, limits, groups, servers, ...(aliases && { aliases }), ...(apps && { apps }) }
+  const { policy, callers, limits, groups, aliases, labels, apps, servers, secrets, warnings = [] } = config
+  const rules: Rules = {
+    policy,
+    callers,
+    limits,
+    groups,
+    servers,
+    ...(aliases && { aliases }),
+    ...(labels && { labels }),
+    ...(apps && { apps }),
+  }
   return Object.freeze({
     ...rules,
     id: idOf(rules, secrets),

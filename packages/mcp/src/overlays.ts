@@ -30,8 +30,10 @@ export class Overlays<Overlay extends ToolOverlay> {
 /** Returns the fields that overlays add to a definition of any kind. */
 export function addedBy(
   overlays: readonly ToolOverlay[],
-): Required<Pick<ToolOverlay, 'tags' | 'requiredScopes' | 'category'>> {
+): Required<Pick<ToolOverlay, 'tags' | 'requiredScopes' | 'category' | 'labels' | 'trusted'>> {
   return {
+    labels: overlays.flatMap(({ labels = [] }) => labels),
+    trusted: overlays.findLast(({ trusted }) => trusted !== undefined)?.trusted,
     tags: overlays.flatMap(({ tags = [] }) => tags),
     requiredScopes: overlays.flatMap(({ requiredScopes = [] }) => requiredScopes),
     category: overlays.findLast(({ category }) => category !== undefined)?.category,

@@ -51,6 +51,16 @@ describe('ServerTools', () => {
     assert.deepEqual(tool.tags, [])
   })
 
+  it('takes labels, trust and addressees of the operator only', () => {
+    const own = offered({}, { labels: [], trusted: true, addressees: ['to'] })
+    assert.deepEqual([own.labels, own.trusted, own.addressees], [[], false, []])
+    const { labels, trusted, addressees } = offered({
+      '*': { labels: ['private'], addressees: ['to'] },
+      'read_*': { trusted: true, addressees: ['cc'] },
+    })
+    assert.deepEqual([labels, trusted, addressees], [['private'], true, ['cc', 'to']])
+  })
+
   it('keeps every other field of a definition, and unknown annotations under those of the operator', () => {
     const fields = { execution: { taskSupport: 'optional' }, 'x-own': [{ deep: null }], tags: ['x'] }
     assert.deepEqual(offered({}, fields).fields, fields)

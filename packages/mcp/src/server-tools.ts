@@ -135,6 +135,7 @@ export class ServerTools {
       hintsTrusted: trustHints || stated.length > 0,
       ...addedBy(overlays),
       groups: overlays.flatMap(({ groups = [] }) => groups),
+      addressees: overlays.flatMap(({ addressees = [] }) => addressees),
       execute: executeOf(name, (fields as JsonObject)['execution']),
     })
   }

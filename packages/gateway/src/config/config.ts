@@ -43,6 +43,9 @@ export interface GatewayConfig {
   readonly groups: readonly GroupConfig[]
   /** Other names of tools, for policies, groups and limits. */
   readonly aliases?: Readonly<Record<string, string>>
+  /** Which tools give their output which labels, as selectors. */
+  readonly labels?: Readonly<Record<string, readonly string[]>>
+  readonly history?: HistoryConfig
   readonly apps?: readonly AppConfig[]
   readonly policy: readonly Policy[]
   /** Such as `*:100/60`: selector, uses, seconds; or an object. */
@@ -87,6 +90,14 @@ export interface SecretCommandsConfig {
   readonly env?: Readonly<Record<string, string>>
   /** Default 10,000. */
   readonly timeoutMs?: number
+}
+
+/** How long what callers without a run have done counts. */
+export interface HistoryConfig {
+  /** What was called. Default: an hour. */
+  readonly calledMs?: number
+  /** Labels and what began. Default: a day. */
+  readonly labelMs?: number
 }
 
 /** How clients name the tools of a server. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { INSTALLED_FROM } from '../files.ts'
-import { readAliases, checkPolicy as checkWithCore, readOwnPolicies } from './policy.ts'
+import { readAliases, checkPolicy as checkWithCore, readLabels, readOwnPolicies } from './policy.ts'
 import { readApps } from './apps.ts'
 import { findApproverWarnings, readCallers } from './callers.ts'
 import { createSecretList, readSettings } from './settings.ts'
@@ -169,6 +169,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     ...readOidc(reading, oauth.oauth),
     groups: readGroups(reading),
     ...readAliases(reading),
+    ...readLabels(reading),
     apps: readApps(reading),
     policy: readOwnPolicies(reading),
   }

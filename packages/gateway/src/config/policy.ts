@@ -4,7 +4,7 @@ import { didYouMean, nearestOf, parsePolicies } from '@toolgate/core/internal'
 import type { GatewayConfig } from './config.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
 import { type CheckPolicy, checkShape, has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
-import { aliasesSchema, clauseSchema, policiesSchema, policyShellSchema } from './schema.ts'
+import { aliasesSchema, clauseSchema, labelsSchema, policiesSchema, policyShellSchema } from './schema.ts'
 import type { Source } from './source.ts'
 
 const KINDS = ['allow', 'deny', 'ask'] as const
@@ -139,7 +139,7 @@ function toMessage({ path, message }: ConfigError): string {
 /** The fields of `caller` and `tool` in conditions. */
 const FIELDS =
   'user tenant roles scopes session chat type agent client actor attributes id namespace name category tags requiredScopes'
-const VARIABLES = ['caller', 'tool', 'input']
+const VARIABLES = ['caller', 'tool', 'input', 'run']
 
 function withNearest(problem: string): string {
   const [, kind, word] = /^(No such key|Unknown variable): (\w+)$/.exec(problem) ?? []
@@ -148,6 +148,35 @@ function withNearest(problem: string): string {
   if (word === 'input') return 'found "input", which is known only to a condition of "input:"'
   return `no such variable "${word}"${didYouMean(word, VARIABLES)}`
 }
+
+/** Reads `labels`. Their tools are known only when the servers run. */
+export function readLabels(reading: Reading): Pick<GatewayConfig, 'labels'> {
+  const { source } = reading
+  const at: ConfigPath = ['labels']
+  if (!has(source, at)) return {}
+  if (!source.get(at)?.entries) checkShape(source, at, labelsSchema)
+  // One by one, so that every problem is reported.
+  const labels = Object.fromEntries(
+    keysOf(source, at).flatMap((label) => {
+      const selectors = checkShape(source, [...at, label], labelsSchema.valueType)
+      reportLabels(reading, [...at, label], { [label]: [] })
+      for (const [i, selector] of (selectors ?? []).entries())
+        reportLabels(reading, [...at, label, i], { trusted: [selector] })
+      return selectors ? [[label, selectors] as const] : []
+    }),
+  )
+  reportLabels(reading, at, Object.fromEntries(Object.keys(labels).map((label) => [label, []])), 'labels')
+  return { labels }
+}
+
+/** Reports what core says about labels; about one path only, if that is given. */
+function reportLabels({ source, groupNames }: Reading, at: ConfigPath, labels: LabelLists, only?: string): void {
+  const groups = new Map(groupNames.map((name) => [name, { tools: [] }]))
+  for (const { code, path, text } of lint({ tools: [], groups, labels }))
+    if (code !== 'selector_unmatched' && (only ?? path) === path) source.report(at, text, { atKey: at.length < 3 })
+}
+
+type LabelLists = NonNullable<GatewayConfig['labels']>
 
 /** Reads `aliases`. Their tools are known only when the servers run. */
 export function readAliases({ source }: Reading): Pick<GatewayConfig, 'aliases'> {

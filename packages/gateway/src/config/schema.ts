@@ -140,6 +140,9 @@ const overlaySchema = z.strictObject({
   tags: texts.describe('Marks that selectors name: tag:read.').exactOptional(),
   category: text.exactOptional(),
   requiredScopes: texts.describe('A caller must hold all of them.').exactOptional(),
+  addressees: texts
+    .describe('Fields of its input that say where it sends something, such as to: for origin(addressees).')
+    .exactOptional(),
   annotations: annotationsSchema.exactOptional(),
 })
 
@@ -359,6 +362,21 @@ export const groupsSchema = z
 export const aliasesSchema = z
   .record(z.string(), text)
   .describe('Other names of tools, for policies, groups and limits: { exec: "shell:bash" }. They cannot be called.')
+
+export const labelsSchema = z
+  .record(z.string(), texts)
+  .describe(
+    'Which tools give their output which labels: { trusted: ["contacts:*"], private: ["crm:*"] }. Without trusted it is untrusted.',
+  )
+
+const historyMs = timeoutMs.exactOptional()
+
+export const historySchema = z
+  .strictObject({
+    calledMs: historyMs.describe('How long what was called counts. Default: 3600000.'),
+    labelMs: historyMs.describe('How long a label counts after it last rose. Default: 86400000.'),
+  })
+  .describe('What is known of callers without a run, where rules ask.')
 
 export const clauseSchema = z.union([
   text,
@@ -697,6 +715,8 @@ export const configSchema = z
     oidc: oidcSchema.exactOptional(),
     groups: groupsSchema.exactOptional(),
     aliases: aliasesSchema.exactOptional(),
+    labels: labelsSchema.exactOptional(),
+    history: historySchema.exactOptional(),
     apps: appsSchema.exactOptional(),
     policy: z
       .array(policySchema)

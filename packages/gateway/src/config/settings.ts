@@ -16,6 +16,7 @@ import {
   concurrencySchema,
   definitionsSchema,
   drainSchema,
+  historySchema,
   instancesSchema,
   limitSchema,
   limitsSchema,
@@ -51,6 +52,7 @@ type Settings = Pick<
   | 'drainMs'
   | 'secretCommands'
   | 'watch'
+  | 'history'
   | 'state'
   | 'stores'
   | 'replica'
@@ -74,6 +76,7 @@ export function readSettings(reading: Reading): Settings {
   const watch = ifPresent('watch', watchSchema)
   if (watch === true && has(source, ['stores']))
     source.report(['watch'], 'found true with "stores", expected false, as replicas run what is published')
+  const history = ifPresent('history', historySchema)
   const secretCommands = ifPresent('secretCommands', secretCommandsSchema)
   return {
     listen: readListen(reading),
@@ -94,6 +97,7 @@ export function readSettings(reading: Reading): Settings {
     ...(drainMs === undefined ? {} : { drainMs }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(watch === undefined ? {} : { watch }),
+    ...(history === undefined ? {} : { history }),
     ...(secretCommands === undefined ? {} : { secretCommands }),
   }
 }

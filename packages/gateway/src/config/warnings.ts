@@ -35,7 +35,7 @@ export function findNameWarnings(config: Named): readonly NameWarning[] {
 }
 
 type Selector = ReturnType<typeof parseSelector>
-type Named = Pick<GatewayConfig, 'servers' | 'groups' | 'aliases' | 'apps' | 'policy' | 'limits' | 'calls'>
+type Named = Pick<GatewayConfig, 'servers' | 'groups' | 'aliases' | 'labels' | 'apps' | 'policy' | 'limits' | 'calls'>
 
 interface Names {
   readonly servers: readonly string[]
@@ -113,12 +113,13 @@ interface Written {
 }
 
 /** Returns every selector of the file with its path. */
-function written({ groups, aliases = {}, apps = [], policy, limits, calls }: Named): readonly Written[] {
+function written({ groups, aliases = {}, labels = {}, apps = [], policy, limits, calls }: Named): readonly Written[] {
   return [
     ...inPolicies(policy, ['policy'], 'policy'),
     ...limits.map((limit, i) => inEntry(limit, ['limits', i], `limits[${i}]`)),
     ...(calls?.concurrency ?? []).map((cap, i) => inEntry(cap, ['calls', 'concurrency', i], `concurrency[${i}]`)),
     ...Object.entries(aliases).map(([alias, text]) => ({ at: ['aliases', alias], path: `aliases.${alias}`, text })),
+    ...Object.entries(labels).flatMap(([label, texts]) => inList(texts, ['labels', label], `labels.${label}`)),
     ...groups.flatMap(({ name, tools }) => inList(tools, ['groups', name, 'tools'], `groups.${name}.tools`)),
     ...apps.flatMap(({ name, tools, policy: own }) => [
       ...inList(tools, ['apps', name, 'tools'], `apps.${name}.tools`),

@@ -5,7 +5,7 @@ import type { Revision } from '../revision.ts'
 
 /** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
 export interface RuleChange {
-  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'limits' | 'policy' | 'listen'
+  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'labels' | 'limits' | 'policy' | 'listen'
   readonly what: 'added' | 'removed' | 'changed'
   /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */
   readonly name: string
@@ -25,6 +25,7 @@ export function findChanges(before: Revision, after: Revision): readonly RuleCha
     ...compare('groups', ({ groups }) => byName(groups)),
     ...compare('apps', ({ apps = [] }) => byName(apps)),
     ...compare('aliases', ({ aliases = {} }) => new Map(Object.entries(aliases))),
+    ...compare('labels', ({ labels = {} }) => new Map(Object.entries(labels))),
     ...compare('limits', ({ limits }) => byText(limits, (limit) => limit)),
     ...compare('policy', ({ policy }) => clausesOf(policy)),
   ]

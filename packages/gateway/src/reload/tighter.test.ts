@@ -37,6 +37,8 @@ describe('findUnproven', () => {
     ['an allowlist where none was', { policy: [{ deny: ['a'] }] }, { policy: [{ allow: ['b'], deny: ['a'] }] }],
     ['two policies as one', { policy: [{ deny: ['a'] }, { deny: ['b'] }] }, { policy: [{ deny: ['a', 'b'] }] }],
     ['an allowlist of tools where no policy was', {}, { policy: [{ allow: ['a'] }] }],
+    ['a further label', {}, { labels: { private: ['a'] } }],
+    ['less trust', { labels: { trusted: ['a', 'b'] } }, { labels: { trusted: ['b'], private: ['a'] } }],
     ['another name', { policy: [{ name: 'x', deny: ['a'] }] }, { policy: [{ name: 'y', deny: ['a'] }] }],
     ['fewer keys', { callers: [caller('1', 'vera'), caller('2', 'udo')] }, { callers: [caller('2', 'udo')] }],
     ['a lower limit, and a further one', { limits: ['*:10/60'] }, { limits: ['a:1/1', '*:9/60'] }],
@@ -122,6 +124,16 @@ describe('findUnproven', () => {
     ['another group', { groups: [{ name: 'a' }] }, { groups: [] }, 'groups'],
     ['another name of a tool', {}, { aliases: { a: 'b' } }, 'aliases'],
     ['an app', {}, { apps: [{ name: 'a' }] }, 'apps'],
+    ['more trust', { labels: { trusted: ['a'] } }, { labels: { trusted: ['a', 'b'] } }, 'labels'],
+    ['trust where none was', {}, { labels: { trusted: ['a'] } }, 'labels'],
+    ['a label less', { labels: { private: ['a'] } }, {}, 'labels'],
+    ['a tool less in a label', { labels: { private: ['a', 'b'] } }, { labels: { private: ['a'] } }, 'labels'],
+    [
+      'a tool with other addressees',
+      { servers: [{ name: 'a', tools: new Map([['x', { addressees: ['to', 'cc'] }]]) }] },
+      { servers: [{ name: 'a', tools: new Map([['x', { addressees: ['to'] }]]) }] },
+      'servers',
+    ],
   ]
   for (const [what, before, after, section] of unproven)
     it(`does not prove ${what}`, () => assert.deepEqual(findUnproven(rules(before), rules(after)), [section]))

@@ -5,7 +5,10 @@ import type { CallerConfig } from '../config/config.ts'
 import type { Revision } from '../revision.ts'
 
 /** The rules of a revision. */
-export type ComparedRules = Pick<Revision, 'policy' | 'callers' | 'limits' | 'groups' | 'aliases' | 'apps' | 'servers'>
+export type ComparedRules = Pick<
+  Revision,
+  'policy' | 'callers' | 'limits' | 'groups' | 'aliases' | 'labels' | 'apps' | 'servers'
+>
 
 /**
  * Returns the sections in which a revision is not proven to grant no more than the one before. Empty: it only tightens.
@@ -20,6 +23,7 @@ export function findUnproven(before: ComparedRules, after: ComparedRules): reado
     limits: isTighterLimits(before.limits, after.limits),
     groups: isDeepStrictEqual(before.groups, after.groups),
     aliases: isDeepStrictEqual(before.aliases, after.aliases),
+    labels: isTighterLabels(before.labels, after.labels),
     apps: isWithout(before.apps ?? [], after.apps ?? []),
     // Without one of two servers that could own a URI, it belongs to the other.
     servers: isDeepStrictEqual(before.servers.map(toComparable), after.servers.map(toComparable)),
@@ -68,6 +72,15 @@ function leavesKeysOfUser(before: readonly CallerConfig[], after: readonly Calle
   const kept = new Set(after.map((one) => Buffer.from(one.keyHash).toString('hex')))
   const users = new Set(after.map(idOf))
   return before.some((one) => !kept.has(Buffer.from(one.keyHash).toString('hex')) && users.has(idOf(one)))
+}
+
+/** Labels can only tighten, and trust can only loosen: none of the first is taken away, and nothing more is trusted. */
+function isTighterLabels(
+  { trusted: oldTrusted, ...before }: NonNullable<ComparedRules['labels']> = {},
+  { trusted, ...after }: NonNullable<ComparedRules['labels']> = {},
+): boolean {
+  const now = new Map(Object.entries(after))
+  return hasAll(oldTrusted, trusted) && Object.entries(before).every(([label, old]) => hasAll(now.get(label), old))
 }
 
 type Limit = ComparedRules['limits'][number]
