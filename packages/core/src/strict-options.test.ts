@@ -37,6 +37,7 @@ const {
   createApprovals,
   createAvailability,
   createGate,
+  createOriginIndex,
   createPins,
   createRedactor,
   createSteps,
@@ -225,6 +226,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['options', 'clok', 'clock', () => createAvailability({}, loose({ clok: systemClock }))],
     ['group', 'dependson', 'dependsOn', () => createAvailability(groupsOf({ dependson: [] }) ?? {})],
   ],
+  createOriginIndex: [['bounds', 'untrustd', 'untrusted', () => createOriginIndex(loose({ untrustd: 1 }))]],
   createPins: [
     [
       'options',

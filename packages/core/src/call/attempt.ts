@@ -303,11 +303,11 @@ export function checkRequest(request: CallRequest): void {
   if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
 }
 
-/** A run whose id is no text would share its history with others. */
 function checkRun(run: RunOfCall): void {
   checkShape('call.run', run, RUN)
-  const { id, history = id, userWords = [] } = run
-  if (typeof history !== 'string') throw new ConfigError('call.run.history', 'must be the id of a run')
+  const { history, userWords = [] } = run
+  if (history !== undefined && typeof history !== 'string')
+    throw new ConfigError('call.run.history', 'must be the id of a run')
   const words = typeof userWords === 'string' ? [userWords] : userWords
   if (!Array.isArray(words) || !words.every((text) => typeof text === 'string'))
     throw new ConfigError('call.run.userWords', 'must be a text or a list of texts')
