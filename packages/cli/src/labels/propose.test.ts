@@ -133,8 +133,9 @@ describe('toYaml', () => {
     assert.match(yaml, /by hand:\n# +app:crm\n/)
   })
 
-  it('keeps a name with a line feed in its comment', () => {
-    const yaml = toYaml([propose('crm\ntrusted: ["*"]')])
+  it('keeps a name with a line feed in its comment, and sends no terminal a control character', () => {
+    const yaml = toYaml([propose('crm\ntrusted: ["*"]\u001b[2J')])
     assert.deepEqual(parse(yaml), { labels: { trusted: [] }, servers: {} })
+    assert.doesNotMatch(yaml, /\u001b/)
   })
 })
