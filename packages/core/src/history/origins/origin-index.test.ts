@@ -36,6 +36,12 @@ describe('originOf', () => {
     )
   })
 
+  it('keeps an account number in each spelling', () => {
+    const index = seen({ user: 'DE89370400440532013000' })
+    index.addWords('DE89 3704 0044 0532 0130 00')
+    assert.equal(index.originOf('DE89 3704'), 'user')
+  })
+
   it('is the worst of a list or an object, and empty values say nothing', () => {
     const index = seen({ user: 'a@x.com', untrusted: 'b@x.com', trusted: 'c@x.com' })
     assert.equal(index.originOf(['a@x.com', 'c@x.com']), 'trusted')

@@ -4,7 +4,7 @@ import { addressesIn } from './addresses-in.ts'
 import { toExact, toFoldedForms } from './normalise.ts'
 import { SeenText } from './seen-text.ts'
 import { stringsIn } from './strings-in.ts'
-import { holdsWhole } from './token-ends.ts'
+import { holdsWhole, holdsWords } from './token-ends.ts'
 import { worstOf } from './worst-of.ts'
 
 /** The origins of texts. What stands in no text is `unknown`. */
@@ -149,7 +149,7 @@ function linesOf(origin: SeenOrigin, texts: ReadonlySet<string>): readonly strin
 }
 
 function isHeld(seen: SeenText, origin: SeenOrigin, line: string): boolean {
-  return origin === 'untrusted' ? seen.includes(line) : holdsWhole(seen, line)
+  return origin === 'untrusted' ? seen.includes(line) : holdsWords(seen, line)
 }
 
 const MIN_CHARS = 4

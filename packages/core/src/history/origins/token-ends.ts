@@ -11,9 +11,14 @@ const BEFORE = /['\u2018`]/
 /** How many places of a text are looked at, before a value counts as not found. */
 const MAX_PLACES = 1000
 
+/** Whether a text holds a value between the ends of words. */
+export function holdsWords(seen: SeenText, value: string): boolean {
+  return findWhole(seen, value, (at) => at + value.length)
+}
+
 /** Whether a text holds a value between the ends of words, or an account number (IBAN) with other blanks. */
 export function holdsWhole(seen: SeenText, value: string): boolean {
-  if (findWhole(seen, value, (at) => at + value.length)) return true
+  if (holdsWords(seen, value)) return true
   const account = value.replaceAll(' ', '')
   if (!IBAN.test(account)) return false
   return findWhole(seen, account.slice(0, 4), (at) => endOfSpaced(seen.text, at, account))
