@@ -5,6 +5,7 @@ import { useApi } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { RowTable } from '../parts/row-table.tsx'
 import { Ago } from '../parts/when.tsx'
 import type { ConnectionRow, ConnectionsBody } from '../wire.ts'
 
@@ -41,28 +42,17 @@ const COLUMNS = ['Server', 'Account', 'Scopes', 'Since'] as const
 
 function ConnectionTable({ rows }: { rows: readonly ConnectionRow[] }): ReactElement {
   return (
-    <div className="keys-box" tabIndex={0} role="region" aria-label="The connections">
-      <table className="keys connections">
-        <caption className="unseen">Servers, with your connections</caption>
-        <thead>
-          <tr>
-            {COLUMNS.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-            <th scope="col">
-              <span className="unseen">Change</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <Row key={row.server} row={row} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <RowTable
+      label="The connections"
+      caption="Servers, with your connections"
+      columns={COLUMNS}
+      actions="Change"
+      className="keys connections"
+    >
+      {rows.map((row) => (
+        <Row key={row.server} row={row} />
+      ))}
+    </RowTable>
   )
 }
 

@@ -8,6 +8,7 @@ import { announce } from '../parts/announcer.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { NewKeyDialog } from '../parts/new-key.tsx'
 import { Failed, Loading } from '../parts/panels.tsx'
+import { RowTable } from '../parts/row-table.tsx'
 import { Ago } from '../parts/when.tsx'
 import type { KeysBody } from '../wire.ts'
 
@@ -45,28 +46,11 @@ const COLUMNS = ['Key', 'Whose', 'Opens', 'Expires', 'Last used', 'Made by'] as 
 function KeyTable({ keys }: { keys: readonly KeyRow[] }): ReactElement {
   const nowMs = useNow(30_000)
   return (
-    <div className="keys-box" tabIndex={0} role="region" aria-label="The keys">
-      <table className="keys">
-        <caption className="unseen">Keys, those of the file first</caption>
-        <thead>
-          <tr>
-            {COLUMNS.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-            <th scope="col">
-              <span className="unseen">Revoke</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((row) => (
-            <Row key={`${row.from} ${row.id}`} row={row} nowMs={nowMs} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <RowTable label="The keys" caption="Keys, those of the file first" columns={COLUMNS} actions="Revoke">
+      {keys.map((row) => (
+        <Row key={`${row.from} ${row.id}`} row={row} nowMs={nowMs} />
+      ))}
+    </RowTable>
   )
 }
 

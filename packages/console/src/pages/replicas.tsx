@@ -3,6 +3,7 @@ import { toSentence } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { RowTable } from '../parts/row-table.tsx'
 import { Ago } from '../parts/when.tsx'
 import { differencesOf, wordOfReplica } from '../replicas.ts'
 import type { ReplicaRowBody, ReplicasBody } from '../wire.ts'
@@ -44,25 +45,11 @@ function ReplicaTable({ body }: { body: ReplicasBody }): ReactElement {
           <Exact text={`Limited calls are refused: ${limits}.`} />
         </p>
       )}
-      <div className="keys-box" tabIndex={0} role="region" aria-label="The replicas">
-        <table className="keys">
-          <caption className="unseen">Replicas, by their ids</caption>
-          <thead>
-            <tr>
-              {COLUMNS.map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {body.replicas.map((row) => (
-              <Row key={row.id} row={row} body={body} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <RowTable label="The replicas" caption="Replicas, by their ids" columns={COLUMNS}>
+        {body.replicas.map((row) => (
+          <Row key={row.id} row={row} body={body} />
+        ))}
+      </RowTable>
     </>
   )
 }
