@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { appendFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { withBinaries } from '../../../tests/support/binaries.ts'
+import { PROGRAMS, type ReplicaSet, startReplicaSet } from '../../../tests/support/replica-set.ts'
+import { checkPage, logIn } from './browser.ts'
+import { findChromium, launchChromium } from './chromium.ts'
+
+const executablePath = findChromium()
+
+if (executablePath !== undefined)
+  withBinaries(PROGRAMS, (paths) => {
+    describe('replicas in the console', { timeout: 300_000 }, () => {
+      let set: ReplicaSet
+      let browser: Browser
+      let page: Page
+
+      before(async () => {
+        set = await startReplicaSet(paths, { count: 2 })
+        browser = await launchChromium(executablePath)
+        page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+        page.setDefaultTimeout(30_000)
+        await page.goto(`${set.replicas[0]?.url}/#/replicas`)
+        await logIn(page)
+      })
+      after(async () => {
+        await browser?.close()
+        await set?.stop()
+      })
+
+      const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: id }) })
+
+      it('are listed with what each runs, and whether it takes calls', async () => {
+        await rowOf('replica-2').getByText('takes calls').waitFor()
+        assert.match(await rowOf('replica-1').innerText(), /this one/)
+        const [one, other] = await Promise.all(
+          ['replica-1', 'replica-2'].map((id) => rowOf(id).locator('[data-label=Configuration] .id').innerText()),
+        )
+        assert.equal(one, other)
+        await checkPage(page, 'the replicas')
+        await page.setViewportSize({ width: 390, height: 800 })
+        await checkPage(page, 'the replicas on a phone')
+        await page.setViewportSize({ width: 1440, height: 900 })
+      })
+
+      it('say that a file is another one than what is published', async () => {
+        appendFileSync(set.file, '\n# Another file.\n')
+        set.replicas[1]?.server.child.kill('SIGHUP')
+        await rowOf('replica-2')
+          .getByText(/its file is another one, \w+/i)
+          .waitFor()
+        assert.doesNotMatch(await rowOf('replica-1').innerText(), /another one/)
+      })
+
+      it('are lost when they are killed', async () => {
+        set.replicas[1]?.server.child.kill('SIGKILL')
+        await rowOf('replica-2').getByText('lost').waitFor()
+        await rowOf('replica-1').getByText('takes calls').waitFor()
+      })
+    })
+  })
