@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { createMerkleTree, createNoteSigner, newSigningKey, parseTreeHead } from '@toolgate/core/audit'
+import { createMerkleTree, createNoteSigner, createSealer, newSigningKey, parseTreeHead } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
 import {
   exportSharedAudit,
@@ -160,6 +160,21 @@ withBinaries(['postgres', 'initdb'], (paths) => {
           JSON.stringify(verdict.findings, undefined, 1),
         )
       })
+
+    it('shows records of a chain that is there twice', async () => {
+      const copy = join(folder.path, 'twice')
+      cpSync(whole, copy, { recursive: true })
+      const chains = readFileSync(join(copy, 'chains.jsonl'), 'utf8')
+      const line = chains.split('\n').find((one) => one.includes('"replica":"b"')) ?? ''
+      const twice = JSON.stringify({ ...JSON.parse(line), id: 99, seq: 1 })
+      writeFileSync(join(copy, 'chains.jsonl'), `${chains}${twice}\n`)
+      writeFileSync(join(copy, 'chain-99.jsonl'), `${createSealer({}).seal(auditEntry({ tool_call_id: 'forged' }))}\n`)
+      const { findings } = await verifySharedAudit(openExportedAudit(copy), { verifiers: VERIFIERS })
+      assert.deepEqual(
+        findings.map(({ kind, replica }) => [kind, replica]),
+        [['inserted', 'b']],
+      )
+    })
 
     it('shows a log that its signer wrote again, against the notes of a witness alone', async () => {
       const copy = join(folder.path, 'forked')

@@ -1,16 +1,18 @@
 import { once } from 'node:events'
-import { createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createWriteStream, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { finished } from 'node:stream/promises'
 import { ConfigError, ToolgateError } from '@toolgate/core'
 import { parseTreeHead, readLink } from '@toolgate/core/audit'
 import { errnoOf, isObject, messageOf } from '@toolgate/core/internal'
 import { linesOf, readNotes } from './note-file.ts'
-import type { FoundRecord, KeptChain, KeptLog, SharedAuditSource } from './source.ts'
+import { type FoundRecord, isPrunedAfter, type KeptChain, type KeptLog, type SharedAuditSource } from './source.ts'
 
 /** The files of an exported audit. `log` is written last: without it, an export is not whole. */
 const FILES = { log: 'log.json', notes: 'notes.txt', leaves: 'leaves.jsonl', chains: 'chains.jsonl' } as const
 const PAGE = 2000
+/** Retention removes records once in an hour. */
+const TRIES = 3
 
 function fileOf(chain: number): string {
   return `chain-${chain}.jsonl`
@@ -20,6 +22,7 @@ function fileOf(chain: number): string {
  * Writes an audit to a new folder: every record as it is stored, a file for each chain, and the log with its notes.
  *
  * @throws {ConfigError} if the folder is not empty
+ * @throws {ToolgateError} `audit_invalid` if retention goes on removing records meanwhile
  */
 export async function exportSharedAudit(
   source: SharedAuditSource,
@@ -27,6 +30,17 @@ export async function exportSharedAudit(
 ): Promise<{ readonly records: number }> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (readdirSync(folder).length > 0) throw new ConfigError('', `the folder ${folder} is not empty`)
+  for (let left = TRIES; left > 0; left--) {
+    const records = await writeExport(source, folder)
+    if (records !== undefined) return { records }
+    // Records that the exported log does not know to be removed would be missing.
+    for (const name of readdirSync(folder)) rmSync(path.join(folder, name))
+  }
+  throw new ToolgateError('audit_invalid', 'Retention removes records of the audit. Export it again in a few minutes.')
+}
+
+/** Returns how many records there are; `undefined` if retention has removed some meanwhile. */
+async function writeExport(source: SharedAuditSource, folder: string): Promise<number | undefined> {
   const at = (name: string): string => path.join(folder, name)
   const exportedMs = await source.nowMs()
   const log = await source.readLog()
@@ -41,8 +55,9 @@ export async function exportSharedAudit(
   let records = 0
   for (const chain of chains)
     records += await writeAll(at(fileOf(chain.id)), source.records(chain), ({ text }) => `${text}\n`)
+  if (await isPrunedAfter(source, newest)) return undefined
   writeFileSync(at(FILES.log), `${JSON.stringify({ ...log, exportedMs })}\n`, { mode: 0o600, flush: true })
-  return { records }
+  return records
 }
 
 /** Returns how many items it has written. */
@@ -52,13 +67,16 @@ async function writeAll<T>(
   toText: (item: T) => string,
 ): Promise<number> {
   const out = createWriteStream(file, { mode: 0o600, flags: 'wx', flush: true })
+  const written = finished(out)
+  // A full disk may say so while a page is read.
+  written.catch(() => undefined)
   let count = 0
   for await (const page of pages) {
     count += page.length
     if (!out.write(page.map(toText).join(''))) await once(out, 'drain')
   }
   out.end()
-  await finished(out)
+  await written
   return count
 }
 
@@ -148,10 +166,17 @@ function readLog(file: string, folder: string): KeptLog & { readonly exportedMs:
 function toChain(line: string, folder: string): KeptChain {
   const value = parse(line)
   if (isObject(value)) {
-    const { id, replica, incarnation, seq } = value
+    const { id, replica, incarnation, seq, onDisk, prunedSeq } = value
     const isNumbered = Number.isSafeInteger(id) && typeof id === 'number' && typeof seq === 'number'
     if (isNumbered && typeof replica === 'string' && typeof incarnation === 'string')
-      return { id, replica, incarnation, seq }
+      return {
+        id,
+        replica,
+        incarnation,
+        seq,
+        ...(typeof onDisk === 'number' && { onDisk }),
+        ...(typeof prunedSeq === 'number' && { prunedSeq }),
+      }
   }
   throw new ToolgateError('audit_invalid', `A line of ${path.join(folder, FILES.chains)} does not name a chain.`)
 }

@@ -36,7 +36,7 @@ export interface ReadSignedLog {
   /** The trusted public keys. Default: those that the log names. */
   readonly verifiers?: readonly string[] | undefined
   /** The notes that a witness has kept. */
-  readonly witness?: AsyncIterable<string> | undefined
+  readonly witness?: readonly string[] | undefined
 }
 
 /** A signed tree head, of the log or of its witness. */
@@ -49,10 +49,8 @@ interface Head extends TreeHead {
 /** Reads the leaves that are signed, and checks every signature and every root on the way. */
 export async function readSignedLog(
   source: SharedAuditSource,
-  { report, verifiers, witness }: ReadSignedLog,
+  { report, verifiers, witness: witnessed }: ReadSignedLog,
 ): Promise<SignedLog> {
-  // Read before the log, which it then cannot be ahead of.
-  const witnessed = witness && (await Array.fromAsync(witness))
   const kept = await source.readLog()
   const keys = verifiers ?? kept.verifiers
   const trusted = keys.map((key) => createNoteVerifier(key))

@@ -1,3 +1,5 @@
+import { parseLeaf } from '@toolgate/core/audit'
+
 /** Reads an audit of several replicas, in a database or exported, to verify it. Pages are in order. */
 export interface SharedAuditSource {
   /** Returns what the log says of itself. It is asked first: what is read later is never behind it. */
@@ -62,4 +64,12 @@ export interface KeptRecord {
 /** Returns the entry of a leaf in the tree. */
 export function toHex(leaf: string): string {
   return Buffer.from(leaf).toString('hex')
+}
+
+/** Whether leaves that were added since the log had a size say that records may be removed. */
+export async function isPrunedAfter(source: SharedAuditSource, size: number): Promise<boolean> {
+  const now = await source.readLog()
+  for await (const page of source.leaves(size, now.size))
+    if (page.some(({ leaf }) => parseLeaf(leaf)?.type === 'pruned')) return true
+  return false
 }

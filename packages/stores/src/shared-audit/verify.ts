@@ -1,14 +1,7 @@
-import {
-  AUDIT_FINDINGS,
-  type AuditFinding,
-  type AuditVerdictStatus,
-  createVerifier,
-  parseLeaf,
-  worse,
-} from '@toolgate/core/audit'
+import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdictStatus, createVerifier, worse } from '@toolgate/core/audit'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { keyOf, readSignedLog } from './log.ts'
-import type { SharedAuditSource } from './source.ts'
+import { isPrunedAfter, type SharedAuditSource } from './source.ts'
 
 export interface VerifySharedOptions {
   /** The trusted public keys of the log, `name+id+key`. Default: those in the database, which whoever can change it can change too. */
@@ -57,6 +50,8 @@ export interface SharedVerdict {
   readonly findingCount: number
 }
 
+/** Records are removed once in an hour. Whoever adds leaves all the time must not keep verification going. */
+const TRIES = 5
 /** Checkpoints are made every 10 s. Without one for so long, what follows is unsigned. */
 const STALE_MS = 60_000
 
@@ -70,22 +65,22 @@ export async function verifySharedAudit(
   source: SharedAuditSource,
   options: VerifySharedOptions = {},
 ): Promise<SharedVerdict> {
-  for (;;) {
-    const verdict = await verifyOnce(source, options)
+  checkShape('verifySharedAudit', options, OPTIONS)
+  // Read before the log, which it then cannot be ahead of.
+  const witness = options.witness && (await Array.fromAsync(options.witness))
+  for (let left = TRIES; ; left--) {
+    const { size } = await source.readLog()
+    const verdict = await verifyOnce(source, { ...options, witness })
     // Records that are removed between the log and the chains would be missing.
-    if (verdict.findingCount === 0 || !(await isPrunedAfter(source, verdict.checkpoints.size))) return verdict
+    if (verdict.findingCount === 0 || left === 1 || !(await isPrunedAfter(source, size))) return verdict
   }
 }
 
-async function isPrunedAfter(source: SharedAuditSource, size: number): Promise<boolean> {
-  const now = await source.readLog()
-  for await (const page of source.leaves(size, now.size))
-    if (page.some(({ leaf }) => parseLeaf(leaf)?.type === 'pruned')) return true
-  return false
+interface VerifyOnce extends Omit<VerifySharedOptions, 'witness'> {
+  readonly witness?: readonly string[] | undefined
 }
 
-async function verifyOnce(source: SharedAuditSource, options: VerifySharedOptions): Promise<SharedVerdict> {
-  checkShape('verifySharedAudit', options, OPTIONS)
+async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promise<SharedVerdict> {
   const { maxFindings = 100 } = options
   const findings: AuditFinding[] = []
   let [findingCount, status]: [number, AuditVerdictStatus] = [0, 'ok']
@@ -99,16 +94,22 @@ async function verifyOnce(source: SharedAuditSource, options: VerifySharedOption
   const chains: ChainVerdict[] = []
   let records = 0
   let unsigned = 0
+  const seen = new Set<string>()
   for (const chain of await source.chains()) {
     const { replica, incarnation, seq: claimed } = chain
     const key = keyOf(replica, incarnation)
+    if (seen.has(key)) {
+      report(located({ kind: 'inserted', text: 'The chain is there twice.' }, { replica, incarnation }))
+      continue
+    }
+    seen.add(key)
     const signed = log.chains.get(key)
     log.chains.delete(key)
     const points = signed?.points ?? []
     const prunedSeq = points.reduce((most, point) => Math.max(most, point.prunedSeq ?? 0), 0)
     const state = signed?.state ?? 'new'
     const signedSeq = points.at(-1)?.seq ?? 0
-    if (prunedSeq > 0 && prunedSeq >= claimed && (await isEmpty(source.records(chain)))) {
+    if (prunedSeq > 0 && prunedSeq >= Math.max(claimed, signedSeq) && (await isEmpty(source.records(chain)))) {
       chains.push({ replica, incarnation, state, lastSeq: prunedSeq, signedSeq, prunedSeq })
       continue
     }
@@ -140,8 +141,8 @@ async function verifyOnce(source: SharedAuditSource, options: VerifySharedOption
     report({ kind: 'unsigned', text: `${late} ${unsigned} records are unsigned.` })
   const { count, size, lastTs, keys } = log
   const checkpoints = { count, size, lastTs, keys }
-  const seen = log.witness && { witness: log.witness }
-  return { status, records, chains, checkpoints, ...seen, findings, findingCount }
+  const witnessed = log.witness && { witness: log.witness }
+  return { status, records, chains, checkpoints, ...witnessed, findings, findingCount }
 }
 
 async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {

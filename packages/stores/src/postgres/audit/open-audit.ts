@@ -147,21 +147,24 @@ export async function openSharedAudit(
     afterRound: async (hasSigned) => witness?.round(hasSigned),
   })
   logSigner.start()
-  const retention = openRetention(db, { logSigner, options, record: (entry) => sink.record(entry) })
+  const { verifierKey } = signer
+  const retention = openRetention(db, { logSigner, verifierKey, options, record: (entry) => sink.record(entry) })
   return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, retention, close, witness })
 }
 
 interface RetentionDeps {
   readonly logSigner: LogSigner
+  readonly verifierKey: string
   readonly options: SharedAuditOptions
   readonly record: (entry: AuditEntry) => Promise<void>
 }
 
-function openRetention(db: PostgresDatabase, { logSigner, options, record }: RetentionDeps): Rounds | undefined {
+function openRetention(db: PostgresDatabase, deps: RetentionDeps): Rounds | undefined {
+  const { logSigner, verifierKey, options, record } = deps
   const { retainMs, nowMs = Date.now, onFault = () => {} } = options
   if (retainMs === undefined) return undefined
   const isClosed = (): boolean => rounds.isClosed
-  const retention = new SharedRetention({ db, retainMs, signer: logSigner, nowMs, isClosed, record })
+  const retention = new SharedRetention({ db, retainMs, signer: logSigner, verifierKey, nowMs, isClosed, record })
   const rounds = new Rounds(() => retention.round(), onFault)
   rounds.start()
   return rounds

@@ -2,12 +2,22 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import { cpSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { auditEntry } from '@toolgate/core/testing'
+import { tempFolder } from '../../../../../tests/support/gateway.ts'
 import { withBinaries } from '../../../../../tests/support/binaries.ts'
 import { ownPostgres } from '../../../../../tests/support/own-stores.ts'
+import {
+  exportSharedAudit,
+  openExportedAudit,
+  proveSharedRecords,
+  readNotes,
+  verifySharedAudit,
+} from '@toolgate/stores/verify'
 import { killAfterLines } from '../../testing/kill-after-lines.ts'
 
 const PRUNER = fileURLToPath(new URL('../../testing/shared-pruner.ts', import.meta.url))
@@ -102,7 +112,7 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       [
         'has another leaf',
         `UPDATE toolgate.audit_leaves SET leaf = replace(leaf, '"seq":41', '"seq":40') WHERE ${A}`,
-        /not those that a checkpoint signed/,
+        /not those that a checkpoint has signed/,
       ],
     ] as const)
       it(`removes nothing of a chain where a record ${what}, and says so`, async (t) => {
@@ -122,6 +132,90 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.deepEqual(kindsOf(await stores.verifyAudit())[0], ['missing', 'a', 42])
       await postgres.run(`UPDATE toolgate.audit_chains SET pruned_seq = 42 WHERE replica = 'a'`)
       assert.deepEqual(kindsOf(await stores.verifyAudit())[0], ['missing', 'a', 42])
+    })
+
+    it('does not hide the removal of everything that is left of a chain', async (t) => {
+      const { stores, a, b, call } = await openTwo(t)
+      await a.prune()
+      await call('kept', b)
+      await a.sign()
+      const B = "SELECT id FROM toolgate.audit_chains WHERE replica = 'b'"
+      await postgres.run(`DELETE FROM toolgate.audit WHERE chain = (${B})`)
+      await postgres.run(`UPDATE toolgate.audit_chains SET seq = pruned_seq WHERE replica = 'b'`)
+      assert.deepEqual(
+        kindsOf(await stores.verifyAudit()).map(([kind, replica]) => [kind, replica]),
+        [['truncated', 'b']],
+      )
+    })
+
+    it('does not keep verification going where the checkpoints after a removal are gone', async (t) => {
+      const { stores, a } = await openTwo(t)
+      await a.prune()
+      await postgres.run('DELETE FROM toolgate.audit_notes WHERE size > (SELECT min(size) FROM toolgate.audit_notes)')
+      assert.notEqual((await stores.verifyAudit()).status, 'ok')
+    })
+
+    it('may run while the audit is exported, and an export says why it proves nothing', async (t) => {
+      const { stores, a } = await openTwo(t)
+      const folder = tempFolder()
+      t.after(() => folder.remove())
+      const exported = join(folder.path, 'exported')
+      let isPruned = false
+      const chains = async () => {
+        if (!isPruned) await a.prune()
+        isPruned = true
+        return stores.auditSource.chains()
+      }
+      await exportSharedAudit({ ...stores.auditSource, chains }, exported)
+      assert.deepEqual((await verifySharedAudit(openExportedAudit(exported))).findings, [])
+      await a.write(auditEntry({ tool_call_id: 'kept' }))
+      await a.sign()
+      // An export without its newest checkpoints, whose further leaves say that records were removed.
+      const cut = join(folder.path, 'cut')
+      cpSync(exported, cut, { recursive: true })
+      const notes = await Array.fromAsync(readNotes(join(cut, 'notes.txt')))
+      writeFileSync(join(cut, 'notes.txt'), notes[0] ?? '')
+      assert.equal((await verifySharedAudit(openExportedAudit(cut))).status, 'gap')
+      const again = join(folder.path, 'again')
+      await exportSharedAudit(stores.auditSource, again)
+      await assert.rejects(
+        proveSharedRecords(openExportedAudit(again), { call: 'kept' }),
+        /retention has removed hashes/,
+      )
+    })
+
+    it('may run while the audit is verified against its witness', async (t) => {
+      const { stores, a } = await openTwo(t)
+      const notes = (await Array.fromAsync(stores.auditSource.notes())).flat().map(({ note }) => note)
+      let isPruned = false
+      const chains = async () => {
+        if (!isPruned) await a.prune()
+        isPruned = true
+        return stores.auditSource.chains()
+      }
+      async function* witness() {
+        yield* notes
+      }
+      const verdict = await verifySharedAudit({ ...stores.auditSource, chains }, { witness: witness() })
+      assert.deepEqual([verdict.findings, verdict.witness?.count], [[], 1])
+    })
+
+    it('trusts no leaf that the checkpoints have not signed', async (t) => {
+      await postgres.empty()
+      const stores = await postgres.open(t)
+      const a = await stores.openAudit({ replica: 'a', retainMs: 3_600_000 })
+      await a.write(auditEntry({ tool_call_id: 'young' }))
+      await a.write(auditEntry({ event: 'tool_result', tool_call_id: 'young' }))
+      await a.sign()
+      const kept = await postgres.run('SELECT index, leaf FROM toolgate.audit_leaves')
+      // Whoever can write to the database makes the leaves old, and would make them young again afterwards.
+      await postgres.run(`UPDATE toolgate.audit_leaves SET leaf = regexp_replace(leaf, '"ts":"20', '"ts":"19')`)
+      await assert.rejects(async () => a.prune(), /leaves of the log are not those that a checkpoint has signed/)
+      for (const { index, leaf } of kept)
+        await postgres.run(`UPDATE toolgate.audit_leaves SET leaf = '${String(leaf)}' WHERE index = ${String(index)}`)
+      assert.deepEqual(await seqsOf('a'), [1, 2, 3])
+      await a.prune()
+      assert.deepEqual((await stores.verifyAudit()).findings, [])
     })
 
     it('goes on after it was killed at random steps, and nothing is broken', async (t) => {

@@ -13,6 +13,7 @@ import { aboutCalls, createComparison, unsafe } from '../../retention.ts'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 import type { PrunedChain } from './log-signer.ts'
+import { areSigned } from './signed-leaves.ts'
 
 export interface SharedRetentionParts {
   readonly db: PostgresDatabase
@@ -23,6 +24,8 @@ export interface SharedRetentionParts {
     /** Signs that records may be removed. Returns whether it has. */
     prune(chain: PrunedChain): Promise<boolean>
   }
+  /** The key with which this process signs. */
+  readonly verifierKey: string
   readonly nowMs: () => number
   readonly isClosed: () => boolean
   /** Stores a record of the audit itself, durably. */
@@ -31,8 +34,10 @@ export interface SharedRetentionParts {
 
 /** How many records are read or removed at once. */
 const ROWS = 1000
-/** How many leaves are read at once, and how many checkpoints one round compares at most. */
+/** How many leaves of a chain are read at once. */
 const LEAVES = 2000
+/** How many leaves of chains are compared with the log at once. */
+const MAX_LEAVES = 20_000
 /** Between removals, so that the commits of calls do not wait for them. */
 const PAUSE_MS = 10
 
@@ -56,7 +61,10 @@ interface Compared {
 }
 
 interface Plan {
+  readonly chain: Chain
   readonly points: readonly SignedPoint[]
+  /** The leaves that say so, by their indexes in the log. */
+  readonly leaves: ReadonlyMap<number, string>
   /** The first leaf of the log that was not looked at. */
   readonly nextLeaf: number
 }
@@ -65,7 +73,7 @@ interface Plan {
  * Removes the oldest records of the audit that replicas share, so that what is left still verifies. One process does it: the one
  * that signs the log.
  *
- * Records are removed up to where a checkpoint has signed their chain, after they were compared with it. First a record says so,
+ * Records are removed up to where a checkpoint has signed their chain, after both they and the log were compared with it. First a record says so,
  * then a signed leaf of the log, and only then they are removed. After a crash at any point, the next round goes on.
  */
 export class SharedRetention {
@@ -83,23 +91,31 @@ export class SharedRetention {
     if (nowMs === undefined) return
     for (const rest of await this.#query(this.#sql.rests))
       await this.#remove(numberIn(rest, 'id'), numberIn(rest, 'pruned_seq'))
-    for (const row of await this.#query(this.#sql.chains)) {
-      let hasMore = true
-      for (let chain = toChain(row); hasMore && !this.#parts.isClosed();) {
-        hasMore = await this.#prune(chain, nowMs - this.#parts.retainMs)
-        const [next] = hasMore ? await this.#query(this.#sql.chain, [chain.id]) : []
-        if (next !== undefined) chain = toChain(next)
+    const untilMs = nowMs - this.#parts.retainMs
+    for (let left = (await this.#query(this.#sql.chains)).map(toChain); left.length > 0 && !this.#parts.isClosed();) {
+      const plans: Plan[] = []
+      for (let leaves = 0; left.length > 0 && leaves < MAX_LEAVES; left = left.slice(1)) {
+        const plan = left[0] && (await this.#plan(left[0], untilMs))
+        if (plan !== undefined) plans.push(plan)
+        leaves += plan?.leaves.size ?? 0
+      }
+      const leaves = new Map(plans.flatMap((plan) => [...plan.leaves]))
+      // Whoever can write to the database could have young records removed, and hide it.
+      if (leaves.size === 0 || !(await areSigned(this.#parts.db, this.#parts.verifierKey, leaves))) return
+      for (const plan of plans) {
+        if (this.#parts.isClosed() || !(await this.#prune(plan))) continue
+        left = [...left, ...(await this.#query(this.#sql.chain, [plan.chain.id])).map(toChain)]
       }
     }
   }
 
   /** Returns whether there may be more to remove of the chain. */
-  async #prune(chain: Chain, untilMs: number): Promise<boolean> {
+  async #prune(plan: Plan): Promise<boolean> {
     const { signer, record, nowMs } = this.#parts
-    const plan = await this.#plan(chain, untilMs)
-    const checked = plan && (await this.#compare(chain, plan.points))
+    const { chain } = plan
+    const checked = await this.#compare(chain, plan.points)
     const voucher = checked?.points.at(-1)
-    if (plan === undefined || checked === undefined || voucher === undefined) return false
+    if (checked === undefined || voucher === undefined) return false
     const { replica, incarnation } = chain
     const which = `records ${chain.prunedSeq + 1} to ${voucher.seq} of the replica ${replica}, start ${incarnation}`
     const detail = `${which}, signed by the checkpoint of ${voucher.ts}${aboutCalls(checked.open)}`
@@ -114,21 +130,24 @@ export class SharedRetention {
   }
 
   /** Returns where checkpoints before a time have signed a chain. */
-  async #plan({ id, prunedSeq, prunedLeaf, replica, incarnation }: Chain, untilMs: number): Promise<Plan | undefined> {
+  async #plan(chain: Chain, untilMs: number): Promise<Plan | undefined> {
+    const { id, prunedSeq, prunedLeaf, replica, incarnation } = chain
     const points: SignedPoint[] = []
+    const leaves = new Map<number, string>()
     let nextLeaf = prunedLeaf
-    const leaves = await this.#query(this.#sql.leaves, [id, prunedLeaf, LEAVES])
-    for (const row of leaves) {
-      const leaf = parseLeaf(textIn(row, 'leaf'))
+    const rows = await this.#query(this.#sql.leaves, [id, prunedLeaf, LEAVES])
+    for (const row of rows) {
+      const [index, text] = [numberIn(row, 'index'), textIn(row, 'leaf')]
+      const leaf = parseLeaf(text)
       const isOfChain = leaf?.type !== 'signed' && leaf?.replica === replica && leaf.incarnation === incarnation
-      if (leaf === undefined || !isOfChain)
-        throw unsafe(`leaf ${numberIn(row, 'index')} of the log is not about its chain`)
+      if (leaf === undefined || !isOfChain) throw unsafe(`leaf ${index} of the log is not about its chain`)
       const { seq, head: headHash, root: merkleRoot, ts } = leaf
       if (Date.parse(ts) > untilMs) break
-      nextLeaf = numberIn(row, 'index') + 1
+      nextLeaf = index + 1
+      leaves.set(index, text)
       if (seq > (points.at(-1)?.seq ?? prunedSeq)) points.push({ seq, count: seq, headHash, merkleRoot, ts })
     }
-    return points.length === 0 ? undefined : { points, nextLeaf }
+    return points.length === 0 ? undefined : { chain, points, leaves, nextLeaf }
   }
 
   /**
