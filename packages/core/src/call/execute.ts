@@ -27,7 +27,7 @@ export interface Execution {
 }
 
 /** The view, the request and the id of a call. */
-export type Through = Pick<Attempt, 'view' | 'request' | 'callId' | 'input' | 'continues'>
+export type Through = Pick<Attempt, 'view' | 'request' | 'callId' | 'input' | 'continues' | 'history'>
 
 export type Executed =
   | { readonly ok: true; readonly output: unknown; readonly lasting: Lasting | undefined }

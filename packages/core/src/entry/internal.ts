@@ -39,6 +39,10 @@ export { parseRecord, RECORD_FIELDS } from '../audit/record.ts'
 export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.ts'
 
 // Callers, gates and views
+export type { RunHistories } from '../gate/gate.ts'
+export type { RunHistory } from '../history/histories.ts'
+export type { RaisedLabel } from '../history/monitor.ts'
+export { markPassingTool } from '../tools/own-tool.ts'
 export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../ports/caller.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'

@@ -1,6 +1,8 @@
 import { parseHooks } from '../call/hooks.ts'
 import { type Apps, createApps } from './apps.ts'
 import type { Caller } from '../ports/caller.ts'
+import type { RunHistory } from '../history/histories.ts'
+import type { RunOfCall } from '../ports/ports.ts'
 import { createPolicySnapshots, type World } from '../decide/policy-snapshot.ts'
 import type { Unlisted } from '../decide/unlisted.ts'
 import { isItemId } from '../tools/tool-id.ts'
@@ -109,6 +111,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** Ends a halt, named by its target or its id. @throws {ToolgateError} `halt_unknown`, `state_unavailable` */
   release(target: (HaltTarget | { readonly id: string }) & { readonly by?: string | undefined }): Promise<Halt>
   readonly halts: readonly Halt[]
+  /** What has happened in runs, and for callers without one, as far as rules read it. */
+  readonly histories: RunHistories
   /** The remembered definitions of the tools. */
   readonly pins: Pick<Pins, 'list' | 'accept'>
   readonly apps: Apps
@@ -134,6 +138,13 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * Resolves when every call has left its terminal record, so an audit is closed after that. On a fork it does nothing.
    */
   close(): Promise<void>
+}
+
+export interface RunHistories {
+  /** Returns what has happened; `undefined` where nothing has, or where no rule reads it. */
+  read(caller: Caller, run?: RunOfCall): Promise<RunHistory | undefined>
+  /** Forgets what has happened in a run that is over, which makes room for others. A later call of it begins anew. */
+  end(caller: Caller, run: RunOfCall): Promise<void>
 }
 
 /** Opens locked groups. Each method returns the groups that it has opened. */
@@ -304,6 +315,10 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     },
     get halts() {
       return halts.list()
+    },
+    histories: {
+      read: async (caller, run) => ports.histories.read(caller, run),
+      end: async (caller, run) => ports.histories.end(caller, run),
     },
     pins,
     apps,

@@ -1,5 +1,6 @@
 import type { HistoryItem } from '../ports/history.ts'
 import type { MaybePromise } from '../ports/ports.ts'
+import { isPassingTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
 import type { RunFacts } from './facts.ts'
@@ -22,6 +23,8 @@ export class CallHistory {
   #facts: { readonly of: Monitor['mark']; readonly facts: RunFacts | undefined } | undefined
   /** Whether its outputs count as trusted. Known when it begins. */
   #isTrusted = false
+  /** Whether a call that this one has made has put out what this one does. */
+  #hasPassed = false
 
   /** `event`: of the first round of the call. */
   constructor(histories: Histories, history: OpenHistory, event: string | undefined) {
@@ -73,7 +76,8 @@ export class CallHistory {
     const { raises, trusted } = this.#histories.labels().of(tool)
     this.#isTrusted = trusted && (!rules.readsOrigin || isFromTrusted(monitor, input, moment.nowMs))
     const items: HistoryItem[] = []
-    for (const label of raises) items.push(...monitor.itemsFor('label', label, tool.id, moment, labelMs))
+    for (const label of isPassingTool(tool) ? [] : raises)
+      items.push(...monitor.itemsFor('label', label, tool.id, moment, labelMs))
     for (const pattern of rules.of(tool)) {
       if (pattern.event !== 'began') continue
       const hash = hashOfTuple(pattern, valuesOf(pattern, { input, output: undefined }))
@@ -83,6 +87,11 @@ export class CallHistory {
     return items
   }
 
+  /** A call that this one has made has put something out, which is entered. */
+  passedOn(): void {
+    this.#hasPassed = true
+  }
+
   /** Enters what the call has put out. It must be waited for before anybody gets that. */
   put(output: unknown): MaybePromise<void> {
     return this.#history.add(this.#textsOf(output))
@@ -90,7 +99,7 @@ export class CallHistory {
 
   /** Enters how the call ended, with its last output. */
   end(tool: Tool, input: unknown, { done, output }: CallResult): MaybePromise<void> {
-    const items = [...this.#textsOf(output)]
+    const items = isPassingTool(tool) && this.#hasPassed ? [] : [...this.#textsOf(output)]
     const rules = this.#histories.rules as HistoryRules
     const { monitor } = this.#history
     const moment = this.#moment()

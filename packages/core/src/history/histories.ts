@@ -4,9 +4,10 @@ import type { HistoryStore } from '../ports/history.ts'
 import type { Clock, MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { chain } from '../util/async.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
-import type { HistoryUse } from './facts.ts'
+import { CallHistory } from './call-history.ts'
+import type { HistoryUse, RunFacts } from './facts.ts'
 import type { ParsedLabels } from './labels.ts'
-import type { Lifetimes, MonitorBounds } from './monitor.ts'
+import type { Lifetimes, MonitorBounds, RaisedLabel } from './monitor.ts'
 import { type Beginning, beginHistory, type HistoryHost, OpenHistory } from './open-history.ts'
 import { type HistoryRules, withUse } from './rules.ts'
 
@@ -23,6 +24,15 @@ export interface HistoriesOptions {
   readonly onActive: () => boolean
 }
 
+/** What has happened in a run, or for a caller without one. */
+export interface RunHistory {
+  /** For the steps of the run. `undefined` where it is unknown. */
+  readonly facts: RunFacts | undefined
+  /** Whether it is lost, or was not kept from its beginning: rules get their strictest answer. */
+  readonly isUnknown: boolean
+  readonly labels: readonly RaisedLabel[]
+}
+
 const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
 /** Those that were used last. Others are read from the store again. */
 const MAX_OPEN = 1000
@@ -32,7 +42,7 @@ export class Histories {
   readonly labels: () => ParsedLabels
   readonly #options: HistoriesOptions
   readonly #host: HistoryHost
-  readonly #open = createBoundedCache<string, OpenHistory>(MAX_OPEN)
+  readonly #open = createBoundedCache<string, OpenHistory | undefined>(MAX_OPEN)
   #rules: HistoryRules | undefined
   #activeMs: number | undefined
   #events = 0
@@ -83,6 +93,31 @@ export class Histories {
     const words = run === undefined || (run.history ?? run.id) !== run.id ? undefined : run.userWords
     if (words === undefined || !this.#rules?.readsOrigin) return opened
     return chain(opened, (history) => chain(history.addWords(words), () => history))
+  }
+
+  /** Returns what is known of a history; `undefined` where there is none, or no rule reads any. Makes none. */
+  read(caller: Caller, run: RunOfCall | undefined): MaybePromise<RunHistory | undefined> {
+    const id = run === undefined ? idOfCaller(caller) : idOfRun(caller, run)
+    const known = this.#open.get(id)
+    if (!this.#rules) return undefined
+    if (known) return chain(known.refresh(), () => this.#toRead(known))
+    const { store, inTime } = this.#host
+    return chain(inTime(store.read(id, undefined, this.nowMs())), (part) => {
+      if (!part) return undefined
+      return this.#toRead(new OpenHistory(part, this.#beginningOf(id, caller, run, true), this.#host))
+    })
+  }
+
+  #toRead(history: OpenHistory): RunHistory {
+    const facts = new CallHistory(this, history, undefined).facts()
+    return { facts, isUnknown: facts === undefined, labels: history.monitor.raised(this.nowMs()) }
+  }
+
+  /** Forgets the history of a run that is over. */
+  end(caller: Caller, run: RunOfCall): MaybePromise<void> {
+    const id = idOfRun(caller, run)
+    this.#open.set(id, undefined)
+    return this.#host.inTime(this.#host.store.end(id))
   }
 
   #find(id: string, caller: Caller, run: RunOfCall | undefined, wasKept: boolean): MaybePromise<OpenHistory> {

@@ -59,7 +59,8 @@ export function memoryHistories(options: MemoryHistoriesOptions = {}): MemoryHis
   }
 }
 
-interface Kept extends HistoryItem {
+interface Kept {
+  readonly item: HistoryItem
   readonly version: number
 }
 
@@ -82,6 +83,7 @@ class Store {
   readonly #bytesOfOwners = new Map<string, number>()
   #bytes = 0
   #added = 0
+  #opened = 0
   #unseen: Iterator<[string, Held]> | undefined
 
   constructor({ maxBytes = 64 * MB, maxBytesOfOwner = 16 * MB }: MemoryHistoriesOptions) {
@@ -108,7 +110,8 @@ class Store {
     this.#forgetSome(nowMs)
     const bytes = HISTORY_BYTES + 2 * id.length + kept.reduce((sum, text) => sum + text.length, 0)
     this.#checkRoom(owner, bytes)
-    const nothing = { generation: this.#generation, version: 0, kept, items: [], expiresAt }
+    const generation = `${this.#generation}.${++this.#opened}`
+    const nothing = { generation, version: 0, kept, items: [], expiresAt }
     const held: Held = { owner, kept, items: new Map(), version: 0, bytes: 0, nothing }
     this.#histories.set(id, held)
     this.#grow(held, bytes)
@@ -140,13 +143,13 @@ class Store {
     for (const item of items) {
       const key = keyOf(item, ++this.#added)
       const before = held.items.get(key)
-      if (before) this.#grow(held, -bytesOf(before))
+      if (before) this.#grow(held, -bytesOf(before.item))
       // To the end, so that the newest are the last.
       held.items.delete(key)
-      held.items.set(key, { ...item, version })
+      held.items.set(key, { item, version })
       this.#grow(held, bytesOf(item))
     }
-    for (const [key, item] of held.items) {
+    for (const [key, { item }] of held.items) {
       if (item.expiresAt === undefined || item.expiresAt > nowMs) break
       held.items.delete(key)
       this.#grow(held, -bytesOf(item))
@@ -155,9 +158,12 @@ class Store {
   }
 
   #partOf(held: Held, since: HistoryAddition['since'] | undefined): HistoryPart {
-    const after = since?.generation === this.#generation ? since.version : -1
+    const after = since?.generation === held.nothing.generation ? since.version : -1
     if (after === held.version) return held.nothing
-    return { ...held.nothing, items: [...held.items.values()].filter(({ version }) => version > after) }
+    return {
+      ...held.nothing,
+      items: [...held.items.values()].flatMap(({ item, version }) => (version > after ? [item] : [])),
+    }
   }
 
   #live(id: string, nowMs: number): Held | undefined {

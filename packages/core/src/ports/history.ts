@@ -2,7 +2,7 @@ import type { MaybePromise } from './ports.ts'
 
 /** How far a history was read. A store that lost something answers with another generation, or with a smaller version. */
 export interface HistoryMark {
-  /** Of the store when the history was opened. */
+  /** Another one for each time that the history was opened anew. */
   readonly generation: string
   /** Grows with each addition. */
   readonly version: number

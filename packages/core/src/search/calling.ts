@@ -65,8 +65,8 @@ export function callingOf(call: CallContext): Calling {
     },
     toId,
     toName: (id) => nameOf?.(id) ?? id,
-    call: (name, input) =>
-      view.call({
+    async call(name, input) {
+      const outcome = await view.call({
         tool: toId(name),
         calledAs: name,
         input,
@@ -83,6 +83,9 @@ export function callingOf(call: CallContext): Calling {
         continues: continuedBy(through, call.tool)?.inner,
         nameOf,
         idOf,
-      }),
+      })
+      if (outcome.status !== 'refused' && outcome.status !== 'waiting') through.history?.passedOn()
+      return outcome
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { type CallOutcome, InputRequired } from '../call/outcome.ts'
 import type { Caller } from '../ports/caller.ts'
-import { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
+import { isRequestTool, markOwnTool, markPassingTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type JsonSchema, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Calling, callingOf } from './calling.ts'
@@ -80,6 +80,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       },
     })
     made.set(tool, name)
+    if (name === 'call_tool') markPassingTool(tool)
     return markOwnTool(tool)
   })
 }

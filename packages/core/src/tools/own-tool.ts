@@ -17,6 +17,18 @@ export function isOwnTool(tool: Tool): boolean {
   return own.has(tool)
 }
 
+const passing = new WeakSet<Tool>()
+
+/** Marks a tool whose output is that of the call it makes: that call is the one that counts. */
+export function markPassingTool(tool: Tool): Tool {
+  passing.add(tool)
+  return tool
+}
+
+export function isPassingTool(tool: Tool): boolean {
+  return passing.has(tool)
+}
+
 const unlisted = new WeakSet<Tool>()
 
 /** Marks a resource that no server lists: made for one URI, without a definition that a server could change. */
