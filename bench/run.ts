@@ -19,6 +19,7 @@ const FILES = [
   'replicas-hop.ts',
   'redact.ts',
   'origins.ts',
+  'history.ts',
   'oauth.ts',
   'reload.ts',
   'search.ts',

@@ -32,16 +32,18 @@ function unread({ ports }: Attempt, error: unknown): undefined {
 function openHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   const { ports, view, request } = attempt
   const { histories } = ports
-  return chain(histories.of(view.caller, request.run, view.isKept), (history) => {
+  const reads = readsRun(attempt.decided)
+  return chain(histories.of(view.caller, request.run, view.isKept, reads), (history) => {
     attempt.history = new CallHistory(histories, history, continuedBy(attempt, tool)?.event)
-    attempt.facts = attempt.history.facts()
+    if (reads) attempt.facts = attempt.history.facts()
     return undefined
   })
 }
 
 /** Returns whether more has happened in the run since it was last read. */
 export function refreshFacts(attempt: Attempt): boolean {
-  const facts = attempt.history?.facts()
+  if (attempt.history === undefined || !readsRun(attempt.decided)) return false
+  const facts = attempt.history.facts()
   if (facts === attempt.facts) return false
   attempt.facts = facts
   return true
@@ -53,8 +55,9 @@ export function beginCall(
   tool: Tool,
   decide: () => Stop | undefined,
 ): MaybePromise<Stop | undefined> {
-  if (attempt.history) return attempt.history.begin(tool, attempt.input, decide)
-  return chain(openHistory(attempt, tool), () => attempt.history?.begin(tool, attempt.input, decide))
+  const reads = readsRun(attempt.decided)
+  if (attempt.history) return attempt.history.begin(tool, attempt.input, reads, decide)
+  return chain(openHistory(attempt, tool), () => attempt.history?.begin(tool, attempt.input, reads, decide))
 }
 
 /** Enters how a call ended, before its caller gets the output. */

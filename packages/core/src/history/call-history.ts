@@ -4,10 +4,18 @@ import { isPassingTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
 import type { RunFacts } from './facts.ts'
-import type { Histories } from './histories.ts'
+import type { ParsedLabels } from './labels.ts'
 import type { Moment, Monitor } from './monitor.ts'
 import { type OpenHistory, toHistoryItems } from './open-history.ts'
 import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
+
+/** The histories that a call is one of. */
+export interface CallHost {
+  readonly rules: HistoryRules | undefined
+  readonly labels: () => ParsedLabels
+  nowMs(): number
+  newEvent(): string
+}
 
 /** What has come of a call. `done`: it ended without reporting a failure. */
 export interface CallResult {
@@ -18,7 +26,7 @@ export interface CallResult {
 /** One call in the history of its run: what it may know of it, and what it adds. */
 export class CallHistory {
   readonly event: string
-  readonly #histories: Histories
+  readonly #histories: CallHost
   readonly #history: OpenHistory
   #facts: { readonly of: Monitor['mark']; readonly facts: RunFacts | undefined } | undefined
   /** Whether its outputs count as trusted. Known when it begins. */
@@ -27,7 +35,7 @@ export class CallHistory {
   #hasPassed = false
 
   /** `event`: of the first round of the call. */
-  constructor(histories: Histories, history: OpenHistory, event: string | undefined) {
+  constructor(histories: CallHost, history: OpenHistory, event: string | undefined) {
     this.#histories = histories
     this.#history = history
     this.event = event ?? histories.newEvent()
@@ -64,7 +72,9 @@ export class CallHistory {
    * Enters that the call begins, on the facts that it was decided on. `decide` is asked again on each other state; what it
    * returns stops the call.
    */
-  begin<T>(tool: Tool, input: unknown, decide: () => T | undefined): MaybePromise<T | undefined> {
+  begin<T>(tool: Tool, input: unknown, readsRun: boolean, decide: () => T | undefined): MaybePromise<T | undefined> {
+    // Most calls are of tools about which no rule asks the run, and have nothing new to enter.
+    if (!readsRun && this.#beginItems(tool, input).length === 0) return undefined
     return this.#history.enter<T>(() => decide() ?? this.#beginItems(tool, input))
   }
 
@@ -83,8 +93,8 @@ export class CallHistory {
       const hash = hashOfTuple(pattern, valuesOf(pattern, { input, output: undefined }))
       if (hash !== undefined) items.push(...monitor.itemsFor('tuple', hash, tool.id, moment, labelMs))
     }
-    items.push(...monitor.notesFor(rules.keeps, moment.nowMs))
-    return items
+    const notes = monitor.notesFor(rules.keeps, moment.nowMs)
+    return notes.length === 0 ? items : [...items, ...notes]
   }
 
   /** A call that this one has made has put something out, which is entered. */
@@ -102,6 +112,7 @@ export class CallHistory {
     const items = isPassingTool(tool) && this.#hasPassed ? [] : [...this.#textsOf(output)]
     const rules = this.#histories.rules as HistoryRules
     const { monitor } = this.#history
+    if (items.length === 0 && rules.of(tool).length === 0) return
     const moment = this.#moment()
     for (const pattern of done ? rules.of(tool) : []) {
       if (pattern.event !== 'called') continue

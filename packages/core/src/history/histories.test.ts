@@ -57,7 +57,7 @@ describe('Histories', () => {
   })
 
   async function open(run?: { id: string; history?: string; resumed?: boolean }, caller = VERA, wasKept = true) {
-    return new CallHistory(histories, await histories.of(caller, run, wasKept), undefined)
+    return new CallHistory(histories, await histories.of(caller, run, wasKept, true), undefined)
   }
 
   async function callOf(
@@ -67,14 +67,14 @@ describe('Histories', () => {
     run?: { id: string },
   ): Promise<CallHistory> {
     const call = await open(run)
-    await call.begin(tool, input, () => undefined)
+    await call.begin(tool, input, true, () => undefined)
     await call.end(tool, input, { done: true, output })
     return call
   }
 
   it('raises the labels of a call when it begins, and not for itself', async () => {
     const call = await open({ id: 'r' })
-    await call.begin(read, {}, () => undefined)
+    await call.begin(read, {}, true, () => undefined)
     assert.deepEqual(call.facts()?.labels, [])
     assert.deepEqual((await open({ id: 'r' })).facts()?.labels, ['untrusted'])
     assert.deepEqual((await open({ id: 'other' })).facts()?.labels, [])
@@ -87,7 +87,7 @@ describe('Histories', () => {
 
   it('raises nothing for a call that is refused', async () => {
     const call = await open({ id: 'r' })
-    assert.equal(await call.begin(read, {}, () => 'refused'), 'refused')
+    assert.equal(await call.begin(read, {}, true, () => 'refused'), 'refused')
     assert.deepEqual((await open({ id: 'r' })).facts()?.labels, [])
   })
 

@@ -77,15 +77,17 @@ export class Histories {
   }
 
   /**
-   * Returns the history of a call, with all that others have added. `wasKept`: since its view was made.
+   * Returns the history of a call, with all that others have added. `wasKept`: since its view was made. `isRead`: a rule asks for it.
    *
    * @throws {ToolgateError} `history_full` if it is a new one, and there is no room
    */
-  of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean): MaybePromise<OpenHistory> {
+  of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean, isRead: boolean): MaybePromise<OpenHistory> {
     const id = run === undefined ? idOfCaller(caller) : idOfRun(caller, run)
     const known = this.#open.get(id)
     const opened = known
-      ? chain(known.refresh(), () => known)
+      ? isRead
+        ? chain(known.refresh(), () => known)
+        : known
       : chain(this.#find(id, caller, run, wasKept), (history) => {
           this.#open.set(id, history)
           return history
@@ -143,9 +145,17 @@ export class Histories {
 
 /** Of what was authenticated: a client that gets another key, token or session gets no other history. */
 function idOfCaller({ tenant, user, client }: Caller): string {
-  return `caller ${JSON.stringify([tenant ?? null, user ?? null, client ?? null])}`
+  return `caller ${quoted(tenant)} ${quoted(user)} ${quoted(client)}`
 }
 
 function idOfRun({ tenant }: Caller, { id, history = id }: RunOfCall): string {
-  return `run ${JSON.stringify([tenant ?? null, history])}`
+  return `run ${quoted(tenant)} ${quoted(history)}`
 }
+
+/** Most names are plain, and a lone surrogate has no place in a store. */
+function quoted(text: string | undefined): string {
+  if (text === undefined) return '-'
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
+}
+
+const PLAIN = /^[\w@.+:/-]*$/

@@ -44,6 +44,7 @@ export const EVERYTHING = '*'
 export const ALL_CALLS = 'calls'
 
 const MAX_TOOLS = 8
+const NOTHING: readonly HistoryItem[] = []
 const ENTRY_BYTES = 160
 /** How much earlier than it could something is refreshed, so that not each call writes. */
 const REFRESH_MS = 60_000
@@ -68,6 +69,8 @@ export class Monitor {
   readonly #tuples = new Map<string, Entry>()
   /** What is not kept from the beginning, with when it began to be. */
   readonly #unkept = new Map<string, number>()
+  /** With which rules nothing had to be noted, and until when. */
+  #noted: { readonly keeps: ReadonlySet<string>; readonly untilMs: number } | undefined
   #index: OriginIndex | undefined
   #names: { readonly labels: readonly string[]; readonly untilMs: number } | undefined
 
@@ -103,6 +106,7 @@ export class Monitor {
         return this.#enter(this.#tuples, item)
       case 'unkept':
         this.#unkept.set(item.text, item.atMs)
+        this.#noted = undefined
         return
       default:
         this.index.restore([{ origin: item.kind, text: item.text, full: item.text === '' }])
@@ -137,7 +141,7 @@ export class Monitor {
     const isLive = entry !== undefined && entry.expiresAt > nowMs
     if (isLive) {
       const refreshed = lifeMs === Infinity || nowMs - entry.atMs < REFRESH_MS
-      if (entry.event === event || (entry.others && refreshed)) return []
+      if (entry.event === event || (entry.others && refreshed)) return NOTHING
     } else if (kind === 'tuple' && this.#bytes >= this.#bounds.maxBytes) {
       return this.#unkept.has(ALL_CALLS) ? [] : [{ kind: 'unkept', text: ALL_CALLS, atMs: nowMs }]
     }
@@ -171,6 +175,7 @@ export class Monitor {
 
   /** Returns the notes about what this history has not kept until now, or what the writer does not keep. */
   notesFor(keeps: ReadonlySet<string>, nowMs: number): readonly HistoryItem[] {
+    if (this.#noted?.keeps === keeps && nowMs < this.#noted.untilMs) return NOTHING
     const missed = [...keeps].filter((key) => !this.#began(key))
     const stopped = [...this.kept, ...this.#unkept.keys()].filter(
       (key) =>
@@ -179,7 +184,9 @@ export class Monitor {
         !keeps.has(key) &&
         nowMs - (this.#unkept.get(key) ?? -Infinity) >= REFRESH_MS,
     )
-    return [...new Set([...missed, ...stopped])].map((text) => ({ kind: 'unkept', text, atMs: nowMs }))
+    const notes = [...new Set([...missed, ...stopped])]
+    if (notes.length === 0) this.#noted = { keeps, untilMs: nowMs + REFRESH_MS }
+    return notes.map((text) => ({ kind: 'unkept', text, atMs: nowMs }))
   }
 
   /** Returns the labels that others than this attempt have raised; `undefined` if nobody knows. */

@@ -73,6 +73,8 @@ interface Held {
   bytes: number
   /** What a reader gets who has read everything: the same object until something is added. */
   nothing: HistoryPart
+  /** And one who adds nothing to it. */
+  unchanged: HistoryAnswer
 }
 
 class Store {
@@ -112,7 +114,15 @@ class Store {
     this.#checkRoom(owner, bytes)
     const generation = `${this.#generation}.${++this.#opened}`
     const nothing = { generation, version: 0, kept, items: [], expiresAt }
-    const held: Held = { owner, kept, items: new Map(), version: 0, bytes: 0, nothing }
+    const held: Held = {
+      owner,
+      kept,
+      items: new Map(),
+      version: 0,
+      bytes: 0,
+      nothing,
+      unchanged: { ...nothing, added: true },
+    }
     this.#histories.set(id, held)
     this.#grow(held, bytes)
     return nothing
@@ -121,12 +131,27 @@ class Store {
   add(id: string, { items, since, unlessChanged, nowMs, expiresAt }: HistoryAddition): HistoryAnswer | undefined {
     const held = this.#live(id, nowMs)
     if (!held) return undefined
+    // A question alone, of one who has read everything, is the most frequent.
+    if (
+      items.length === 0 &&
+      held.unchanged.version === since.version &&
+      held.unchanged.generation === since.generation
+    ) {
+      if (expiresAt - held.nothing.expiresAt > (expiresAt - nowMs) / 100) this.#keep(held, expiresAt)
+      return held.unchanged
+    }
     const part = this.#partOf(held, since)
     if (unlessChanged && (part.version !== since.version || part.generation !== since.generation))
       return { ...part, added: false }
     if (items.length > 0) this.#put(held, items, nowMs)
-    held.nothing = { ...held.nothing, version: held.version, expiresAt: Math.max(held.nothing.expiresAt, expiresAt) }
+    this.#keep(held, expiresAt)
     return { ...held.nothing, items: part.items, added: true }
+  }
+
+  #keep(held: Held, expiresAt: number): void {
+    const { nothing, version } = held
+    held.nothing = { ...nothing, version, expiresAt: Math.max(nothing.expiresAt, expiresAt) }
+    held.unchanged = { ...held.nothing, added: true }
   }
 
   end(id: string): void {

@@ -91,7 +91,7 @@ export function historyStoreContract(name: string, make: Make): void {
     it('adds only to what was read, where that is asked for', async (t) => {
       const { store, other } = await open(t)
       const first = await store.open('a', OPENING)
-      const all = Array.from({ length: 10 }, (_, i) =>
+      const all = Array.from({ length: 10 }, async (_, i) =>
         (i % 2 === 0 ? store : other).add('a', adding(first, [label(`l${i}`)], { unlessChanged: true })),
       )
       const answers = await Promise.all(all)
@@ -106,7 +106,7 @@ export function historyStoreContract(name: string, make: Make): void {
       const { store, other } = await open(t)
       const first = await store.open('a', OPENING)
       const items = Array.from({ length: 20 }, (_, i) => label(`l${i}`))
-      await Promise.all(items.map((item, i) => (i % 2 === 0 ? store : other).add('a', adding(first, [item]))))
+      await Promise.all(items.map(async (item, i) => (i % 2 === 0 ? store : other).add('a', adding(first, [item]))))
       const read = await store.read('a', undefined, NOW)
       assert.equal(read?.version, 20)
       assert.deepEqual(new Set(read.items.map(({ text }) => text)), new Set(items.map(({ text }) => text)))

@@ -208,7 +208,32 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which identifies our files. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 3
+const SCHEMA_VERSION = 4
+
+/** Owners and names are JSON, which has escapes for a lone surrogate. */
+const HISTORIES = `
+  CREATE TABLE histories (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    kept TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    expires_at REAL NOT NULL
+  ) STRICT;
+  CREATE INDEX histories_expiry ON histories (expires_at);
+  CREATE INDEX histories_owner ON histories (owner, bytes);
+  CREATE TABLE history_items (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    history INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    key TEXT,
+    item TEXT NOT NULL,
+    UNIQUE (history, key)
+  ) STRICT;
+  CREATE INDEX history_items_version ON history_items (history, version);
+`
 
 /**
  * `machine` is one row: the boot and the clocks at the latest write, which carry times over a boot, and numbers that only
@@ -287,6 +312,7 @@ const TABLES = `
     expires_at REAL NOT NULL,
     PRIMARY KEY (session, ticket)
   ) STRICT, WITHOUT ROWID;
+${HISTORIES}
 `
 
 export const STATE: Schema = {
@@ -297,5 +323,6 @@ export const STATE: Schema = {
   upgrades: new Map([
     [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT'],
     [2, 'ALTER TABLE approvals ADD COLUMN spend TEXT'],
+    [3, HISTORIES],
   ]),
 }

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
-import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type { ApprovalStore, Clock, CounterStore, HistoryStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { StoredApprovalsOptions } from './approval-rows.ts'
 import { approvalsIn } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
+import { historiesIn, type StoredHistoriesOptions } from './histories.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { lockIn } from './lock.ts'
 import { machineClock, readBootId } from './machine.ts'
@@ -21,6 +22,7 @@ export interface SqliteStoresOptions {
   readonly approvals?: StoredApprovalsOptions
   readonly counters?: SqliteCountersOptions
   readonly lock?: LeasedLockOptions
+  readonly histories?: StoredHistoriesOptions
 }
 
 const OPTIONS = shapeOf<SqliteStoresOptions>({
@@ -31,14 +33,17 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
   approvals: true,
   counters: true,
   lock: true,
+  histories: true,
 })
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
+const HISTORIES = shapeOf<StoredHistoriesOptions>({ maxBytes: true, maxBytesOfOwner: true })
 const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 
 function checkOptions(options: SqliteStoresOptions): void {
   checkShape('openSqliteStores', options, OPTIONS)
-  const { approvals, counters, lock } = options
+  const { approvals, counters, lock, histories } = options
+  if (histories !== undefined) checkShape('openSqliteStores.histories', histories, HISTORIES)
   if (approvals !== undefined) checkShape('openSqliteStores.approvals', approvals, APPROVALS)
   if (counters !== undefined) checkShape('openSqliteStores.counters', counters, COUNTERS)
   if (lock !== undefined) checkShape('openSqliteStores.lock', lock, LOCK)
@@ -50,6 +55,7 @@ export interface SqliteStores {
   readonly counters: CounterStore
   readonly lock: SessionLock
   readonly state: StateStore
+  readonly histories: HistoryStore
   /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
   close(): void
 }
@@ -79,6 +85,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
     counters: countersIn(counting, options.counters),
     lock,
     state,
+    histories: historiesIn(db, options.histories),
     close() {
       if (!isOpen) return
       isOpen = false

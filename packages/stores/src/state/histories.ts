@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { ToolgateError } from '@toolgate/core'
+import type {
+  HistoryAddition,
+  HistoryAnswer,
+  HistoryItem,
+  HistoryMark,
+  HistoryPart,
+  HistoryStore,
+} from '@toolgate/core/stores'
+import { numberIn, type Row, textIn } from '../rows.ts'
+import type { StoresDatabase } from './database.ts'
+
+export interface StoredHistoriesOptions {
+  /** Bytes of all histories together, about. Default 256 MB. */
+  readonly maxBytes?: number | undefined
+  /** Bytes of the histories of one user and client. Default 32 MB. */
+  readonly maxBytesOfOwner?: number | undefined
+}
+
+const MB = 1024 * 1024
+const HISTORY_BYTES = 500
+const ITEM_BYTES = 100
+
+/** Returns the histories in the database, shared by every process that opens it. Nothing is forgotten to make room. */
+export function historiesIn(
+  db: StoresDatabase,
+  { maxBytes = 256 * MB, maxBytesOfOwner = 32 * MB }: StoredHistoriesOptions = {},
+): HistoryStore {
+  const select = db.prepare('SELECT * FROM histories WHERE name = ? AND expires_at > ?')
+  const selectItems = db.prepare('SELECT item FROM history_items WHERE history = ? AND version > ? ORDER BY id')
+  const insert = db.prepare(
+    'INSERT INTO histories (name, owner, generation, version, kept, bytes, expires_at) VALUES (?, ?, ?, 0, ?, ?, ?)',
+  )
+  const insertItem = db.prepare('INSERT INTO history_items (history, version, key, item) VALUES (?, ?, ?, ?)')
+  const takeItem = db.prepare('DELETE FROM history_items WHERE history = ? AND key = ? RETURNING item')
+  const update = db.prepare('UPDATE histories SET version = ?, bytes = ?, expires_at = max(expires_at, ?) WHERE id = ?')
+  const sumAll = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM histories')
+  const sumOfOwner = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM histories WHERE owner = ?')
+  const removeItems = db.prepare('DELETE FROM history_items WHERE history IN (SELECT id FROM histories WHERE name = ?)')
+  const remove = db.prepare('DELETE FROM histories WHERE name = ?')
+  // Each opening adds one at most, so expired ones are removed faster than others come.
+  const selectExpired = db.prepare('SELECT name FROM histories WHERE expires_at <= ? ORDER BY expires_at LIMIT 2')
+
+  function end(name: string): void {
+    removeItems.run(name)
+    remove.run(name)
+  }
+
+  function checkRoom(owner: string, more: number): void {
+    const all = numberIn(sumAll.get() ?? {}, 'bytes')
+    if (all + more <= maxBytes && numberIn(sumOfOwner.get(owner) ?? {}, 'bytes') + more <= maxBytesOfOwner) return
+    throw new ToolgateError('history_full', 'There is no room for what this run does.', {
+      detail: all + more > maxBytes ? 'all histories together are full' : `the histories of ${owner} are full`,
+    })
+  }
+
+  function partOf(row: Row, since: HistoryMark | undefined): HistoryPart {
+    const generation = textIn(row, 'generation')
+    const version = numberIn(row, 'version')
+    const after = since?.generation === generation ? since.version : -1
+    const items = after === version ? [] : selectItems.all(numberIn(row, 'id'), after).map(toItem)
+    const kept = JSON.parse(textIn(row, 'kept')) as readonly string[]
+    return { generation, version, kept, items, expiresAt: numberIn(row, 'expires_at') }
+  }
+
+  function put(row: Row, { items, expiresAt }: HistoryAddition): number {
+    const [id, before] = [numberIn(row, 'id'), numberIn(row, 'version')]
+    const version = items.length === 0 ? before : before + 1
+    let bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
+    if (items.length > 0) checkRoom(textIn(row, 'owner'), bytes)
+    for (const item of items) {
+      const key = keyOf(item)
+      const replaced = key === null ? undefined : takeItem.get(id, key)
+      if (replaced) bytes -= bytesOf(toItem(replaced))
+      insertItem.run(id, version, key, JSON.stringify(item))
+    }
+    update.run(version, numberIn(row, 'bytes') + bytes, expiresAt, id)
+    return version
+  }
+
+  return {
+    read(name, since, nowMs) {
+      return db.read(() => {
+        const row = select.get(name, nowMs)
+        return row && partOf(row, since)
+      })
+    },
+    open(name, { owner, kept, nowMs, expiresAt }) {
+      return db.write(() => {
+        const known = select.get(name, nowMs)
+        if (known) return partOf(known, undefined)
+        end(name)
+        for (const expired of selectExpired.all(nowMs)) end(textIn(expired, 'name'))
+        const keptText = JSON.stringify(kept)
+        const bytes = HISTORY_BYTES + name.length + keptText.length
+        checkRoom(owner, bytes)
+        const generation = randomUUID()
+        insert.run(name, owner, generation, keptText, bytes, expiresAt)
+        return { generation, version: 0, kept, items: [], expiresAt }
+      })
+    },
+    add(name, addition) {
+      const { items, since, unlessChanged, nowMs } = addition
+      const answer = (): HistoryAnswer | undefined => {
+        const row = select.get(name, nowMs)
+        if (!row) return undefined
+        const part = partOf(row, since)
+        const isChanged = part.version !== since.version || part.generation !== since.generation
+        if (unlessChanged && isChanged) return { ...part, added: false }
+        const version = items.length === 0 && !isDue(part, addition) ? part.version : put(row, addition)
+        return { ...part, version, expiresAt: Math.max(part.expiresAt, addition.expiresAt), added: true }
+      }
+      // Most calls add nothing, and a question alone needs no write.
+      const due =
+        items.length > 0 || db.read(() => select.get(name, nowMs + (addition.expiresAt - nowMs) / 2)) === undefined
+      return due ? db.write(answer) : db.read(answer)
+    },
+    end: (name) => db.write(() => end(name)),
+  }
+}
+
+/** Each use keeps a history, and not each use writes. */
+function isDue({ expiresAt }: HistoryPart, addition: HistoryAddition): boolean {
+  return expiresAt - addition.nowMs <= (addition.expiresAt - addition.nowMs) / 2
+}
+
+function toItem(row: Row): HistoryItem {
+  return JSON.parse(textIn(row, 'item')) as HistoryItem
+}
+
+/** Of all but texts, a later item takes the place of the same. */
+function keyOf({ kind, text, again }: HistoryItem): string | null {
+  return kind === 'label' || kind === 'tuple' || kind === 'unkept' ? JSON.stringify([kind, text, again ?? false]) : null
+}
+
+function bytesOf({ text, tool = '', event = '' }: HistoryItem): number {
+  return ITEM_BYTES + text.length + tool.length + event.length
+}
