@@ -55,7 +55,11 @@ export function beginCall(
   tool: Tool,
   decide: () => Stop | undefined,
 ): MaybePromise<Stop | undefined> {
+  const { ports, view, request } = attempt
   const reads = readsRun(attempt.decided)
+  // Most calls are of such tools. Rounds count by themselves.
+  if (!reads && !request.continues && ports.histories.hasNothingToEnter(tool, view.caller, request.run))
+    return undefined
   if (attempt.history) return attempt.history.begin(tool, attempt.input, reads, decide)
   return chain(openHistory(attempt, tool), () => attempt.history?.begin(tool, attempt.input, reads, decide))
 }

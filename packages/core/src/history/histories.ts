@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '../ports/caller.ts'
 import type { HistoryStore } from '../ports/history.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { Clock, MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { chain } from '../util/async.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
@@ -97,6 +98,19 @@ export class Histories {
     return chain(opened, (history) => chain(history.addWords(words), () => history))
   }
 
+  /** Whether a call of a tool about which no rule asks has nothing to enter, neither when it begins nor when it ends. */
+  hasNothingToEnter(tool: Tool, caller: Caller, run: RunOfCall | undefined): boolean {
+    const rules = this.#rules
+    if (!rules || rules.readsOrigin || rules.of(tool).length > 0) return false
+    const known = this.#open.get(run === undefined ? idOfCaller(caller) : idOfRun(caller, run))
+    if (!known) return false
+    const nowMs = this.nowMs()
+    const { monitor } = known
+    return (
+      monitor.areUp(this.labels().of(tool).raises, nowMs) && monitor.hasNoted(rules.keeps, nowMs) && !known.isDue(nowMs)
+    )
+  }
+
   /** Returns what is known of a history; `undefined` where there is none, or no rule reads any. Makes none. */
   read(caller: Caller, run: RunOfCall | undefined): MaybePromise<RunHistory | undefined> {
     const id = run === undefined ? idOfCaller(caller) : idOfRun(caller, run)
@@ -155,7 +169,5 @@ function idOfRun({ tenant }: Caller, { id, history = id }: RunOfCall): string {
 /** Most names are plain, and a lone surrogate has no place in a store. */
 function quoted(text: string | undefined): string {
   if (text === undefined) return '-'
-  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
+  return text.isWellFormed() ? `${text.length}:${text}` : JSON.stringify(text)
 }
-
-const PLAIN = /^[\w@.+:/-]*$/

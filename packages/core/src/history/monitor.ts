@@ -129,6 +129,21 @@ export class Monitor {
     this.#bytes += tool.length
   }
 
+  /** Whether others than any one attempt have raised these labels, and lately: raising them again says nothing. */
+  areUp(labels: readonly string[], nowMs: number): boolean {
+    for (const label of labels) {
+      const entry = this.#labels.get(label)
+      if (!entry?.others || entry.expiresAt <= nowMs) return false
+      if (this.lifetimes.labelMs !== Infinity && nowMs - entry.atMs >= REFRESH_MS) return false
+    }
+    return true
+  }
+
+  /** Whether there is nothing to note for a writer who keeps this: see `notesFor`. */
+  hasNoted(keeps: ReadonlySet<string>, nowMs: number): boolean {
+    return this.#noted?.keeps === keeps && nowMs < this.#noted.untilMs
+  }
+
   /** Returns the items that a label or a tuple takes: none if it would say nothing new. */
   itemsFor(
     kind: 'label' | 'tuple',
@@ -175,7 +190,7 @@ export class Monitor {
 
   /** Returns the notes about what this history has not kept until now, or what the writer does not keep. */
   notesFor(keeps: ReadonlySet<string>, nowMs: number): readonly HistoryItem[] {
-    if (this.#noted?.keeps === keeps && nowMs < this.#noted.untilMs) return NOTHING
+    if (this.hasNoted(keeps, nowMs)) return NOTHING
     const missed = [...keeps].filter((key) => !this.#began(key))
     const stopped = [...this.kept, ...this.#unkept.keys()].filter(
       (key) =>

@@ -47,6 +47,11 @@ export class OpenHistory {
     this.#expiresAt = part.expiresAt
   }
 
+  /** Whether it must be written, so that it is kept for long enough after this use. */
+  isDue(nowMs: number): boolean {
+    return this.#expiresAt - nowMs <= this.#host.keepMs / 2
+  }
+
   /** Takes in what others have added. */
   refresh(): MaybePromise<void> {
     return this.#inTurn(() => {
@@ -89,7 +94,7 @@ export class OpenHistory {
     const expiresAt = nowMs + keepMs
     const since = this.monitor.mark
     // Each use keeps a history, and not each use writes.
-    if (items.length === 0 && this.#expiresAt - nowMs > keepMs / 2 && !unlessChanged) return true
+    if (items.length === 0 && !this.isDue(nowMs) && !unlessChanged) return true
     const adding = inTime(store.add(this.#beginning.id, { items, since, unlessChanged, nowMs, expiresAt }))
     return chain(adding, (answer) => {
       if (answer === undefined || isLost(answer, since))
