@@ -384,6 +384,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'isViewOf',
   'kindOfId',
   'markOwnTool',
+  'markPassingTool',
   'matchesGlob',
   'matchesSelector',
   'mayApproveByDefault',
