@@ -28,6 +28,8 @@ describe('ForwardProof', () => {
       [header, 'b', { ...asked, headers: { authorization: 'Bearer b' } }],
       [header, 'b', { ...asked, headers: { ...asked.headers, 'mcp-session-id': 's' } }],
       [header, 'b', { ...asked, headers: { ...asked.headers, cookie: 'toolgate_session=x' } }],
+      [header, 'b', { ...asked, headers: { ...asked.headers, host: 'evil.example' } }],
+      [header, 'b', { ...asked, headers: { ...asked.headers, origin: 'https://evil.example' } }],
       [`203.0.113.7 ${'A'.repeat(43)}`, 'b', asked],
       ['203.0.113.7', 'b', asked],
       ['', 'b', asked],

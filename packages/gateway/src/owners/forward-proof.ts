@@ -61,9 +61,9 @@ export class ForwardProof {
     const credential = createHash('sha256')
       .update(JSON.stringify([headers.authorization ?? null, headers.cookie ?? null]))
       .digest('base64url')
-    const session = headers['mcp-session-id'] ?? null
+    const named = [headers.host, headers.origin, headers['mcp-session-id']].map((value) => value ?? null)
     return createHmac('sha256', this.#key)
-      .update(JSON.stringify([to, from, method, url, credential, session]))
+      .update(JSON.stringify([to, from, method, url, credential, ...named]))
       .digest()
   }
 }

@@ -65,6 +65,21 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       )
     }
 
+    it('signs its last records also where it finds another replica lost just then', async (t) => {
+      const { stores, audit } = await openOne(t)
+      const lost = await stores.openAudit({ replica: 'lost', log: { everyMs: 3_600_000 } })
+      await lost.write(auditEntry({ tool_call_id: 'left open' }))
+      await audit.write(auditEntry({ event: 'tool_result' }))
+      await audit.sign()
+      await postgres.run(`UPDATE toolgate.audit_chains SET renewed_at = '-infinity' WHERE replica = 'lost'`)
+      await audit.close()
+      const own = `incarnation = '${audit.chain.incarnation}'`
+      const rows = await postgres.run(
+        `SELECT leaf_status, leaf_seq = seq AS signed FROM toolgate.audit_chains WHERE ${own}`,
+      )
+      assert.deepEqual(rows, [{ leaf_status: 'left', signed: true }])
+    })
+
     it('refuses calls once a record has waited for Postgres for a second, keeps how others ended, and goes on by itself', async (t) => {
       const { stores, audit, disk, problems } = await openOne(t)
       await audit.write(auditEntry({ tool_call_id: 'before' }))

@@ -104,7 +104,8 @@ export class LogSigner {
     const leaseMs = LOST_AFTER * this.#options.everyMs
     const log = await this.#claim()
     if (log === undefined) return false
-    for (const lost of await this.#query(this.#sql.findLost, [leaseMs])) {
+    // The chain of a process that closes has ended: the next one that signs records what others have left open.
+    for (const lost of this.#isClosed ? [] : await this.#query(this.#sql.findLost, [leaseMs])) {
       await this.#options.onLost(numberIn(lost, 'id'))
       await this.#query(this.#sql.lose, [numberIn(lost, 'id'), leaseMs])
     }

@@ -20,6 +20,8 @@ export class WitnessFile {
   #last: TreeHead | undefined
   /** Whether a crash has left half a note at its end. */
   #isTorn: boolean
+  /** The notes of both logs are in the file, and it never passes. */
+  #fork: Error | undefined
 
   private constructor(
     { db, verifier }: { db: PostgresDatabase; verifier: NoteVerifier },
@@ -53,11 +55,12 @@ export class WitnessFile {
       const isSame = last === undefined || (first !== undefined && this.#headOf(first)?.root === last.root)
       await this.#append(rows.filter((row) => numberIn(row, 'size') > (last?.size ?? 0)))
       if (!isSame)
-        throw new Error(
+        this.#fork ??= new Error(
           `the log is not the one that the witness saw at ${last.size} leaves: run toolgate audit verify --witness`,
         )
-      if (rows.length < PAGE) return
+      if (rows.length < PAGE) break
     }
+    if (this.#fork !== undefined) throw this.#fork
   }
 
   async close(): Promise<void> {
