@@ -2,12 +2,21 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { AgentCallBody, ErrorBody, GatewayConfig, HaltRow, NewKeyBody, PinsBody } from '@toolgate/gateway'
+import type {
+  AgentCallBody,
+  ErrorBody,
+  GatewayConfig,
+  HaltRow,
+  NewKeyBody,
+  PinsBody,
+  StartedRunBody,
+} from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { KEYS } from './support/keys.ts'
+import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { openapi } from './support/openapi.ts'
 import { httpServer, nodeServer } from './support/servers.ts'
 
+const HOST = 'host-key-of-a-runner'
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 
 describe('openapi.json', () => {
@@ -24,6 +33,7 @@ describe('openapi.json', () => {
           nodeServer('slow', [SLOW]),
           httpServer('mail', 'http://127.0.0.1:1/mcp', { per: 'user', listing: 'user', oauth: {} }),
         ],
+        callers: [...CALLERS, callerConfig(HOST, { user: 'runner' }, 'host')],
         apps: [{ name: 'small', import: [], tools: ['slow:echo'], policy: [] }],
         policy: [
           {
@@ -61,6 +71,14 @@ describe('openapi.json', () => {
       await asAgent('GET /api/list?app=none')
       await send('GET /api/list')
       await send('GET /api/list', undefined, 'wrong')
+    })
+
+    it('to hosts: the runs that they start and end', async () => {
+      const { id } = (await send('POST /api/runs', { user: 'viewer' }, HOST)) as StartedRunBody
+      await send('POST /api/runs', { parent: id, userWords: [] }, HOST)
+      await send('POST /api/runs', { user: 'viewer' })
+      await send(`DELETE /api/runs/${id}`, undefined, HOST)
+      await send(`DELETE /api/runs/${id}`, undefined, HOST)
     })
 
     it('to people: approvals', async () => {
@@ -130,7 +148,7 @@ describe('openapi.json', () => {
         if (tags.includes('everyone')) continue
         const names = parameters.filter((one) => one.in === 'query').map(({ name }) => name)
         const known = names.length === 0 ? 'there are none' : `known are ${names.toSorted().join(', ')}`
-        const key = tags.includes('agent') ? KEYS.viewer : KEYS.console
+        const key = keyOf(tags)
         const at = path.replace('{id}', 'none')
         const body = await send(`${method} ${at}?nope=1`, requestBody && { nope: 1 }, key)
         assert.equal(sorted(messageOf(body)), `The query parameter "nope" is unknown; ${known}.`, `${method} ${path}`)
@@ -142,7 +160,7 @@ describe('openapi.json', () => {
         const name = operation.requestBody?.content?.['application/json']?.schema.$ref.split('/').at(-1)
         if (name === undefined) continue
         const fields = Object.keys(openapi.document.components.schemas[name]?.properties ?? {})
-        const key = operation.tags.includes('agent') ? KEYS.viewer : KEYS.console
+        const key = keyOf(operation.tags)
         const body = await send(`${method} ${path.replace('{id}', 'none')}`, { nope: 1 }, key)
         const expected = `The field "nope" is unknown; known are ${fields.toSorted().join(', ')}.`
         assert.equal(sorted(messageOf(body)), expected, `${method} ${path}`)
@@ -170,4 +188,8 @@ function messageOf(body: unknown): string {
 /** Sorts the names of `known are b, a.` */
 function sorted(message: string): string {
   return message.replace(/(?<=known are ).*(?=\.)/, (names) => names.split(', ').toSorted().join(', '))
+}
+
+function keyOf(tags: readonly string[]): string {
+  return tags.includes('agent') ? KEYS.viewer : tags.includes('host') ? HOST : KEYS.console
 }

@@ -12,6 +12,7 @@ Agents list and call tools with a key or an access token of their own. People, t
 
 const SECURITY_SCHEMES = {
   agent: { type: 'http', scheme: 'bearer', description: 'A key of an agent, or an OAuth 2.1 access token.' },
+  host: { type: 'http', scheme: 'bearer', description: 'A key of a host: a program that runs agents.' },
   console: { type: 'http', scheme: 'bearer', description: 'A console key.' },
   login: {
     type: 'apiKey',
@@ -23,12 +24,14 @@ const SECURITY_SCHEMES = {
 
 const SECURITY: Readonly<Record<Who, readonly object[]>> = {
   agent: [{ agent: [] }],
+  host: [{ host: [] }],
   person: [{ console: [] }, { login: [] }],
   everyone: [],
 }
 
 const FAULTS_OF: Readonly<Record<Who, readonly FaultCode[]>> = {
   agent: ['query_invalid', 'unauthenticated', 'key_not_for_agents', 'issuer_unavailable'],
+  host: ['query_invalid', 'unauthenticated', 'key_not_for_hosts'],
   person: ['query_invalid', 'unauthenticated', 'key_not_for_console'],
   everyone: [],
 }
@@ -56,6 +59,7 @@ export function toDocument(types: Schemas): object {
     },
     tags: [
       { name: 'agent', description: "With an agent's key or token." },
+      { name: 'host', description: 'With a key of a host.' },
       { name: 'person', description: 'With a console key or a login.' },
       { name: 'everyone', description: 'Without a credential.' },
     ],

@@ -5,7 +5,7 @@ import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 /** What the HTTP API serves: the rows of `packages/gateway/openapi.json`. A test compares them with the routes. */
 
 /** Whose credential opens a route. `everyone`: none is needed. */
-export type Who = 'agent' | 'person' | 'everyone'
+export type Who = 'agent' | 'host' | 'person' | 'everyone'
 
 export interface Operation {
   readonly who: Who
@@ -95,6 +95,19 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     body: 'AgentCallRequestBody',
     answer: 'AgentCallBody',
     faults: ['app_unknown', 'scope_insufficient', 'stopping'],
+  },
+  'POST /api/runs': {
+    who: 'host',
+    summary: 'Starts a run. The answer has its token, which is all that the agent holds.',
+    body: 'NewRunRequestBody',
+    answer: 'StartedRunBody',
+    faults: ['state_unavailable'],
+  },
+  'DELETE /api/runs/{id}': {
+    who: 'host',
+    summary: 'Ends a run and those below it.',
+    answer: 'EndedRunBody',
+    faults: ['body_invalid', 'state_unavailable'],
   },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {

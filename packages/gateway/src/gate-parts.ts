@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { ConfigError, createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
-import { endsWithin, safely } from '@toolgate/core/internal'
+import { endsWithin, type RunSource, safely } from '@toolgate/core/internal'
 import { type Clock, memoryLock, memoryState, type StateStore } from '@toolgate/core/stores'
 import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import { toApps, toGroups } from './catalog/groups.ts'
@@ -94,6 +94,8 @@ const RECORDS_MS = 500
 const DEADLINE_FACTOR = 10
 
 export interface GateHooks {
+  /** The runs of callers whose token is for one. */
+  readonly runs: RunSource
   /** Bounds how long a probe's answer is kept. */
   readonly probeEveryMs: number | undefined
   /** Called when a session opens a group. */
@@ -109,7 +111,7 @@ export interface GateHooks {
  */
 export async function openGate(
   base: GatewayBase,
-  { probeEveryMs, onUnlocked, publicUrl, isOwn }: GateHooks,
+  { probeEveryMs, onUnlocked, publicUrl, isOwn, runs }: GateHooks,
 ): Promise<GateParts> {
   const { config, revisions, clock, redact, log, onFault, lifecycle, replica } = base
   const rules = revisions.current
@@ -179,6 +181,7 @@ export async function openGate(
     availability,
     admission,
     connections,
+    runs,
     audit,
     clock,
     onFault,

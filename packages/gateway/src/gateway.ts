@@ -1,11 +1,12 @@
 import path from 'node:path'
 import type { Gate } from '@toolgate/core'
-import { checkShape, endsWithin, type MaybePromise, shapeOf } from '@toolgate/core/internal'
+import { checkShape, endsWithin, type MaybePromise, parsePolicies, shapeOf } from '@toolgate/core/internal'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
 import type { ApiDeps } from './api/deps.ts'
 import type { GroupRow, ServerRow, WarningRow } from './api/wire.ts'
 import { type OpenedAuthenticator, openAuthenticator } from './auth/open-authenticator.ts'
 import { Keys } from './auth/keys.ts'
+import { Runs } from './auth/runs.ts'
 import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { type LoadConfigOptions, readConfig } from './config/load-config.ts'
@@ -139,15 +140,20 @@ async function start(
     const publicUrl = config.publicUrl ?? (isLoopback(config.listen.host) ? toUrl(config.listen, port) : undefined)
     const { oauth } = config
     const keys = new Keys({ revisions, clock, onFault })
-    const opened = await openAuthenticator(keys, { oauth, publicUrl, clock, log })
+    const runs = new Runs({ revisions, clock, keys, onFault })
+    const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
     const entrance = toEntrance(config, opened, { port, publicUrl })
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),
+      runs,
       publicUrl,
       isOwn: (origin) => isOwnUrl(new URL(origin), entrance.origins, port),
     })
-    await keys.open(parts.state ?? memoryState({ clock }))
+    const state = parts.state ?? memoryState({ clock })
+    await keys.open(state)
+    await runs.open(state)
+    lifecycle.onClose(() => runs.close())
     lifecycle.onClose(() => keys.close())
     const watching = watchGateway(base, parts)
     const served = createMcp(base, parts, watching, entrance)
@@ -159,6 +165,7 @@ async function start(
       readCertificate: () => listener.readCertificate(),
       onReplaced: () => {
         keys.renew()
+        runs.renew()
         watching.renew()
         served.renew()
       },
@@ -170,6 +177,7 @@ async function start(
       reload: (how) => reloader.reload(how),
       reloadWaiting: () => reloader.waiting,
       keys,
+      runs: { runs, checkPolicy: (policy) => void parsePolicies(policy, parts.selectors()) },
     }
     if (config.watch) await watchFile(config.file, reloader, lifecycle, options.watchEveryMs)
     await replica?.follow({

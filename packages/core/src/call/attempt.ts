@@ -1,3 +1,4 @@
+import type { RunSource } from './run-source.ts'
 import type { Caller } from '../ports/caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Decided, Visible } from '../decide/decide.ts'
@@ -154,6 +155,7 @@ export interface CallPorts {
   /** Absent where no tool needs a place for each caller. */
   readonly admission: Admission | undefined
   readonly histories: Histories
+  readonly runs: RunSource | undefined
   /** Absent where this process shares its state with no other. */
   readonly lease: ReplicaLease | undefined
   readonly live: LiveCalls

@@ -1,3 +1,4 @@
+import type { RunSource } from './run-source.ts'
 import { ConfigError } from '../util/errors.ts'
 import type {
   Admission,
@@ -31,6 +32,7 @@ const PORTS = {
   admission: functionsOf<Admission>({ admit: true }),
   availability: functionsOf<AvailabilitySource>({ get: true, subscribe: true }),
   connections: functionsOf<ConnectionSource>({ missing: true, subscribe: true }),
+  runs: functionsOf<RunSource>({ of: true }),
   counters: functionsOf<CounterStore>({ peek: true, take: true, giveBack: true, settle: true }),
   approvals: functionsOf<ApprovalStore>({
     request: true,

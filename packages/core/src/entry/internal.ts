@@ -1,6 +1,7 @@
 // `@toolgate/core/internal`: shared by the packages of Toolgate only. Not part of the public API; may change in any release.
 
 // Helpers: options, texts, JSON, waiting and listeners
+export type { RunScope, RunSource } from '../call/run-source.ts'
 export { errnoOf, messageOf } from '../util/errors.ts'
 export type { MaybePromise, CallTrace } from '../ports/ports.ts'
 export {

@@ -1,3 +1,4 @@
+import type { RunSource } from '../call/run-source.ts'
 import type { AppsInput } from '../groups/app.ts'
 import type { HooksInput } from '../call/hooks.ts'
 import type { LabelsInput } from '../history/labels.ts'
@@ -82,6 +83,8 @@ export interface GateOptions {
   readonly availability?: AvailabilitySource
   /** Holds back the tools of servers that a caller has not connected to their account. Default: none needs that. */
   readonly connections?: ConnectionSource
+  /** What callers may do whose token is for one run. A `run` of a caller that it does not know sees nothing. Default: none is known. */
+  readonly runs?: RunSource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
@@ -204,6 +207,7 @@ export const GATE = shapeOf<GateOptions>({
   admission: true,
   availability: true,
   connections: true,
+  runs: true,
   counters: true,
   approvals: true,
   state: true,

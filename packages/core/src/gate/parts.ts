@@ -444,6 +444,7 @@ function createPorts(
   const ports: CallPorts = {
     checks: checksFor(options, rules(), histories),
     histories,
+    runs: options.runs,
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,

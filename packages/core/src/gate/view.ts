@@ -243,12 +243,22 @@ class CallerView implements View, CallView {
     return createView(this.#host, narrowBounds(this.#host, this.#bounds, options))
   }
 
-  readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
+  readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, this.#ofRun(request), this.#host.ports)
 
   readonly requestApproval = (request: CallRequest): Promise<CallRefused | CallWaiting | undefined> =>
-    requestApproval(this, request, this.#host.ports)
+    requestApproval(this, this.#ofRun(request), this.#host.ports)
 
-  readonly preview = (request: CallRequest): Promise<CallPreview> => preview(this, request, this.#host.ports)
+  readonly preview = (request: CallRequest): Promise<CallPreview> =>
+    preview(this, this.#ofRun(request), this.#host.ports)
+
+  /** A token's run is the token's: nobody who calls with it names another one. */
+  #ofRun(request: CallRequest): CallRequest {
+    const { run: id } = this.caller
+    if (id === undefined) return request
+    const run = this.#host.ports.runs?.of(this.caller)?.run
+    // What a run that is over has done is unknown.
+    return { ...request, run: run ?? { id, resumed: true } }
+  }
 
   readonly explain = (id: string): Explanation => {
     const decided = this.decide(id)
@@ -406,7 +416,12 @@ function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
   return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => why }]
 }
 
-function narrowBounds(host: ViewHost, bounds: ViewBounds, { activeTools, policy, facts }: NarrowOptions): ViewBounds {
+/** Returns the bounds that a step, a sub-agent or a run of a token narrows. @throws {ConfigError} for a policy that cannot be used */
+export function narrowBounds(
+  host: ViewHost,
+  bounds: ViewBounds,
+  { activeTools, policy, facts }: NarrowOptions,
+): ViewBounds {
   const { caller } = bounds
   if (activeTools !== undefined) host.checkNames(activeTools)
   const first = bounds.policies.length

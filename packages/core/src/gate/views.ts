@@ -8,7 +8,7 @@ import type { MaybePromise } from '../ports/ports.ts'
 import { compareToolIds, isItemId } from '../tools/tool-id.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { createView, tighten, type View, type ViewBounds, type ViewHost } from './view.ts'
+import { createView, narrowBounds, tighten, type View, type ViewBounds, type ViewHost } from './view.ts'
 
 export interface ViewOptions<Name extends string = string> {
   /** Narrows what this run sees: the tools or ids to show, or a function that returns them. */
@@ -121,7 +121,9 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
         failure: undefined,
         effects: () => today.boundEffects(caller),
       }
-      cached = { evaluation, view: Promise.resolve(createView(host, bounds, evaluation)) }
+      const view =
+        caller.run === undefined ? createView(host, bounds, evaluation) : createView(host, boundsOfRun(host, bounds))
+      cached = { evaluation, view: Promise.resolve(view) }
       views.set(caller, cached)
     }
     return cached.view
@@ -137,7 +139,7 @@ async function openView(
   const begun = host.today(caller)
   const { snapshot, policies } = begun
   const effects = begun.boundEffects(caller)
-  const permitted: ViewBounds = {
+  const ofCaller: ViewBounds = {
     caller,
     snapshot,
     policies,
@@ -147,10 +149,26 @@ async function openView(
     failure: undefined,
     effects: () => effects,
   }
+  const permitted = caller.run === undefined ? ofCaller : boundsOfRun(host, ofCaller)
   const bounds =
     visibility === undefined ? permitted : await applyVisibility(permitted, visibility, visibilityDeadlineMs)
   const view = createView(host, bounds)
   return activeTools === undefined ? view : view.narrow({ activeTools })
+}
+
+/** Returns the bounds of a caller whose token is for one run: what its policies permit, and nothing where they are not known. */
+function boundsOfRun(host: ViewHost, bounds: ViewBounds): ViewBounds {
+  const fail = (failure: string) => ({
+    ...tighten(bounds, (over) => ({ effects: failedVisibilityEffects(over, failure), policies: [] })),
+    failure,
+  })
+  try {
+    const scope = host.ports.runs?.of(bounds.caller)
+    if (!scope) return fail('the run is over')
+    return scope.policy.length === 0 ? bounds : narrowBounds(host, bounds, { policy: scope.policy })
+  } catch (error) {
+    return fail(messageOf(error))
+  }
 }
 
 async function applyVisibility(bounds: ViewBounds, visibility: Visibility, deadlineMs: number): Promise<ViewBounds> {

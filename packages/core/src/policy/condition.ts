@@ -205,7 +205,7 @@ const celTools = new WeakMap<Tool, object>()
 export function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
-    const { roles = [], scopes = [], attributes = {}, actChain: _chain, keyMadeBy: _maker, ...seen } = caller
+    const { roles = [], scopes = [], attributes = {}, actChain: _chain, keyMadeBy: _maker, run: _run, ...seen } = caller
     cel = { ...seen, roles, scopes, attributes }
     celCallers.set(caller, cel)
   }

@@ -19,6 +19,8 @@ export interface Caller {
   readonly actChain?: readonly string[] | undefined
   /** Who made the key that the caller uses, if another person did. For approvals and the audit: it decides nothing else. */
   readonly keyMadeBy?: string | undefined
+  /** The run that the caller's token is for: `runs` of the gate says what it may do. */
+  readonly run?: string | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -104,6 +106,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['actor', text],
   ['actChain', textsInOrder],
   ['keyMadeBy', text],
+  ['run', session],
   ['attributes', (path, value) => json(path, plainObject(path, value))],
 ])
 
@@ -120,6 +123,7 @@ const CALLER = shapeOf<Caller>(
     actor: true,
     actChain: true,
     keyMadeBy: true,
+    run: true,
     attributes: true,
   },
   'field',

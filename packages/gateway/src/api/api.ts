@@ -13,6 +13,7 @@ import {
   type Sessions,
 } from './access.ts'
 import { agentRoutes } from './agent.ts'
+import { endRun, startRun } from './runs.ts'
 import { SharedSessions } from './shared-sessions.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
@@ -105,6 +106,13 @@ export function createApi(deps: ApiDeps): Api {
   const agents = deps.agents ? agentRoutes({ authenticator, ...deps.agents }) : {}
   for (const [path, { method, answer }] of Object.entries(agents))
     serve(path, { [method]: ({ req }) => answer(req.raw) })
+  const runs = deps.runs && { authenticator, ...deps.runs }
+  if (runs) {
+    serve('/api/runs', { POST: async ({ req }) => Response.json(await startRun(req.raw, runs)) })
+    serve('/api/runs/:id', {
+      DELETE: async ({ req }) => Response.json(await endRun(req.raw, req.param('id') ?? '', runs)),
+    })
+  }
   serve('/api/openapi.json', { GET: () => openapiAnswer() })
   const oidc = deps.oidc && createOidcRoutes(deps.oidc)
   serve('/api/login', { GET: () => Response.json(loginsOf(deps)), POST: ({ req }) => login(req.raw, access) })

@@ -7,6 +7,7 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Authenticator } from '../auth/credential.ts'
 import type { Keys } from '../auth/keys.ts'
+import type { RunRouteDeps } from './runs.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
@@ -81,6 +82,8 @@ export interface ApiDeps {
   readonly halts?: HaltDeps
   /** The keys. Absent if none can be made. */
   readonly keys?: Pick<Keys, 'list' | 'create' | 'revoke'>
+  /** The runs of hosts. Absent if none can be started. */
+  readonly runs?: Omit<RunRouteDeps, 'authenticator'>
   /** The accounts that people connect servers to. Default: no server wants that. */
   readonly connections?: PageConnections
   /** Records a change of the configuration. Default: does not. */

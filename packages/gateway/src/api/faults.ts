@@ -10,6 +10,7 @@ export const API_FAULTS = {
   unauthenticated: 401,
   key_not_for_console: 403,
   key_not_for_agents: 403,
+  key_not_for_hosts: 403,
   scope_insufficient: 403,
   host_forbidden: 403,
   origin_forbidden: 403,

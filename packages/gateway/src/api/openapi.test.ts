@@ -18,6 +18,7 @@ describe('openapi.json', () => {
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     clock: systemClock,
     agents: {} as NonNullable<ApiDeps['agents']>,
+    runs: {} as NonNullable<ApiDeps['runs']>,
     oidc: { publicUrl: 'https://tools.example.com', config: { server: { name: 'corp' } } } as ApiDeps['oidc'],
   }
   const api = createApi(deps as ApiDeps)

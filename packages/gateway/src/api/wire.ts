@@ -265,6 +265,38 @@ export interface NewKeyBody extends KeyRow {
   readonly key: string
 }
 
+/** The body of `POST /api/runs`: of a caller in the file, or with `parent` of a sub-agent, which has the caller of its parent. */
+export interface NewRunRequestBody {
+  readonly user?: string
+  readonly tenant?: string
+  /** The id of the caller's key whose rights the run has, where several differ. */
+  readonly like?: string
+  readonly apps?: readonly string[]
+  /** The id of the run whose history it shares. It brings no words. */
+  readonly parent?: string
+  /** Selectors: no other tool is allowed. */
+  readonly tools?: readonly string[]
+  /** Policies, as in the file. They can only narrow. */
+  readonly policy?: readonly object[]
+  /** What the user has written, for `origin`. */
+  readonly userWords?: readonly string[]
+  /** Default: an hour, or until the parent ends. At most a day. */
+  readonly ttlMs?: number
+}
+
+/** `POST /api/runs`. The token is nowhere else. */
+export interface StartedRunBody {
+  readonly id: string
+  readonly token: string
+  /** Wall-clock milliseconds. */
+  readonly expiresAt: number
+}
+
+/** `DELETE /api/runs/<id>` */
+export interface EndedRunBody {
+  readonly id: string
+}
+
 /** The body of `POST /api/reload`. */
 export interface ReloadRequestBody {
   /** Only says what would change. */

@@ -26,15 +26,15 @@ export interface AuthenticatorOptions {
 }
 
 /**
- * Returns the authenticator of keys, and of tokens where OAuth is configured. Without it, nothing of it is loaded.
+ * Returns the authenticator of keys and runs, and of tokens where OAuth is configured. Without it, nothing of it is loaded.
  *
  * @throws {ConfigError} for OAuth without a URL that clients know
  */
 export async function openAuthenticator(
-  keys: CredentialSource,
+  own: readonly CredentialSource[],
   { oauth, publicUrl, clock, log }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
-  if (!oauth) return { authenticator: createAuthenticator([keys]), issuers: () => [], refusedTokens: () => [] }
+  if (!oauth) return { authenticator: createAuthenticator(own), issuers: () => [], refusedTokens: () => [] }
   if (publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oauth: tokens are for a URL that clients know')
   const [{ Tokens }, { TokenRefusals }, { protectedResources }] = await Promise.all([
@@ -47,7 +47,7 @@ export async function openAuthenticator(
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {
-    authenticator: createAuthenticator([keys, tokens], resources),
+    authenticator: createAuthenticator([...own, tokens], resources),
     resources,
     refusedTokens: () => refusals.list,
     issuers: () =>

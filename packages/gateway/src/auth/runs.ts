@@ -1,0 +1,294 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { type Caller, ConfigError, defineCaller, type Policy } from '@toolgate/core'
+import { isObject, type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+import type { Revision, Revisions } from '../revision.ts'
+import type { Bearer, Credential, CredentialSource } from './credential.ts'
+import { checkNewKey, type NewKey, toEntry } from './made-key.ts'
+
+/** What a host asks for. A child has the caller and the history of its parent, and no words. */
+export interface NewRun extends Pick<NewKey, 'tenant' | 'like' | 'apps'> {
+  readonly user?: string | undefined
+  /** The id of the run whose token a sub-agent's narrows. */
+  readonly parent?: string | undefined
+  /** Met with the gateway's: they can only narrow. */
+  readonly policy: readonly Policy[]
+  readonly userWords?: readonly string[] | undefined
+  /** Default: an hour; of a child, until its parent ends. */
+  readonly ttlMs?: number | undefined
+}
+
+/** A run that a host has started, as it is kept under the hash of its token. */
+interface MadeRun {
+  readonly id: string
+  /** Its parent, then the parent of that. The last one's history is shared. */
+  readonly above: readonly string[]
+  readonly user: string
+  readonly tenant?: string | undefined
+  readonly like?: string | undefined
+  readonly apps?: readonly string[] | undefined
+  readonly policy: readonly Policy[]
+  readonly userWords?: readonly string[] | undefined
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** The credential that started it: the run ends with it. */
+  readonly host: string
+  /** The process that started it, or the run above all. */
+  readonly by: string
+}
+
+export interface StartedRun {
+  readonly id: string
+  readonly token: string
+  readonly expiresAt: number
+}
+
+export interface RunsDeps {
+  readonly revisions: Revisions
+  readonly clock: Pick<Clock, 'wallMs'>
+  /** Finds the keys of hosts. */
+  readonly keys: Pick<CredentialSource, 'current'>
+  readonly onFault: (error: unknown) => void
+}
+
+interface Known {
+  readonly run: MadeRun
+  readonly scope: RunScope
+  readonly of: Revision
+  readonly credential: Credential | undefined
+}
+
+const TOKENS = 'run-token:'
+const ENDED = 'run-ended:'
+const IDS = 'run-id:'
+const TOKEN = /^tgr_[\w-]{43}$/
+const HOUR_MS = 3_600_000
+const MAX_TTL_MS = 24 * HOUR_MS
+const MAX_OF_HOST = 1000
+const MAX_DEPTH = 8
+const TICK_MS = 1000
+
+/**
+ * The runs that hosts have started, by their tokens.
+ *
+ * Only the hash of a token is kept. A row never changes: a run that is ended has another one, which every replica follows.
+ */
+export class Runs implements CredentialSource, RunSource {
+  readonly #deps: RunsDeps
+  readonly #self = randomUUID()
+  /** By the hash of the token. */
+  readonly #known = new Map<string, Known>()
+  readonly #scopes = new Map<string, RunScope>()
+  #ended: ReadonlySet<string> = new Set()
+  #state: StateStore | undefined
+  #timer: NodeJS.Timeout | undefined
+  #unsubscribe: (() => void) | undefined
+
+  constructor(deps: RunsDeps) {
+    this.#deps = deps
+  }
+
+  /** Follows the store, which says which runs have ended. */
+  async open(state: StateStore): Promise<void> {
+    this.#state = state
+    await this.#readEnded()
+    this.#unsubscribe = state.subscribe((change) => {
+      const applied = this.#readEnded()
+      change?.waitUntil(applied)
+      applied.catch(this.#deps.onFault)
+    })
+    this.#timer = setInterval(() => this.renew(), TICK_MS).unref()
+  }
+
+  close(): void {
+    this.#unsubscribe?.()
+    clearInterval(this.#timer)
+  }
+
+  of({ run = '' }: Caller): RunScope | undefined {
+    return this.#scopes.get(run)
+  }
+
+  find({ token, digest }: Bearer): Credential | Promise<Credential | undefined> | undefined {
+    if (!TOKEN.test(token)) return undefined
+    const hash = Buffer.from(digest, 'base64').toString('hex')
+    return this.#known.has(hash) ? this.current(hash) : this.#load(hash).catch(this.#refuse)
+  }
+
+  current(id: string): Credential | undefined {
+    const known = this.#known.get(id)
+    if (!known) return undefined
+    if (this.#isOver(known.run)) return undefined
+    if (known.of === this.#deps.revisions.current) return known.credential
+    return this.#keep(id, known.run, known.scope).credential
+  }
+
+  renewed({ id }: Credential): Credential | undefined {
+    return this.current(id)
+  }
+
+  /** Ends what was opened with tokens whose run is over, or whose caller is not as it was. */
+  renew(): void {
+    const replaced = new Map<Caller, Caller | undefined>()
+    for (const [id, { run, credential: before }] of this.#known) {
+      const now = this.current(id)
+      if (this.#isOver(run)) this.#forget(id, run)
+      if (before && !isDeepStrictEqual(before, now)) replaced.set(before.caller, now?.caller)
+    }
+    this.#deps.revisions.end({ ended: new Set(replaced.keys()), replaced })
+  }
+
+  /**
+   * Starts a run for a host. The token is returned once and not kept.
+   *
+   * @throws {ConfigError} naming the field
+   */
+  async start(asked: NewRun, host: Credential): Promise<StartedRun> {
+    const state = this.#stateStore()
+    const nowMs = this.#deps.clock.wallMs()
+    const run = await this.#toRun(asked, host, nowMs)
+    const ofHost = `${IDS}${hostKey(host)}/`
+    if ((await state.list(ofHost)).length >= MAX_OF_HOST)
+      throw new ConfigError('user', 'the host has too many runs; end some first')
+    const token = `tgr_${randomBytes(32).toString('base64url')}`
+    const hash = sha256Hex(token)
+    const { id, expiresAt } = run
+    await state.set(TOKENS + hash, run, { expiresAt })
+    await state.set(ofHost + id, hash, { expiresAt })
+    this.#keep(hash, run)
+    return { id, token, expiresAt }
+  }
+
+  /** Ends a run of this host, and those below it. @throws {ConfigError} for any other */
+  async end(id: string, host: Credential): Promise<void> {
+    const run = await this.#runOf(id, host, 'id')
+    const state = this.#stateStore()
+    await state.set(ENDED + run.id, true, { expiresAt: run.expiresAt })
+    await state.take(`${IDS}${hostKey(host)}/${run.id}`)
+    await this.#readEnded()
+  }
+
+  async #toRun(asked: NewRun, host: Credential, nowMs: number): Promise<MadeRun> {
+    const { parent: parentId, policy, userWords, ttlMs } = asked
+    const parent = parentId === undefined ? undefined : await this.#runOf(parentId, host, 'parent')
+    const by = parent?.by ?? this.#self
+    const made = { id: `r-${randomBytes(12).toString('hex')}`, createdAt: nowMs, host: host.id, by }
+    const endsAt = nowMs + checkTtl(ttlMs ?? (parent ? MAX_TTL_MS : HOUR_MS))
+    if (parent) {
+      const above = [parent.id, ...parent.above]
+      if (above.length > MAX_DEPTH) throw new ConfigError('parent', `has ${MAX_DEPTH} runs above it already`)
+      const { user, tenant, like, apps } = parent
+      const expiresAt = Math.min(endsAt, parent.expiresAt)
+      return { ...made, above, user, tenant, like, apps, policy: [...parent.policy, ...policy], expiresAt }
+    }
+    const { user, tenant = host.caller.tenant, like, apps } = asked
+    if (user === undefined) throw new ConfigError('user', 'is missing')
+    if (host.caller.tenant !== undefined && tenant !== host.caller.tenant)
+      throw new ConfigError('tenant', 'is another one than that of your key')
+    checkNewKey({ for: 'mcp', user, tenant, like, apps }, this.#deps.revisions.current, nowMs, undefined)
+    return { ...made, above: [], user, tenant, like, apps, policy, userWords, expiresAt: endsAt }
+  }
+
+  /** Whoever asks for the run of another host gets the same answer as for none. */
+  async #runOf(id: string, host: Credential, field: string): Promise<MadeRun> {
+    const state = this.#stateStore()
+    const hash = await state.get(`${IDS}${hostKey(host)}/${id}`)
+    const run = typeof hash === 'string' ? toMadeRun(await state.get(TOKENS + hash)) : undefined
+    if (!run || this.#isOver(run)) throw new ConfigError(field, 'is no run of yours that goes on')
+    return run
+  }
+
+  async #load(hash: string): Promise<Credential | undefined> {
+    const run = toMadeRun(await this.#state?.get(TOKENS + hash))
+    if (!run) return undefined
+    // What ended it may be newer than what this process has read.
+    await this.#readEnded()
+    if (this.#isOver(run)) return undefined
+    return (this.#known.get(hash) ?? this.#keep(hash, run)).credential
+  }
+
+  readonly #refuse = (error: unknown): undefined => {
+    this.#deps.onFault(error)
+  }
+
+  #keep(hash: string, run: MadeRun, scope: RunScope = this.#toScope(run)): Known {
+    const { revisions } = this.#deps
+    const known = { run, scope, of: revisions.current, credential: toCredential(hash, run, revisions.current) }
+    const before = this.#known.get(hash)?.credential
+    // The same object for an unchanged one: streams and subscriptions are found by it.
+    const same = before && isDeepStrictEqual(before, known.credential) ? { ...known, credential: before } : known
+    this.#known.set(hash, same)
+    this.#scopes.set(run.id, scope)
+    return same
+  }
+
+  #forget(hash: string, { id }: MadeRun): void {
+    this.#known.delete(hash)
+    this.#scopes.delete(id)
+  }
+
+  #toScope({ id, above, policy, userWords, by }: MadeRun): RunScope {
+    // Histories are in the memory of a process: what happened in another one is lost, not empty.
+    const isElsewhere = by !== this.#self
+    const run = {
+      id,
+      history: above.at(-1) ?? id,
+      ...(userWords && { userWords }),
+      ...(isElsewhere && { resumed: true }),
+    }
+    return { run, policy }
+  }
+
+  #isOver({ id, above, expiresAt, host }: MadeRun): boolean {
+    if (expiresAt <= this.#deps.clock.wallMs()) return true
+    if ([id, ...above].some((one) => this.#ended.has(one))) return true
+    return this.#deps.keys.current(host)?.for !== 'host'
+  }
+
+  async #readEnded(): Promise<void> {
+    const entries = (await this.#state?.list(ENDED)) ?? []
+    this.#ended = new Set(entries.map(({ key }) => key.slice(ENDED.length)))
+    this.renew()
+  }
+
+  #stateStore(): StateStore {
+    if (!this.#state) throw new ConfigError('state', 'is not open yet')
+    return this.#state
+  }
+}
+
+/** A key that replaces another one of the same host has its runs. */
+function hostKey({ caller: { tenant, user } }: Credential): string {
+  return sha256Hex(JSON.stringify([tenant ?? null, user ?? null]))
+}
+
+/** Returns today's credential of a run; `undefined` where the file has no such caller now. */
+function toCredential(id: string, run: MadeRun, { callers }: Revision): Credential | undefined {
+  const { user, tenant, like, apps, expiresAt, createdAt } = run
+  const key = { id: run.id, hash: id, for: 'mcp', user, tenant, like, apps, createdAt, createdBy: undefined } as const
+  const entry = toEntry(key, callers)
+  if (!entry) return undefined
+  return Object.freeze({
+    id,
+    for: 'mcp',
+    caller: defineCaller({ ...entry.caller, run: run.id }),
+    issuer: 'key',
+    ...(entry.apps && { apps: entry.apps }),
+    expiresAtMs: expiresAt,
+  } satisfies Credential)
+}
+
+function checkTtl(ttlMs: number): number {
+  if (Number.isInteger(ttlMs) && ttlMs > 0 && ttlMs <= MAX_TTL_MS) return ttlMs
+  throw new ConfigError('ttlMs', `must be a number of milliseconds from 1 to ${MAX_TTL_MS}`)
+}
+
+/** Rows are written by this class alone; anything else opens nothing. */
+function toMadeRun(value: unknown): MadeRun | undefined {
+  if (!isObject(value)) return undefined
+  const { id, above, user, policy, expiresAt, host } = value
+  const isRun = typeof id === 'string' && typeof user === 'string' && typeof host === 'string'
+  if (!isRun || typeof expiresAt !== 'number' || !Array.isArray(above) || !Array.isArray(policy)) return undefined
+  return value as unknown as MadeRun
+}

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import type { AuditRecord } from '@toolgate/core/audit'
+import type { GatewayConfig, StartedRunBody } from '@toolgate/gateway'
+import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { callerConfig, CALLERS } from './support/keys.ts'
+import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { type Era, MODERN, type Params, type RpcAnswer, toMessage } from './support/rpc.ts'
+import { type CaseOutcome, LABELS, LIMITS, POLICY, RUN_CASES, TOOLS, USER_WORDS } from './support/run-cases.ts'
+import { httpServer } from './support/servers.ts'
+
+const HOST = 'host-key-of-the-runner'
+const OTHER_HOST = 'host-key-of-another'
+const HOST_OF_TENANT = 'host-key-of-acme'
+const VERA = 'first-key-of-vera'
+const VERA_TOO = 'second-key-of-vera'
+const LEGACY = '2025-11-25'
+
+const KEYS = [
+  ...CALLERS,
+  callerConfig(HOST, { user: 'runner' }, 'host'),
+  callerConfig(OTHER_HOST, { user: 'other' }, 'host'),
+  callerConfig(HOST_OF_TENANT, { user: 'runner', tenant: 'acme' }, 'host'),
+  callerConfig(VERA, { user: 'vera' }),
+  callerConfig(VERA_TOO, { user: 'vera' }),
+]
+
+let servers: ReadonlyMap<string, RecordingServer>
+before(async () => {
+  const names = [...new Set(Object.keys(TOOLS).map((id) => id.split(':')[0] ?? ''))]
+  const started = names.map(async (server) => {
+    const tools = Object.entries(TOOLS).filter(([id]) => id.startsWith(`${server}:`))
+    const recorded = tools.map(([id, { output = { ok: true } }]) => ({
+      name: id.slice(server.length + 1),
+      inputSchema: { type: 'object' },
+      run: () => ({ content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }),
+    }))
+    return [server, await startRecordingServer(recorded)] as const
+  })
+  servers = new Map(await Promise.all(started))
+})
+after(async () => {
+  await Promise.all([...servers.values()].map((server) => server.close()))
+})
+
+let gateway: TestGateway
+let callers: GatewayConfig['callers'] = KEYS
+const start = (given: Partial<GatewayConfig> = {}) => {
+  const configs = [...servers].map(([name, { url }]) => {
+    const tools = Object.entries(TOOLS).flatMap(([id, { addressees }]) =>
+      addressees && id.startsWith(`${name}:`) ? [[id.slice(name.length + 1), { addressees }] as const] : [],
+    )
+    return httpServer(name, url, { tools: new Map(tools) })
+  })
+  const config = { servers: configs, callers, policy: POLICY, limits: LIMITS, labels: LABELS, ...given }
+  return startTestGateway(config, () => ({ ...config, callers }))
+}
+beforeEach(async () => {
+  callers = KEYS
+  gateway = await start()
+})
+afterEach(() => gateway.close())
+
+const post = (body: object, key = HOST) => gateway.api('/api/runs', { key, method: 'POST', body })
+const startRun = async (body: object, key = HOST) => {
+  const { status, body: started } = await post(body, key)
+  assert.equal(status, 200, JSON.stringify(started))
+  return started as StartedRunBody
+}
+const end = (id: string, key = HOST) => gateway.api(`/api/runs/${id}`, { key, method: 'DELETE' })
+const ask = (token: string, era: Era, method: string, params: Params = {}, headers = {}) => {
+  const message = toMessage(era, method, params)
+  return send(gateway.mcpUrl, {
+    headers: { ...message.headers, authorization: `Bearer ${token}`, ...headers },
+    body: JSON.stringify(message.body),
+  })
+}
+const ran = () => [...servers.values()].reduce((sum, server) => sum + server.calls().length, 0)
+const asked = async () =>
+  ((await gateway.api('/api/approvals')).body as { approvals: readonly object[] }).approvals.length
+
+/** Makes a call over MCP. It runs only if a server has got it, and asks only if there is an approval more. */
+async function outcomeOf(token: string, era: Era, tool: string, input: object, meta?: object, headers = {}) {
+  const [calls, approvals] = [ran(), await asked()]
+  const params = { name: tool.replace(':', '__'), arguments: input, ...(meta && { _meta: meta }) }
+  const { result } = (await ask(token, era, 'tools/call', params, headers)).json() as RpcAnswer
+  assert.equal(ran() > calls, result?.isError !== true && (await asked()) === approvals)
+  const outcome: CaseOutcome = ran() > calls ? 'runs' : (await asked()) > approvals ? 'asks' : 'refused'
+  return outcome
+}
+
+const codeOf = ({ status, body }: { status: number; body: unknown }) => [
+  status,
+  (body as { error?: { code?: string } }).error?.code,
+]
+
+for (const era of [LEGACY, MODERN] as const)
+  describe(`runs through the gateway, ${era}`, () => {
+    for (const [name, steps] of Object.entries(RUN_CASES))
+      it(name, async () => {
+        const root = await startRun({ user: 'vera', userWords: USER_WORDS })
+        const child = await startRun({ parent: root.id })
+        const tokens = { root: root.token, child: child.token }
+        for (const [which, tool, input, expected] of steps)
+          assert.equal(await outcomeOf(tokens[which], era, tool, input), expected, `${which} ${tool}`)
+        const { records } = (await gateway.api('/api/audit')).body as { records: readonly AuditRecord[] }
+        const runs = new Set(records.flatMap(({ tool, run_id: run }) => (tool === undefined ? [] : [run])))
+        assert.ok(
+          [...runs].every((run) => run === root.id || run === child.id),
+          JSON.stringify([...runs]),
+        )
+      })
+
+    it('leave a client nothing to gain by another session, run or label of its own', async () => {
+      const { token } = await startRun({ user: 'vera' })
+      const other = await startRun({ user: 'vera' })
+      const meta = {
+        run: other.id,
+        labels: ['trusted'],
+        runId: other.id,
+        'toolgate/run': other.id,
+        userWords: ['eve@evil.example'],
+      }
+      const begun = await ask(token, LEGACY, 'initialize', {
+        protocolVersion: LEGACY,
+        capabilities: {},
+        clientInfo: { name: 'x', version: '1' },
+      })
+      const session = String(begun.headers['mcp-session-id'])
+      assert.equal(await outcomeOf(token, era, 'web:fetch', {}), 'runs')
+      const headers = era === LEGACY ? { 'mcp-session-id': session } : { 'toolgate-run': other.id }
+      assert.equal(await outcomeOf(token, era, 'mail:send', { to: 'eve@evil.example' }, meta, headers), 'asks')
+      assert.equal(await outcomeOf(other.token, era, 'mail:send', { to: 'eve@evil.example' }), 'runs')
+    })
+
+    it('are for calls without a token those of user and client: another key or session cleans nothing', async () => {
+      assert.equal(await outcomeOf(VERA, era, 'web:fetch', {}), 'runs')
+      assert.equal(await outcomeOf(VERA_TOO, era, 'mail:send', { to: 'ann@acme.example' }), 'asks')
+      const { token } = await startRun({ user: 'vera' })
+      assert.equal(await outcomeOf(token, era, 'mail:send', { to: 'ann@acme.example' }), 'runs')
+    })
+
+    it('are narrowed by tools and policies, which grant nothing, and again for a child', async () => {
+      const names = async (token: string) => {
+        const { result } = (await ask(token, era, 'tools/list')).json() as RpcAnswer
+        return (result?.tools ?? []).map(({ name }) => name).toSorted()
+      }
+      const root = await startRun({
+        user: 'vera',
+        tools: ['web:*', 'mail:*', 'nothing:*'],
+        policy: [{ deny: ['mail:send'] }],
+      })
+      assert.deepEqual(await names(root.token), ['web__fetch'])
+      assert.equal(await outcomeOf(root.token, era, 'mail:send', { to: 'ann@acme.example' }), 'refused')
+      const child = await startRun({ parent: root.id, tools: ['contacts:*', 'mail:*'] })
+      assert.deepEqual(await names(child.token), [])
+      assert.equal(await outcomeOf(child.token, era, 'mail:send', {}), 'refused')
+    })
+
+    it('end: a token that was revoked, has expired or was made up opens nothing, nor do those below it', async () => {
+      const statusOf = async (token: string) => (await ask(token, era, 'tools/list')).status
+      const root = await startRun({ user: 'vera' })
+      const child = await startRun({ parent: root.id })
+      const grandchild = await startRun({ parent: child.id })
+      const sibling = await startRun({ parent: root.id })
+      const all = [root, child, grandchild, sibling].map(({ token }) => token)
+      assert.deepEqual(await Promise.all(all.map(statusOf)), [200, 200, 200, 200])
+      assert.deepEqual(codeOf(await end(child.id, OTHER_HOST)), [400, 'body_invalid'])
+      assert.equal((await end(child.id)).status, 200)
+      assert.deepEqual(await Promise.all(all.map(statusOf)), [200, 401, 401, 200])
+      await end(root.id)
+      assert.deepEqual(await Promise.all(all.map(statusOf)), [401, 401, 401, 401])
+      const short = await startRun({ user: 'vera', ttlMs: 1 })
+      assert.deepEqual(
+        await Promise.all([short.token, `tgr_${'A'.repeat(43)}`, `${sibling.token}x`, root.id].map(statusOf)),
+        [401, 401, 401, 401],
+      )
+    })
+
+    it('end with the key of their host, and with their caller', async () => {
+      const status = async (token: string) => (await ask(token, era, 'tools/list')).status
+      const ofHost = await startRun({ user: 'vera' })
+      const ofOther = await startRun({ user: 'vera' }, OTHER_HOST)
+      assert.deepEqual([await status(ofHost.token), await status(ofOther.token)], [200, 200])
+      callers = KEYS.filter(({ caller, for: use }) => use !== 'host' || caller.user !== 'runner')
+      await gateway.reload()
+      assert.deepEqual([await status(ofHost.token), await status(ofOther.token)], [401, 200])
+      callers = KEYS.filter(({ caller }) => caller.user !== 'vera')
+      await gateway.reload()
+      assert.equal(await status(ofOther.token), 401)
+    })
+  })
+
+describe('POST /api/runs', () => {
+  it('is for keys of hosts alone: no agent, person or run starts a run', async () => {
+    const { token } = await startRun({ user: 'vera' })
+    for (const key of [VERA, token, 'demo-console'])
+      assert.deepEqual(codeOf(await post({ user: 'vera' }, key)), [403, 'key_not_for_hosts'])
+    assert.deepEqual(codeOf(await post({ user: 'vera' }, 'no-such-key-at-all')), [401, 'unauthenticated'])
+    assert.deepEqual(codeOf(await end('r-1', VERA)), [403, 'key_not_for_hosts'])
+    assert.equal((await ask(HOST, MODERN, 'tools/list')).status, 403)
+  })
+
+  it('refuses what would widen, with the name of the field', async () => {
+    const root = await startRun({ user: 'vera', ttlMs: 60_000 })
+    const messageOf = async (body: object, key = HOST) => {
+      const answer = await post(body, key)
+      assert.equal(answer.status, 400)
+      return (answer.body as { error: { message: string } }).error.message
+    }
+    assert.match(await messageOf({ user: 'nobody' }), /^user: no caller for "mcp" is "nobody"/)
+    assert.match(await messageOf({}), /^user: is missing/)
+    assert.match(await messageOf({ user: 'vera', tenant: 'other' }, HOST_OF_TENANT), /^tenant: is another one/)
+    assert.match(await messageOf({ user: 'vera' }, HOST_OF_TENANT), /no caller for "mcp" is "vera"/)
+    assert.match(await messageOf({ parent: root.id }, OTHER_HOST), /^parent: is no run of yours/)
+    assert.match(await messageOf({ parent: root.id, userWords: ['x'] }), /"userWords" is that of the parent/)
+    assert.match(await messageOf({ parent: root.id, user: 'viewer' }), /"user" is that of the parent/)
+    assert.match(await messageOf({ user: 'vera', ttlMs: 86_400_001 }), /^ttlMs: must be/)
+    assert.match(await messageOf({ user: 'vera', policy: [{ deny: ['group:none'] }] }), /group/)
+    assert.match(
+      await messageOf({ user: 'vera', policy: [{ allow: [{ match: '*', when: "'untrusted' in run.labels" }] }] }),
+      /may only tighten/,
+    )
+    assert.match(await messageOf({ user: 'vera', tools: 'web:*' }), /"tools" must be a list/)
+    assert.match(await messageOf({ user: 'vera', caller: { user: 'admin' } }), /"caller" is unknown/)
+    const child = await startRun({ parent: root.id, ttlMs: 80_000_000 })
+    assert.equal(child.expiresAt, root.expiresAt)
+  })
+
+  it('opens the same for agents without MCP', async () => {
+    const { token } = await startRun({ user: 'vera', tools: ['web:*'] })
+    const { body } = await gateway.api('/api/list', { key: token })
+    assert.deepEqual(
+      (body as { items: readonly { id: string }[] }).items.map(({ id }) => id),
+      ['web:fetch'],
+    )
+  })
+})
