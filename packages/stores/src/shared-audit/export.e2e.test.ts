@@ -33,8 +33,10 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       const open = (replica: string) => stores.openAudit({ replica, log: { key: PEM } })
       const audits = [await open('a'), await open('b')]
       for (let i = 0; i < 30; i++) {
+        // An agent may send line separators.
+        const more = i === 3 ? { detail: 'first\u2028second\u2029third\rfourth' } : {}
         for (const audit of audits)
-          await audit.write(auditEntry({ event: 'tool_result', tool_call_id: `${audit.chain.replica}-${i}` }))
+          await audit.write(auditEntry({ event: 'tool_result', tool_call_id: `${audit.chain.replica}-${i}`, ...more }))
         if (i % 10 === 9) await audits[0]?.sign()
       }
       await exportSharedAudit(stores.auditSource, whole)

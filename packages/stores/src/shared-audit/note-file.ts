@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { ToolgateError } from '@toolgate/core'
 
 /** A line of signatures: a key id of 4 bytes and at least the 64 of an Ed25519 signature, which a torn line does not have. */
 const SIGNATURE = /^\u2014 \S+ (?=.{92})[\w+/]+={0,2}$/
@@ -36,10 +35,22 @@ export function readNotes(path: string): AsyncGenerator<string> {
   return notesIn(linesOf(path))
 }
 
-/** Returns the lines of a text file. */
+/** More of a line would fill the memory. Records and leaves are much shorter. */
+const MAX_LINE = 64 * 1024 * 1024
+
+/**
+ * Returns the lines of a text file. Only a line feed ends one: what an agent sends may have U+2028, which `node:readline` takes for
+ * an end too.
+ *
+ * @throws {ToolgateError} `audit_invalid` for a line that no audit has
+ */
 export async function* linesOf(path: string): AsyncGenerator<string> {
-  const stream = createReadStream(path, { highWaterMark: 1024 * 1024 })
-  // An interface that is made before the file is open loses the error of opening it.
-  await once(stream, 'ready')
-  yield* createInterface({ input: stream, crlfDelay: Infinity })
+  let rest = ''
+  for await (const part of createReadStream(path, { highWaterMark: 1024 * 1024, encoding: 'utf8' })) {
+    const lines = `${rest}${String(part)}`.split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > MAX_LINE) throw new ToolgateError('audit_invalid', `A line of ${path} is too long for an audit.`)
+    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line
+  }
+  if (rest !== '') yield rest
 }
