@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { GatewayConfig, StartedRunBody } from '@toolgate/gateway'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { callerConfig, CALLERS } from './support/keys.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
@@ -191,6 +192,25 @@ for (const era of [LEGACY, MODERN] as const)
       assert.equal(await status(ofOther.token), 401)
     })
   })
+
+describe('a restart', () => {
+  it('leaves tokens usable, and what their runs and children have done unknown: the strictest answer', async (t) => {
+    const folder = tempFolder()
+    t.after(() => folder.remove())
+    const state = { store: 'sqlite', path: join(folder.path, 'state.db') } as const
+    await gateway.close()
+    gateway = await start({ state })
+    const root = await startRun({ user: 'vera', userWords: USER_WORDS })
+    assert.equal(await outcomeOf(root.token, MODERN, 'mail:send', { to: 'bob@acme.example' }), 'runs')
+    await gateway.close()
+    gateway = await start({ state })
+    const child = await startRun({ parent: root.id })
+    for (const { token } of [child, root])
+      assert.equal(await outcomeOf(token, MODERN, 'mail:send', { to: 'bob@acme.example' }), 'asks')
+    const fresh = await startRun({ user: 'vera' })
+    assert.equal(await outcomeOf(fresh.token, MODERN, 'mail:send', { to: 'bob@acme.example' }), 'runs')
+  })
+})
 
 describe('POST /api/runs', () => {
   it('is for keys of hosts alone: no agent, person or run starts a run', async () => {
