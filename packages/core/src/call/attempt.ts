@@ -307,12 +307,13 @@ export function checkRequest(request: CallRequest): void {
 
 function checkRun(run: RunOfCall): void {
   checkShape('call.run', run, RUN)
-  const { history, userWords = [] } = run
+  const { history, userWords = [], earlierResults = [] } = run
   if (history !== undefined && typeof history !== 'string')
     throw new ConfigError('call.run.history', 'must be the id of a run')
   const words = typeof userWords === 'string' ? [userWords] : userWords
   if (!Array.isArray(words) || !words.every((text) => typeof text === 'string'))
     throw new ConfigError('call.run.userWords', 'must be a text or a list of texts')
+  if (!Array.isArray(earlierResults)) throw new ConfigError('call.run.earlierResults', 'must be a list')
 }
 
 const REQUEST = shapeOf<CallRequest>({
@@ -342,7 +343,17 @@ const CONTINUES = shapeOf<Continuation>(
   'field',
 )
 const RUN = shapeOf<RunOfCall>(
-  { id: true, step: true, model: true, app: true, bindsApprovals: true, history: true, userWords: true, resumed: true },
+  {
+    id: true,
+    step: true,
+    model: true,
+    app: true,
+    bindsApprovals: true,
+    history: true,
+    userWords: true,
+    earlierResults: true,
+    resumed: true,
+  },
   'field',
 )
 

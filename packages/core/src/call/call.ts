@@ -184,7 +184,9 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     deadlineMs,
     through: attempt,
   }
-  const running = trace ? trace.within(() => execute(execution, ports)) : execute(execution, ports)
+  const start = () => execute(execution, ports)
+  const traced = trace ? () => trace.within(start) : start
+  const running = ports.histories.rules ? ports.histories.within(view.caller, attempt.request.run, traced) : traced()
   return running instanceof Promise
     ? ranLater(attempt, tool, running, startedMs)
     : ran(attempt, tool, running, startedMs)

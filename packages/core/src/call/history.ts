@@ -1,10 +1,11 @@
 import { readsRun } from '../decide/decide.ts'
 import { CallHistory } from '../history/call-history.ts'
-import type { MaybePromise } from '../ports/ports.ts'
+import { type RunFacts, strictestFacts } from '../history/facts.ts'
+import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import type { Progress, Tool } from '../tools/tool.ts'
 import { ToolgateError } from '../util/errors.ts'
 import { chain } from '../util/async.ts'
-import type { Attempt, Stop } from './attempt.ts'
+import type { Attempt, CallPorts, CallView, Stop } from './attempt.ts'
 import type { Executed } from './execute.ts'
 import { InputRequired } from './outcome.ts'
 import { isToolError } from '../util/output.ts'
@@ -20,6 +21,28 @@ export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefine
     return opened instanceof Promise ? opened.catch((error: unknown) => unread(attempt, error)) : opened
   } catch (error) {
     return unread(attempt, error)
+  }
+}
+
+/** Returns what has happened in a run, for its next step; `undefined` where no rule reads it. Its history begins now, if not before. */
+export function factsOfRun(
+  { caller, isKept }: Pick<CallView, 'caller' | 'isKept'>,
+  run: RunOfCall,
+  { histories, onFault }: CallPorts,
+): MaybePromise<RunFacts | undefined> {
+  if (!histories.rules) return undefined
+  const unknown = (error?: unknown) => {
+    if (error !== undefined) onFault(error)
+    return strictestFacts(histories.labels().names)
+  }
+  try {
+    const read = chain(
+      histories.of(caller, run, isKept, true),
+      (history) => new CallHistory(histories, history, undefined).facts() ?? unknown(),
+    )
+    return read instanceof Promise ? read.catch(unknown) : read
+  } catch (error) {
+    return unknown(error)
   }
 }
 

@@ -1,5 +1,6 @@
 // `@toolgate/core/steps`: one run, step by step.
 
+export { factsOf } from '../gate/view-of.ts'
 export {
   createSteps,
   type PrepareStep,

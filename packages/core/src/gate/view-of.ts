@@ -1,5 +1,8 @@
 import type { CallPorts } from '../call/attempt.ts'
-import { portsOf, type View } from './view.ts'
+import { factsOfRun } from '../call/history.ts'
+import type { RunFacts } from '../history/facts.ts'
+import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
+import { isKept, portsOf, type View } from './view.ts'
 
 /**
  * By the `fork` of each gate, which a host's wrapper of a gate keeps: `{ ...gate, view }`. Every view of a gate, of its
@@ -16,6 +19,15 @@ export function rememberGate(
 ): void {
   portsOfGates.set(fork, ports)
   if (parent) forkedFrom.set(ports, parent)
+}
+
+/**
+ * Returns what has happened in a run, for `createSteps` and `narrow`; `undefined` where no rule reads it. Call it as the run
+ * begins, too: a run that goes on without a history is taken for one whose history was lost.
+ */
+export function factsOf(view: View, run: RunOfCall): MaybePromise<RunFacts | undefined> {
+  const ports = portsOf(view)
+  return ports && factsOfRun({ caller: view.caller, isKept: isKept(view) }, run, ports)
 }
 
 /** Returns whether a value is a view of some gate. */

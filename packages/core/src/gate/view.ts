@@ -147,6 +147,11 @@ export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
+/** Whether what happens in runs was kept when the view was made. */
+export function isKept(view: View): boolean {
+  return view instanceof CallerView && view.isKept
+}
+
 /** Returns the view of some bounds today. `evaluation` is the result of both, where that is known already. */
 export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Evaluation): View {
   const today = host.today(bounds.caller)

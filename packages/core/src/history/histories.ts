@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '../ports/caller.ts'
 import type { HistoryStore } from '../ports/history.ts'
@@ -38,6 +39,16 @@ const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
 /** Those that were used last. Others are read from the store again. */
 const MAX_OPEN = 1000
 
+/** The call of a gate in which something runs. A run that begins there was prompted by the model of that call. */
+const calling = new AsyncLocalStorage<Calling>()
+
+interface Calling {
+  readonly of: Histories
+  readonly caller: Caller
+  readonly run: RunOfCall | undefined
+  readonly around: Calling | undefined
+}
+
 /** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
 export class Histories {
   readonly labels: () => ParsedLabels
@@ -77,13 +88,19 @@ export class Histories {
     return `${this.#prefix}.${++this.#events}`
   }
 
+  /** Runs a tool in its call's history, which runs that begin there share. */
+  within<T>(caller: Caller, run: RunOfCall | undefined, work: () => T): T {
+    return calling.run({ of: this, caller, run, around: calling.getStore() }, work)
+  }
+
   /**
    * Returns the history of a call, with all that others have added. `wasKept`: since its view was made. `isRead`: a rule asks for it.
    *
    * @throws {ToolgateError} `history_full` if it is a new one, and there is no room
    */
   of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean, isRead: boolean): MaybePromise<OpenHistory> {
-    const id = run === undefined ? idOfCaller(caller) : idOfRun(caller, run)
+    const around = run && calling.getStore()
+    const id = this.#idOf(caller, run, around)
     const known = this.#open.get(id)
     const opened = known
       ? isRead
@@ -93,16 +110,35 @@ export class Histories {
           this.#open.set(id, history)
           return history
         })
-    const words = run === undefined || (run.history ?? run.id) !== run.id ? undefined : run.userWords
-    if (words === undefined || !this.#rules?.readsOrigin) return opened
-    return chain(opened, (history) => chain(history.addWords(words), () => history))
+    const words = !run || around || (run.history ?? run.id) !== run.id ? undefined : run.userWords
+    const results = run?.earlierResults
+    if (words === undefined && results === undefined) return opened
+    return chain(opened, (history) => chain(this.#addGiven(history, words, results), () => history))
+  }
+
+  /** Two tenants share no history. */
+  #idOf(caller: Caller, run: RunOfCall | undefined, around: Calling | undefined): string {
+    if (run === undefined) return idOfCaller(caller)
+    if (around?.of !== this || around.caller.tenant !== caller.tenant) return idOfRun(caller, run)
+    return this.#idOf(around.caller, around.run, around.around)
+  }
+
+  /** Adds what the host has handed in with the run. */
+  #addGiven(
+    history: OpenHistory,
+    words: RunOfCall['userWords'],
+    results: RunOfCall['earlierResults'],
+  ): MaybePromise<void> {
+    const readsOrigin = this.#rules?.readsOrigin === true
+    const adding = results && history.addEarlier(results, this.newEvent(), readsOrigin)
+    return chain(adding, () => (words === undefined || !readsOrigin ? undefined : history.addWords(words)))
   }
 
   /** Whether a call of a tool about which no rule asks has nothing to enter, neither when it begins nor when it ends. */
   hasNothingToEnter(tool: Tool, caller: Caller, run: RunOfCall | undefined): boolean {
     const rules = this.#rules
     if (!rules || rules.readsOrigin || rules.of(tool).length > 0) return false
-    const known = this.#open.get(run === undefined ? idOfCaller(caller) : idOfRun(caller, run))
+    const known = this.#open.get(this.#idOf(caller, run, calling.getStore()))
     if (!known) return false
     const nowMs = this.nowMs()
     const { monitor } = known

@@ -148,7 +148,7 @@ export class Monitor {
   itemsFor(
     kind: 'label' | 'tuple',
     text: string,
-    tool: string,
+    tool: string | undefined,
     { event, nowMs }: Moment,
     lifeMs: number,
   ): readonly HistoryItem[] {
@@ -165,7 +165,7 @@ export class Monitor {
         kind,
         text,
         event,
-        tool,
+        ...(tool !== undefined && { tool }),
         atMs: nowMs,
         ...(isLive && { again: true }),
         ...(lifeMs !== Infinity && { expiresAt: nowMs + lifeMs }),

@@ -2,6 +2,7 @@ import type { HistoryItem, HistoryMark, HistoryPart, HistoryStore } from '../por
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { chain } from '../util/async.ts'
 import { ToolgateError } from '../util/errors.ts'
+import { UNTRUSTED } from './facts.ts'
 import { EVERYTHING, type Lifetimes, Monitor, type MonitorBounds } from './monitor.ts'
 import type { OriginItem } from './origins/origin-index.ts'
 
@@ -39,6 +40,7 @@ export class OpenHistory {
   #busy: Promise<unknown> | undefined
   #expiresAt: number
   #words: RunOfCall['userWords']
+  #earlier: RunOfCall['earlierResults']
 
   constructor(part: HistoryPart, beginning: Beginning, host: HistoryHost) {
     this.monitor = new Monitor(part, beginning.lifetimes, host.bounds)
@@ -71,6 +73,18 @@ export class OpenHistory {
     if (words === this.#words) return
     this.#words = words
     return this.add(toHistoryItems(this.monitor.index.addWords(words), this.#host.wallMs()))
+  }
+
+  /** Adds results that were made before the run, once: nobody knows who wrote them. */
+  addEarlier(results: readonly unknown[], event: string, readsOrigin: boolean): MaybePromise<void> {
+    if (results === this.#earlier) return
+    this.#earlier = results
+    if (results.length === 0) return
+    const { monitor } = this
+    const nowMs = this.#host.wallMs()
+    const texts = readsOrigin ? toHistoryItems(monitor.index.addOutput('untrusted', results), nowMs) : []
+    const { labelMs } = monitor.lifetimes
+    return this.add([...monitor.itemsFor('label', UNTRUSTED, undefined, { event, nowMs }, labelMs), ...texts])
   }
 
   /**
@@ -125,6 +139,7 @@ export class OpenHistory {
       this.monitor = history.monitor
       this.#expiresAt = history.#expiresAt
       this.#words = undefined
+      this.#earlier = undefined
     })
   }
 

@@ -302,6 +302,8 @@ export interface RunOfCall {
   readonly history?: string | undefined
   /** What the user has written, for `origin`. Ignored where the history is that of another run: its prompt is a model's. */
   readonly userWords?: string | readonly string[] | undefined
+  /** Results in a conversation that the run begins with, which the gate has not seen. They count as untrusted. */
+  readonly earlierResults?: readonly unknown[] | undefined
   /** It goes on after a pause, maybe in another process: a history that is not there is lost, not empty. */
   readonly resumed?: boolean | undefined
 }
