@@ -111,7 +111,7 @@ async function guardQuery<Name extends string>(
   options: GuardOptions<Name>,
 ): Promise<GuardedOptions> {
   checkGuardFor(gate, caller, options, SHAPE)
-  const { runId, canUseTool } = options
+  const { runId, canUseTool, userWords, earlierResults } = options
   const { serverName, waiting, harnessDeadlineMs } = checkOptions(options)
   const view = withoutRequests(await viewFor(gate, caller, options))
   const known = gate.catalog.snapshot().tools
@@ -121,6 +121,7 @@ async function guardQuery<Name extends string>(
     view,
     names,
     runId,
+    words: { userWords, earlierResults },
     onCall: createOnCall(options.onCall, createWarn(options.onWarning)),
     deadlineMs: harnessDeadlineMs,
     stopQuery: (reason) => abortController.abort(reason),

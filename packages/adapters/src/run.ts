@@ -12,6 +12,7 @@ import {
 } from './shared/provider-run.ts'
 
 export type { GuardedCallEvent } from './shared/runs.ts'
+export { resultsOf, type UserWords, userTextsOf } from './shared/user-words.ts'
 
 /** A call as the model wrote it. */
 export type RunCall = ProviderCall

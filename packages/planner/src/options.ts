@@ -76,6 +76,8 @@ export interface RunOptions<Name extends string = string> extends SegmentOptions
   /** Either `prompt` or `messages`. */
   readonly prompt?: string | undefined
   readonly messages?: readonly ModelMessage[] | undefined
+  /** What the user has written, for `origin` in conditions. Default: the `prompt`; of `messages`, nothing. */
+  readonly userWords?: string | readonly string[] | undefined
 }
 
 export interface ResumeOptions extends SegmentOptions, Answers {
@@ -154,6 +156,7 @@ const SEGMENT = {
 export const RUN = shapeOf<RunOptions>({
   prompt: true,
   messages: true,
+  userWords: true,
   app: true,
   visibility: true,
   activeTools: true,

@@ -21,6 +21,7 @@ const SHAPE: Shape = shapeOf<GuardOptions>({
   mode: true,
   provider: true,
   hooks: true,
+  resumed: true,
   extend: true,
   acceptUnenforceable: true,
 })

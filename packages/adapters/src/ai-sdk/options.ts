@@ -64,6 +64,8 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
   readonly mode?: 'filter' | 'mask' | undefined
   /** The provider whose means `mask` uses. */
   readonly provider?: 'openai' | 'google' | undefined
+  /** The run goes on after a pause: if its history is lost, rules that read it get their strictest answer. Default `false`. */
+  readonly resumed?: boolean | undefined
   /** Run before the gate's own, at each call. */
   readonly hooks?: HooksInput | undefined
   /** Returns more options for a tool's execution, beside the SDK's. */

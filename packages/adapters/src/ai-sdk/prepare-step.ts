@@ -26,6 +26,7 @@ export function createPrepareStep(
   const { prepareStep: host } = run.options
   return (sdk) => {
     checkGivenTools(run, sdk.initialMessages)
+    if (sdk.steps.length === 0) run.beginsWith(sdk.messages)
     const seen = run.view.narrow({})
     run.offer(seen)
     if (!isFunction(host)) return open(run, sdk, seen, undefined)

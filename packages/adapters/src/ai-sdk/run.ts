@@ -63,7 +63,7 @@ export class LoopRun {
   readonly #hostApprovals = new WeakMap<object, Map<string, HostApproval>>()
 
   constructor({ gate, view, options, wrap }: LoopRunParts) {
-    const { runId: id, approvals, onCall, onWarning } = options
+    const { runId: id, approvals, userWords, earlierResults, resumed, onCall, onWarning } = options
     this.gate = gate
     this.view = view
     this.options = options
@@ -82,6 +82,8 @@ export class LoopRun {
       id,
       // Without pauses no run is resumed, so an approval counts for the next run that makes the call.
       bindsApprovals: id !== undefined && approvals !== 'tell',
+      words: { userWords, earlierResults },
+      resumed,
       onCall: createOnCall(onCall, this.warn),
     })
     this.#fill()
@@ -125,6 +127,11 @@ export class LoopRun {
     return messages && this.#hostApprovals.get(messages)?.get(toolCallId)
   }
 
+  /** The messages of a loop before its first step. */
+  beginsWith(messages: readonly unknown[]): void {
+    this.#run.beginsWith(messages)
+  }
+
   call(call: LoopCall): Promise<CallOutcome> {
     return this.#run.call(this.#toGuarded(call))
   }
@@ -148,6 +155,8 @@ export class LoopRun {
   }
 
   #toGuarded(call: LoopCall): GuardedCall {
+    // Approved calls run before the first step.
+    if (call.messages && answeredCalls(call.messages).length > 0) this.beginsWith(call.messages)
     const answered = answeredCalls(call.messages).find(({ toolCallId }) => toolCallId === call.toolCallId)
     const step = this.#stepOf(call.messages)
     const view = step?.view

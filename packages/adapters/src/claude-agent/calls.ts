@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { CallOutcome, CallRequest, View } from '@toolgate/core'
 import type { createOnCall } from '../shared/runs.ts'
+import type { GivenWords } from '../shared/user-words.ts'
 import { HarnessExecution } from './harness.ts'
 import { harnessNameOf, type HarnessNames, isOfItsServer, type ServerOfTool } from './import-tools.ts'
 
@@ -32,6 +33,7 @@ export interface CallsOptions {
   readonly view: View
   readonly names: HarnessNames
   readonly runId: string | undefined
+  readonly words: GivenWords
   readonly onCall: ReturnType<typeof createOnCall>
   /** Ends an execution by the harness, and the query with it. */
   readonly deadlineMs: number
@@ -206,7 +208,7 @@ export class QueryCalls {
   }
 
   #toRequest(call: Pick<HarnessCall, 'name' | 'input' | 'server'> & { readonly id: string | undefined }): CallRequest {
-    const { names, runId } = this.#options
+    const { names, runId, words } = this.#options
     return {
       tool: isOfItsServer(call.name, call.server) ? names.toId(call.name) : undefined,
       calledAs: call.name,
@@ -214,7 +216,7 @@ export class QueryCalls {
       callId: call.id,
       nameOf: (id) => names.toName(id) ?? id,
       idOf: names.toId,
-      run: { id: (this.#runId ??= randomUUID()), bindsApprovals: runId !== undefined },
+      run: { id: (this.#runId ??= randomUUID()), bindsApprovals: runId !== undefined, ...words },
     }
   }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Caller, Gate, View } from '@toolgate/core'
 import { callerKey, sha256Hex } from '@toolgate/core/internal'
 import type { Runtime } from 'langchain'
-import { createCallerOf, type GuardOptions, openView } from '../shared/guard-options.ts'
+import { createCallerOf, type GuardOptions, openView, wordsOf } from '../shared/guard-options.ts'
 import { GuardedRun, type GuardedRunParts, RunRegistry } from '../shared/runs.ts'
 
 /** What LangChain passes a middleware about its run. `context` is the agent's own. */
@@ -105,7 +105,8 @@ export class Runs {
     const { binds, options } = this.#parts
     const named = options.runId?.(runtime)
     const bindsApprovals = named !== undefined || (id !== undefined && binds(runtime))
-    return new AgentRun({ ...this.#parts, view, id: id ?? named, bindsApprovals })
+    const words = wordsOf(options, runtime)
+    return new AgentRun({ ...this.#parts, view, id: id ?? named, bindsApprovals, words })
   }
 }
 

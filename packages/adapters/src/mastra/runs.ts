@@ -3,7 +3,7 @@ import type { RequestContext } from '@mastra/core/request-context'
 import type { Caller, View } from '@toolgate/core'
 import type { RunOfCall } from '@toolgate/core/audit'
 import { callerKey, isObject } from '@toolgate/core/internal'
-import { createCallerOf, openView } from '../shared/guard-options.ts'
+import { createCallerOf, openView, wordsOf } from '../shared/guard-options.ts'
 import { RunRegistry } from '../shared/runs.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
@@ -35,7 +35,8 @@ export function createRequests(gate: AnyGate, options: GuardOptions): Requests {
   async function openFor(caller: Caller, requestContext: RequestContext): Promise<Request> {
     const view = await openView(gate, caller, options, { requestContext })
     const id = options.runId?.({ requestContext })
-    return { caller, view, run: { id: id ?? randomUUID(), bindsApprovals: id !== undefined } }
+    const words = wordsOf(options, { requestContext })
+    return { caller, view, run: { id: id ?? randomUUID(), bindsApprovals: id !== undefined, ...words } }
   }
 
   async function current(requestContext: RequestContext): Promise<Request> {

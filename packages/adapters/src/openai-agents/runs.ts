@@ -3,7 +3,7 @@ import { getCurrentSpan } from '@openai/agents'
 import type { CallRefused, Gate, View } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/core/expose'
 import { callerKey } from '@toolgate/core/internal'
-import { createCallerOf, openView } from '../shared/guard-options.ts'
+import { createCallerOf, openView, wordsOf } from '../shared/guard-options.ts'
 import { createOnCall, createWarn, type GuardedCall, GuardedRun, RunRegistry } from '../shared/runs.ts'
 import type { GuardOptions } from './options.ts'
 import type { AnyContext, AnyRunContext } from './sdk.ts'
@@ -39,7 +39,8 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
       const id = options.runId?.(runContext)
       const bindsApprovals = id !== undefined
       const current = () => ownRun(runContext)
-      const guarded = new GuardedRun({ gate, view, names, id, onCall })
+      const words = wordsOf(options, runContext)
+      const guarded = new GuardedRun({ gate, view, names, id, words, onCall })
       return new OpenRun(guarded, { gate, runContext, guard, bindsApprovals, current })
     })
   }

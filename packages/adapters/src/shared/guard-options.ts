@@ -14,6 +14,7 @@ import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/co
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { fieldsOf } from './fields.ts'
 import type { GuardListeners } from './runs.ts'
+import type { GivenWords, UserWords } from './user-words.ts'
 
 /** The options of every guard for one run. */
 export interface RunOptions<Name extends string = string> extends ViewOptions<Name>, GuardListeners {
@@ -22,6 +23,10 @@ export interface RunOptions<Name extends string = string> extends ViewOptions<Na
    * Default: a random id, to which approvals are not bound.
    */
   readonly runId?: string | undefined
+  /** What the user has written, for `origin` in conditions. Default: nothing, so `origin` never answers `user`. */
+  readonly userWords?: UserWords | undefined
+  /** Results of tools in messages that the run begins with. They count as untrusted; `resultsOf` finds them. */
+  readonly earlierResults?: readonly unknown[] | undefined
 }
 
 /** The options of every guard that serves any number of runs. `Run` is what the framework passes about one. */
@@ -39,6 +44,10 @@ export interface GuardOptions<Name extends string, Run, Ungoverned = string> ext
    * id, to which approvals are not bound.
    */
   readonly runId?: ((run: Run) => string | undefined) | undefined
+  /** Returns what the user of a run has written, for `origin` in conditions. Default: nothing, so `origin` never answers `user`. */
+  readonly userWords?: ((run: Run) => UserWords | undefined) | undefined
+  /** Returns the results of tools in messages that a run begins with. They count as untrusted; `resultsOf` finds them. */
+  readonly earlierResults?: ((run: Run) => readonly unknown[] | undefined) | undefined
   /** Tools from elsewhere that may run beside the gate's own. Default: none. */
   readonly ungoverned?: readonly Ungoverned[] | undefined
 }
@@ -47,10 +56,14 @@ export interface GuardOptions<Name extends string, Run, Ungoverned = string> ext
 const VIEW_KEYS = { visibility: true, activeTools: true, app: true } as const satisfies Record<keyof ViewOptions, true>
 
 /** The fields of `RunOptions`, for shapes that extend them. */
-export const RUN_KEYS = { ...VIEW_KEYS, runId: true, onCall: true, onWarning: true } as const satisfies Record<
-  keyof RunOptions,
-  true
->
+export const RUN_KEYS = {
+  ...VIEW_KEYS,
+  runId: true,
+  userWords: true,
+  earlierResults: true,
+  onCall: true,
+  onWarning: true,
+} as const satisfies Record<keyof RunOptions, true>
 
 /** The fields of `GuardOptions`, for shapes that extend them. */
 export const GUARD_KEYS = { ...RUN_KEYS, caller: true, view: true, ungoverned: true } as const satisfies Record<
@@ -69,7 +82,19 @@ export function checkGuard(gate: unknown, options: unknown, shape: Shape): void 
   checkGate(gate)
   if (options === undefined) checkGiven(undefined)
   checkShape('guard', options, shape)
-  if (typeof options === 'object' && options !== null && 'view' in options) checkView(options.view)
+  const { view, userWords, earlierResults } = fieldsOf(options)
+  checkView(view)
+  for (const [name, given] of Object.entries({ userWords, earlierResults }))
+    if (given !== undefined && typeof given !== 'function')
+      throw new ConfigError(`guard.${name}`, 'must be a function of the run, because a guard serves many of them')
+}
+
+/** Returns what the host knows of one run. */
+export function wordsOf<Run>(
+  { userWords, earlierResults }: Pick<GuardOptions<string, Run>, 'userWords' | 'earlierResults'>,
+  run: Run,
+): GivenWords {
+  return { userWords: userWords?.(run), earlierResults: earlierResults?.(run) }
 }
 
 function checkView(view: unknown): void {

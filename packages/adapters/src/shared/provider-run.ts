@@ -135,7 +135,7 @@ export async function openProviderRun(
   options: ProviderRunOptions & ExposeOptions = {},
 ): Promise<ProviderRun> {
   const view = await viewFor(gate, caller, options)
-  const { prepareStep, instructions, state, context, runId } = options
+  const { prepareStep, instructions, state, context, runId, userWords, earlierResults } = options
   const steps = createSteps(view, { prepareStep, instructions, state, context })
   const warn = createWarn(options.onWarning)
   let current: PreparedStep | undefined
@@ -143,7 +143,8 @@ export async function openProviderRun(
     toId: (name) => current?.exposure.names.toId(name),
     toName: (tool) => current?.exposure.names.toName(tool),
   }
-  const run = new GuardedRun({ gate, view, names, id: runId, onCall: createOnCall(options.onCall, warn) })
+  const words = { userWords, earlierResults }
+  const run = new GuardedRun({ gate, view, names, id: runId, words, onCall: createOnCall(options.onCall, warn) })
   const toCall = (call: ProviderCall): GuardedCall => toGuardedCall(call, current, options)
 
   return {
@@ -153,7 +154,7 @@ export async function openProviderRun(
       return current?.step
     },
     async next() {
-      const step = await steps.next()
+      const step = await steps.next({ facts: await run.facts() })
       const exposure = exposeStep(view, step.view, target, options)
       for (const warning of step.warnings) warn(warning)
       for (const warning of exposure.warnings) warn(describeWarning(warning))

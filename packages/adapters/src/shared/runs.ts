@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Approval, CallOutcome, CallRefused, CallRequest, CallWaiting, Gate, View } from '@toolgate/core'
 import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import type { RunOfCall } from '@toolgate/core/audit'
 import { type HooksInput, messageOf, safely } from '@toolgate/core/internal'
+import { factsOf } from '@toolgate/core/steps'
+import { type GivenWords, resultsOf } from './user-words.ts'
 
 /** A call that has ended, or waits for a person. */
 export interface GuardedCallEvent {
@@ -87,6 +90,9 @@ export interface GuardedRunParts {
   readonly id?: string | undefined
   /** Default: `true` for a run with an id of its own. */
   readonly bindsApprovals?: boolean | undefined
+  readonly words?: GivenWords | undefined
+  /** It goes on after a pause. */
+  readonly resumed?: boolean | undefined
   readonly onCall?: ReturnType<typeof createOnCall>
 }
 
@@ -96,16 +102,28 @@ export class GuardedRun {
   readonly view: View
   readonly #gate: AnyGate
   readonly #names: ExposedNames
-  readonly #bindsApprovals: boolean
   readonly #onCall: ReturnType<typeof createOnCall>
+  #run: RunOfCall
 
-  constructor({ gate, view, names, id, bindsApprovals = id !== undefined, onCall }: GuardedRunParts) {
+  constructor({ gate, view, names, id, bindsApprovals = id !== undefined, words, resumed, onCall }: GuardedRunParts) {
     this.id = id ?? randomUUID()
     this.view = view
     this.#gate = gate
     this.#names = names
-    this.#bindsApprovals = bindsApprovals
+    this.#run = { id: this.id, bindsApprovals, ...words, resumed }
     this.#onCall = onCall
+  }
+
+  /** Adds the results in messages that the framework begins with, unless the host has named them. */
+  beginsWith(messages: readonly unknown[]): void {
+    if (this.#run.earlierResults) return
+    const earlierResults = resultsOf(messages)
+    this.#run = { ...this.#run, earlierResults }
+  }
+
+  /** Returns what rules know of the run, for its next step. */
+  facts(): ReturnType<typeof factsOf> {
+    return factsOf(this.view, this.#run)
   }
 
   /** Decides, counts, runs, records and reports one call. Never throws for a mistake of the model. */
@@ -132,7 +150,7 @@ export class GuardedRun {
       calledAs: name,
       nameOf: (id) => this.#names.toName(id) ?? id,
       idOf: (other) => this.#idOf(other),
-      run: { id: this.id, step, model, bindsApprovals: this.#bindsApprovals },
+      run: { ...this.#run, step, model },
     }
   }
 

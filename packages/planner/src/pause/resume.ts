@@ -17,6 +17,8 @@ import {
   toolsOfPause,
 } from './state.ts'
 
+const NONE: readonly unknown[] = []
+
 /** Every refusal has the same text: the reason must not help someone who tries tokens. */
 function refused(): ToolgateError {
   return new ToolgateError('resume_refused', 'This run cannot be resumed so.')
@@ -59,6 +61,8 @@ export function openResumed(
       return {
         runId: before.runId,
         app: before.app,
+        // The history has the words, and what earlier results have raised.
+        words: { earlierResults: NONE, resumed: true },
         before,
         async begin() {
           // Checked again: the turn may have come much later.

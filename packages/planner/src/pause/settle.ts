@@ -157,7 +157,7 @@ async function makeCall(pending: PendingState, conversation: Conversation, scope
     calledAs: name,
     nameOf: (id) => wireNameOf(scope, id),
     hooks: calls.hooks,
-    run: { id: shared.runId, step: step?.stepNumber, model: step?.model },
+    run: { id: shared.runId, ...shared.words, step: step?.stepNumber, model: step?.model },
   })
   calls.ended(outcome, { free: scope.paused.has(callId) })
   events.emit(toDecided(tool, step?.stepNumber ?? 0, outcome))

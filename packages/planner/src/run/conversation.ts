@@ -1,5 +1,5 @@
 import { guard, type GuardedCallEvent, type GuardedStep } from '@toolgate/adapters/ai-sdk'
-import { createSteps, type Step, type Steps } from '@toolgate/core/steps'
+import { createSteps, factsOf, type Step, type Steps } from '@toolgate/core/steps'
 import {
   generateText,
   type LanguageModel,
@@ -129,6 +129,7 @@ class Loop {
     const { prepareStep, ...guarded } = await guard(shared.gate, view, {
       ...shared.offering,
       runId: shared.runId,
+      ...shared.words,
       hooks: calls.hooks,
       extend: () => contextOf(this.#scope),
       prepareStep: this.#prepareStep(),
@@ -165,9 +166,10 @@ class Loop {
     return async (sdk) => {
       // The SDK has run whatever came before the first step, such as approvals that the messages claim.
       if (sdk.steps.length === 0) this.#transcript.reset(sdk.messages)
-      const step = await steps?.next({ messages: sdk.messages })
+      const facts = await factsOf(view, { id: shared.runId, ...shared.words })
+      const step = await steps?.next({ messages: sdk.messages, facts })
       for (const warning of step?.warnings ?? []) shared.warn(warning)
-      const now = view.narrow({})
+      const now = view.narrow({ facts })
       const tools = (step?.view ?? now).ids
       const model = (step?.model as LanguageModel | undefined) ?? ownModel
       const catalog = await this.#hostsOwn(async () => shared.catalogOf(now))
@@ -181,7 +183,7 @@ class Loop {
         ...step?.options,
         model,
         ...(instructions === undefined ? {} : { instructions }),
-        ...(step ? { activeTools: tools } : {}),
+        ...(step || facts ? { activeTools: tools } : {}),
       }
     }
   }

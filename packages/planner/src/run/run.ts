@@ -41,7 +41,7 @@ async function checkedInTime({ check, stopping: { signal } }: SegmentRequest): P
     return await untilAborted(signal, check)
   } catch (error) {
     if (!isAbort(error, signal)) throw error
-    return { runId: randomUUID(), app: undefined, before: undefined, begin: () => Promise.reject(error) }
+    return { runId: randomUUID(), app: undefined, words: {}, before: undefined, begin: () => Promise.reject(error) }
   }
 }
 
@@ -90,6 +90,7 @@ async function runBegun(
   const shared: RunShared = {
     gate: parts.gate,
     runId: segment.runId,
+    words: segment.words,
     meter,
     settings: parts.settings,
     offering: parts.offering,

@@ -35,6 +35,8 @@ export type AnyStopCondition = StopCondition<ToolSet>
 export interface RunShared {
   readonly gate: Gate
   readonly runId: string
+  /** What the run begins with. Sub-agents bring nothing of their own. */
+  readonly words: Pick<GuardOptions, 'userWords' | 'earlierResults' | 'resumed'>
   readonly meter: Meter
   readonly settings: ModelSettings
   /** How tools are offered; see the guide's page about the AI SDK. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { resultsOf } from '@toolgate/adapters/run'
 import { type Caller, ConfigError, defineCaller, type View } from '@toolgate/core'
 import { checkShape } from '@toolgate/core/internal'
 import type { ModelMessage } from 'ai'
@@ -6,7 +7,7 @@ import { checkBudgets } from '../budgets.ts'
 import { RUN, type RunOptions, type SegmentOptions } from '../options.ts'
 import type { Conversation, PauseState, PendingState } from '../pause/state.ts'
 import type { PlannerParts } from '../parts.ts'
-import type { AnyStream } from './scope.ts'
+import type { AnyStream, RunShared } from './scope.ts'
 import { createStopping } from './turn.ts'
 
 /** One segment of a run: from its beginning, or from a pause, to its end or its next pause. */
@@ -23,6 +24,7 @@ export interface SegmentRequest {
 export interface CheckedSegment {
   readonly runId: string
   readonly app: string | undefined
+  readonly words: RunShared['words']
   /** What the run has used before this segment. */
   readonly before: Pick<PauseState, 'used' | 'usage' | 'budgets'> | undefined
   /** Runs when the segment's turn comes. If it throws, the run throws. */
@@ -62,6 +64,11 @@ export function openRun(
       return {
         runId: randomUUID(),
         app,
+        words: {
+          userWords: options.userWords ?? options.prompt,
+          earlierResults: resultsOf(options.messages ?? []),
+          resumed: false,
+        },
         before: undefined,
         begin: async () => ({
           view: await viewOf(parts, caller, { app, visibility, activeTools }),
