@@ -4,7 +4,7 @@ import { type ExposedNames, toWireName } from '@toolgate/core/expose'
 import type { RunOfCall } from '@toolgate/core/audit'
 import { type HooksInput, messageOf, safely } from '@toolgate/core/internal'
 import { factsOf } from '@toolgate/core/steps'
-import { type GivenWords, resultsOf } from './user-words.ts'
+import { checkWords, type GivenWords, resultsOf } from './user-words.ts'
 
 /** A call that has ended, or waits for a person. */
 export interface GuardedCallEvent {
@@ -106,6 +106,7 @@ export class GuardedRun {
   #run: RunOfCall
 
   constructor({ gate, view, names, id, bindsApprovals = id !== undefined, words, resumed, onCall }: GuardedRunParts) {
+    if (words) checkWords(words)
     this.id = id ?? randomUUID()
     this.view = view
     this.#gate = gate

@@ -1,3 +1,4 @@
+import { ConfigError } from '@toolgate/core'
 import { fieldsOf } from './fields.ts'
 
 /** What the user has written, for `origin` in conditions. */
@@ -7,6 +8,14 @@ export type UserWords = string | readonly string[]
 export interface GivenWords {
   readonly userWords: UserWords | undefined
   readonly earlierResults: readonly unknown[] | undefined
+}
+
+/** @throws {ConfigError} for words that are no texts, and results that are no list */
+export function checkWords({ userWords = [], earlierResults = [] }: Partial<GivenWords>): void {
+  const texts: unknown = typeof userWords === 'string' ? [userWords] : userWords
+  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string'))
+    throw new ConfigError('guard.userWords', 'must be a text or a list of texts')
+  if (!Array.isArray(earlierResults)) throw new ConfigError('guard.earlierResults', 'must be a list')
 }
 
 /**
