@@ -6,13 +6,15 @@ import { createPlanner } from './planner.ts'
 import { scriptedModel, type Turn } from './testing/scripted-model.ts'
 import { callOf, createWitness, paused, VERA, witnessed } from './testing/stage.ts'
 
-const TRUSTED = { trusted: ['mail', 'pay'] }
 const TO_USER = { match: 'mail', input: "!(origin(input.to) in ['user', 'trusted'])" }
+const NOT_TAINTED = { match: 'list', when: "'untrusted' in run.labels" }
 const PROMPT = 'Write to bob@acme.com'
 const KEYS = [{ id: 'k1', secret: 'a secret of at least thirty-two bytes' }]
 const STEPS: readonly Turn[] = [
-  callOf('fetch'),
   callOf('pay'),
+  callOf('list'),
+  callOf('fetch'),
+  callOf('list'),
   callOf('mail', { to: 'eve@evil.com' }),
   callOf('mail', { to: 'bob@acme.com' }),
   'Done.',
@@ -24,9 +26,9 @@ function setStage() {
   const state = memoryState()
   const createStagedGate = () =>
     createGate({
-      tools: [...['fetch', 'pay'].map((name) => witnessed(name, witness)), mailOf(witness)],
-      labels: TRUSTED,
-      policy: { ask: ['pay'], deny: [TO_USER] },
+      tools: [...['fetch', 'list', 'pay'].map((name) => witnessed(name, witness)), mailOf(witness)],
+      labels: { trusted: ['list', 'mail', 'pay'] },
+      policy: { ask: ['pay'], deny: [TO_USER, NOT_TAINTED] },
       approvals,
     })
   const model = scriptedModel(STEPS)
@@ -44,14 +46,14 @@ describe('a run that goes on after a pause', () => {
     const planner = plan(createStagedGate())
     const { resumeToken } = paused(await planner.run({ prompt: PROMPT, caller: VERA }))
     await planner.resume(resumeToken, { caller: VERA, approve: true })
-    assert.deepEqual(witness.ran, ['fetch', 'pay', 'mail'])
+    assert.deepEqual(witness.ran, ['pay', 'list', 'fetch', 'mail'])
   })
 
   it('gets the strictest answers where its history is lost', async () => {
     const { witness, createStagedGate, plan } = setStage()
     const { resumeToken } = paused(await plan(createStagedGate()).run({ prompt: PROMPT, caller: VERA }))
     await plan(createStagedGate()).resume(resumeToken, { caller: VERA, approve: true })
-    assert.deepEqual(witness.ran, ['fetch', 'pay'])
+    assert.deepEqual(witness.ran, ['pay', 'fetch'])
   })
 })
 
