@@ -53,7 +53,7 @@ const CORE_ORDER = [
 const TOKENIZERS = 'packages/core/src/expose/tokenizers.ts'
 
 /** Core does no I/O: of Node it has the hash and deep equality. `node:module` would keep it out of bundles. */
-const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:util'])
+const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:async_hooks', 'node:crypto', 'node:util'])
 
 const sources = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: ROOT })
   .filter((file) => !/\.test(-d)?\.tsx?$/.test(file))
