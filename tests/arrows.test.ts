@@ -52,7 +52,7 @@ const CORE_ORDER = [
 /** An entry of its own, which loads one of two large tables. */
 const TOKENIZERS = 'packages/core/src/expose/tokenizers.ts'
 
-/** Core does no I/O: of Node it has the hash and deep equality. `node:module` would keep it out of bundles. */
+/** Core does no I/O: of Node it has the hash, deep equality and the context of a call. `node:module` would keep it out of bundles. */
 const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:async_hooks', 'node:crypto', 'node:util'])
 
 const sources = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: ROOT })

@@ -370,6 +370,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'endsWithin',
   'errnoOf',
   'escapePointer',
+  'factsOf',
   'frozenCopy',
   'hashRecord',
   'isDefinedCaller',
