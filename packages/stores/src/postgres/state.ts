@@ -1,3 +1,4 @@
+import { ToolgateError } from '@toolgate/core'
 import { createEmitter } from '@toolgate/core/internal'
 import {
   checkStateKey,
@@ -33,6 +34,8 @@ const POLL_MS = 250
  */
 export async function openState(db: PostgresDatabase, clock: Clock | undefined): Promise<PostgresState> {
   const sql = statementsFor(db.schema)
+  /** The revision, of what replicas keep a copy of, that a copy was read at. */
+  let seen = 0
   const changes = createChanges(readRevision, await readRevision())
   const nowMs = (): number | null => clock?.wallMs() ?? null
 
@@ -46,6 +49,19 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     const expiresAt = toStateExpiry(options)
     if (expiresAt === Number.POSITIVE_INFINITY) return null
     return Math.max(expiresAt - (clock ?? systemClock).wallMs(), -Number.MAX_SAFE_INTEGER)
+  }
+
+  /**
+   * A standby that was behind has lost changes. Who has applied them keeps them, until a person accepts the loss.
+   *
+   * @throws {ToolgateError} `state_unavailable`
+   */
+  function checkNotOlder(revision: number): void {
+    if (revision < seen)
+      throw new ToolgateError('state_unavailable', 'The state cannot be read or written.', {
+        detail: `the database has ${revision} changes, and this process has seen ${seen}`,
+      })
+    seen = revision
   }
 
   /** Notifies the listeners after a change, which has the revision that its row returns. */
@@ -85,10 +101,12 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
       checkStatePrefix(prefix)
       const from = Buffer.from(prefix)
       const rows = await db.query(sql.list, [nowMs(), from, Buffer.concat([from, AFTER_ALL])])
-      return rows.map((row) => ({
-        key: Buffer.from(bytesIn(row, 'key')).toString(),
-        value: parseStateText(textIn(row, 'value')),
-      }))
+      checkNotOlder(numberIn(rows[0] ?? {}, 'revision'))
+      return rows.flatMap((row) =>
+        row['key'] === null
+          ? []
+          : [{ key: Buffer.from(bytesIn(row, 'key')).toString(), value: parseStateText(textIn(row, 'value')) }],
+      )
     },
     subscribe: changes.subscribe,
     close: changes.close,
@@ -121,7 +139,9 @@ function statementsFor(schema: string) {
     SELECT (SELECT revision FROM counted), $6::bigint IS NULL OR EXISTS (SELECT FROM fenced) AS holds`
   return {
     select: statement(`SELECT value FROM ${schema}.state WHERE key = $2 AND ${isLive}`),
-    list: statement(`SELECT key, value FROM ${schema}.state WHERE key >= $2 AND key < $3 AND ${isLive} ORDER BY key`),
+    list: statement(`
+      SELECT key, value, revision FROM ${schema}.replica_state LEFT JOIN LATERAL (
+        SELECT key, value FROM ${schema}.state WHERE key >= $2 AND key < $3 AND ${isLive}) found ON true ORDER BY key`),
     set: statement(`${put} RETURNING 1), ${counted}`),
     add: statement(`${put} WHERE old.expires_at <= ${SERVER_MS} RETURNING 1), ${counted}`),
     take: statement(`

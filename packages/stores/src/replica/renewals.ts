@@ -2,7 +2,7 @@ import { createEmitter, messageOf, runWithDeadline } from '@toolgate/core/intern
 import type { Clock } from '@toolgate/core/stores'
 import { Lease, LEASE_MS, type LeaseProblem, type LeaseState } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
-import type { Replica, ReplicaWord } from '../postgres/replicas.ts'
+import type { Replica, ReplicaWord, SharedPosition } from '../postgres/replicas.ts'
 import type { ReplicaStore } from './replica-store.ts'
 
 export interface RenewalsOptions {
@@ -109,14 +109,15 @@ export class Renewals {
 
   /** Returns why the lease is not renewed. */
   async #ask(): Promise<LeaseProblem | undefined> {
-    const { replica, store, apply } = this.#options
+    const { replica, apply } = this.#options
     const refuses = this.#lease.holds ? undefined : whyLapsed(this.state).slice(0, MAX_WORD)
     const word = { ...this.#options.word(), refuses }
+    const renew = () =>
+      runWithDeadline(() => this.#options.store.renew(replica, Math.max(0, this.#applied), word), ANSWER_MS)
     const sent = this.#lease.send()
-    const answer = await runWithDeadline(() => store.renew(replica, Math.max(0, this.#applied), word), ANSWER_MS)
-    if (answer.isTaken) return { kind: 'taken' }
-    const doubt = this.#lease.look(answer)
-    if (doubt) return doubt
+    const answer = await renew()
+    const problem = this.#look(answer)
+    if (problem) return problem
     const isLate = answer.wasLate || this.#problem !== undefined
     if (isLate) await runWithDeadline(this.#options.onLate, ANSWER_MS)
     const isNewer = answer.revision > this.#applied
@@ -127,11 +128,18 @@ export class Renewals {
         this.#options.onFault(error)
         return { kind: 'behind', error: messageOf(error) }
       }
+    // The state may have been read from a standby that was promoted after the answer: this answer comes after it.
+    const doubt = isNewer ? this.#look(await renew()) : undefined
+    if (doubt) return doubt
     this.#applied = answer.revision
     this.#lease.confirm(sent)
     // The others wait for the confirmation of what was applied, and should know that calls start again.
     if (isNewer || refuses !== undefined) this.#isHinted = true
     return undefined
+  }
+
+  #look(answer: SharedPosition): LeaseProblem | undefined {
+    return answer.isTaken ? { kind: 'taken' } : this.#lease.look(answer)
   }
 
   #fail(problem: LeaseProblem, error: unknown): void {
