@@ -193,7 +193,9 @@ function runsWithTls(openssl: string, startProxy?: (behind: Behind) => Promise<O
       return send(`${url}/mcp`, { headers: { ...headers, ...requestInit.headers }, body: JSON.stringify(body) })
     }
     assert.equal((await call(4 * 1024 * 1024 - 1000)).status, 200)
-    assert.equal((await call(4 * 1024 * 1024)).status, 413)
+    // The gateway answers before it has read everything, which a proxy may take for a broken connection.
+    const { status } = await call(4 * 1024 * 1024)
+    assert.ok([413, 502].includes(status), `${status}`)
   })
 
   it('health is for everybody, metrics stop at the proxy', async () => {

@@ -142,6 +142,22 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.deepEqual([accepted.isAccepted, accepted.revision], [true, 42])
     })
 
+    it('leave what was read of the state as it is where the database has lost changes', async (t) => {
+      await postgres.empty()
+      const [{ replicas }, { state }] = [await open(t), await open(t)]
+      await replicas.renew(replica('a'), 0)
+      await state.set('halt:a', 1)
+      assert.equal((await state.list('halt:')).length, 1)
+      await postgres.run("DELETE FROM toolgate.state WHERE key = 'halt:a'")
+      await postgres.run('UPDATE toolgate.replica_state SET revision = revision - 2')
+      await assert.rejects(async () => state.list('halt:'), {
+        code: 'state_unavailable',
+        detail: /this process has seen/,
+      })
+      await replicas.accept(100)
+      assert.deepEqual(await state.list('halt:'), [])
+    })
+
     it('renew again after the server was killed, and fail meanwhile', async (t) => {
       await postgres.empty()
       const { replicas } = await open(t)

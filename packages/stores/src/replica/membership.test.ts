@@ -212,6 +212,24 @@ describe('Membership', () => {
     assert.deepEqual([codeOf(await call()), codeOf(await other.call())], ['done', 'done'])
   })
 
+  it('confirms nothing that was read after the primary was replaced', async (t) => {
+    const database = new FakeDatabase()
+    const pass = timeOf(t, database)
+    const { call, membership } = await open(database, 'a')
+    const other = await open(database, 'b')
+    await pass(1000)
+    const before = database.rows.get('a')?.applied
+    // A standby is promoted between the answer that names a newer revision and the reading of the state.
+    membership.state.subscribe(() => {
+      database.timeline = 'a/2'
+    })
+    const halting = other.gate.halt({ user: 'ann', reason: 'leak' })
+    await pass(LEASE_MS + 500)
+    await halting
+    assert.equal(database.rows.get('a')?.applied, before)
+    assert.equal(codeOf(await call()), 'replica_unsure')
+  })
+
   it('does not start a call that a machine which slept would start, before it has asked', async (t) => {
     const database = new FakeDatabase()
     const pass = timeOf(t, database)

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { errnoOf } from '@toolgate/core/internal'
 import { auditEntry } from '@toolgate/core/testing'
 import { openPostgresStores } from '../postgres.ts'
 
@@ -12,6 +13,16 @@ const AT_ONCE = 20
 const stores = await openPostgresStores({ url })
 const audit = await stores.openAudit({ replica: 'r', disk, log: { everyMs: 500 } })
 
+/** Writes before it returns. The pipe is full while the test is slower. */
+function say(text: string): void {
+  for (let left = Buffer.from(text); left.length > 0;)
+    try {
+      left = left.subarray(writeSync(1, left))
+    } catch (error) {
+      if (errnoOf(error) !== 'EAGAIN') throw error
+    }
+}
+
 async function callAfterCall(worker: number): Promise<void> {
   for (let i = 0; ; i++) {
     const id = `${name}-${worker}-${i}`
@@ -21,7 +32,7 @@ async function callAfterCall(worker: number): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 20))
       continue
     }
-    writeSync(1, `${id}\n`)
+    say(`${id}\n`)
     await audit.write(auditEntry({ event: 'tool_result', tool_call_id: id })).catch(() => undefined)
   }
 }

@@ -150,11 +150,12 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       while (chainsIn(disk).length > 1) await sleep(10)
       await audit.sign()
       await checkAll(stores, await recordsOf(audit), acknowledged)
-      const { chains } = await stores.verifyAudit()
-      assert.deepEqual(
-        chains.map(({ state }) => state),
-        [...Array.from({ length: 5 }, () => 'left'), 'live'],
-      )
+      let states: readonly string[] = ['new']
+      while (states.includes('new')) {
+        await audit.sign()
+        states = (await stores.verifyAudit()).chains.map(({ state }) => state)
+      }
+      assert.deepEqual(states, [...Array.from({ length: 5 }, () => 'left'), 'live'])
     })
 
     it('loses nothing acknowledged when Postgres is killed, and then the replica before it has shipped the rest', async (t) => {
