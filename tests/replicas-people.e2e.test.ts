@@ -180,6 +180,7 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
       }
       try {
         await until(async () => (await shown(0))?.badge === 'available' && (await shown(0))?.elsewhere?.length === 2)
+        await until(async () => (await shown(1))?.elsewhere !== undefined)
         const [here, there] = [await shown(0), await shown(1)]
         assert.deepEqual(
           here?.elsewhere?.map(({ badge }) => badge),
