@@ -65,12 +65,15 @@ describe('the time that redaction takes', () => {
   it('grows no faster than the text, for every repeated part', () => {
     const { redactText } = createRedactor({ secrets, patterns: ['(a+)+b', 'INT-\\d+'] })
     for (const piece of PIECES) {
-      const small = costMs(() => redactText(toText(piece, SIZE)))
-      const large = costMs(() => redactText(toText(piece, SIZE * FACTOR)))
-      assert.ok(
-        large <= NOISE_MS || large <= Math.max(small, 1) * FACTOR * SLACK,
-        `${piece}: ${small} ms, then ${large} ms`,
-      )
+      const seen: string[] = []
+      // A pause of the garbage collector, or of the machine, does not come three times in a row.
+      const isLinear = () => {
+        const small = costMs(() => redactText(toText(piece, SIZE)))
+        const large = costMs(() => redactText(toText(piece, SIZE * FACTOR)))
+        seen.push(`${small} ms, then ${large} ms`)
+        return large <= NOISE_MS || large <= Math.max(small, 1) * FACTOR * SLACK
+      }
+      assert.ok(isLinear() || isLinear() || isLinear(), `${piece}: ${seen.join('; ')}`)
     }
   })
   it('takes one word of 40 million characters', () => {
