@@ -20,7 +20,7 @@ const NODES = [
   ['24', process.execPath],
 ] as const
 /** A long timeout for the compiler and npm on a machine with two cores. */
-const PATIENT = { timeout: 300_000 }
+const PATIENT = { timeout: 900_000 }
 
 interface Manifest {
   readonly name: string
