@@ -194,21 +194,23 @@ for (const era of [LEGACY, MODERN] as const)
   })
 
 describe('a restart', () => {
-  it('leaves tokens usable, and what their runs and children have done unknown: the strictest answer', async (t) => {
+  it('leaves tokens usable, and what their runs, their children and callers without a run have done known', async (t) => {
     const folder = tempFolder()
     t.after(() => folder.remove())
     const state = { store: 'sqlite', path: join(folder.path, 'state.db') } as const
     await gateway.close()
     gateway = await start({ state })
-    const root = await startRun({ user: 'vera', userWords: USER_WORDS })
-    assert.equal(await outcomeOf(root.token, MODERN, 'mail:send', { to: 'bob@acme.example' }), 'runs')
+    const [clean, tainted] = [
+      await startRun({ user: 'vera', userWords: USER_WORDS }),
+      await startRun({ user: 'vera', userWords: USER_WORDS }),
+    ]
+    for (const key of [tainted.token, VERA]) assert.equal(await outcomeOf(key, MODERN, 'web:fetch', {}), 'runs')
     await gateway.close()
     gateway = await start({ state })
-    const child = await startRun({ parent: root.id })
-    for (const { token } of [child, root])
-      assert.equal(await outcomeOf(token, MODERN, 'mail:send', { to: 'bob@acme.example' }), 'asks')
-    const fresh = await startRun({ user: 'vera' })
-    assert.equal(await outcomeOf(fresh.token, MODERN, 'mail:send', { to: 'bob@acme.example' }), 'runs')
+    const send = (key: string) => outcomeOf(key, MODERN, 'mail:send', { to: 'nobody@evil.example' })
+    for (const { token } of [clean, await startRun({ parent: clean.id })]) assert.equal(await send(token), 'runs')
+    for (const { token } of [tainted, await startRun({ parent: tainted.id })]) assert.equal(await send(token), 'asks')
+    assert.equal(await send(VERA), 'asks')
   })
 })
 

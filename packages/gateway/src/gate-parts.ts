@@ -189,6 +189,7 @@ export async function openGate(
     telemetry: counts,
     redactor: redact,
     ...toGateOptions(config, rules),
+    history: { ...stores.history, ...config.history },
   })
   const replaceRules: GateParts['replaceRules'] = (next, alongside) => {
     const staged = fleet.stage(next.servers)
@@ -293,7 +294,7 @@ async function openStores({ config, redact, log, onFault, lifecycle, replica }: 
 
 /** Returns the options that the file and the gate write in the same way. */
 function toGateOptions(
-  { calls, definitions, history, oauth, pins }: Settings,
+  { calls, definitions, oauth, pins }: Settings,
   { aliases, labels, limits, policy, servers }: Rules,
 ): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
@@ -305,7 +306,6 @@ function toGateOptions(
     deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
     ...(aliases === undefined ? {} : { aliases }),
     ...(labels === undefined ? {} : { labels }),
-    ...(history === undefined ? {} : { history }),
     ...(oauth === undefined ? {} : { stepUp: oauth.stepUp }),
     ...(pins === undefined ? {} : { pins }),
     ...(definitions === undefined ? {} : { definitions }),

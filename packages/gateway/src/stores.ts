@@ -5,6 +5,7 @@ import type { Redactor } from '@toolgate/core/redact'
 import {
   type ApprovalStore,
   type CounterStore,
+  type HistoryStore,
   memoryApprovals,
   type SessionLock,
   type StateStore,
@@ -89,6 +90,7 @@ interface KeptStores {
   readonly state?: StateStore
   /** Gateways that share a file count together, and counts survive a restart. */
   readonly counters?: CounterStore
+  readonly history?: { readonly store: HistoryStore }
   readonly lock?: SessionLock
   close(): void
 }
@@ -99,8 +101,8 @@ export async function openState(
 ): Promise<KeptStores> {
   if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { approvals, state, counters, lock, close } = openSqliteStores({ path, approvals: forApprovals })
-  return { approvals, state, counters, lock, close }
+  const { approvals, state, counters, histories, lock, close } = openSqliteStores({ path, approvals: forApprovals })
+  return { approvals, state, counters, history: { store: histories }, lock, close }
 }
 
 export type { AuditEvidence, EvidenceProblem }

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, ConfigError, defineCaller, type Policy } from '@toolgate/core'
 import { isObject, type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
@@ -34,8 +34,6 @@ interface MadeRun {
   readonly expiresAt: number
   /** The credential that started it: the run ends with it. */
   readonly host: string
-  /** The process that started it, or the run above all. */
-  readonly by: string
 }
 
 export interface StartedRun {
@@ -76,7 +74,6 @@ const TICK_MS = 1000
  */
 export class Runs implements CredentialSource, RunSource {
   readonly #deps: RunsDeps
-  readonly #self = randomUUID()
   /** By the hash of the token. */
   readonly #known = new Map<string, Known>()
   readonly #scopes = new Map<string, RunScope>()
@@ -172,8 +169,7 @@ export class Runs implements CredentialSource, RunSource {
   async #toRun(asked: NewRun, host: Credential, nowMs: number): Promise<MadeRun> {
     const { parent: parentId, policy, userWords, ttlMs } = asked
     const parent = parentId === undefined ? undefined : await this.#runOf(parentId, host, 'parent')
-    const by = parent?.by ?? this.#self
-    const made = { id: `r-${randomBytes(12).toString('hex')}`, createdAt: nowMs, host: host.id, by }
+    const made = { id: `r-${randomBytes(12).toString('hex')}`, createdAt: nowMs, host: host.id }
     const endsAt = nowMs + checkTtl(ttlMs ?? (parent ? MAX_TTL_MS : HOUR_MS))
     if (parent) {
       const above = [parent.id, ...parent.above]
@@ -228,16 +224,8 @@ export class Runs implements CredentialSource, RunSource {
     this.#scopes.delete(id)
   }
 
-  #toScope({ id, above, policy, userWords, by }: MadeRun): RunScope {
-    // Histories are in the memory of a process: what happened in another one is lost, not empty.
-    const isElsewhere = by !== this.#self
-    const run = {
-      id,
-      history: above.at(-1) ?? id,
-      ...(userWords && { userWords }),
-      ...(isElsewhere && { resumed: true }),
-    }
-    return { run, policy }
+  #toScope({ id, above, policy, userWords }: MadeRun): RunScope {
+    return { run: { id, history: above.at(-1) ?? id, ...(userWords && { userWords }) }, policy }
   }
 
   #isOver({ id, above, expiresAt, host }: MadeRun): boolean {

@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import type { ApprovalStore, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type { ApprovalStore, CounterStore, HistoryStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
 import type { StoresConfig } from '../config/stores.ts'
@@ -11,6 +11,7 @@ export interface Engines {
   readonly state: StateStore
   readonly approvals: ApprovalStore
   readonly counters: CounterStore
+  readonly histories: HistoryStore
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
@@ -61,6 +62,7 @@ export async function openEngines(
       state,
       approvals,
       counters: opened?.counters ?? postgres.counters,
+      histories: postgres.histories,
       lock: postgres.lock,
       limits: opened?.limits,
       replicas,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@toolgate/core'
-import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type { ApprovalStore, Clock, CounterStore, HistoryStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import { LEASE_MS, Membership, whyLapsed } from '@toolgate/stores/replica'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { LoadConfigOptions } from '../config/load-config.ts'
@@ -32,7 +32,12 @@ export interface OpenedReplica {
   readonly noteOnFile: () => Promise<string | undefined>
   /** Reloads at each publication, before the lease covers it, and checks each proposal. The lease holds from then on. */
   follow(does: FollowsPublication): Promise<void>
-  readonly stores: { readonly approvals: ApprovalStore; readonly state: StateStore; readonly counters: CounterStore }
+  readonly stores: {
+    readonly approvals: ApprovalStore
+    readonly state: StateStore
+    readonly counters: CounterStore
+    readonly history: { readonly store: HistoryStore }
+  }
   readonly lock: SessionLock
   /** Returns the way to what other replicas have, and keeps what is here for them. */
   open(here: Here): Elsewhere
@@ -162,7 +167,12 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
       proposals.follow((text) => check((how) => readText(text, how)))
       await membership.begin()
     },
-    stores: { approvals: engines.approvals, state: membership.state, counters: engines.counters },
+    stores: {
+      approvals: engines.approvals,
+      state: membership.state,
+      counters: engines.counters,
+      history: { store: engines.histories },
+    },
     lock: engines.lock,
     open(here) {
       const replicas = () => membership.list()

@@ -4,6 +4,7 @@ import { systemClock } from '@toolgate/core/stores'
 import {
   approvalStoreContract,
   auditSinkContract,
+  historyStoreContract,
   sessionLockContract,
   stateStoreContract,
 } from '@toolgate/core/testing'
@@ -33,6 +34,15 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       const disk = scratchFolder(t)
       const open = () => openAudit({ replica: 'a', inputKey: randomBytes(32), disk })
       return { sink: await open(), reopen: open }
+    })
+
+    historyStoreContract('openPostgresStores', async (t, histories) => {
+      await postgres.empty()
+      const [{ histories: store }, other] = [
+        await postgres.open(t, { histories }),
+        await postgres.open(t, { histories }),
+      ]
+      return { store, beside: () => other.histories }
     })
 
     sessionLockContract('openPostgresStores', async (t) => {

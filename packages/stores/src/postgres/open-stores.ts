@@ -1,6 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import { checkShape, errnoOf, shapeOf } from '@toolgate/core/internal'
-import type { ApprovalStore, Clock, CounterStore, SessionLock } from '@toolgate/core/stores'
+import type { ApprovalStore, Clock, CounterStore, HistoryStore, SessionLock } from '@toolgate/core/stores'
 import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
@@ -14,6 +14,8 @@ import { describeError, openPool, type PostgresDatabase } from './database.ts'
 import { type Joined, joinProcesses, type JoinOptions } from './join.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, readIdentity, replicasIn } from './replicas.ts'
+import type { StoredHistoriesOptions } from '../history-items.ts'
+import { historiesIn } from './histories.ts'
 import { lockIn } from './lock.ts'
 import { prepareSchema } from './schema.ts'
 import { openState, type PostgresState } from './state.ts'
@@ -40,6 +42,7 @@ export interface PostgresStoresOptions {
   readonly clock?: Clock
   readonly approvals?: StoredApprovalsOptions
   readonly counters?: PostgresCountersOptions
+  readonly histories?: StoredHistoriesOptions
   readonly lock?: LeasedLockOptions
 }
 
@@ -54,6 +57,7 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
   clock: true,
   approvals: true,
   counters: true,
+  histories: true,
   lock: true,
 })
 const COUNTERS = shapeOf<PostgresCountersOptions>({ survives: true })
@@ -65,6 +69,8 @@ const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true
 export interface PostgresStores {
   readonly approvals: ApprovalStore
   readonly counters: CounterStore
+  /** What has happened in runs. */
+  readonly histories: HistoryStore
   readonly lock: SessionLock
   readonly state: PostgresState
   /** Verifies the chains of all replicas against the signed log. */
@@ -124,6 +130,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   const stores: PostgresStores = {
     approvals: approvalsIn(database, options.approvals),
     counters: countersIn(database, clock, options.counters),
+    histories: historiesIn(database, options.histories),
     lock,
     state,
     database,

@@ -2,6 +2,7 @@ import { ConfigError } from '@toolgate/core'
 import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
+import { historyTables } from './histories.ts'
 import { ownerTables } from './owners.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
@@ -81,6 +82,7 @@ ${limitTables(schema)}
   replicaTables,
   ownerTables,
   auditTables,
+  historyTables,
 ]
 
 /** The version that this program makes and knows. */

@@ -1,32 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import { ToolgateError } from '@toolgate/core'
-import type {
-  HistoryAddition,
-  HistoryAnswer,
-  HistoryItem,
-  HistoryMark,
-  HistoryPart,
-  HistoryStore,
-} from '@toolgate/core/stores'
+import type { HistoryAddition, HistoryAnswer, HistoryMark, HistoryPart, HistoryStore } from '@toolgate/core/stores'
+import {
+  bytesOf,
+  bytesOfHistory,
+  historyBounds,
+  historyFull,
+  isDue,
+  keyOf,
+  type StoredHistoriesOptions,
+  toItem,
+} from '../history-items.ts'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
 
-export interface StoredHistoriesOptions {
-  /** Bytes of all histories together, about. Default 256 MB. */
-  readonly maxBytes?: number | undefined
-  /** Bytes of the histories of one user and client. Default 32 MB. */
-  readonly maxBytesOfOwner?: number | undefined
-}
-
-const MB = 1024 * 1024
-const HISTORY_BYTES = 500
-const ITEM_BYTES = 100
-
 /** Returns the histories in the database, shared by every process that opens it. Nothing is forgotten to make room. */
-export function historiesIn(
-  db: StoresDatabase,
-  { maxBytes = 256 * MB, maxBytesOfOwner = 32 * MB }: StoredHistoriesOptions = {},
-): HistoryStore {
+export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions): HistoryStore {
+  const { maxBytes, maxBytesOfOwner } = historyBounds('openSqliteStores.histories', options)
   const select = db.prepare('SELECT * FROM histories WHERE name = ? AND expires_at > ?')
   const selectItems = db.prepare('SELECT item FROM history_items WHERE history = ? AND version > ? ORDER BY id')
   const insert = db.prepare(
@@ -50,9 +39,7 @@ export function historiesIn(
   function checkRoom(owner: string, more: number): void {
     const all = numberIn(sumAll.get() ?? {}, 'bytes')
     if (all + more <= maxBytes && numberIn(sumOfOwner.get(owner) ?? {}, 'bytes') + more <= maxBytesOfOwner) return
-    throw new ToolgateError('history_full', 'There is no room for what this run does.', {
-      detail: all + more > maxBytes ? 'all histories together are full' : `the histories of ${owner} are full`,
-    })
+    throw historyFull(all + more > maxBytes ? undefined : owner)
   }
 
   function partOf(row: Row, since: HistoryMark | undefined): HistoryPart {
@@ -93,7 +80,7 @@ export function historiesIn(
         end(name)
         for (const expired of selectExpired.all(nowMs)) end(textIn(expired, 'name'))
         const keptText = JSON.stringify(kept)
-        const bytes = HISTORY_BYTES + name.length + keptText.length
+        const bytes = bytesOfHistory(name, keptText)
         checkRoom(owner, bytes)
         const generation = randomUUID()
         insert.run(name, owner, generation, keptText, bytes, expiresAt)
@@ -118,22 +105,4 @@ export function historiesIn(
     },
     end: (name) => db.write(() => end(name)),
   }
-}
-
-/** Each use keeps a history, and not each use writes. */
-function isDue({ expiresAt }: HistoryPart, addition: HistoryAddition): boolean {
-  return expiresAt - addition.nowMs <= (addition.expiresAt - addition.nowMs) / 2
-}
-
-function toItem(row: Row): HistoryItem {
-  return JSON.parse(textIn(row, 'item')) as HistoryItem
-}
-
-/** Of all but texts, a later item takes the place of the same. */
-function keyOf({ kind, text, again }: HistoryItem): string | null {
-  return kind === 'label' || kind === 'tuple' || kind === 'unkept' ? JSON.stringify([kind, text, again ?? false]) : null
-}
-
-function bytesOf({ text, tool = '', event = '' }: HistoryItem): number {
-  return ITEM_BYTES + text.length + tool.length + event.length
 }

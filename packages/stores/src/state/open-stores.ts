@@ -5,7 +5,8 @@ import type { StoredApprovalsOptions } from './approval-rows.ts'
 import { approvalsIn } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
-import { historiesIn, type StoredHistoriesOptions } from './histories.ts'
+import type { StoredHistoriesOptions } from '../history-items.ts'
+import { historiesIn } from './histories.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { lockIn } from './lock.ts'
 import { machineClock, readBootId } from './machine.ts'
@@ -37,13 +38,11 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
 })
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
-const HISTORIES = shapeOf<StoredHistoriesOptions>({ maxBytes: true, maxBytesOfOwner: true })
 const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 
 function checkOptions(options: SqliteStoresOptions): void {
   checkShape('openSqliteStores', options, OPTIONS)
-  const { approvals, counters, lock, histories } = options
-  if (histories !== undefined) checkShape('openSqliteStores.histories', histories, HISTORIES)
+  const { approvals, counters, lock } = options
   if (approvals !== undefined) checkShape('openSqliteStores.approvals', approvals, APPROVALS)
   if (counters !== undefined) checkShape('openSqliteStores.counters', counters, COUNTERS)
   if (lock !== undefined) checkShape('openSqliteStores.lock', lock, LOCK)
