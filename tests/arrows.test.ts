@@ -44,6 +44,7 @@ const CORE_ORDER = [
   'search',
   'gate',
   'expose',
+  'change',
   'testing',
   'index.ts',
   'entry',
