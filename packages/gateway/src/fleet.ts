@@ -69,7 +69,15 @@ export interface RetiredServer {
 }
 
 /** What the gateway says about a server's items. Its process knows nothing of these. */
-const OVERLAYS: ReadonlySet<string> = new Set(['tools', 'resources', 'prompts', 'trustHints', 'names', 'instructions'])
+const OVERLAYS: ReadonlySet<string> = new Set([
+  'tools',
+  'resources',
+  'prompts',
+  'trustHints',
+  'accepts',
+  'names',
+  'instructions',
+])
 
 function isSameProcess(a: ServerConfig, b: ServerConfig): boolean {
   const ofProcess = (config: ServerConfig) => Object.entries(config).filter(([key]) => !OVERLAYS.has(key))

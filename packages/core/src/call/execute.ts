@@ -26,8 +26,8 @@ export interface Execution {
   readonly through?: Through | undefined
 }
 
-/** The view, the request and the id of a call. */
-export type Through = Pick<Attempt, 'view' | 'request' | 'callId' | 'input' | 'continues' | 'history'>
+/** The call of a context. */
+export type Through = Attempt
 
 export type Executed =
   | { readonly ok: true; readonly output: unknown; readonly lasting: Lasting | undefined }

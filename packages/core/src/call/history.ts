@@ -2,11 +2,11 @@ import { readsRun } from '../decide/decide.ts'
 import { CallHistory } from '../history/call-history.ts'
 import { type RunFacts, strictestFacts } from '../history/facts.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
-import type { Progress, Tool } from '../tools/tool.ts'
+import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import { ToolgateError } from '../util/errors.ts'
 import { chain } from '../util/async.ts'
 import type { Attempt, CallPorts, CallView, Stop } from './attempt.ts'
-import type { Executed } from './execute.ts'
+import { type Executed, throughOf } from './execute.ts'
 import { InputRequired } from './outcome.ts'
 import { isToolError } from '../util/output.ts'
 import { continuedBy } from './rounds.ts'
@@ -151,4 +151,18 @@ export function watchProgress(
     if (entered instanceof Promise) entered.then(() => listener(progress), ports.onFault)
     else listener(progress)
   }
+}
+
+/** Enters what a running tool says before it answers. Nobody may get it before this resolves. */
+export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> {
+  return throughOf(call)?.history?.put(said)
+}
+
+/** Raises labels in the run of a running call. Nobody may get what the labels are about before this resolves. */
+export function raiseLabels(call: CallContext, labels: readonly string[]): MaybePromise<void> {
+  const attempt = throughOf(call)
+  if (!attempt?.ports.histories.rules || labels.length === 0) return
+  // A call that had nothing to enter has not opened it.
+  const opened = attempt.history ? undefined : openHistory(attempt, call.tool)
+  return chain(opened, () => attempt.history?.raise(call.tool, labels))
 }

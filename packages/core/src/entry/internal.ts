@@ -41,6 +41,7 @@ export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.t
 
 // Callers, gates and views
 export type { RunHistories } from '../gate/gate.ts'
+export { enterSaid, raiseLabels } from '../call/history.ts'
 export type { RunHistory } from '../history/histories.ts'
 export type { RaisedLabel } from '../history/monitor.ts'
 export { markPassingTool } from '../tools/own-tool.ts'

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../ports/ports.ts'
 import { isPassingTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
-import type { RunFacts } from './facts.ts'
+import { type RunFacts, UNTRUSTED } from './facts.ts'
 import type { ParsedLabels } from './labels.ts'
 import type { Moment, Monitor } from './monitor.ts'
 import { type OpenHistory, toHistoryItems } from './open-history.ts'
@@ -105,6 +105,15 @@ export class CallHistory {
   /** Enters what the call has put out. It must be waited for before anybody gets that. */
   put(output: unknown): MaybePromise<void> {
     return this.#history.add(this.#textsOf(output))
+  }
+
+  /** Raises further labels. They must be entered before anybody gets the output that they are about. */
+  raise(tool: Tool, labels: readonly string[]): MaybePromise<void> {
+    if (labels.includes(UNTRUSTED)) this.#isTrusted = false
+    const { monitor } = this.#history
+    const moment = this.#moment()
+    const { labelMs } = monitor.lifetimes
+    return this.#history.add(labels.flatMap((label) => monitor.itemsFor('label', label, tool.id, moment, labelMs)))
   }
 
   /** Enters how the call ended, with its last output. */

@@ -7,6 +7,7 @@ import { toClientLink } from '../relay/client-link.ts'
 import { isStartedTask, isTaskState, TaskCaller, taskSupportOf } from '../tasks/upstream-tasks.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { relayCall } from '../relay/relayed-call.ts'
+import { withRaised } from '../relay/raised-labels.ts'
 import type { ServerAsks } from '../relay/server-asks.ts'
 import type { RunningCalls } from '../upstream/running-calls.ts'
 import {
@@ -17,7 +18,7 @@ import {
   type UpstreamItems,
 } from '../upstream/upstream.ts'
 
-type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'resources' | 'prompts'>
+type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'accepts' | 'resources' | 'prompts'>
 
 /** A server that lists, as its source uses it. */
 type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
@@ -43,7 +44,7 @@ export class UpstreamSource implements Source {
   #wasReady = false
 
   constructor(
-    { name, tools, trustHints, offers, resources, prompts }: SourceConfig,
+    { name, tools, trustHints, offers, accepts = [], resources, prompts }: SourceConfig,
     upstream: ListedUpstream,
     { asks, running }: CallParts,
     own?: OwnSources,
@@ -58,7 +59,10 @@ export class UpstreamSource implements Source {
       params: JsonObject,
       call: CallContext,
       through: Pick<Upstream, 'call'> = upstream,
-    ) => running.count(relayCall(through, { method, params }, call, asks.ofCall(call)))
+    ) => {
+      const relayed = relayCall(through, { method, params }, call, asks.ofCall(call))
+      return running.count(accepts.length === 0 ? relayed : withRaised(relayed, call, accepts))
+    }
     const followed = new Set<string>()
     this.#tools = new ServerTools({
       namespace: name,

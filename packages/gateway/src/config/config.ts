@@ -164,6 +164,8 @@ export interface ServerConfig {
   readonly offersByDefault?: true
   /** What it may ask the clients of its calls for. Default: nothing. */
   readonly may?: ServerMay
+  /** The labels that its results may raise. Default: none. */
+  readonly accepts?: readonly string[]
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
   readonly names?: NamesConfig

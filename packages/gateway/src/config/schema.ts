@@ -202,6 +202,11 @@ export const serverSchema = z.strictObject({
     .describe('The kinds of its items that are offered. resources include resource templates. Default: [tools].')
     .exactOptional(),
   may: maySchema.exactOptional(),
+  accepts: texts
+    .describe(
+      "Labels that it may raise itself, in dev.toolgate/labels of a result's _meta: of `labels`, or untrusted. Default: [].",
+    )
+    .exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
   names: namesSchema.exactOptional(),

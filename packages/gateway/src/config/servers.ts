@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { didYouMean, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { ServerConfig } from './config.ts'
 import { mentionsOwner } from '../upstream/instance-config.ts'
 import { toMay } from './may.ts'
@@ -49,6 +49,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   const per = input.per ?? 'user'
   checkPer(reading, name, input)
   checkMay(reading, name, input)
+  checkAccepts(reading, name, input)
   checkToolNames(reading, name, input)
   checkServerOAuth(reading, name, input)
   return {
@@ -68,6 +69,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     offers: input.offers ?? ['tools'],
     ...(input.offers === undefined ? { offersByDefault: true } : {}),
     ...(input.may === undefined ? {} : { may: toMay(input.may) }),
+    ...(input.accepts === undefined ? {} : { accepts: input.accepts }),
     startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
     callTimeoutMs: input.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
     ...(input.names === undefined ? {} : { names: input.names }),
@@ -137,6 +139,20 @@ function checkMay({ source }: Reading, name: string, { may = [], per }: ServerIn
   const i = may.findIndex((entry) => typeof entry === 'object')
   if (per === 'shared' && i !== -1) source.report(['servers', name, 'may', i, 'open'], SHARED_OPENS, { atKey: true })
 }
+
+/** A label is named once where all can see it. `trusted` is not among them: no server can make its output trusted. */
+function checkAccepts({ source }: Reading, name: string, { accepts = [] }: ServerInput): void {
+  const known = [UNTRUSTED, ...keysOf(source, ['labels']).filter((label) => label !== TRUSTED)]
+  for (const [i, label] of accepts.entries()) {
+    const at = ['servers', name, 'accepts', i]
+    if (label === TRUSTED) source.report(at, 'found "trusted", which no server can say of itself')
+    else if (!known.includes(label))
+      source.report(at, `${found(source, at)}, expected ${UNTRUSTED} or a key of "labels"${didYouMean(label, known)}`)
+  }
+}
+
+const UNTRUSTED = 'untrusted'
+const TRUSTED = 'trusted'
 
 /** An instance runs in its own folder, or in one that holds the name of its user. */
 function toCwd(

@@ -1,0 +1,24 @@
+import type { CallContext } from '@toolgate/core'
+import { isObject, raiseLabels } from '@toolgate/core/internal'
+import { InputRequired } from '@toolgate/core/toolset'
+import type { McpResult } from '@toolgate/mcp'
+
+type Relayed = McpResult | InputRequired
+
+/** The key in `_meta` of a result: a list of labels. */
+const LABELS = 'dev.toolgate/labels'
+
+/** Returns a result once the labels that it raises have risen: those that the entry of its server accepts. */
+export async function withRaised(relayed: Promise<Relayed>, call: CallContext, accepts: readonly string[]) {
+  const result = await relayed
+  await raiseLabels(call, raisedBy(result, accepts))
+  return result
+}
+
+/** What cannot be read may be any of them. */
+function raisedBy(result: Relayed, accepts: readonly string[]): readonly string[] {
+  if (result instanceof InputRequired || !isObject(result._meta)) return []
+  const said: unknown = result._meta[LABELS]
+  if (said === undefined) return []
+  return Array.isArray(said) ? accepts.filter((label) => said.includes(label)) : accepts
+}
