@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseCaps } from './call/slots.ts'
 import * as audit from './entry/audit.ts'
+import * as change from './entry/change.ts'
 import * as exposing from './entry/expose.ts'
 import * as groups from './entry/groups.ts'
 import * as internal from './entry/internal.ts'
@@ -22,6 +23,7 @@ import { manualClock } from './testing/manual-clock.ts'
 const core = {
   ...root,
   ...stores,
+  ...change,
   ...exposing,
   ...pins,
   ...toolset,
@@ -319,6 +321,40 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['set', 'expireAt', 'expiresAt', () => memoryState().set('k', 1, loose({ expireAt: 1 }))],
     ['add', 'expireAt', 'expiresAt', () => memoryState().add('k', 1, loose({ expireAt: 1 }))],
   ],
+  itemsOfSnapshot: [
+    ['a snapshot', 'item', 'items', () => change.itemsOfSnapshot({ version: 1, item: [] })],
+    [
+      'an item',
+      'tag',
+      'tags',
+      () => change.itemsOfSnapshot({ version: 1, items: [{ id: 'search', name: 'search', tag: ['read'] }] }),
+    ],
+  ],
+  testPolicies: [
+    [
+      'options',
+      'policies',
+      'policy',
+      async () => change.testPolicies(loose({ catalog: [TOOL], tests: [], policies: {} })),
+    ],
+    [
+      'a test',
+      'expct',
+      'expect',
+      async () =>
+        change.testPolicies(
+          loose({ catalog: [TOOL], tests: [{ shows: 'it', expect: { sees: ['search'] }, expct: {} }] }),
+        ),
+    ],
+  ],
+  checkPolicyTests: [
+    [
+      'options',
+      'limit',
+      'limits',
+      async () => change.checkPolicyTests(loose({ catalog: [TOOL], tests: [], limit: [] })),
+    ],
+  ],
   metaTools: [['options', 'onfond', 'onFound', () => metaTools(loose({ onfond() {} }))]],
 }
 
@@ -372,6 +408,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'errnoOf',
   'escapePointer',
   'factsOf',
+  'formatSnapshot',
   'frozenCopy',
   'hashRecord',
   'isDefinedCaller',
@@ -424,6 +461,8 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'unescapePointer',
   'watchStream',
   'withTools',
+  'takeSnapshot',
+  'toSnapshot',
 ])
 
 const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {

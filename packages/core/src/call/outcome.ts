@@ -1,4 +1,4 @@
-import type { Decision } from '../decide/decision.ts'
+import type { Decision, OutcomeWord } from '../decide/decision.ts'
 import type { Approval, ApproverRule } from '../ports/ports.ts'
 
 /** The outcome of one call. `text` is the one field for the model. */
@@ -114,4 +114,18 @@ export class LeaseEndedError extends Error {
 /** Why a call that was under way was stopped: a person halted it. */
 export class HaltedError extends Error {
   override readonly name = 'HaltedError'
+}
+
+/** Returns the word of the decision that a call came to. */
+export function wordOf(outcome: CallOutcome): OutcomeWord {
+  switch (outcome.status) {
+    case 'refused':
+      return outcome.decision.outcome
+    case 'waiting':
+      return 'ask'
+    case 'done':
+    case 'failed':
+    case 'input_required':
+      return 'allow'
+  }
 }

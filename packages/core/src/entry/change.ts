@@ -1,5 +1,19 @@
 // `@toolgate/core/change`: tests of policies, and what a change of them would mean.
 
+// Tests of policies
+export type { EarlierCall, ExpectedAnswers, PolicyTest, StatedHistory, Unlocking } from '../change/policy-test.ts'
+export type { TestProblem } from '../change/check-tests.ts'
+export type { MissedExpectation, TestedRules } from '../change/scene.ts'
+export type { FindUnlisted, StagedCatalog } from '../change/stage.ts'
+export {
+  checkPolicyTests,
+  type PolicyTestOptions,
+  type PolicyTestReport,
+  type PolicyTestResult,
+  testPolicies,
+} from '../change/run-tests.ts'
+
+// A catalog as data
 export {
   type CatalogSnapshot,
   formatSnapshot,

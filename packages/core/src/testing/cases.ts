@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
 import type { Caller } from '../ports/caller.ts'
-import type { CallOutcome } from '../call/outcome.ts'
+import { type CallOutcome, wordOf } from '../call/outcome.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -12,7 +12,8 @@ import type { Group } from '../tools/groups.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
 import { createSteps, unchanged, withTools } from '../gate/steps.ts'
 import type { View } from '../gate/view.ts'
-import { fire, type Trigger, wordOf } from './worlds.ts'
+import type { Unlocking } from '../change/policy-test.ts'
+import { unlock } from '../change/scene.ts'
 
 /** A decision as data: what somebody who does not program can read and check. */
 export interface DecisionCase {
@@ -27,9 +28,9 @@ export interface DecisionCase {
   /** What is known of groups. Without it, each is available. */
   readonly availability?: Readonly<Record<string, GroupState>>
   /** What the caller's session has opened groups by, before the view: `{ "request": "web" }`. */
-  readonly unlocked?: readonly Trigger[]
+  readonly unlocked?: readonly Unlocking[]
   /** The same, between the view and the step. */
-  readonly unlockedSince?: readonly Trigger[]
+  readonly unlockedSince?: readonly Unlocking[]
   /** The policies of forks, each of the one before; it is the last that is asked. */
   readonly forks?: readonly (Policy | readonly Policy[])[]
   /** The active tools of each step, all in one run; the last is asked. `null`: no change in that step. */
@@ -154,9 +155,9 @@ async function open(given: DecisionCase): Promise<OpenCase> {
     ...(availability && { availability: memoryAvailability(availability) }),
   })
   const gate = forks.reduce<Gate>((above, own) => above.fork({ policy: own }), root)
-  fire(gate, caller, given.unlocked ?? [])
+  unlock(gate, caller, given.unlocked ?? [])
   const run = await gate.view(caller, { visibility, activeTools })
-  fire(gate, caller, given.unlockedSince ?? [])
+  unlock(gate, caller, given.unlockedSince ?? [])
   return { ...(given.steps ? await lastStep(run, given.steps) : { view: run, warned: [] }), ran }
 }
 

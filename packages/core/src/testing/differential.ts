@@ -1,3 +1,5 @@
+import { wordOf } from '../call/outcome.ts'
+import { unlock } from '../change/scene.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createSteps, withTools } from '../gate/steps.ts'
@@ -6,7 +8,6 @@ import type { View } from '../gate/view.ts'
 import { toPolicy } from './policies.ts'
 import { referenceAnswers, referenceLists, referenceListsRequests } from './reference.ts'
 import {
-  fire,
   type History,
   historyArbitrary,
   idsIn,
@@ -15,7 +16,6 @@ import {
   type Opened,
   openGate,
   viewOptionsOf,
-  wordOf,
   type World,
 } from './worlds.ts'
 
@@ -66,12 +66,12 @@ async function viewAt(opened: Opened, world: World, moment: Moment): Promise<Vie
   setAvailability(opened, world, world.up)
   const { part, opened: openedByOther } = moment.neighbour
   gate.locks.forget(caller)
-  fire(gate, { ...caller, [part]: 'neighbour' }, openedByOther)
-  fire(gate, caller, world.opened)
+  unlock(gate, { ...caller, [part]: 'neighbour' }, openedByOther)
+  unlock(gate, caller, world.opened)
   const view = await gate.view(caller, moment.through === 'options' ? viewOptionsOf(world) : { visibility })
   if (moment.upSince) setAvailability(opened, world, moment.upSince)
   if (moment.forgottenSince) gate.locks.forget(caller)
-  fire(gate, caller, moment.openedSince)
+  unlock(gate, caller, moment.openedSince)
   if (moment.policiesSince) root.setPolicy(moment.policiesSince.map(toPolicy))
   switch (moment.through) {
     case 'options':

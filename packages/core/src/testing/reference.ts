@@ -4,7 +4,8 @@ import { defineTemplate } from '../tools/items.ts'
 import type { Tool, ToolDefinition } from '../tools/tool.ts'
 import { judge, type Verdict } from './conditions.ts'
 import type { WrittenClause, WrittenDecide, WrittenPolicy } from './policies.ts'
-import { idOf, type Moment, type Trigger, type World, type WrittenItem } from './worlds.ts'
+import type { Unlocking } from '../change/policy-test.ts'
+import { idOf, type Moment, type World, type WrittenItem } from './worlds.ts'
 
 /**
  * The words of the design as plain loops: no index, no cache, no bit sets.
@@ -258,7 +259,7 @@ function isLocked(world: World, tool: Tool): boolean {
   )
 }
 
-function opens(trigger: Trigger, name: string, group: Group, { tools, groups }: World): boolean {
+function opens(trigger: Unlocking, name: string, group: Group, { tools, groups }: World): boolean {
   if ('request' in trigger) return group.unlock === 'request' && trigger.request === name
   if ('event' in trigger) return typeof group.unlock === 'object' && group.unlock.event === trigger.event
   const found = tools.filter((definition) => trigger.found.includes(idOf(definition)))

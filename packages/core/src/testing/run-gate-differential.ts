@@ -5,7 +5,7 @@ import type { View } from '../gate/view.ts'
 import { defineTool } from '../tools/tool.ts'
 import { decideRun, type Json, type RunPolicy, toRunPolicy, type TracedCall } from './naive-history.ts'
 import { ADDRESSED, ASKED, inputArbitrary, RAISES, runPolicyArbitrary, traceArbitrary } from './run-worlds.ts'
-import { wordOf } from './worlds.ts'
+import { wordOf } from '../call/outcome.ts'
 
 /** What a tool does in a trace: it ends as the trace says, or stays under way. */
 interface Plan {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import type { Caller } from '../ports/caller.ts'
 import { OUTCOMES, type OutcomeWord } from '../decide/decision.ts'
-import type { CallOutcome } from '../call/outcome.ts'
+import type { Unlocking } from '../change/policy-test.ts'
+import { unlock } from '../change/scene.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import type { View } from '../gate/view.ts'
@@ -25,7 +26,7 @@ export interface World {
   /** The groups that are available now. */
   readonly up: readonly string[]
   /** What the caller's session has opened groups by. */
-  readonly opened: readonly Trigger[]
+  readonly opened: readonly Unlocking[]
   readonly caller: Caller
   readonly visibility: readonly string[] | undefined
   readonly activeTools: readonly string[] | undefined
@@ -37,9 +38,6 @@ export interface WrittenFork {
   readonly policies: readonly WrittenPolicy[]
   readonly inherit: boolean
 }
-
-/** What can open a locked group for the caller's session. */
-export type Trigger = { readonly request: string } | { readonly event: string } | { readonly found: readonly string[] }
 
 const NAMESPACES = [undefined, 'files', 'web', '__proto__'] as const
 const NAMES = ['read', 'write', 'delete_all', 'toString', 'constructor'] as const
@@ -186,7 +184,7 @@ function groupsArbitrary(ids: readonly string[]): fc.Arbitrary<Record<string, Gr
     )
 }
 
-function triggerArbitrary(ids: readonly string[]): fc.Arbitrary<Trigger> {
+function triggerArbitrary(ids: readonly string[]): fc.Arbitrary<Unlocking> {
   return fc.oneof(
     fc.record({ request: fc.constantFrom(...GROUPS) }),
     fc.record({ event: fc.constantFrom(...EVENTS) }),
@@ -215,9 +213,9 @@ export interface Moment extends Situation {
   readonly upSince: readonly string[] | undefined
   /** Whether the session was locked again meanwhile, before anything was opened anew. */
   readonly forgottenSince: boolean
-  readonly openedSince: readonly Trigger[]
+  readonly openedSince: readonly Unlocking[]
   /** What somebody else has opened groups by, whose session differs in one part. */
-  readonly neighbour: { readonly part: 'user' | 'tenant' | 'session'; readonly opened: readonly Trigger[] }
+  readonly neighbour: { readonly part: 'user' | 'tenant' | 'session'; readonly opened: readonly Unlocking[] }
   readonly policiesSince: readonly WrittenPolicy[] | undefined
   /** Which tool is explained and called: one of the world's, counted round and round. */
   readonly asked: number
@@ -343,7 +341,7 @@ export interface Opened {
 
 export function openWorld(world: World, options: GateOptions = {}): Opened {
   const opened = openGate(world, options)
-  fire(opened.gate, world.caller, world.opened)
+  unlock(opened.gate, world.caller, world.opened)
   return opened
 }
 
@@ -398,34 +396,11 @@ function defineItem({ kind, called, ...rest }: WrittenItem, execute: () => unkno
     : defineResource({ ...rest, uri: called, execute })
 }
 
-/** Lets everything happen that may open a group for a caller's session. */
-export function fire({ locks }: Gate, caller: Caller, triggers: readonly Trigger[]): void {
-  for (const trigger of triggers) {
-    if ('request' in trigger) locks.request(caller, trigger.request)
-    else if ('event' in trigger) locks.event(caller, trigger.event)
-    else locks.found(caller, trigger.found)
-  }
-}
-
 export function viewOptionsOf({ visibility, activeTools }: World): {
   visibility?: readonly string[]
   activeTools?: readonly string[]
 } {
   return { ...(visibility && { visibility }), ...(activeTools && { activeTools }) }
-}
-
-/** The word of the decision that a call came to. */
-export function wordOf(outcome: CallOutcome): OutcomeWord {
-  switch (outcome.status) {
-    case 'refused':
-      return outcome.decision.outcome
-    case 'waiting':
-      return 'ask'
-    case 'done':
-    case 'failed':
-    case 'input_required':
-      return 'allow'
-  }
 }
 
 /** Whether `after` lets no more pass than `before` did. */

@@ -1,0 +1,201 @@
+import { type Reason, REASONS } from '../decide/decision.ts'
+import type { View } from '../gate/view.ts'
+import { UNTRUSTED } from '../history/facts.ts'
+import type { LintWarning } from '../policy/lint.ts'
+import type { Caller } from '../ports/caller.ts'
+import { toGroupMap } from '../tools/groups.ts'
+import { isOwnTool } from '../tools/own-tool.ts'
+import { ITEM_KINDS } from '../tools/tool-id.ts'
+import { checkObject, checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
+import { findProblems, type Known, type TestProblem, toConfigError } from './check-tests.ts'
+import { calledIn, type PolicyTest } from './policy-test.ts'
+import {
+  type Bench,
+  foundOf,
+  type MissedExpectation,
+  openGate,
+  reasonsOf,
+  type Scene,
+  STILL,
+  type TestedRules,
+  withScene,
+} from './scene.ts'
+import { createStage, type FindUnlisted, type StagedCatalog } from './stage.ts'
+import { statedLimits } from './stated.ts'
+
+export interface PolicyTestOptions extends TestedRules {
+  /** The tools, resources and prompts. Their own code never runs. */
+  readonly catalog: StagedCatalog
+  readonly tests: readonly PolicyTest[]
+  /** The callers that tests name. */
+  readonly callers?: Readonly<Record<string, Caller>> | ReadonlyMap<string, Caller> | undefined
+  /** Returns a resource that its server does not list. Default: one without tags. */
+  readonly findUnlisted?: FindUnlisted | undefined
+}
+
+export interface PolicyTestResult {
+  readonly shows: string
+  /** Empty: the test has passed. */
+  readonly missed: readonly MissedExpectation[]
+}
+
+export interface PolicyTestReport {
+  readonly passed: number
+  readonly failed: number
+  readonly results: readonly PolicyTestResult[]
+  /** Rules about tools that the catalog does not have, and the like. */
+  readonly warnings: readonly LintWarning[]
+}
+
+const OPTIONS = shapeOf<PolicyTestOptions>({
+  policy: true,
+  groups: true,
+  apps: true,
+  aliases: true,
+  limits: true,
+  labels: true,
+  history: true,
+  stepUp: true,
+  catalog: true,
+  tests: true,
+  callers: true,
+  findUnlisted: true,
+})
+
+/**
+ * Tests policies: each call goes through every check of a gate, with a clock that stands still, stated facts, and tools
+ * that run nothing. No test sees what another has done.
+ *
+ * @throws {ConfigError} for rules that no gate takes, and for a test with an unknown key, tool, caller, group, limit or label
+ * @example
+ * const { failed } = await testPolicies({ policy, catalog, tests: [
+ *   { shows: 'A viewer cannot write', caller: { roles: ['viewer'] }, expect: { call: { 'files:write_file': 'deny' } } },
+ * ] })
+ */
+export async function testPolicies(options: PolicyTestOptions): Promise<PolicyTestReport> {
+  const warnings = new Map<string, LintWarning>()
+  const bench = openBench(options, (warning) => void warnings.set(`${warning.path} ${warning.text}`, warning))
+  const [problem] = findProblems(options.tests, await namesIn(bench))
+  if (problem) throw toConfigError(problem)
+  const results: PolicyTestResult[] = []
+  for (const test of options.tests) results.push({ shows: test.shows, missed: await runTest(bench, test) })
+  const failed = results.filter(({ missed }) => missed.length > 0).length
+  return { passed: results.length - failed, failed, results, warnings: [...warnings.values()] }
+}
+
+/** Returns every problem of tests: unknown keys and names. @throws {ConfigError} for rules that no gate takes */
+export async function checkPolicyTests(options: PolicyTestOptions): Promise<readonly TestProblem[]> {
+  return findProblems(options.tests, await namesIn(openBench(options, () => {})))
+}
+
+function openBench(options: PolicyTestOptions, onWarning: Bench['onWarning']): Bench {
+  checkShape('testPolicies', options, OPTIONS)
+  const { catalog, tests: _tests, callers = {}, findUnlisted, ...rules } = options
+  if (!Array.isArray(catalog)) checkObject('testPolicies.catalog', catalog)
+  const groups = toGroupMap(rules.groups ?? {})
+  return {
+    rules,
+    groups,
+    stage: createStage(catalog, findUnlisted),
+    limits: statedLimits({ limits: rules.limits, groups, aliases: rules.aliases }),
+    callers: toNamedMap('testPolicies.callers', callers),
+    onWarning,
+  }
+}
+
+/** Returns the names that tests may use. */
+async function namesIn(bench: Bench): Promise<Known> {
+  const { rules, groups, stage, limits, callers } = bench
+  const gate = openGate(bench, {}, STILL)
+  const { items } = stage
+  const known: Known = {
+    tools: [...gate.catalog.snapshot().ids, ...gate.catalog.items().ids],
+    servers: new Set(items.flatMap(({ kind, namespace = '' }) => (kind === 'tool' ? [] : [namespace]))),
+    callers: [...callers.keys()],
+    groups: [...groups.keys()],
+    apps: gate.apps.list.map(({ name }) => name),
+    limits: limits.names,
+    // One that only a condition names can never have risen.
+    labels: [
+      UNTRUSTED,
+      ...Object.keys(rules.labels ?? {}).filter((label) => label !== 'trusted'),
+      ...items.flatMap(({ labels }) => labels),
+    ],
+    codes: Object.keys(REASONS),
+  }
+  await gate.close()
+  return known
+}
+
+async function runTest(bench: Bench, test: PolicyTest): Promise<readonly MissedExpectation[]> {
+  const { visible, sees, hides, notices } = test.expect
+  const ofView = visible ?? sees ?? hides ?? notices
+  const first = ofView
+    ? await withScene(bench, test, (scene) => [...scene.missed, ...missedOfView(scene.view, test)])
+    : []
+  const missed = [...first]
+  for (const tool of calledIn(test)) {
+    if (missed.some(({ path }) => path[0] === 'history')) break
+    missed.push(...(await withScene(bench, test, (scene) => missedOfCall(scene, test, tool))))
+  }
+  return missed
+}
+
+function missedOfView(view: View, { expect }: PolicyTest): readonly MissedExpectation[] {
+  const { visible, sees = [], hides = [], notices } = expect
+  const ids = ITEM_KINDS.flatMap((kind) => view.items(kind))
+    .filter((tool) => !isOwnTool(tool))
+    .map(({ id }) => id)
+  const because = (id: string) => view.explain(id).reasons.map(({ code, text }) => `${code}: ${text}`)
+  return [
+    ...missedList(['expect', 'visible'], visible, ids),
+    ...missedList(['expect', 'notices'], notices, view.notices),
+    ...sees.flatMap((id, i) =>
+      view.has(id)
+        ? []
+        : [{ path: ['expect', 'sees', i], expected: `sees ${id}`, found: 'hidden', because: because(id) }],
+    ),
+    ...hides.flatMap((id, i) =>
+      view.has(id)
+        ? [{ path: ['expect', 'hides', i], expected: `does not see ${id}`, found: 'visible', because: because(id) }]
+        : [],
+    ),
+  ]
+}
+
+function missedList(
+  path: MissedExpectation['path'],
+  expected: readonly string[] | undefined,
+  found: readonly string[],
+): readonly MissedExpectation[] {
+  const isSame = expected?.length === found.length && expected.every((one, i) => one === found[i])
+  return expected === undefined || isSame ? [] : [{ path, expected, found, because: [] }]
+}
+
+async function missedOfCall(
+  { call, missed, view }: Scene,
+  { expect }: PolicyTest,
+  tool: string,
+): Promise<readonly MissedExpectation[]> {
+  if (missed.length > 0) return missed
+  const { outcome, ran } = await call(tool)
+  const { found: word, because } = foundOf(outcome)
+  // What has run was asked about before: its reasons are those of the view.
+  const reasons = outcome.status === 'done' ? view.explain(tool).reasons : reasonsOf(outcome)
+  const found = {
+    call: ran === (word === 'allow') ? word : `${word}, and the tool ran`,
+    reasons: reasons.map(({ code }) => code),
+    clause: ruleOf(reasons[0]),
+    text: outcome.text,
+  }
+  return (['call', 'reasons', 'clause', 'text'] as const).flatMap((key) => {
+    const expected: unknown = new Map<string, unknown>(Object.entries(expect[key] ?? {})).get(tool)
+    const path = ['expect', key, tool]
+    if (expected === undefined || JSON.stringify(expected) === JSON.stringify(found[key])) return []
+    return [{ path, expected, found: found[key], because }]
+  })
+}
+
+function ruleOf(reason: Reason | undefined): string | undefined {
+  return reason?.clause ?? reason?.policy
+}
