@@ -80,8 +80,8 @@ export async function startReplicaSet(
     running.push(() => witness.close())
     const [postgres, redis] = await Promise.all([
       started(startPostgres(paths)),
-      // A killed process has written what it answered; only a lost machine loses the last second.
-      started(startRedis(paths['redis-server'], ['--appendonly', 'yes'])),
+      // With `everysec`, Redis delays writes by up to 2 s while the disk is busy, and a kill loses what it has answered.
+      started(startRedis(paths['redis-server'], ['--appendonly', 'yes', '--appendfsync', 'always'])),
     ])
     const file = path.join(folder, 'toolgate.yaml')
     const frontPort = await freePort()

@@ -433,7 +433,8 @@ export function toHttpDeps(
   const { authenticator, origins } = apiDeps
   const isStopping = () => lifecycle.isStopping
   const elsewhere = () => replica?.elsewhere()
-  const place = replica && new ApiPlace({ elsewhere, authenticator, fleet, isStopping, onFault })
+  const shownIn = async (request: Request) => (await api()).shownIn(request)
+  const place = replica && new ApiPlace({ elsewhere, authenticator, fleet, shownIn, isStopping, onFault })
   const isForwarded = (request: IncomingMessage) => place?.isForwarded(request) === true
   const api = once(async () => {
     const made = (await import('./api/api.ts')).createApi({ ...apiDeps, isForwarded })

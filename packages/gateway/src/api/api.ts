@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type { Caller } from '@toolgate/core'
 import { type Context, Hono } from 'hono'
 import {
   type AccessRules,
@@ -17,7 +18,7 @@ import { endRun, startRun } from './runs.ts'
 import { SharedSessions } from './shared-sessions.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
-import { type NamedCaller, type NamedCallers, nameCallers } from './callers.ts'
+import { findCaller, type NamedCaller, type NamedCallers, nameCallers, parseWhose } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
@@ -50,6 +51,11 @@ export interface Api {
   readonly connectPage: ReturnType<typeof createConnectPage> | undefined
   /** Resolves when the logins are known that were made elsewhere. */
   opened(): Promise<void>
+  /**
+   * Returns the caller whose catalog a person asks for with `as` or `caller`; `undefined` for any other request, also one that
+   * is refused.
+   */
+  shownIn(request: Request): Promise<Caller | undefined>
   /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
   admit(request: Request): Promise<Admitted>
 }
@@ -167,6 +173,17 @@ export function createApi(deps: ApiDeps): Api {
     approvalPage: createApprovalPage({ ...deps, access, oidc: loginsOf(deps).oidc }),
     connectPage: connections && createConnectPage({ ...deps, access, people, connections, oidc: loginsOf(deps).oidc }),
     admit: (request) => admitToSocket(request, access),
+    async shownIn(request) {
+      const { pathname, searchParams } = new URL(request.url)
+      if (!OF_CALLER.has(pathname)) return undefined
+      try {
+        const { person } = await findLogin(request, access)
+        return findCaller(callers(), parseWhose(searchParams), person).caller
+      } catch (error) {
+        if (error instanceof ApiFault) return undefined
+        throw error
+      }
+    },
     opened: async () => void (await Promise.all([sessions.opened?.(), people.opened?.()])),
   }
 
@@ -188,6 +205,9 @@ export function createApi(deps: ApiDeps): Api {
     }
   }
 }
+
+/** What people see of a caller's catalog. */
+const OF_CALLER: ReadonlySet<string> = new Set(['/api/tools', '/api/tool', '/api/why'])
 
 /** `GET /api/openapi.json`, for everybody: it says nothing about this gateway. */
 async function openapiAnswer(): Promise<Response> {

@@ -11,7 +11,7 @@ import type {
 } from '@toolgate/core/audit'
 import { messageOf, nearestOf } from '@toolgate/core/internal'
 import { ApiFault } from './faults.ts'
-import { invalidQuery, type Parameter, required, shortText } from './request.ts'
+import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
 import type { CallerConfig } from '../config/config.ts'
 
 export interface NamedCaller {
@@ -65,6 +65,12 @@ export const WHOSE: {
   as: shortText,
   caller: callerJson,
   app: shortText,
+}
+
+/** Returns whom a query is about. Its other parameters are not checked. @throws {ApiFault} `query_invalid` */
+export function parseWhose(query: URLSearchParams): WhoseQuery {
+  const [as, caller] = [query.get('as'), query.get('caller')]
+  return parseQuery(new URLSearchParams({ ...(as !== null && { as }), ...(caller !== null && { caller }) }), WHOSE)
 }
 
 /** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */

@@ -10,6 +10,7 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import { ApiFault, toErrorResponse } from '../api/faults.ts'
 import { maySee } from '../api/callers.ts'
 import type { GroupRow, LiveMessage } from '../api/wire.ts'
+import { toRequest } from '../http/to-request.ts'
 import { redactApproval } from '../redaction.ts'
 import { type AuditTail, createAuditTail } from './audit-tail.ts'
 import { ApprovalNews } from './approval-news.ts'
@@ -227,15 +228,6 @@ function end(socket: WebSocket, code: number, reason: string): void {
 
 function textOf(message: LiveMessage): string {
   return JSON.stringify(message)
-}
-
-function toRequest({ headers, url = '/' }: IncomingMessage): Request {
-  const sent = new Headers()
-  for (const name of ['host', 'origin', 'authorization', 'cookie']) {
-    const value = headers[name]
-    if (typeof value === 'string') sent.set(name, value)
-  }
-  return new Request(new URL(url, 'http://gateway'), { headers: sent })
 }
 
 /** Answers in HTTP, as there is no socket yet. */

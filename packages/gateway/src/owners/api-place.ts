@@ -1,16 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../api/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
 import type { Fleet } from '../fleet.ts'
+import { toRequest } from '../http/to-request.ts'
 import { ClientGone, readBody } from '../mcp/body.ts'
 import { RpcFault, type RpcRule } from '../mcp/protocol.ts'
+import { ownerOf } from '../upstream/owner.ts'
 import { type Elsewhere, elsewhereFault } from './elsewhere.ts'
 
 export interface ApiPlaceDeps {
-  readonly elsewhere: () => Pick<Elsewhere, 'check' | 'placeAtHome'> | undefined
+  readonly elsewhere: () => Pick<Elsewhere, 'askHomeOf' | 'check' | 'placeAtHome'> | undefined
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
+  /** Returns the caller whose catalog a person asks for, if that is what a request is. */
+  readonly shownIn: (request: Request) => Promise<Caller | undefined>
   readonly isStopping: () => boolean
   readonly onFault: (error: unknown) => void
 }
@@ -30,7 +35,7 @@ const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
 
 /**
  * Has the home of an agent's user answer a request to the HTTP API, as MCP requests are: a call of a server that has an instance
- * for each user, and what depends on a list that such an instance has.
+ * for each user, and what depends on a list that such an instance has. The same home shows people what its user sees.
  */
 export class ApiPlace {
   readonly #deps: ApiPlaceDeps
@@ -69,6 +74,11 @@ export class ApiPlace {
     const isCall = url.pathname === '/api/call' && request.method === 'POST'
     const mayNeed = fleet.hasUserLists ? AGENTS.has(url.pathname) : isCall && fleet.needsInstance()
     const owners = elsewhere()
+    if (owners && fleet.hasUserLists && request.method === 'GET' && isAboutCaller(url)) {
+      const shown = await this.#deps.shownIn(toRequest(request))
+      const owner = shown && ownerOf(shown)
+      return owner !== undefined && owners.askHomeOf(owner, { request, response })
+    }
     if (!owners || !mayNeed) return false
     // The asker looks again once the home was given up.
     if (owners.check(request) && isCall && isStopping()) throw elsewhereFault()
@@ -84,6 +94,11 @@ export class ApiPlace {
     if (!fleet.hasUserLists && !fleet.needsInstance(serverIn(text))) return false
     return owners.placeAtHome({ ...asked, text })
   }
+}
+
+/** Whether a person asks about a caller. */
+function isAboutCaller({ searchParams }: URL): boolean {
+  return searchParams.has('as') || searchParams.has('caller')
 }
 
 /** What an agent sees and may call depends on the lists of its user. */

@@ -7,7 +7,7 @@ import type { ClientAddresses, RequestSource } from '../http/client-address.ts'
 import { RpcFault } from '../mcp/protocol.ts'
 import { readSession, type Session, type Sessions } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore, ReplicaRow } from '../replica/replica-store.ts'
-import { ownerOf } from '../upstream/owner.ts'
+import { type Owner, ownerOf } from '../upstream/owner.ts'
 import { FORWARDED_HEADER, type ForwardProof } from './forward-proof.ts'
 import { Forwarder, unreachable } from './forward.ts'
 import { type HomeInstances, Homes } from './homes.ts'
@@ -119,6 +119,22 @@ export class Elsewhere {
     })
   }
 
+  /**
+   * Has the home of a user answer a request that is about them, if another replica is their home. Returns `false` for one that
+   * this replica answers.
+   *
+   * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`
+   */
+  async askHomeOf(owner: Owner, asked: Omit<Asked, 'caller'>): Promise<boolean> {
+    try {
+      return await this.#reach(asked, () => this.homes.look(owner))
+    } catch (error) {
+      // A home that is gone has nothing to show.
+      if (error instanceof RpcFault && error.rule === 'owner_lost' && !asked.response.headersSent) return false
+      throw error
+    }
+  }
+
   /** Whether a request goes on with a call that waits here. */
   holds(params: JsonObject | undefined): boolean {
     return holderIn(params) === this.self
@@ -178,7 +194,7 @@ export class Elsewhere {
   }
 
   /** Forwards a request until its owner has answered. Returns `false` once `find` says that it is this replica. */
-  async #reach(asked: Asked, find: () => Promise<Owned | undefined>): Promise<boolean> {
+  async #reach(asked: Omit<Asked, 'caller'>, find: () => Promise<Owned | undefined>): Promise<boolean> {
     const isForwarded = this.check(asked.request)
     let lost: { readonly from: Owned; readonly fault: RpcFault } | undefined
     for (let leftMs = LOST_MS; leftMs > 0 && !asked.response.destroyed; leftMs -= AGAIN_MS) {
@@ -206,7 +222,7 @@ export class Elsewhere {
     throw new RpcFault('owner_lost', 'The replica that held this call is gone, and the call with it.')
   }
 
-  #forward({ request, response, text }: Asked, { owner, url }: Pick<Owned, 'owner' | 'url'>) {
+  #forward({ request, response, text }: Omit<Asked, 'caller'>, { owner, url }: Pick<Owned, 'owner' | 'url'>) {
     if (url === undefined) throw unreachable('The replica that has what this request needs has no URL.')
     const proof = this.#deps.proof.make(owner, this.#here.addresses.of(request), request)
     return this.#forwarder.send({ request, text, response, url, proof })

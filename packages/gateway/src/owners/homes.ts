@@ -82,6 +82,12 @@ export class Homes {
     return this.has(owner) ? undefined : this.#claim(owner)
   }
 
+  /** Returns which other replica is the home of a user. Nobody becomes it. */
+  async look(owner: Owner): Promise<Owned | undefined> {
+    const owned = this.has(owner) ? undefined : await this.#deps.owners.look(keyOf(owner))
+    return owned?.owner === this.#deps.self ? undefined : owned
+  }
+
   /** Whether this replica is the home of a user, or has become it. */
   async isHere(owner: Owner): Promise<boolean> {
     const found = await this.find(owner)

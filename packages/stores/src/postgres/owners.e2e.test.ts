@@ -49,6 +49,16 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       )
     })
 
+    it('are looked at without being taken over', async (t) => {
+      const { owners } = await open(t)
+      assert.equal(await owners.look('s'), undefined)
+      await owners.put('s', 'a-1', 'one')
+      assert.deepEqual(await owners.look('s'), { owner: 'a-1', url: 'http://a:8787', content: 'one', losses: 0 })
+      await postgres.run(`${HOUR_AGO} 'a'`)
+      assert.equal(await owners.look('s'), undefined)
+      assert.deepEqual(await owners.keysOf('a-1'), ['s'])
+    })
+
     it('are made by whoever claims first', async (t) => {
       const { owners } = await open(t)
       const claimed = await Promise.all(['a-1', 'b-1', 'c-1'].map((asker) => owners.claim('home', asker, asker)))

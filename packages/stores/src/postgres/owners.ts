@@ -22,6 +22,8 @@ export interface Owned {
 export interface PostgresOwners {
   /** Returns who has a thing. The asker gets it if nobody live has it; `undefined` if it does not exist. */
   find(key: string, asker: string): Promise<Owned | undefined>
+  /** Returns who has a thing, if its replica is live. The asker gets nothing. */
+  look(key: string): Promise<Owned | undefined>
   /** As `find`, and makes the thing if it does not exist. */
   claim(key: string, asker: string, content: string): Promise<Owned>
   /** Makes a thing, or replaces what is kept of it. Returns `false` if another replica has it. */
@@ -81,6 +83,9 @@ export function ownerTables(schema: string): string {
 export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresOwners {
   const { schema } = database
   const find = statement(`SELECT * FROM ${schema}.find_owner($1, $2, $3, $4)`)
+  const look = statement(`
+    SELECT o.owner, r.url, o.content, o.losses FROM ${schema}.owners o JOIN ${schema}.replicas r ON r.incarnation = o.owner
+    WHERE o.key = $1 AND r.renewed_at > clock_timestamp() - $2::float8 * interval '1 millisecond'`)
   const put = statement(`
     INSERT INTO ${schema}.owners AS old VALUES ($1, $2, $3, clock_timestamp())
     ON CONFLICT (key) DO UPDATE SET content = excluded.content, used_at = excluded.used_at
@@ -96,6 +101,10 @@ export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresO
   }
   return {
     find: (key, asker) => ask(key, asker, null),
+    async look(key) {
+      const [row] = await database.query(look, [key, leaseMs])
+      return row && toOwned(row)
+    },
     async claim(key, asker, content) {
       // Another replica may forget it between its two statements.
       for (;;) {
