@@ -109,9 +109,10 @@ function outputOf(executed: Executed): unknown {
   return executed.output instanceof InputRequired ? executed.output.payload : executed.output
 }
 
-/** An error of a tool is its output. */
+/** An error of a tool is its output, with the data that errors of JSON-RPC have. */
 function messagesOf(error: unknown): unknown {
-  return error instanceof Error ? [error.message, messagesOf(error.cause)] : error
+  if (!(error instanceof Error)) return error
+  return [error.message, 'data' in error ? error.data : undefined, messagesOf(error.cause)]
 }
 
 /** What was not entered would be taken for the model's own words, or for the user's. */

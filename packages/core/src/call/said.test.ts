@@ -47,6 +47,19 @@ describe('raiseLabels', () => {
   })
 })
 
+describe('an error of a tool', () => {
+  it('is its output, with its cause and its data', async () => {
+    const policy = { deny: [{ match: 'mail:send', input: "!(origin(input.to) in ['user', 'trusted'])" }] }
+    const error = Object.assign(new Error('no', { cause: new Error('ask ann@acme.com') }), { data: ['bob@acme.com'] })
+    const gate = gateOf(() => Promise.reject(error), policy)
+    const view = await gate.view(VERA)
+    await view.call({ tool: 'crm:read' })
+    for (const to of ['ann@acme.com', 'bob@acme.com'])
+      assert.equal((await view.call({ tool: 'mail:send', input: { to } })).status, 'done')
+    assert.equal((await view.call({ tool: 'mail:send', input: { to: 'eve@evil.com' } })).status, 'refused')
+  })
+})
+
 describe('enterSaid', () => {
   it('enters a text before the call has ended', async () => {
     const policy = { deny: [{ match: 'mail:send', input: "!(origin(input.to) in ['user', 'trusted'])" }] }

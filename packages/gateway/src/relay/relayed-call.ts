@@ -134,5 +134,6 @@ function askNow(asks: CallAsks, method: string, params: JsonObject, signal: Canc
 async function askLink(asks: CallAsks, method: string, params: JsonObject, signal: Cancelling): Promise<JsonObject> {
   const ask = asks.link?.ask
   if (!ask) throw new RpcError(RPC_CODES.methodNotFound, 'The client of this call cannot be asked.')
+  await asks.enter(params)
   return ask(method, params, signal)
 }

@@ -1,6 +1,14 @@
 import type { CallContext } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
-import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
+import {
+  chain,
+  enterSaid,
+  isObject,
+  type JsonObject,
+  type MaybePromise,
+  messageOf,
+  safely,
+} from '@toolgate/core/internal'
 import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { MAY_NOTHING, type ServerMay } from '../config/may.ts'
@@ -190,7 +198,14 @@ export class CallAsks {
     if (!this.mayLog || ++this.#logs > MAX_LOGS || JSON.stringify(data ?? null).length > MAX_LOG_CHARS) return
     const { name } = this.#options.server
     const from = typeof logger === 'string' ? `${name}: ${logger.slice(0, 200)}` : name
-    this.link?.log({ level, logger: from, data: data ?? null })
+    const message = { level, logger: from, data: data ?? null }
+    // It may be lost. A history that cannot be written also fails the end of the call.
+    safely(() => chain(this.enter(message), () => this.link?.log(message)))()
+  }
+
+  /** Enters what the server says in the history of the run. Nobody may get it before this resolves. */
+  enter(said: unknown): MaybePromise<void> {
+    return enterSaid(this.#call, said)
   }
 
   #check(method: string, params: JsonObject, missing: number): JsonObject {

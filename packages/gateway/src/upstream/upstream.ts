@@ -178,6 +178,11 @@ export class UpstreamError extends McpError {
     this.rpc = options.rpc
   }
 
+  /** Clients get it, so that it is output of the call. */
+  get data(): unknown {
+    return this.rpc?.data
+  }
+
   /** Returns an `UpstreamError` unchanged, and wraps any other error. */
   static from(error: unknown): UpstreamError {
     if (error instanceof UpstreamError) return error
