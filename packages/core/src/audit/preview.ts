@@ -22,6 +22,15 @@ export function previewInput(input: unknown, canonical: string, redact: Redactor
   return cut(text, MAX_PREVIEW)
 }
 
+/** Returns the redacted beginning of one field, at most 200 characters: a text as it is, any other value in RFC 8785 form. */
+export function previewField(name: string, value: unknown, redact: Redactor): string {
+  const isShort = typeof value !== 'string' && canonicalize(value).length <= MAX_WHOLE
+  const shown = isShort ? value : beginningOf(value, { values: MAX_VALUES })
+  // Some fields are secret because of their names.
+  const [redacted] = Object.values(redact.redactValue({ [name]: shown }) as object) as [unknown]
+  return cut(typeof redacted === 'string' ? redacted : canonicalize(redacted), MAX_PREVIEW)
+}
+
 /** Copies the first values in RFC 8785 order. The others are beyond the preview. */
 function beginningOf(value: unknown, budget: { values: number }): unknown {
   if (typeof value === 'string') return beginningOfText(value)

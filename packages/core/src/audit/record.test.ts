@@ -5,7 +5,7 @@ import { sha256Hex } from '../util/hash.ts'
 import { auditEntry } from '../testing/entries.ts'
 import { canonicalize } from '../util/json.ts'
 import type { AuditRecord } from '../ports/ports.ts'
-import { RECORD_FIELDS, sealEntry } from './record.ts'
+import { isCanonicalRecord, RECORD_FIELDS, sealEntry } from './record.ts'
 
 describe('sealEntry', () => {
   it('has its number, its time and the hash of its input', () => {
@@ -88,6 +88,15 @@ describe('sealEntry', () => {
   })
 })
 
+describe('isCanonicalRecord', () => {
+  it('accepts records of earlier versions, which lack later fields, and none whose fields stand elsewhere', () => {
+    const entry = auditEntry({ labels: ['untrusted'], run_labels: [], run: { id: 'r' } })
+    const { labels, run_labels, ...earlier } = sealEntry(entry, 1)
+    assert.equal(isCanonicalRecord(JSON.stringify(earlier)), true)
+    assert.equal(isCanonicalRecord(JSON.stringify({ ...earlier, labels, run_labels })), false)
+  })
+})
+
 describe('RECORD_FIELDS', () => {
   it('has every field of a record once, in alphabetical order', () => {
     // A reader of several replicas adds the others.
@@ -112,8 +121,10 @@ describe('RECORD_FIELDS', () => {
       is_error: true,
       key_made_by: true,
       kind: true,
+      labels: true,
       limit: true,
       model: true,
+      operands: true,
       policy: true,
       policy_hash: true,
       policy_revision: true,
@@ -122,6 +133,7 @@ describe('RECORD_FIELDS', () => {
       reason: true,
       reset_ms: true,
       run_id: true,
+      run_labels: true,
       seq: true,
       session_id: true,
       signed_seq: true,

@@ -4,6 +4,7 @@ import { hmacSha256Hex, sha256Hex } from '../util/hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports/ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { operandsText } from './operands.ts'
 import { previewInput } from './preview.ts'
 
 const MAX_TOOL_LENGTH = 256
@@ -11,6 +12,8 @@ const MAX_TOOL_LENGTH = 256
 const MAX_ITEM_LENGTH = 2400
 const MAX_TEXT_LENGTH = 1024
 const MAX_CHAIN_LENGTH = 4096
+/** 64 labels of 64 characters. */
+const MAX_LABELS_LENGTH = 4160
 
 export interface SealOptions {
   /** Redacts `detail`, `error` and the preview of the input. Default: the built-in redactor. */
@@ -30,7 +33,7 @@ export function checkSealOptions(options: SealOptions): void {
 
 /** An entry that waits for long. It has the hash and the preview of the input instead of the input. */
 export interface HeldEntry extends AuditEntry {
-  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview'>
+  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands'>
 }
 
 /** Receives the fields of a record, in alphabetical order. `undefined` is a field that the record does not have. */
@@ -79,8 +82,10 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.flag('is_error', entry.is_error || undefined)
   to.name('key_made_by', entry.key_made_by)
   to.name('kind', entry.kind)
+  to.name('labels', entry.labels?.join(' ') || undefined, MAX_LABELS_LENGTH)
   to.name('limit', entry.limit)
   to.name('model', entry.model ?? run?.model)
+  to.own('operands', operandsOf(entry, options))
   to.own('policy', entry.policy)
   to.plain('policy_hash', entry.policy_hash ?? entry.in_force?.hash)
   to.number('policy_revision', entry.policy_revision)
@@ -89,6 +94,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.name('reason', entry.reason)
   to.number('reset_ms', finite(entry.reset_ms))
   to.name('run_id', entry.run_id ?? run?.id)
+  to.name('run_labels', entry.run_labels?.join(' '), MAX_LABELS_LENGTH)
   to.number('seq', seq)
   to.name('session_id', entry.session_id)
   to.number('signed_seq', finite(entry.signed_seq))
@@ -159,7 +165,10 @@ class RecordWriter implements FieldWriter {
 /** Returns an entry that cannot be stored yet without its input, which may be large. It seals to the same record. */
 export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = {}): HeldEntry {
   checkSealOptions(options)
-  return 'held' in entry ? entry : { ...entry, input: undefined, held: digestOf(entry, options) }
+  if ('held' in entry) return entry
+  const operands = operandsOf(entry, options)
+  const held = operands === undefined ? digestOf(entry, options) : { ...digestOf(entry, options), operands }
+  return { ...entry, input: undefined, read: undefined, held }
 }
 
 /** A record as text without its `hash`, in two parts: `{"agent":…,"event":"tool_call"` and `,"input_hash":…,"user_id":"vera"}`. */
@@ -331,6 +340,14 @@ function digestOf(entry: AuditEntry | HeldEntry, options: SealOptions): HeldEntr
   let known = digests.get(input)
   if (known?.options !== options) digests.set(input, (known = { options, digest: digest(input, options) }))
   return known.digest
+}
+
+function operandsOf(
+  entry: AuditEntry | HeldEntry,
+  { redact = redactor, preview = true }: SealOptions,
+): string | undefined {
+  if ('held' in entry) return entry.held.operands
+  return entry.read && operandsText(entry.read, redact, preview)
 }
 
 function digest(input: unknown, { redact = redactor, preview = true, inputKey }: SealOptions): HeldEntry['held'] {

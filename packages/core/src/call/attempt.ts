@@ -219,6 +219,8 @@ export interface Attempt {
   input: unknown
   /** What is known of its run, where rules read that. Read before the first decision with the input. */
   facts: RunFacts | undefined
+  /** The labels of its output, once it has begun and where rules read runs. */
+  labels: readonly string[] | undefined
   /** The call in the history of its run, where rules read that. */
   history: CallHistory | undefined
   /** The decision of the clauses that read the input or the run. */
@@ -261,6 +263,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     passed: 0,
     input: undefined,
     facts: undefined,
+    labels: undefined,
     history: undefined,
     withInput: undefined,
     approval: undefined,
@@ -440,7 +443,7 @@ function textOf(name: unknown): string | undefined {
 /** The fields of a record beside who, which tool and when. */
 export type AuditFields = Pick<
   AuditEntry,
-  'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id'
+  'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
 >
 
 const MAX_NAME_LENGTH = 256
@@ -463,6 +466,13 @@ function unknownName({ request, ports }: Attempt): string {
 /** Tools have no `kind` in records. */
 function kindOf({ decided, request }: Attempt): AuditEntry['kind'] {
   return recordedKind(decided.tool?.id ?? textOf(request.tool) ?? '')
+}
+
+/** Returns what counted against a call, of the reasons that decided. */
+export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
+  if (reasons.length === 0) return undefined
+  const read = reasons.flatMap((one) => (one.outcome === outcome ? (one.read ?? []) : []))
+  return read.length === 0 ? undefined : read
 }
 
 /** Writes a record; throws or rejects as the sink does. */
@@ -502,6 +512,9 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     is_error: fields.is_error,
     approval_id: fields.approval_id,
     continues: request.continues?.callId,
+    labels: attempt.labels,
+    run_labels: attempt.facts?.isUnknown ? undefined : attempt.facts?.labels,
+    read: fields.read ?? (attempt.withInput && countedIn(attempt.withInput)),
     input: event === 'tool_result' ? undefined : input,
   })
   return written === undefined ? undefined : storeInTime(ports, written)

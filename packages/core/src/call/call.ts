@@ -4,6 +4,7 @@ import { ToolgateError, isErrorOf, messageOf } from '../util/errors.ts'
 import type { Approval, MaybePromise, AttemptEvent } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import {
+  countedIn,
   type Attempt,
   type CallPorts,
   type CallRequest,
@@ -148,7 +149,13 @@ export function textFor(attempt: Attempt, decision: Decision): string {
 
 async function refuse(attempt: Attempt, decision: Decision): Promise<CallRefused> {
   const { code, text: detail, limit, resetMs } = decision.reasons[0] as Reason
-  await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', { reason: code, detail, limit, reset_ms: resetMs })
+  await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', {
+    reason: code,
+    detail,
+    limit,
+    reset_ms: resetMs,
+    read: countedIn(decision),
+  })
   attempt.trace?.end({ status: 'refused', code, input: attempt.input })
   return { status: 'refused', callId: attempt.callId, decision, text: textFor(attempt, decision) }
 }
@@ -171,6 +178,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { view, request, ports, callId, cancelling, input, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
+  if (ports.histories.rules) attempt.labels = ports.histories.raisedBy(tool)
   const execution = {
     tool,
     instead: request.instead,

@@ -51,7 +51,7 @@ describe('createSteps', () => {
 
   describe('with what the run has done', () => {
     const CLEAN: RunFacts = { labels: [], matched: () => false, origin: () => 'user' }
-    const TAINTED: RunFacts = { ...CLEAN, labels: ['untrusted'], why: () => ['search'] }
+    const TAINTED: RunFacts = { ...CLEAN, labels: ['untrusted'], raisedBy: () => [{ tool: 'search', atMs: 0 }] }
     const tainted = "'untrusted' in run.labels"
     const idsWith = async (policy: Policy, facts?: RunFacts) => {
       const gate = createGate({ tools: names.map((name) => defineTool({ name, execute: () => '' })), policy })

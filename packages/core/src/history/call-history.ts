@@ -60,7 +60,8 @@ export class CallHistory {
       labels,
       matched: (pattern, values) => monitor.matched(pattern, values, moment),
       origin: (value) => monitor.origin(value, moment.nowMs),
-      why: (label) => monitor.why(label),
+      raisedBy: (label) => monitor.raisedBy(label),
+      matchedBy: (pattern, values) => monitor.matchedBy(pattern, values),
     }
   }
 

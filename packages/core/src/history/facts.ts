@@ -36,10 +36,28 @@ export interface RunFacts {
   /** Whether a call matched, with these values of `pattern.fields`, in their order. `undefined` equals nothing. */
   matched(pattern: CallPattern, values: readonly unknown[]): boolean
   origin(value: unknown): Origin
-  /** Returns the ids of this run's tools whose calls raised a label, for people and models. */
-  why?(label: string): readonly string[]
+  /** Returns calls that raised a label, for people and models. */
+  raisedBy?(label: string): readonly EarlierCall[]
+  /** Returns calls that matched, likewise. */
+  matchedBy?(pattern: CallPattern, values: readonly unknown[]): readonly EarlierCall[]
   /** Whether these are the strictest facts, as nobody knows the run's own. */
   readonly isUnknown?: boolean
+}
+
+/** A call of the run that began before. A history keeps the first that raised a label, and one more. */
+export interface EarlierCall {
+  /** The id of its tool. */
+  readonly tool: string
+  /** Wall-clock milliseconds. */
+  readonly atMs: number
+}
+
+/** A value in an input, and where it comes from. */
+export interface OriginOfValue {
+  /** The field that names it as an addressee. */
+  readonly field?: string
+  readonly value: unknown
+  readonly origin: Origin
 }
 
 /** A fact that counted against a call. */
@@ -49,9 +67,15 @@ export interface FactRead {
   readonly of: string
   /** The fields of a call that had to be equal. */
   readonly fields?: readonly string[]
+  /** The values of those fields, in their order; `undefined` for one that the call did not have. */
+  readonly wanted?: readonly unknown[]
   readonly origin?: Origin
+  /** Of an origin: the values that have it, the worst first. At most five. */
+  readonly values?: readonly OriginOfValue[]
   /** The tools that raised the label, or that the selector names. */
   readonly tools?: readonly string[]
+  /** The calls that raised the label, or that matched. */
+  readonly calls?: readonly EarlierCall[]
 }
 
 /** What all loaded policies together read of a run. */

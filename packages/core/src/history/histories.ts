@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '../ports/caller.ts'
 import type { HistoryStore } from '../ports/history.ts'
+import { isPassingTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Clock, MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { chain } from '../util/async.ts'
@@ -132,6 +133,11 @@ export class Histories {
     const readsOrigin = this.#rules?.readsOrigin === true
     const adding = results && history.addEarlier(results, this.newEvent(), readsOrigin)
     return chain(adding, () => (words === undefined || !readsOrigin ? undefined : history.addWords(words)))
+  }
+
+  /** Returns the labels of a tool's output. The output of a passing tool is that of the calls it makes. */
+  raisedBy(tool: Tool): readonly string[] {
+    return isPassingTool(tool) ? [] : this.labels().of(tool).raises
   }
 
   /** Whether a call of a tool about which no rule asks has nothing to enter, neither when it begins nor when it ends. */

@@ -1,5 +1,5 @@
 import type { HistoryItem, HistoryMark, HistoryPart } from '../ports/history.ts'
-import type { CallPattern, Origin } from './facts.ts'
+import type { CallPattern, EarlierCall, Origin } from './facts.ts'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
 import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
 
@@ -25,7 +25,7 @@ interface Entry {
   readonly sinceMs: number
   atMs: number
   expiresAt: number
-  readonly tools: string[]
+  readonly calls: EarlierCall[]
 }
 
 /** A label of a history. Times are wall-clock milliseconds. */
@@ -35,8 +35,8 @@ export interface RaisedLabel {
   readonly sinceMs: number
   /** When a call last raised it, to within a minute. */
   readonly latestMs: number
-  /** The tools whose calls raised it, at most eight. */
-  readonly tools: readonly string[]
+  /** Calls that raised it, of at most eight tools. */
+  readonly calls: readonly EarlierCall[]
 }
 
 /** Names the whole history in an `unkept` item, and all calls. */
@@ -117,15 +117,15 @@ export class Monitor {
     const entry = entries.get(text)
     if (!entry || entry.expiresAt <= atMs) {
       if (!entry) this.#bytes += ENTRY_BYTES + text.length
-      const tools = tool === undefined ? [] : [tool]
-      entries.set(text, { event, others: again === true, sinceMs: atMs, atMs, expiresAt, tools })
+      const calls = tool === undefined ? [] : [{ tool, atMs }]
+      entries.set(text, { event, others: again === true, sinceMs: atMs, atMs, expiresAt, calls })
       return
     }
     if (event !== entry.event) entry.others = true
     entry.atMs = Math.max(entry.atMs, atMs)
     entry.expiresAt = Math.max(entry.expiresAt, expiresAt)
-    if (tool === undefined || entry.tools.includes(tool) || entry.tools.length >= MAX_TOOLS) return
-    entry.tools.push(tool)
+    if (tool === undefined || entry.calls.length >= MAX_TOOLS || entry.calls.some((call) => call.tool === tool)) return
+    entry.calls.push({ tool, atMs })
     this.#bytes += tool.length
   }
 
@@ -242,15 +242,21 @@ export class Monitor {
     return found === 'user' || this.knows(ORIGINS_KEPT, nowMs, this.lifetimes.labelMs) ? found : 'untrusted'
   }
 
-  /** Returns the tools whose calls raised a label. */
-  why(label: string): readonly string[] {
-    return this.#labels.get(label)?.tools ?? []
+  /** Returns calls that raised a label. */
+  raisedBy(label: string): readonly EarlierCall[] {
+    return [...(this.#labels.get(label)?.calls ?? [])]
+  }
+
+  /** Returns calls that matched. */
+  matchedBy(pattern: CallPattern, values: readonly unknown[]): readonly EarlierCall[] {
+    const hash = hashOfTuple(pattern, values)
+    return hash === undefined ? [] : [...(this.#tuples.get(hash)?.calls ?? [])]
   }
 
   /** Returns what has risen: for people. */
   raised(nowMs: number): readonly RaisedLabel[] {
-    return [...this.#labels].flatMap(([label, { sinceMs, atMs, expiresAt, tools }]) =>
-      expiresAt > nowMs ? [{ label, sinceMs, latestMs: atMs, tools: [...tools] }] : [],
+    return [...this.#labels].flatMap(([label, { sinceMs, atMs, expiresAt, calls }]) =>
+      expiresAt > nowMs ? [{ label, sinceMs, latestMs: atMs, calls: [...calls] }] : [],
     )
   }
 }

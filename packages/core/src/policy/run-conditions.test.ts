@@ -161,7 +161,7 @@ describe('what is read', () => {
       reads,
     })
     assert.deepEqual(
-      reads.map((one) => ('origin' in one ? [one.of, one.origin] : one.key)),
+      reads.map((one) => ('origin' in one ? [one.of, one.origin] : one.pattern.key)),
       ['["called","a"]', ['input.to', 'unknown']],
     )
   })

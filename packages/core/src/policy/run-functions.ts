@@ -15,7 +15,9 @@ export class Run {
 }
 
 /** A call that has not happened or one that has, or an origin. */
-export type RunRead = CallPattern | { readonly of: string; readonly origin: Origin }
+export type RunRead =
+  | { readonly pattern: CallPattern; readonly wanted: readonly unknown[] }
+  | { readonly of: string; readonly origin: Origin; readonly value: unknown }
 
 /** What `run.called`, `run.began` and `origin` read while a condition is evaluated. */
 export interface RunReading {
@@ -108,7 +110,7 @@ function askCall({ pattern, values }: CallQuestion, valueOf: (node: ASTNode) => 
   for (const value of asked) spendOnValue(work, value)
   const strict = pattern.event === 'began'
   const answer = work.left < 0 || asked.includes(undefined) ? strict : facts.matched(pattern, asked)
-  if (answer === strict) reads?.push(pattern)
+  if (answer === strict) reads?.push({ pattern, wanted: asked })
   return answer
 }
 
@@ -130,8 +132,9 @@ function originMacro({ ast, args }: Macro) {
     },
     evaluate(evaluator: Evaluator, macro: Macro, context: unknown): Origin {
       const [arg] = macro.args as readonly [ASTNode]
-      const origin = isAddressees(arg) ? originOfAddressees() : originOf(toJson(evaluator.run(arg, context)))
-      if (origin === 'untrusted' || origin === 'unknown') current().reads?.push({ of: textOf(arg), origin })
+      const value = isAddressees(arg) ? currentAddressees() : toJson(evaluator.run(arg, context))
+      const origin = isAddressees(arg) && isEmpty(value) ? 'user' : originOf(value)
+      if (origin === 'untrusted' || origin === 'unknown') current().reads?.push({ of: textOf(arg), origin, value })
       return origin
     },
   }
@@ -151,12 +154,14 @@ function originOf(value: unknown): Origin {
   return work.left < 0 || value === undefined ? 'untrusted' : facts.origin(value)
 }
 
-/** A tool whose addressees nobody has named may send anywhere. */
-function originOfAddressees(): Origin {
+/** `undefined`: a tool whose addressees nobody has named may send anywhere. */
+function currentAddressees(): readonly unknown[] | undefined {
   const { tool, input } = current()
-  if (tool.addressees.length === 0) return 'untrusted'
-  const values = addresseesIn(input, tool.addressees)
-  return values.length === 0 ? 'user' : originOf(values)
+  return tool.addressees.length === 0 ? undefined : addresseesIn(input, tool.addressees)
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
 }
 
 function current(): RunReading {

@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts'
+import type { FactRead } from '../history/facts.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import type { InputProblem } from '../util/json.ts'
 
@@ -245,6 +246,15 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
+  /** The labels of the output of a call that began, sorted, a space between two. Recorded where rules read runs. */
+  readonly labels?: string
+  /** The labels of the run when a rule that reads it decided, likewise. */
+  readonly run_labels?: string
+  /**
+   * What counted against the call of what its run has done, as JSON of at most 4,096 characters: a list of labels, earlier calls and
+   * origins of values. Values are redacted; absent if previews are switched off.
+   */
+  readonly operands?: string
   /** The `tool_call_id` of the first round, if this is a later round of that call. */
   readonly continues?: string
   readonly policy_revision: number
@@ -272,6 +282,10 @@ export interface AuditRecord {
 export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | GivenBySink>]?: AuditRecord[Field] | undefined
 } & {
+  readonly labels?: readonly string[] | undefined
+  readonly run_labels?: readonly string[] | undefined
+  /** What counted against the call. The sink redacts it. */
+  readonly read?: readonly FactRead[] | undefined
   readonly wallMs: number
   readonly input?: unknown
   /** The policies that decided. The sink records their hash with each entry, and their text once. */
@@ -317,6 +331,9 @@ type GivenBySink =
   | 'ts'
   | 'input_hash'
   | 'input_preview'
+  | 'labels'
+  | 'run_labels'
+  | 'operands'
   | 'prev'
   | 'hash'
 

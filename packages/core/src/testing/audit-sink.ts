@@ -58,7 +58,7 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       await sink.write(auditEntry({ user_id: undefined as never, input: undefined }))
       await sink.flush()
       const [bare, full] = (await sink.query({})) as [AuditRecord, AuditRecord]
-      const { wallMs, input, ...expected } = auditEntry(EVERY_FIELD)
+      const { wallMs, input, read, ...expected } = auditEntry(EVERY_FIELD)
       assert.match(full.input_hash ?? '', /^hmac-sha256:[0-9a-f]{64}$/)
       const ts = new Date(wallMs).toISOString()
       assert.deepEqual(withoutChain(full), {
@@ -67,6 +67,9 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         ts,
         input_hash: full.input_hash,
         input_preview: canonicalize(input),
+        labels: 'private untrusted',
+        run_labels: '',
+        operands: JSON.stringify(read),
       })
       assert.deepEqual(Object.keys(withoutChain(bare)).toSorted(), [
         'catalog_revision',
@@ -567,6 +570,9 @@ const EVERY_FIELD = {
   error: 'boom',
   is_error: true,
   approval_id: 'approval',
+  labels: ['private', 'untrusted'],
+  run_labels: [],
+  read: [{ kind: 'origin', of: 'input.a', origin: 'untrusted', values: [{ value: 'x', origin: 'untrusted' }] }],
   policy_revision: 7,
   catalog_revision: 8,
   input: { b: 1, a: [-0, 'x'] },

@@ -19,7 +19,7 @@ const TOOLS = [
   defineTool({ namespace: 'pay', name: 'refund' }),
 ]
 const CLEAN: RunFacts = { labels: [], matched: () => false, origin: () => 'user' }
-const READ_THE_WEB: RunFacts = { ...CLEAN, labels: ['untrusted'], why: () => ['web:fetch'] }
+const READ_THE_WEB: RunFacts = { ...CLEAN, labels: ['untrusted'], raisedBy: () => [{ tool: 'web:fetch', atMs: 5 }] }
 
 function indexOf(policy: Policy, tools: readonly Tool[] = TOOLS) {
   return indexPolicy(parsePolicies(policy, new Map())[0]!, 0, createToolset(tools))
@@ -82,9 +82,14 @@ describe('a clause about the run', () => {
     const facts: RunFacts = { ...READ_THE_WEB, origin: () => 'untrusted' }
     const { decision } = outcomes(policy, 'mail:send', facts, { to: 'x@evil.test' })
     assert.deepEqual(decision.reasons[0]?.read, [
-      { kind: 'label', of: 'untrusted', tools: ['web:fetch'] },
+      { kind: 'label', of: 'untrusted', tools: ['web:fetch'], calls: [{ tool: 'web:fetch', atMs: 5 }] },
       { kind: 'called', of: 'pay:*', fields: [], tools: ['pay:refund'] },
-      { kind: 'origin', of: 'addressees', origin: 'untrusted' },
+      {
+        kind: 'origin',
+        of: 'addressees',
+        origin: 'untrusted',
+        values: [{ field: 'to', value: 'x@evil.test', origin: 'untrusted' }],
+      },
     ])
   })
 

@@ -2,9 +2,9 @@ import type { FactRead } from '../../history/facts.ts'
 import type { CountedContext } from '../../policy/condition.ts'
 import type { ParsedClause } from '../../policy/parse.ts'
 import { hasBit } from '../../tools/bits.ts'
-import { matchesSelector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { type Decision, type Reason, reason, strictest } from '../decision.ts'
+import { readsOf } from '../reads-of.ts'
 import { templatesOf } from '../templates.ts'
 import {
   answerOf,
@@ -92,7 +92,7 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
   const plain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
-  const read = readsOf(index, clause, asked)
+  const read = readsOf(index.snapshot, clause.run, asked)
   return [
     {
       ...plain,
@@ -130,7 +130,7 @@ function judgeAllow(
     const asked = ofRun(index, clause, context)
     const answer = answerOf(clause, isKnown(clause) ? asked : withoutInput(context))
     if (answer === true) return undefined
-    read.push(...(readsOf(index, clause, asked) ?? []))
+    read.push(...(readsOf(index.snapshot, clause.run, asked) ?? []))
     isUnknown ||= clause.run !== undefined && isUnknownRun(context)
   }
   const text = `${nameOf(index)}: with this input, no allow clause holds`
@@ -144,25 +144,4 @@ function judgeAllow(
 
 function withoutInput({ input: _, ...context }: CallContext): CountedContext {
   return context
-}
-
-const MAX_NAMED = 5
-
-/** Returns what counted against the call in the last evaluation of a clause, with the tools that each part names. */
-function readsOf(
-  { snapshot }: PolicyIndex,
-  { run }: ParsedClause,
-  { facts, reads }: CallContext,
-): readonly FactRead[] | undefined {
-  if (!run || !facts || !reads || facts.isUnknown) return undefined
-  const labels = run.labels.filter((label) => facts.labels.includes(label))
-  return [
-    ...labels.map((of): FactRead => ({ kind: 'label', of, tools: facts.why?.(of) ?? [] })),
-    ...reads.map((one): FactRead => {
-      if ('origin' in one) return { kind: 'origin', ...one }
-      const { event, selector, fields } = one
-      const named = snapshot.tools.filter((tool) => matchesSelector(selector, tool, 'possible'))
-      return { kind: event, of: selector.text, fields, tools: named.slice(0, MAX_NAMED).map(({ id }) => id) }
-    }),
-  ]
 }

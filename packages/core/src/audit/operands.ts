@@ -1,0 +1,80 @@
+import type { FactRead } from '../history/facts.ts'
+import type { Redactor } from '../redact/redact.ts'
+import { cut } from '../util/text.ts'
+import { previewField } from './preview.ts'
+
+/** A fact that counted against a call, as a record has it: every value is a text, redacted and cut. */
+export interface Operand {
+  readonly kind: FactRead['kind']
+  readonly of: string
+  readonly origin?: FactRead['origin']
+  readonly values?: readonly { readonly field?: string; readonly value: string; readonly origin: string }[]
+  /** The fields that had to be equal, with the values that they had to have. */
+  readonly wanted?: Readonly<Record<string, string>>
+  /** The earlier calls; without any, the tools that a selector names. */
+  readonly calls?: FactRead['calls']
+  readonly tools?: readonly string[]
+}
+
+const MAX_OPERANDS = 8
+const MAX_TEXT = 200
+const MAX_LENGTH = 4096
+
+/** Shows a field of the input; `undefined` where previews are switched off. */
+type Show = (name: string, value: unknown) => string | undefined
+
+/**
+ * Returns what counted against a call, as JSON of at most 4,096 characters. Values are redacted as previews are, and left out
+ * without previews.
+ */
+export function operandsText(read: readonly FactRead[], redact: Redactor, preview: boolean): string | undefined {
+  const show: Show = (name, value) => (preview ? shown(name, value, redact) : undefined)
+  const texts: string[] = []
+  let left = MAX_LENGTH - 2
+  for (const text of new Set(read.slice(0, MAX_OPERANDS).map((one) => JSON.stringify(toOperand(one, show))))) {
+    left -= text.length + 1
+    if (left < 0) break
+    texts.push(text)
+  }
+  return texts.length === 0 ? undefined : `[${texts.join(',')}]`
+}
+
+function toOperand(
+  { kind, of, origin, values = [], fields = [], wanted, tools = [], calls = [] }: FactRead,
+  show: Show,
+): Operand {
+  const found = values.flatMap(({ field, value, origin: from }) => {
+    const text = show(field ?? of, value)
+    return text === undefined ? [] : [{ ...(field !== undefined && { field }), value: text, origin: from }]
+  })
+  const equal = fields.flatMap((field, i) => {
+    const text = wanted?.[i] === undefined ? undefined : show(field, wanted[i])
+    return text === undefined ? [] : [[field, text] as const]
+  })
+  return {
+    kind,
+    of: cut(of, MAX_TEXT),
+    ...(origin !== undefined && { origin }),
+    ...(found.length > 0 && { values: found }),
+    ...(equal.length > 0 && { wanted: Object.fromEntries(equal) }),
+    ...(calls.length > 0 ? { calls } : tools.length > 0 && { tools }),
+  }
+}
+
+function shown(name: string, value: unknown, redact: Redactor): string {
+  try {
+    return previewField(name.slice(name.lastIndexOf('.') + 1), value, redact)
+  } catch {
+    return '[not shown: it could not be redacted]'
+  }
+}
+
+/** Returns the operands of a record, for people. Anything else is none. */
+export function parseOperands(text: string | undefined): readonly Operand[] {
+  try {
+    const operands: unknown = JSON.parse(text ?? '[]')
+    return Array.isArray(operands) ? (operands as readonly Operand[]) : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,100 @@
+import { type EarlierCall, type FactRead, type OriginOfValue, type RunFacts, ORIGINS } from '../history/facts.ts'
+import { addresseesIn } from '../policy/addressees.ts'
+import { ADDRESSEES, type RunRead } from '../policy/run-functions.ts'
+import type { RunUse } from '../policy/run-use.ts'
+import { matchesSelector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { isObject } from '../util/json.ts'
+
+/** One evaluation of a clause that reads the run. */
+interface Evaluated {
+  readonly tool: Tool
+  readonly input: unknown
+  readonly facts?: RunFacts | undefined
+  readonly reads?: readonly RunRead[] | undefined
+}
+
+const MAX_NAMED = 5
+/** A condition may ask about each of many items. The values of the others are not looked for. */
+const MAX_DETAILED = 8
+
+/** Returns what counted against a call in the last evaluation of a clause; `undefined` where nobody knows what its run has done. */
+export function readsOf(
+  snapshot: Toolset,
+  use: RunUse | undefined,
+  { tool, input, facts, reads }: Evaluated,
+): readonly FactRead[] | undefined {
+  if (!use || !facts || !reads || facts.isUnknown) return undefined
+  const labels = use.labels.filter((label) => facts.labels.includes(label))
+  return [
+    ...labels.map((of): FactRead => toRead({ kind: 'label', of }, facts.raisedBy?.(of))),
+    ...reads.map((one, i): FactRead => {
+      const isDetailed = i < MAX_DETAILED
+      if ('origin' in one) {
+        const { of, origin, value } = one
+        const asked = of === ADDRESSEES ? fieldsOf(tool, input) : [{ value }]
+        return { kind: 'origin', of, origin, ...(isDetailed && { values: worstOf(asked, facts) }) }
+      }
+      const { pattern, wanted } = one
+      const { event, selector, fields } = pattern
+      const named = snapshot.tools.filter((other) => matchesSelector(selector, other, 'possible'))
+      return {
+        ...toRead({ kind: event, of: selector.text }, isDetailed ? facts.matchedBy?.(pattern, wanted) : undefined),
+        fields,
+        ...(isDetailed && wanted.length > 0 && { wanted }),
+        tools: named.slice(0, MAX_NAMED).map(({ id }) => id),
+      }
+    }),
+  ]
+}
+
+function toRead(read: Pick<FactRead, 'kind' | 'of'>, calls: readonly EarlierCall[] = []): FactRead {
+  return { ...read, tools: calls.map(({ tool }) => tool), ...(calls.length > 0 && { calls }) }
+}
+
+/** Returns the values of a call's addressees, each with its field. */
+export function fieldsOf({ addressees }: Tool, input: unknown): readonly Asked[] {
+  return addressees.flatMap((field) => addresseesIn(input, [field]).map((value) => ({ field, value })))
+}
+
+interface Asked {
+  readonly field?: string
+  readonly value: unknown
+}
+
+const MAX_LOOKED_AT = 32
+const MAX_VALUES = 5
+
+/** Returns the values within values that are neither the user's nor trusted, the worst first. */
+function worstOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfValue[] {
+  return originsOf(asked, facts)
+    .filter(({ origin }) => origin === 'untrusted' || origin === 'unknown')
+    .toSorted((a, b) => ORIGINS.indexOf(a.origin) - ORIGINS.indexOf(b.origin))
+    .slice(0, MAX_VALUES)
+}
+
+/** Returns the origin of each of the first values within values. */
+export function originsOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfValue[] {
+  const found: OriginOfValue[] = []
+  for (const { field, value } of asked)
+    for (const [at, leaf] of leavesOf(value, field)) {
+      if (found.length >= MAX_LOOKED_AT) return found
+      found.push({ ...(at !== undefined && { field: at }), value: leaf, origin: facts.origin(leaf) })
+    }
+  return found
+}
+
+/** Returns each value within a value, with its field. A key of an object may be an address, too. */
+function* leavesOf(
+  value: unknown,
+  field: string | undefined,
+): Generator<readonly [field: string | undefined, leaf: unknown]> {
+  if (Array.isArray(value)) for (const item of value) yield* leavesOf(item, field)
+  else if (isObject(value))
+    for (const [key, item] of Object.entries(value)) {
+      yield [field, key]
+      yield* leavesOf(item, field === undefined ? key : `${field}.${key}`)
+    }
+  else if (value !== undefined && value !== null && value !== '') yield [field, value]
+}
