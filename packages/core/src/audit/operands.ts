@@ -1,4 +1,4 @@
-import type { FactRead } from '../history/facts.ts'
+import type { FactRead } from '../ports/fact-read.ts'
 import type { Redactor } from '../redact/redact.ts'
 import { cut } from '../util/text.ts'
 import { previewField } from './preview.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Reason, reason } from '../decide/decision.ts'
-import type { FactRead } from '../history/facts.ts'
+import type { FactRead } from '../ports/fact-read.ts'
 import { coversDemand, demandOf, whyAsked } from './approval-demand.ts'
 
 const TAINTED: FactRead = { kind: 'label', of: 'untrusted', tools: ['web:fetch'] }

@@ -1,6 +1,6 @@
 import { because } from '../decide/because.ts'
 import type { Reason } from '../decide/decision.ts'
-import { type FactRead, ORIGINS } from '../history/facts.ts'
+import { type FactRead, ORIGINS } from '../ports/fact-read.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApprovalBinding } from '../ports/ports.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { FactRead } from '../history/facts.ts'
+import type { FactRead } from '../ports/fact-read.ts'
 import { reason } from './decision.ts'
 import { messageFor } from './message.ts'
 

@@ -1,4 +1,5 @@
-import { type FactRead, UNTRUSTED } from '../history/facts.ts'
+import { UNTRUSTED } from '../history/facts.ts'
+import type { FactRead } from '../ports/fact-read.ts'
 
 /** Returns the caller's name of a tool; `undefined` for one that they do not see. */
 export type NameOf = (id: string) => string | undefined

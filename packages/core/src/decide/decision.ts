@@ -1,4 +1,4 @@
-import type { FactRead } from '../history/facts.ts'
+import type { FactRead } from '../ports/fact-read.ts'
 import type { ApproverRule } from '../ports/ports.ts'
 /** The outcomes of layers, strictest last. */
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const

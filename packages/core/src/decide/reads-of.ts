@@ -1,4 +1,5 @@
-import { type EarlierCall, type FactRead, type OriginOfValue, type RunFacts, ORIGINS } from '../history/facts.ts'
+import type { RunFacts } from '../history/facts.ts'
+import { type EarlierCall, type FactRead, type OriginOfValue, ORIGINS } from '../ports/fact-read.ts'
 import { addresseesIn } from '../policy/addressees.ts'
 import { ADDRESSEES, type RunRead } from '../policy/run-functions.ts'
 import type { RunUse } from '../policy/run-use.ts'

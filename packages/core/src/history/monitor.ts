@@ -1,5 +1,6 @@
 import type { HistoryItem, HistoryMark, HistoryPart } from '../ports/history.ts'
-import type { CallPattern, EarlierCall, Origin } from './facts.ts'
+import type { CallPattern } from './facts.ts'
+import type { EarlierCall, Origin } from '../ports/fact-read.ts'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
 import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
 

@@ -1,5 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { CALL_EVENTS, type CallEvent, type CallPattern, type Origin, ORIGINS } from '../history/facts.ts'
+import type { CallPattern } from '../history/facts.ts'
+import { CALL_EVENTS, type CallEvent, type Origin, ORIGINS } from '../ports/fact-read.ts'
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
 import { messageOf } from '../util/errors.ts'
 import { didYouMean } from '../util/text.ts'

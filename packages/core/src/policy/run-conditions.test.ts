@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Origin, type RunFacts, strictestFacts } from '../history/facts.ts'
+import { type RunFacts, strictestFacts } from '../history/facts.ts'
+import type { Origin } from '../ports/fact-read.ts'
 import { defineCaller } from '../ports/caller.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'

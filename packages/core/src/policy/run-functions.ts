@@ -1,5 +1,6 @@
 import type { ASTNode, Environment } from '@marcbachmann/cel-js'
-import type { CallPattern, Origin, RunFacts } from '../history/facts.ts'
+import type { CallPattern, RunFacts } from '../history/facts.ts'
+import type { Origin } from '../ports/fact-read.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
 import type { Work } from '../util/work.ts'

@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts'
-import type { FactRead } from '../history/facts.ts'
+import type { FactRead } from './fact-read.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import type { InputProblem } from '../util/json.ts'
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type CallEvent, type Origin, ORIGINS, type RunFacts } from '../history/facts.ts'
+import type { RunFacts } from '../history/facts.ts'
+import { type CallEvent, type Origin, ORIGINS } from '../ports/fact-read.ts'
 import type { OutcomeWord } from '../decide/decision.ts'
 import type { Policy } from '../policy/policy.ts'
 

@@ -1,4 +1,4 @@
-import { ORIGINS, type Origin } from '../history/facts.ts'
+import { ORIGINS, type Origin } from '../ports/fact-read.ts'
 
 /** Origins as one would write them first: all texts are kept and gone through at each question. No bounds. */
 export interface NaiveOrigins {

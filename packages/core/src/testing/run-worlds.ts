@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { type Origin, ORIGINS } from '../history/facts.ts'
+import { type Origin, ORIGINS } from '../ports/fact-read.ts'
 import type { Json, Operand, RunClause, RunJudgement, RunPolicy, Trace, TracedCall } from './naive-history.ts'
 
 /** The tool that the policies of these worlds are about, and its addressees. */

@@ -1,4 +1,4 @@
-import type { FactRead } from '../../history/facts.ts'
+import type { FactRead } from '../../ports/fact-read.ts'
 import type { CountedContext } from '../../policy/condition.ts'
 import type { ParsedClause } from '../../policy/parse.ts'
 import { hasBit } from '../../tools/bits.ts'

@@ -1,5 +1,5 @@
 import { checkShape, shapeOf } from '../../util/shape.ts'
-import type { Origin } from '../facts.ts'
+import type { Origin } from '../../ports/fact-read.ts'
 import { addressesIn } from './addresses-in.ts'
 import { toExact, toFoldedForms } from './normalise.ts'
 import { SeenText } from './seen-text.ts'

@@ -1,5 +1,5 @@
 import { isPlain } from '../../util/json.ts'
-import { ORIGINS, type Origin } from '../facts.ts'
+import { ORIGINS, type Origin } from '../../ports/fact-read.ts'
 
 /** Longer than all addresses of a call. */
 const MAX_CHARS = 16 * 1024
