@@ -33,10 +33,11 @@ export function getJson<Body>(path: string, { query = {}, signal }: GetOptions =
   return request(`${path}${search}`, signal ? { signal } : {})
 }
 
-/** @throws {ApiError} */
-export function postJson<Body>(path: string, body: object): Promise<Body> {
+/** `keepalive`: also if the page goes meanwhile. @throws {ApiError} */
+export function postJson<Body>(path: string, body: object, keepalive = false): Promise<Body> {
   return request(path, {
     method: 'POST',
+    keepalive,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })

@@ -3,6 +3,7 @@ import { type ReactElement, useEffect, useRef } from 'react'
 import type { Page } from './address.ts'
 import { useAddress, useApi, useHealth } from './hooks.ts'
 import { followLive } from './live-updates.ts'
+import { verdicts } from './approval-verdicts.ts'
 import { ApprovalsPage } from './pages/approvals.tsx'
 import { CallersPage } from './pages/callers.tsx'
 import { ConnectionsPage } from './pages/connections.tsx'
@@ -15,7 +16,7 @@ import { ToolsPage } from './pages/tools.tsx'
 import { Announcer } from './parts/announcer.tsx'
 import { FaultBoundary, Failed, Loading } from './parts/panels.tsx'
 import { Halts } from './parts/halts.tsx'
-import { Header, TITLES } from './parts/header.tsx'
+import { Header } from './parts/header.tsx'
 import { StaleStrip, Warnings } from './parts/notices.tsx'
 import type { SessionBody } from './wire.ts'
 
@@ -50,6 +51,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   const main = useRef<HTMLElement>(null)
   const { isStale } = useHealth()
   useEffect(() => (hasEnded ? undefined : followLive(client)), [client, hasEnded])
+  useEffect(() => verdicts.onSettled(() => void client.invalidateQueries({ queryKey: ['approvals'] })), [client])
   useFocusOnMove(page, main)
   const Content = CONTENT[page]
   return (
@@ -72,11 +74,10 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   )
 }
 
-/** Puts a new page's name into the title, and focuses its heading so that screen readers announce it. */
+/** Focuses the heading of a new page, so that screen readers announce it. */
 function useFocusOnMove(page: Page, main: React.RefObject<HTMLElement | null>): void {
   const shown = useRef(page)
   useEffect(() => {
-    document.title = `${TITLES[page]} · Toolgate`
     if (shown.current === page) return
     shown.current = page
     scrollTo({ top: 0 })

@@ -58,21 +58,54 @@ describe('toJsonParts', () => {
     assert.deepEqual(toJsonParts({ 'a\nb': 'c\\n' }), [{ kind: 'text', text: '{\n  "a\\nb": "c\\\\n"\n}' }])
   })
 
-  it('lets no line look like a part of the value: the joined parts are the same JSON', () => {
+  it('shows a text and its replacement as a difference, wherever they are', () => {
+    const edits = [{ oldText: 'a\nb', newText: 'a\nc' }]
+    assert.deepEqual(toJsonParts({ path: 'x', edits }), [
+      { kind: 'text', text: '{\n  "path": "x",\n  "edits": [\n    {\n      "oldText" → "newText": ' },
+      {
+        kind: 'diff',
+        names: ['oldText', 'newText'],
+        lines: [
+          { kind: 'same', text: 'a' },
+          { kind: 'removed', text: 'b' },
+          { kind: 'added', text: 'c' },
+        ],
+      },
+      { kind: 'text', text: '\n    }\n  ]\n}' },
+    ])
+  })
+
+  it('shows no difference where the texts are equal, or are no texts', () => {
+    for (const input of [
+      { old_string: 'a', new_string: 'a' },
+      { old_string: 'a', new_string: 1 },
+      { before: 'a' },
+      { after: 'b' },
+    ])
+      assert.deepEqual(toJsonParts(input), [{ kind: 'text', text: JSON.stringify(input, null, 2) }])
+  })
+
+  it('leaves nothing out: the joined parts are the same JSON', () => {
+    const odd = fc.string({ unit: fc.constantFrom('\n', '"', '\\', ',', ':', 'n', 'a') })
     fc.assert(
-      fc.property(
-        fc.jsonValue(),
-        fc.string({ unit: fc.constantFrom('\n', '"', '\\', ',', ':', 'n', 'a') }),
-        (value, text) => {
-          const input = { text, value, [text]: [text] }
-          const json = toJsonParts(input).map((part) => {
-            if (part.kind === 'text') return part.text
-            for (const line of part.lines) assert.doesNotThrow(() => JSON.parse(`"${line}"`))
-            return `"${part.lines.join('\\n')}"`
-          })
-          assert.equal(json.join(''), JSON.stringify(input, null, 2))
-        },
-      ),
+      fc.property(fc.jsonValue(), odd, odd, odd, (value, text, old, now) => {
+        const input = { text, value, [text]: [text], edit: { old_str: old, new_str: now } }
+        const json = toJsonParts(input).map((part) => {
+          if (part.kind === 'text') return part.text.replace(/("old_str") → "new_str": $/, '$1: ')
+          if (part.kind === 'lines') return JSON.stringify(part.lines.join('\n'))
+          const [before, after] = (['removed', 'added'] as const).map((kind) =>
+            JSON.stringify(
+              part.lines
+                .filter((line) => line.kind === 'same' || line.kind === kind)
+                .map((line) => line.text)
+                .join('\n'),
+            ),
+          )
+          return `${before},\n    "new_str": ${after}`
+        })
+        assert.deepEqual(JSON.parse(json.join('')), JSON.parse(JSON.stringify(input)))
+        if (Object.keys(input).length === 4) assert.equal(json.join(''), JSON.stringify(input, null, 2))
+      }),
     )
   })
 })

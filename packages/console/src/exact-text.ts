@@ -1,3 +1,5 @@
+import { type DiffLine, diffLines } from './line-diff.ts'
+
 /** Plain text, or one invisible character. */
 export type Segment =
   | { readonly kind: 'text'; readonly text: string }
@@ -65,37 +67,93 @@ export function toPrettyJson(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? 'nothing'
 }
 
-/** A part of a value as JSON: text of the notation, or one string that has several lines. */
+/** A part of a value as JSON: text of the notation, one string that has several lines, or one text that replaces another. */
 export type JsonPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] }
+  | { readonly kind: 'diff'; readonly names: readonly [string, string]; readonly lines: readonly DiffLine[] }
 
-/** A string of JSON, with the colon after it if it is a key. */
-const STRING = /"((?:[^"\\]|\\.)*)"(:?)/g
-const ESCAPE = /\\./g
+/** The names by which tools take a text and its replacement. */
+const REPLACEMENTS: readonly (readonly [string, string])[] = [
+  ['oldText', 'newText'],
+  ['old_text', 'new_text'],
+  ['old_string', 'new_string'],
+  ['old_str', 'new_str'],
+  ['oldString', 'newString'],
+  ['search', 'replace'],
+  ['before', 'after'],
+]
 
 /**
- * Splits a value as indented JSON, so that strings of several lines can be shown as lines.
+ * Splits a value as indented JSON, so that strings of several lines are shown as lines, and a text with its replacement as
+ * a difference.
  *
- * Only line breaks are unescaped. No line can end its string, so none can look like another part of the value.
+ * Nothing is left out: every character of the value is in a part.
  *
  * @example
  * toJsonParts({ a: 'x\ny' }) // text '{\n  "a": ', lines ['x', 'y'], text '\n}'
  */
 export function toJsonParts(value: unknown): readonly JsonPart[] {
-  const json = toPrettyJson(value)
   const parts: JsonPart[] = []
-  let from = 0
-  for (const match of json.matchAll(STRING)) {
-    const [whole, inner = '', colon] = match
-    if (colon === ':') continue
-    const lines = inner.replace(ESCAPE, (escape) => (escape === '\\n' ? '\n' : escape)).split('\n')
-    if (lines.length === 1) continue
-    parts.push({ kind: 'text', text: json.slice(from, match.index) }, { kind: 'lines', lines })
-    from = match.index + whole.length
-  }
-  if (from < json.length) parts.push({ kind: 'text', text: json.slice(from) })
+  let text = ''
+  // As `JSON.stringify` sees it: without `undefined` and functions.
+  const json = JSON.stringify(value)
+  write(json === undefined ? undefined : JSON.parse(json), '')
+  if (text !== '') parts.push({ kind: 'text', text })
   return parts
+
+  function write(one: unknown, indent: string): void {
+    if (typeof one === 'string' && one.includes('\n')) add({ kind: 'lines', lines: one.split('\n') })
+    else if (Array.isArray(one)) writeItems('[]', indent, one.length, (i) => write(one[i], `${indent}  `))
+    else if (typeof one === 'object' && one !== null) writeObject(one, indent)
+    else text += toPrettyJson(one)
+  }
+
+  function writeObject(object: object, indent: string): void {
+    const pair = replacementIn(object)
+    const fields = Object.entries(object).filter(([name]) => name !== pair?.names[1])
+    writeItems('{}', indent, fields.length, (i) => {
+      const [name, field] = fields[i] as [string, unknown]
+      if (name === pair?.names[0]) {
+        text += `${JSON.stringify(name)} → ${JSON.stringify(pair.names[1])}: `
+        add(pair)
+        return
+      }
+      text += `${JSON.stringify(name)}: `
+      write(field, `${indent}  `)
+    })
+  }
+
+  function writeItems([open, close]: string, indent: string, count: number, item: (i: number) => void): void {
+    if (count === 0) {
+      text += `${open}${close}`
+      return
+    }
+    text += open
+    for (let i = 0; i < count; i++) {
+      text += `\n${indent}  `
+      item(i)
+      if (i < count - 1) text += ','
+    }
+    text += `\n${indent}${close}`
+  }
+
+  function add(part: JsonPart): void {
+    if (text !== '') parts.push({ kind: 'text', text })
+    parts.push(part)
+    text = ''
+  }
+}
+
+/** Returns the text and its replacement of an object that has both, one of them of several lines or not empty. */
+function replacementIn(object: object): (JsonPart & { readonly kind: 'diff' }) | undefined {
+  const fields = new Map<string, unknown>(Object.entries(object))
+  for (const names of REPLACEMENTS) {
+    const [before, after] = [fields.get(names[0]), fields.get(names[1])]
+    if (typeof before === 'string' && typeof after === 'string' && before !== after)
+      return { kind: 'diff', names, lines: diffLines(before, after) }
+  }
+  return undefined
 }
 
 function toMark(codePoint: number): Segment {

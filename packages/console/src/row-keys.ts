@@ -1,7 +1,7 @@
 import type { KeyboardEvent } from 'react'
 
 /** The part of a virtualizer that scrolls to a row. */
-interface Rows {
+export interface Rows {
   readonly options: { readonly count: number }
   scrollToIndex(index: number, options?: { align?: 'auto' }): void
 }
@@ -29,11 +29,22 @@ export function moveByKeys(event: KeyboardEvent<HTMLElement>, rows: Rows): void 
   const row = target.closest<HTMLElement>('[data-index]')
   if (!step || !row || !target.matches('[data-focus]') || event.altKey || event.ctrlKey || event.metaKey) return
   event.preventDefault()
-  const { count } = rows.options
-  const to = Math.max(0, Math.min(count - 1, step(Number(row.dataset['index']), count)))
-  const list = event.currentTarget
+  focusRow(event.currentTarget, rows, step(rowOf(row), rows.options.count))
+}
+
+/** The index of a row's element. */
+export function rowOf(row: HTMLElement): number {
+  return Number(row.dataset['index'])
+}
+
+/** Scrolls to a row and focuses it, or its part with `data-focus`. The nearest one if there is none with this index. */
+export function focusRow(list: HTMLElement, rows: Rows, index: number): void {
+  const to = Math.max(0, Math.min(rows.options.count - 1, index))
   rows.scrollToIndex(to, { align: 'auto' })
-  focusSoon(() => list.querySelector<HTMLElement>(`[data-index="${to}"] [data-focus]`), MAX_FRAMES)
+  focusSoon(() => {
+    const row = list.querySelector<HTMLElement>(`[data-index="${to}"]`)
+    return row?.querySelector<HTMLElement>('[data-focus]') ?? row
+  }, MAX_FRAMES)
 }
 
 function focusSoon(find: () => HTMLElement | null, frames: number): void {

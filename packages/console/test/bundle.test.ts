@@ -5,19 +5,21 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { buildConsole } from './browser.ts'
 
-const BUDGET_BYTES = 150 * 1024
+const BUDGET_BYTES = 250 * 1024
 
 describe('the bundle of the console', () => {
-  it('is at most 150 KB, compressed as the gateway does it, without the charts, which load when shown', async () => {
+  it('is at most 250 KB, compressed as the gateway does it, and loads the charts when they are shown', async () => {
     const dir = await buildConsole()
     try {
       const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) =>
         /\.(js|css|html)$/.test(name),
       )
       const sizes = files.map((name) => ({ name, bytes: gzipSync(readFileSync(join(dir, name))).length }))
-      const first = sizes.filter(({ name }) => !name.includes('charts-'))
-      const total = first.reduce((sum, { bytes }) => sum + bytes, 0)
-      assert.ok(sizes.length > first.length, 'the charts are separate')
+      const total = sizes.reduce((sum, { bytes }) => sum + bytes, 0)
+      assert.ok(
+        sizes.some(({ name }) => name.includes('charts-')),
+        'the charts are separate',
+      )
       assert.ok(
         total <= BUDGET_BYTES,
         `${total} bytes: ${sizes.map(({ name, bytes }) => `${name} ${bytes}`).join(', ')}`,

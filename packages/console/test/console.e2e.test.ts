@@ -200,7 +200,7 @@ if (executablePath !== undefined)
         await page.getByRole('heading', { name: 'memory:open_nodes', level: 1 }).waitFor()
         await page.getByText('No rule is against it.').waitFor()
         await page.getByText('*:100/60').waitFor()
-        await page.getByRole('region', { name: 'Input schema' }).getByText('"type": "object"').waitFor()
+        await page.getByRole('group', { name: 'Input schema' }).getByText('"type": "object"').waitFor()
         const openai = page.getByRole('tab', { name: /^openai-chat \d+ tokens$/ })
         await openai.focus()
         for (const name of [/^openai-responses/, /^anthropic/, /^gemini \d+ tokens 1 warning$/]) {

@@ -48,7 +48,7 @@ export interface FakeGateway {
   /** Answers every request with 500 while true. */
   setBroken(broken: boolean): void
   /** Adds a pending approval. */
-  ask(id: string, tenant?: string): void
+  ask(id: string, tenant?: string, about?: Partial<Approval>): void
   /** The paths of the requests, for tests that count them. */
   readonly asked: readonly string[]
   close(): Promise<void>
@@ -67,6 +67,8 @@ export interface FakeOptions {
   readonly moreTools?: number
   /** Default 260. */
   readonly recordCount?: number
+  /** The number of generated waiting approvals, in addition to the named ones. */
+  readonly moreApprovals?: number
 }
 
 export const HOSTILE_NAME = '<script>document.title="owned"</script>'
@@ -116,13 +118,18 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
   }
 }
 
-function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 260, warnings = [] }: FakeOptions) {
+function makeWorld(
+  port: number,
+  { empty = false, moreTools = 0, recordCount = 260, moreApprovals = 0, warnings = [] }: FakeOptions,
+) {
   const startedAt = Date.now() - 3 * 60_000
   const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
   const groupListeners = new Set<(changes: readonly GroupChange[]) => void>()
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
-  const approvals = new Map((empty ? [] : makeApprovals()).map((approval) => [approval.id, approval]))
+  const approvals = new Map(
+    (empty ? [] : [...makeApprovals(), ...makeMoreApprovals(moreApprovals)]).map((approval) => [approval.id, approval]),
+  )
   const verdicts: { id: string; decision: string; by: string; reason: string | undefined }[] = []
   let isWeb = false
   let webSince = startedAt
@@ -317,16 +324,18 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
       webSince = Date.now()
       for (const listener of groupListeners) listener([{ name: 'web', before: undefined, now: { available } }])
     },
-    ask(id: string, tenant?: string) {
+    ask(id: string, tenant?: string, about: Partial<Approval> = {}) {
       const now = Date.now()
       const approval: Approval = {
         ...(makeApprovals()[0] as Approval),
         id,
         tool: 'files:move_file',
         input: { id },
+        inputHash: id,
         tenant,
         requestedAt: now,
         expiresAt: now + 600_000,
+        ...about,
       }
       approvals.set(id, approval)
       recordAbout('tool_approval_required', id)
@@ -556,7 +565,6 @@ function makeApprovals(): Approval[] {
   const base = {
     tenant: undefined,
     definitionHash: 'd',
-    inputHash: 'i',
     run: undefined,
     requestedAt: now - 40_000,
     expiresAt: now + 560_000,
@@ -565,6 +573,7 @@ function makeApprovals(): Approval[] {
     {
       ...base,
       id: 'a1',
+      inputHash: 'i1',
       user: 'operator',
       tool: 'files:write_file',
       status: 'pending',
@@ -576,6 +585,7 @@ function makeApprovals(): Approval[] {
     {
       ...base,
       id: 'a2',
+      inputHash: 'i2',
       user: 'admin',
       tenant: undefined,
       run: 'run-7',
@@ -586,6 +596,7 @@ function makeApprovals(): Approval[] {
     {
       ...base,
       id: 'a3',
+      inputHash: 'i3',
       user: 'operator',
       tool: 'files:write_file',
       status: 'consumed',
@@ -596,6 +607,7 @@ function makeApprovals(): Approval[] {
     {
       ...base,
       id: 'a4',
+      inputHash: 'i4',
       user: 'operator',
       tool: 'files:write_file',
       status: 'rejected',
@@ -605,6 +617,38 @@ function makeApprovals(): Approval[] {
       reason: 'Not into the release notes, please.',
     },
   ]
+}
+
+const EDIT = {
+  path: 'src/settings.ts',
+  edits: [
+    {
+      oldText: "export const settings = {\n\tretries: 3,\n\ttimeout: '10s',\n}",
+      newText: "export const settings = {\n\tretries: 5,\n\ttimeout: '10s',\n\tverbose: true,\n}",
+    },
+  ],
+}
+
+/** Oldest first: edits, of which three in ten are the same, by a few callers in many runs. */
+function makeMoreApprovals(count: number): Approval[] {
+  const now = Date.now()
+  return Array.from({ length: count }, (_, i) => {
+    const isEqual = i % 10 < 3
+    return {
+      id: `more${i}`,
+      user: ['operator', 'admin', 'viewer'][i % 3],
+      tenant: undefined,
+      tool: i % 4 === 3 ? 'files:move_file' : 'files:edit_file',
+      status: 'pending',
+      definitionHash: 'd',
+      inputHash: isEqual && i % 4 !== 3 ? `same ${Math.floor(i / 40)}` : `own ${i}`,
+      run: `run-${100 + (i % 40)}`,
+      why: 'policy "writes", clause "a person looks first": the run has read private data.',
+      input: i % 4 === 3 ? { source: `notes/${i}.txt`, destination: `archive/${i}.txt` } : EDIT,
+      requestedAt: now - 300_000 + i * 400,
+      expiresAt: now + 300_000 + i * 400,
+    }
+  })
 }
 
 function key(text: string, kind: 'mcp' | 'console', caller: Caller): CallerConfig {

@@ -1,4 +1,4 @@
-import { type ReactElement, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from 'react'
+import { type ReactElement, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, countNewer, EVENTS, FILTER_FIELDS, matchesFilter, type RecordFilter } from '../audit-feed.ts'
 import { createFeed, type Feed, type FeedSnapshot } from '../feed.ts'
@@ -6,6 +6,7 @@ import { formatNumber } from '../format.ts'
 import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { ChartPanel } from '../parts/chart-panel.tsx'
+import { Exactly, OneOf } from '../parts/filters.tsx'
 import { EvidenceStrip } from '../parts/notices.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { RecordDrawer } from '../parts/record-drawer.tsx'
@@ -196,65 +197,6 @@ function FilterBar({ filter, isFiltered, choose }: FilterBarProps): ReactElement
         </button>
       )}
     </div>
-  )
-}
-
-interface OneOfProps {
-  readonly label: string
-  readonly every: string
-  readonly values: readonly string[]
-  readonly value: string
-  readonly apply: (value: string) => void
-}
-
-function OneOf({ label, every, values, value, apply }: OneOfProps): ReactElement {
-  const id = useId()
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => apply(event.target.value)}>
-        <option value="">{every}</option>
-        {value !== '' && !values.includes(value) && <option>{value}</option>}
-        {values.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </div>
-  )
-}
-
-interface ExactlyProps {
-  readonly label: string
-  readonly example: string
-  readonly value: string
-  readonly apply: (value: string) => void
-}
-
-/** A filter for an exact value, applied when the reader has finished typing. */
-function Exactly({ label, example, value, apply }: ExactlyProps): ReactElement {
-  const id = useId()
-  return (
-    <form
-      className="field grow"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const typed = new FormData(event.currentTarget).get('value')
-        apply(typeof typed === 'string' ? typed.trim() : '')
-      }}
-    >
-      <label htmlFor={id}>{label}, exactly</label>
-      <input
-        id={id}
-        name="value"
-        type="search"
-        defaultValue={value}
-        placeholder={example}
-        maxLength={256}
-        spellCheck={false}
-        autoComplete="off"
-        onBlur={(event) => event.target.value.trim() !== value && apply(event.target.value.trim())}
-      />
-    </form>
   )
 }
 

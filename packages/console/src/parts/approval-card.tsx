@@ -1,76 +1,150 @@
-import { Fragment, type ReactElement, useEffect, useId, useRef, type RefCallback, useState } from 'react'
+import { Fragment, type ReactElement, type Ref, useEffect, useId, useRef, useState } from 'react'
 import { linkTo } from '../address.ts'
 import type { Card, CardState } from '../approval-queue.ts'
-import { formatIn } from '../format.ts'
-import type { Approval, ApprovalRow, ApprovalVerdictBody } from '../wire.ts'
+import { useVerdicts } from '../approval-verdicts.ts'
+import { count, formatIn } from '../format.ts'
+import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
+import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
 import { Ago } from './when.tsx'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ApiError, postJson } from '../api.ts'
-import { useStillButtons } from '../hooks.ts'
-import { announce } from './announcer.tsx'
 
 export interface ApprovalCardProps {
-  readonly card: Card
+  /** Equal requests, oldest first. */
+  readonly cards: readonly Card[]
   readonly nowMs: number
-  readonly onDecided: (approval: Approval) => void
+  /** The place in the list, and how long that is: the page has only some of it. */
+  readonly index: number
+  readonly size: number
+  readonly measure: Ref<HTMLLIElement>
 }
 
-/** A request with everything a person needs to decide it. It keeps its place and size after the decision. */
-export function ApprovalCard({ card, nowMs, onDecided }: ApprovalCardProps): ReactElement {
+/** Equal requests with everything a person needs to decide them. The card keeps its place and size after the decision. */
+export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCardProps): ReactElement | null {
   const id = useId()
-  const { approval, state } = card
-  const { tool, user, tenant, keyMadeBy, run, input, requestedAt, expiresAt } = approval
+  const [first] = cards
+  if (!first) return null
+  const { tool, user, input, why } = first.approval
+  const isWaiting = cards.some(({ state }) => state === 'pending' || state === 'held')
+  const open = cards.filter(({ state, approval }) => state === 'pending' && approval.mayDecide)
+  const isForeign = cards.every(({ approval }) => !approval.mayDecide)
+  // The form stays as an empty place once the requests are decided.
+  const [hadForm, setHadForm] = useState(open.length > 0)
+  if (open.length > 0 && !hadForm) setHadForm(true)
   return (
-    <li className={state === 'pending' ? 'approval' : 'approval over'} aria-labelledby={`${id}-title`}>
+    <li
+      ref={measure}
+      data-index={index}
+      className={isWaiting ? 'approval' : 'approval over'}
+      aria-labelledby={`${id}-title`}
+      aria-setsize={size}
+      aria-posinset={index + 1}
+      tabIndex={-1}
+    >
       <div className="approval-head">
         <h3 id={`${id}-title`}>
           <a href={linkTo('tool', { id: tool, as: user ?? '' })}>
             <Exact text={tool} className="id" />
           </a>
         </h3>
-        <p className="dim">
-          {user !== undefined && (
-            <>
-              for <Exact text={user} className="strong" />
-            </>
-          )}
-          {tenant !== undefined && (
-            <>
-              {' '}
-              of <Exact text={tenant} />
-            </>
-          )}
-          {keyMadeBy !== undefined && (
-            <>
-              , with a key made by <Exact text={keyMadeBy} className="strong" />
-            </>
-          )}
-          {run !== undefined && (
-            <>
-              , run <Exact text={run} className="id" />
-            </>
-          )}
-          {', asked '}
-          <Ago ms={requestedAt} />
-          {state === 'pending' && <>, expires {formatIn(expiresAt, nowMs)}</>}
-        </p>
+        {cards.length === 1 ? <Asked card={first} nowMs={nowMs} /> : <AskedByAll cards={cards} nowMs={nowMs} />}
+        {why !== undefined && (
+          <p className="why">
+            <span className="label">Why you are asked</span> <Exact text={why} />
+          </p>
+        )}
       </div>
       <p className="label">The input</p>
       <JsonBlock value={input} label={`The input of ${tool}`} />
       <div className="verdict-place">
-        {approval.mayDecide && (
-          <VerdictForm approval={approval} id={id} isOver={state !== 'pending'} onDecided={onDecided} />
+        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} id={id} />}
+        {isForeign && isWaiting && <Deciders approval={first.approval} />}
+        {open.length === 0 && !(isForeign && isWaiting) && (
+          <Result key={first.state} cards={cards} nowMs={nowMs} tool={tool} />
         )}
-        {!approval.mayDecide && state === 'pending' && <Deciders approval={approval} />}
-        {state !== 'pending' && <Result key={state} card={card} onDecided={onDecided} />}
       </div>
     </li>
   )
 }
 
-const ENDS: Readonly<Record<Exclude<CardState, 'pending'>, string>> = {
+/** Who asks, for whom, from which run, and until when. */
+function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number }): ReactElement {
+  const { user, tenant, keyMadeBy, run, requestedAt, expiresAt } = approval
+  return (
+    <p className="dim">
+      {user !== undefined && (
+        <>
+          for <Exact text={user} className="strong" />
+        </>
+      )}
+      {tenant !== undefined && (
+        <>
+          {' '}
+          of <Exact text={tenant} />
+        </>
+      )}
+      {keyMadeBy !== undefined && (
+        <>
+          , with a key made by <Exact text={keyMadeBy} className="strong" />
+        </>
+      )}
+      {run !== undefined && (
+        <>
+          , run <Exact text={run} className="id" />
+        </>
+      )}
+      {', asked '}
+      <Ago ms={requestedAt} />
+      {state === 'pending' && <>, expires {formatIn(expiresAt, nowMs)}</>}
+    </p>
+  )
+}
+
+function AskedByAll({ cards, nowMs }: { cards: readonly Card[]; nowMs: number }): ReactElement {
+  return (
+    <details className="asked-by-all">
+      <summary>
+        <strong>{count(cards.length, 'equal request')}</strong>
+        <span className="dim"> for {usersOf(cards)}: decided one by one</span>
+      </summary>
+      <ul>
+        {cards.map((card) => (
+          <li key={card.approval.id}>
+            <Asked card={card} nowMs={nowMs} />
+            {card.state === 'pending' && card.approval.mayDecide && <OneVerdict approval={card.approval} />}
+            {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} />}
+            {card.state === 'approved' && card.approval.mayDecide && <RevokeButton approval={card.approval} />}
+            <StateOf state={card.state} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+const MAX_USERS = 3
+
+function usersOf(cards: readonly Card[]): ReactElement {
+  const users = [...new Set(cards.flatMap(({ approval }) => approval.user ?? []))]
+  return (
+    <>
+      {users.slice(0, MAX_USERS).map((user, i) => (
+        <Fragment key={user}>
+          {i > 0 && ', '}
+          <Exact text={user} className="strong" />
+        </Fragment>
+      ))}
+      {users.length > MAX_USERS && ` and ${count(users.length - MAX_USERS, 'other')}`}
+    </>
+  )
+}
+
+function StateOf({ state }: { state: CardState }): ReactElement | null {
+  if (state === 'pending' || state === 'gone') return null
+  return <ApprovalBadge status={state === 'held' ? 'rejected' : state} />
+}
+
+const ENDS: Readonly<Record<Exclude<CardState, 'pending' | 'held'>, string>> = {
   approved: 'The call can run once.',
   consumed: 'The call has run.',
   rejected: 'The call will not run.',
@@ -79,18 +153,36 @@ const ENDS: Readonly<Record<Exclude<CardState, 'pending'>, string>> = {
   gone: 'It no longer waits. The history below may show why.',
 }
 
-/** The result of the request, in the place of its buttons. */
-function Result({ card: { approval, state }, onDecided }: Omit<ApprovalCardProps, 'nowMs'>): ReactElement | null {
-  const line = useRef<HTMLParagraphElement>(null)
+/** The result of the requests, in the place of their buttons. */
+function Result({ cards, nowMs, tool }: Pick<ApprovalCardProps, 'cards' | 'nowMs'> & { tool: string }): ReactElement {
+  const line = useRef<HTMLDivElement>(null)
+  const { held } = useVerdicts()
   // The pressed button is gone, so the focus moves here.
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement?.closest('[inert]')) line.current?.focus()
   }, [])
-  if (state === 'pending') return null
+  const undoable = cards.filter(({ state }) => state === 'held').map(({ approval }) => approval.id)
+  const sentAtMs = Math.max(...undoable.map((id) => held.get(id)?.sentAtMs ?? 0))
+  return (
+    <div ref={line} className="result" tabIndex={-1}>
+      {cards.length === 1 ? <OneResult card={cards[0]} /> : <ResultOfAll cards={cards} />}
+      {undoable.length > 0 && (
+        <>
+          <span className="dim">The agent learns of it in {Math.max(1, Math.ceil((sentAtMs - nowMs) / 1000))} s.</span>
+          <UndoButton ids={undoable} tool={tool} />
+        </>
+      )}
+    </div>
+  )
+}
+
+function OneResult({ card }: { card: Card | undefined }): ReactElement | null {
+  if (!card || card.state === 'pending') return null
+  const { approval, state } = card
   const { decidedBy, reason } = approval
   return (
-    <p ref={line} className="result" tabIndex={-1}>
-      {state !== 'gone' && <ApprovalBadge status={state} />}
+    <>
+      <StateOf state={state} />
       {decidedBy !== undefined && (
         <span>
           by <Exact text={decidedBy} />
@@ -101,9 +193,24 @@ function Result({ card: { approval, state }, onDecided }: Omit<ApprovalCardProps
           “<Exact text={reason} />”
         </span>
       )}
-      <span className="dim">{ENDS[state]}</span>
-      {state === 'approved' && approval.mayDecide && <RevokeButton approval={approval} onDecided={onDecided} />}
-    </p>
+      {state !== 'held' && <span className="dim">{ENDS[state]}</span>}
+      {state === 'approved' && approval.mayDecide && <RevokeButton approval={approval} />}
+    </>
+  )
+}
+
+function ResultOfAll({ cards }: { cards: readonly Card[] }): ReactElement {
+  const counts = new Map<CardState, number>()
+  for (const { state } of cards) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return (
+    <>
+      {[...counts].map(([state, n]) => (
+        <span key={state} className="state-count">
+          {n} <StateOf state={state} />
+          {state === 'gone' && <span className="dim">no longer wait</span>}
+        </span>
+      ))}
+    </>
   )
 }
 
@@ -138,142 +245,4 @@ function Deciders({ approval: { deciders, tenant } }: { approval: ApprovalRow })
       )}
     </p>
   )
-}
-
-type Decision = ApprovalVerdictBody['decision']
-type OnDecided = (approval: Approval) => void
-
-const MOVED = 'The page has just moved. Nothing was sent: press again.'
-const ANNOUNCED: Readonly<Record<Decision, string>> = { approve: 'Approved', reject: 'Rejected', revoke: 'Revoked' }
-
-interface Verdict {
-  /** For the element around the buttons. */
-  readonly ref: RefCallback<Element>
-  /** Whether the buttons do nothing now. */
-  readonly isOff: boolean
-  /** Why the last press did nothing, or empty. */
-  readonly note: string
-  readonly error: ApiError | null
-  decide(decision: Decision, reason?: string): void
-}
-
-/** Sends one decision about an approval, only from buttons that have not just moved. */
-function useVerdict({ id, tool }: ApprovalRow, onDecided: OnDecided | undefined): Verdict {
-  const client = useQueryClient()
-  const [note, setNote] = useNote()
-  const { ref, isStill, check } = useStillButtons()
-  // The mutation's state updates later, and a second click may come before that.
-  const isSent = useRef(false)
-  const verdict = useMutation<Approval, ApiError, ApprovalVerdictBody>({
-    mutationFn: (body) => postJson(`/api/approvals/${encodeURIComponent(id)}`, body),
-    onSuccess(decided, { decision }) {
-      announce(`${ANNOUNCED[decision]}: ${tool}`)
-      onDecided?.(decided)
-    },
-    onError() {
-      isSent.current = false
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
-  })
-  return {
-    ref,
-    isOff: !isStill || verdict.isPending || verdict.isSuccess,
-    note,
-    error: verdict.error,
-    decide(decision, reason = '') {
-      if (isSent.current) return
-      if (check()) {
-        isSent.current = true
-        setNote('')
-        verdict.mutate({ decision, ...(reason.trim() === '' ? {} : { reason: reason.trim() }) })
-        return
-      }
-      setNote(MOVED)
-      announce(MOVED)
-    },
-  }
-}
-
-interface VerdictFormProps {
-  readonly approval: ApprovalRow
-  readonly id: string
-  /** Whether it only keeps the place of the buttons. */
-  readonly isOver: boolean
-  readonly onDecided: OnDecided
-}
-
-/** Approve or reject, with a reason. */
-export function VerdictForm({ approval, id, isOver, onDecided }: VerdictFormProps): ReactElement {
-  const [reason, setReason] = useState('')
-  const { ref, isOff, note, error, decide } = useVerdict(approval, onDecided)
-  return (
-    <form className="verdict" inert={isOver} onSubmit={(event) => event.preventDefault()}>
-      <div className="field grow">
-        <label htmlFor={`${id}-reason`}>Reason (optional)</label>
-        <input id={`${id}-reason`} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />
-      </div>
-      <div className="verdict-buttons" ref={isOver ? null : ref}>
-        {VERDICTS.map(({ decision, label }) => (
-          <button
-            key={decision}
-            type="button"
-            className={decision}
-            aria-disabled={isOff}
-            onClick={() => decide(decision, reason)}
-          >
-            {label}
-            <span className="unseen"> {approval.tool}</span>
-          </button>
-        ))}
-        {note !== '' && <p className="moved-note">{note}</p>}
-      </div>
-      <Problem error={error} />
-    </form>
-  )
-}
-
-interface RevokeButtonProps {
-  readonly approval: ApprovalRow
-  readonly onDecided?: OnDecided
-}
-
-/** Revokes an approval that no call has used yet. */
-export function RevokeButton({ approval, onDecided }: RevokeButtonProps): ReactElement {
-  const { ref, isOff, note, error, decide } = useVerdict(approval, onDecided)
-  return (
-    <span className="revoke" ref={ref}>
-      <button type="button" className="reject" aria-disabled={isOff} onClick={() => decide('revoke')}>
-        Revoke<span className="unseen"> the approval of {approval.tool}</span>
-      </button>
-      {note !== '' && <span className="moved-note">{note}</span>}
-      <Problem error={error} />
-    </span>
-  )
-}
-
-function Problem({ error }: { error: ApiError | null }): ReactElement | null {
-  if (!error) return null
-  return (
-    <span className="problem" role="alert">
-      {error.message}
-    </span>
-  )
-}
-
-const VERDICTS = [
-  { decision: 'approve', label: 'Approve' },
-  { decision: 'reject', label: 'Reject' },
-] as const
-
-const NOTE_MS = 5000
-
-/** Returns a text that disappears after a while, and its setter. */
-function useNote(): readonly [string, (text: string) => void] {
-  const [note, setNote] = useState('')
-  useEffect(() => {
-    if (note === '') return
-    const timer = setTimeout(() => setNote(''), NOTE_MS)
-    return () => clearTimeout(timer)
-  }, [note])
-  return [note, setNote]
 }

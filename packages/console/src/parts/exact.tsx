@@ -1,5 +1,6 @@
-import type { ReactElement } from 'react'
+import { Fragment, type ReactElement, useMemo } from 'react'
 import { toSegments, type JsonPart, toJsonParts } from '../exact-text.ts'
+import type { DiffLine } from '../line-diff.ts'
 
 /** Untrusted text, shown so that nothing in it is invisible or affects the text around it. */
 export function Exact({ text, className }: { text: string; className?: string }): ReactElement {
@@ -22,21 +23,19 @@ export function Exact({ text, className }: { text: string; className?: string })
  * A value as JSON, which the keyboard can scroll too.
  *
  * Strings of several lines are in their own blocks, with a mark at each line break. So a line cannot look like a part of
- * the value, and a wrapped line does not look like two.
+ * the value, and a wrapped line does not look like two. A text with its replacement is a difference.
  */
 export function JsonBlock({ value, label }: { value: unknown; label: string }): ReactElement {
-  const parts = toJsonParts(value)
+  const parts = useMemo(() => toJsonParts(value), [value])
   return (
-    <pre className="json" tabIndex={0} role="region" aria-label={label} dir="ltr">
+    <pre className="json" tabIndex={0} role="group" aria-label={label} dir="ltr">
       {parts.map((part, i) =>
         part.kind === 'text' ? (
           <Exact key={i} text={afterBlock(part.text, parts[i - 1])} />
         ) : (
-          <span key={i} className="lines">
+          <span key={i} className={part.kind === 'diff' ? 'lines diff' : 'lines'}>
             {part.lines.map((line, at) => (
-              <span key={at} className="line-of-text">
-                <Exact text={line} />
-              </span>
+              <Line key={at} line={typeof line === 'string' ? { kind: 'same', text: line } : line} />
             ))}
           </span>
         ),
@@ -45,7 +44,23 @@ export function JsonBlock({ value, label }: { value: unknown; label: string }): 
   )
 }
 
+const SPOKEN = { same: '', removed: 'removed: ', added: 'added: ' } as const
+
+function Line({ line: { kind, text } }: { line: DiffLine }): ReactElement {
+  return (
+    <span className={`line-of-text ${kind}`}>
+      {kind !== 'same' && <span className="unseen">{SPOKEN[kind]}</span>}
+      {text.split('\t').map((piece, i) => (
+        <Fragment key={i}>
+          {i > 0 && <span className="tab-mark">{'\t'}</span>}
+          <Exact text={piece} />
+        </Fragment>
+      ))}
+    </span>
+  )
+}
+
 /** A block of lines already ends its line. */
 function afterBlock(text: string, before: JsonPart | undefined): string {
-  return before?.kind === 'lines' && text.startsWith('\n') ? text.slice(1) : text
+  return before !== undefined && before.kind !== 'text' && text.startsWith('\n') ? text.slice(1) : text
 }

@@ -1,11 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
-import type { ReactElement } from 'react'
+import { type ReactElement, useEffect, useRef } from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
 import { useHealth, useLiveState } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
-import { usePending } from '../pages/approvals.tsx'
-import type { LogoutBody, SessionBody } from '../wire.ts'
+import { usePending } from '../pending.ts'
+import { desktopNotices } from '../desktop-notices.ts'
+import type { ApprovalRow, LogoutBody, SessionBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 export const TITLES: Readonly<Record<Page, string>> = {
@@ -24,7 +25,12 @@ const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'co
 const OPERATORS: ReadonlySet<Page> = new Set(['keys', 'replicas'])
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
-  const waiting = usePending().data?.approvals.length ?? 0
+  const pending = usePending().data?.approvals
+  const waiting = pending?.length ?? 0
+  useNotices(pending)
+  useEffect(() => {
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${TITLES[page]} · Toolgate`
+  }, [page, waiting])
   const current = page === 'tool' ? 'tools' : page
   return (
     <header className="top">
@@ -62,6 +68,17 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
       </div>
     </header>
   )
+}
+
+/** Notifies of requests that this person may decide, and that came after the page was opened. */
+function useNotices(pending: readonly ApprovalRow[] | undefined): void {
+  const known = useRef<ReadonlySet<string>>(undefined)
+  useEffect(() => {
+    if (!pending) return
+    const before = known.current
+    known.current = new Set(pending.map(({ id }) => id))
+    if (before) desktopNotices.show(pending.filter(({ id, mayDecide }) => mayDecide && !before.has(id)))
+  }, [pending])
 }
 
 /** On a narrow screen the links scroll sideways. `scrollIntoView` would also move where the Tab key goes on from. */

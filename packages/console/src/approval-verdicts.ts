@@ -1,0 +1,30 @@
+import { useSyncExternalStore } from 'react'
+import { postJson } from './api.ts'
+import { live } from './live-updates.ts'
+import { announce } from './parts/announcer.tsx'
+import { createVerdicts, type Verdicts, type VerdictsSnapshot } from './verdicts.ts'
+import type { AuditEvent } from './wire.ts'
+
+/** How long a person can undo a rejection. */
+const HOLD_MS = 5000
+const RAN: ReadonlySet<AuditEvent> = new Set<AuditEvent>(['tool_call', 'tool_result', 'tool_abandoned'])
+
+/** The verdicts of the page. They are kept while other pages show, as held rejections go on. */
+export const verdicts: Verdicts = createVerdicts({
+  holdMs: HOLD_MS,
+  announce,
+  // A rejection may be sent as the page goes.
+  post: (id, verdict) => postJson(`/api/approvals/${encodeURIComponent(id)}`, verdict, true),
+})
+
+live.onMessage((message) => {
+  if (message.type === 'approval' && message.approval.status !== 'pending') verdicts.note(message.approval)
+  // The use of an approval sends no message. The record of the call shows it.
+  else if (message.type === 'audit' && message.record.approval_id !== undefined && RAN.has(message.record.event))
+    verdicts.noteUsed(message.record.approval_id)
+})
+addEventListener('pagehide', () => verdicts.sendHeld())
+
+export function useVerdicts(): VerdictsSnapshot {
+  return useSyncExternalStore(verdicts.subscribe, () => verdicts.snapshot)
+}

@@ -1,0 +1,63 @@
+import { toSegments } from './exact-text.ts'
+import { count } from './format.ts'
+import type { ApprovalRow } from './wire.ts'
+
+/** `absent`: the browser has none, or not for this page. `denied`: the person has forbidden them. */
+export type NoticeState = 'absent' | 'denied' | 'off' | 'on'
+
+const STORED = 'toolgate:notify'
+const listeners = new Set<() => void>()
+
+/** Desktop notifications about new requests, which a person turns on with a button. */
+export const desktopNotices = {
+  get state(): NoticeState {
+    if (!('Notification' in globalThis) || !globalThis.isSecureContext) return 'absent'
+    if (Notification.permission === 'denied') return 'denied'
+    return Notification.permission === 'granted' && localStorage.getItem(STORED) === 'on' ? 'on' : 'off'
+  },
+  async turn(to: 'on' | 'off'): Promise<void> {
+    if (to === 'on') await Notification.requestPermission()
+    localStorage.setItem(STORED, to)
+    for (const listener of listeners) listener()
+  },
+  subscribe(listener: () => void): () => void {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  },
+  /** Shows new requests to a person who looks elsewhere. */
+  show(fresh: readonly ApprovalRow[]): void {
+    if (this.state !== 'on' || fresh.length === 0 || document.hasFocus()) return
+    const { title, body } = wordsOf(fresh)
+    // One at a time: a later one replaces it.
+    const notice = new Notification(title, { body, tag: 'toolgate-approvals', icon: './gate.svg' })
+    notice.addEventListener('click', () => {
+      focus()
+      location.hash = '#/approvals'
+      notice.close()
+    })
+  },
+}
+
+/** Returns the text of a notification. Invisible characters are shown, as on the page. */
+export function wordsOf(fresh: readonly Pick<ApprovalRow, 'tool' | 'user'>[]): { title: string; body: string } {
+  const [first] = fresh
+  if (!first || fresh.length > 1)
+    return { title: `${count(fresh.length, 'call')} wait for approval`, body: namesOf(fresh) }
+  return {
+    title: `${visible(first.tool)} waits for approval`,
+    body: first.user === undefined ? '' : `for ${visible(first.user)}`,
+  }
+}
+
+const MAX_NAMES = 3
+
+function namesOf(fresh: readonly Pick<ApprovalRow, 'tool'>[]): string {
+  const names = [...new Set(fresh.map(({ tool }) => visible(tool)))]
+  return names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES).join(', ')} and others` : names.join(', ')
+}
+
+function visible(text: string): string {
+  return toSegments(text.slice(0, 200))
+    .map((segment) => (segment.kind === 'text' ? segment.text : segment.code))
+    .join('')
+}

@@ -1,0 +1,101 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { type ReactElement, useId } from 'react'
+import { getJson } from '../api.ts'
+import { formatTime } from '../format.ts'
+import { type Choose, useLiveState } from '../hooks.ts'
+import type { ApprovalRow, ApprovalsBody } from '../wire.ts'
+import { ApprovalBadge } from './badges.tsx'
+import { Exact, JsonBlock } from './exact.tsx'
+import { RevokeButton } from './verdict.tsx'
+
+const REFRESH_MS = 2000
+const SELDOM_MS = 15_000
+const PAGE = 50
+const DECIDED = ['approved', 'consumed', 'rejected', 'revoked', 'expired']
+
+/** Past decisions, newest first. */
+export function History({ status, choose }: { status: string; choose: Choose }): ReactElement {
+  const id = useId()
+  const isOpen = useLiveState() === 'open'
+  const chosen = DECIDED.includes(status) ? status : ''
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: ['approvals', 'history', chosen],
+    queryFn: async ({ pageParam, signal }) => {
+      const query = { status: chosen, limit: PAGE, before: pageParam }
+      return (await getJson<ApprovalsBody>('/api/approvals', { query, signal })).approvals
+    },
+    initialPageParam: '',
+    getNextPageParam: (page) => (page.length < PAGE ? undefined : page.at(-1)?.id),
+    refetchInterval: isOpen ? SELDOM_MS : REFRESH_MS,
+  })
+  const decided = (data?.pages.flat() ?? []).filter(({ status: one }) => one !== 'pending')
+  return (
+    <section className="decided" aria-labelledby={`${id}-title`}>
+      <div className="decided-head">
+        <h2 id={`${id}-title`}>History</h2>
+        <div className="field">
+          <label htmlFor={id} className="unseen">
+            Show
+          </label>
+          <select id={id} value={chosen} onChange={(event) => choose({ status: event.target.value })}>
+            <option value="">all decisions</option>
+            {DECIDED.map((one) => (
+              <option key={one} value={one}>
+                {one === 'consumed' ? 'approved, used' : one}
+              </option>
+            ))}
+          </select>
+        </div>
+      </div>
+      {error && !data && <p className="problem">{error.message}</p>}
+      {data && decided.length === 0 && <p className="dim">No decisions yet.</p>}
+      {decided.length > 0 && (
+        <ul>
+          {decided.map((approval) => (
+            <Decided key={approval.id} approval={approval} />
+          ))}
+        </ul>
+      )}
+      {hasNextPage && (
+        <button type="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Older decisions
+        </button>
+      )}
+    </section>
+  )
+}
+
+function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
+  const { status, tool, user, decidedAt, decidedBy, reason, requestedAt } = approval
+  const nowMs = Date.now()
+  return (
+    <li className="decided-row">
+      <details>
+        <summary>
+          <ApprovalBadge status={status} />
+          <Exact text={tool} className="id" />
+          {user !== undefined && (
+            <span>
+              for <Exact text={user} />
+            </span>
+          )}
+          <span className="dim">
+            {decidedBy !== undefined && (
+              <>
+                by <Exact text={decidedBy} />{' '}
+              </>
+            )}
+            {formatTime(decidedAt ?? requestedAt, nowMs)}
+          </span>
+          {reason !== undefined && reason !== '' && (
+            <span>
+              “<Exact text={reason} />”
+            </span>
+          )}
+        </summary>
+        <JsonBlock value={approval.input} label={`Input of ${tool}`} />
+      </details>
+      {status === 'approved' && approval.mayDecide && <RevokeButton approval={approval} />}
+    </li>
+  )
+}
