@@ -1,6 +1,7 @@
 import { createEmitter, type Emitter, sha256Hex } from '@toolgate/core/internal'
 import { createKeyring, type EndedCallers, type Keyring } from './auth/keyring.ts'
 import type { GatewayConfig } from './config/config.ts'
+import type { ConfigPlaces } from './config/places.ts'
 import type { ConfigWarning } from './config/problems.ts'
 
 /** The sections that a reload replaces. */
@@ -20,6 +21,8 @@ export interface Revision extends Rules {
   readonly number: number
   /** Likely mistakes in the file. */
   readonly warnings: readonly ConfigWarning[]
+  /** Where policies and clauses are written. */
+  readonly places: ConfigPlaces
   /** The keys of the file. */
   readonly keyring: Keyring
 }
@@ -73,7 +76,19 @@ export class Revisions {
 
 /** @throws {ConfigError} for two callers with one key */
 function toRevision(config: GatewayConfig, number: number, before?: Revision): Revision {
-  const { policy, callers, limits, groups, aliases, labels, apps, servers, secrets, warnings = [] } = config
+  const {
+    policy,
+    callers,
+    limits,
+    groups,
+    aliases,
+    labels,
+    apps,
+    servers,
+    secrets,
+    warnings = [],
+    places = new Map(),
+  } = config
   const rules: Rules = {
     policy,
     callers,
@@ -89,6 +104,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     id: idOf(rules, secrets),
     number,
     warnings,
+    places,
     keyring: createKeyring(callers, before?.keyring),
   })
 }

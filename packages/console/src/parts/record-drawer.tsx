@@ -88,6 +88,7 @@ const FIRST: readonly (keyof AuditRecord)[] = [
   'user_id',
   'reason',
   'detail',
+  'clause',
   'limit',
   'reset_ms',
   'error',

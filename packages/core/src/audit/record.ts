@@ -70,6 +70,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.name('approval_id', entry.approval_id)
   to.number('catalog_revision', entry.catalog_revision)
   to.name('chat_id', entry.chat_id)
+  to.name('clause', entry.clause)
   to.name('client', entry.client)
   to.name('continues', entry.continues)
   to.free('detail', entry.detail)

@@ -9,7 +9,7 @@ const originOf = (origin: FactRead['origin'] & string): FactRead => ({ kind: 'or
 const ask = (clause: string, read?: readonly FactRead[]): Reason =>
   reason('input', 'policy_ask', `policy "p" asks for approval of ${clause}`, {
     policy: 'p',
-    clause,
+    clause: { policy: 'p', kind: 'ask', index: 0, match: clause },
     ...(read && { read }),
   })
 const covers = (given: readonly Reason[], wanted: readonly Reason[]) => coversDemand(demandOf(given), demandOf(wanted))

@@ -10,12 +10,13 @@ export type ApprovalDemand = Pick<ApprovalBinding, 'approver' | 'asked'>
 export function demandOf(asking: readonly Reason[]): ApprovalDemand {
   const approver = strictestApprover(asking.map((one) => one.approver))
   if (asking.every(({ read, code }) => read === undefined && code !== 'history_unknown')) return { approver }
-  const asked = asking.flatMap((one) => [
-    `clause ${one.policy}, ${one.clause}`,
-    ...(one.read ?? []).map(toFact),
-    ...ifUnknown(one),
-  ])
+  const asked = asking.flatMap((one) => [toClause(one), ...(one.read ?? []).map(toFact), ...ifUnknown(one)])
   return { approver, asked: [...new Set(asked)].toSorted() }
+}
+
+/** Without its position: a clause that moves is the same. */
+function toClause({ policy, clause }: Reason): string {
+  return `clause ${policy}, ${clause?.id ?? clause?.match}`
 }
 
 function toFact({ kind, of, fields = [], origin }: FactRead): string {

@@ -443,7 +443,7 @@ function textOf(name: unknown): string | undefined {
 /** The fields of a record beside who, which tool and when. */
 export type AuditFields = Pick<
   AuditEntry,
-  'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
+  'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
 >
 
 const MAX_NAME_LENGTH = 256
@@ -505,6 +505,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     catalog_revision: decided.today.catalogRevision,
     reason: fields.reason,
     detail: fields.detail,
+    clause: fields.clause,
     limit: fields.limit,
     reset_ms: fields.reset_ms,
     duration_ms: fields.duration_ms,

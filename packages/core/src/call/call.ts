@@ -1,4 +1,4 @@
-import type { Decision, Reason } from '../decide/decision.ts'
+import { type Decision, type Reason, ruleText } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
 import { ToolgateError, isErrorOf, messageOf } from '../util/errors.ts'
 import type { Approval, MaybePromise, AttemptEvent } from '../ports/ports.ts'
@@ -148,14 +148,10 @@ export function textFor(attempt: Attempt, decision: Decision): string {
 }
 
 async function refuse(attempt: Attempt, decision: Decision): Promise<CallRefused> {
-  const { code, text: detail, limit, resetMs } = decision.reasons[0] as Reason
-  await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', {
-    reason: code,
-    detail,
-    limit,
-    reset_ms: resetMs,
-    read: countedIn(decision),
-  })
+  const first = decision.reasons[0] as Reason
+  const { code, text: detail, limit, resetMs } = first
+  const fields = { reason: code, detail, clause: ruleText(first), limit, reset_ms: resetMs, read: countedIn(decision) }
+  await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', fields)
   attempt.trace?.end({ status: 'refused', code, input: attempt.input })
   return { status: 'refused', callId: attempt.callId, decision, text: textFor(attempt, decision) }
 }
@@ -167,8 +163,9 @@ const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'
 ])
 
 async function waitFor(attempt: Attempt, approval: Approval, decision: Decision): Promise<CallWaiting> {
-  const detail = decision.reasons[0]?.text
-  await writeLast(attempt, 'tool_approval_required', { reason: 'approval_required', detail, approval_id: approval.id })
+  const first = decision.reasons[0]
+  const fields = { reason: 'approval_required', detail: first?.text, clause: first && ruleText(first) }
+  await writeLast(attempt, 'tool_approval_required', { ...fields, approval_id: approval.id })
   attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })
   return { status: 'waiting', callId: attempt.callId, decision, approval, text: textFor(attempt, decision) }
 }

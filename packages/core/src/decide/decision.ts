@@ -1,5 +1,7 @@
+import { type ClauseRef, clauseText } from '../policy/clause-ref.ts'
 import type { FactRead } from '../ports/fact-read.ts'
 import type { ApproverRule } from '../ports/ports.ts'
+
 /** The outcomes of layers, strictest last. */
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
 export type OutcomeWord = (typeof OUTCOMES)[number]
@@ -149,8 +151,12 @@ export interface Reason {
   readonly text: string
   /** For the caller: the author's message of a denial, or why a tool is unavailable. */
   readonly message?: string | undefined
+  /** The name of the policy that gave it. */
   readonly policy?: string | undefined
-  readonly clause?: string | undefined
+  /** The clause that gave it. Absent where the policy as a whole did: a function, an allow list of which no clause held, a required tag. */
+  readonly clause?: ClauseRef | undefined
+  /** Where that is written, such as `policy[0].deny[1]`. */
+  readonly path?: string | undefined
   readonly group?: string | undefined
   readonly suggestion?: string | undefined
   /** The scopes that the caller lacks. */
@@ -175,6 +181,11 @@ export function reason(
   more: Partial<Omit<Reason, 'layer' | 'code' | 'text'>> = {},
 ): Reason {
   return { layer, code, outcome: REASONS[code].outcome, order: 0, text, ...more }
+}
+
+/** Returns the clause that gave a reason, as text, or the policy that did; `undefined` for the other layers. */
+export function ruleText({ clause, policy }: Pick<Reason, 'clause' | 'policy'>): string | undefined {
+  return clause ? clauseText(clause) : policy
 }
 
 const LONGEST_S = 31 * 24 * 60 * 60

@@ -91,6 +91,7 @@ export type { HooksInput } from '../call/hooks.ts'
 export { parseLimits, type RateLimit } from '../call/limits.ts'
 export type { CapPart, ConcurrencyCap } from '../call/slots.ts'
 export type { Admission, NoPlace, Place } from '../ports/ports.ts'
+export { type ClauseRef, clauseText } from '../policy/clause-ref.ts'
 export { parsePolicies } from '../policy/parse.ts'
 
 // Results of calls

@@ -286,7 +286,7 @@ describe('view', () => {
     })
     const view = await gate.view({})
     assert.deepEqual(
-      view.explain('notes').reasons.map(({ layer, policy, clause, text }) => [layer, policy, clause, text]),
+      view.explain('notes').reasons.map(({ layer, policy, clause, text }) => [layer, policy, clause?.id, text]),
       [
         ['policy', 'baseline', 'no-notes', `policy "baseline" denies no-notes, unless 'admin' in caller.roles`],
         ['policy', 'team', undefined, 'policy "team": no allow rule mentions this tool'],

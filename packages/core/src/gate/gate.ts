@@ -219,7 +219,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     today,
     groups: groupsNow,
     usesOf: (snapshot, index, caller) => rules().usesOf(snapshot, index, caller),
-    parsePolicy: parse,
+    parsePolicy: (policy) => parse(policy, 'narrow.policy'),
     checkNames: (ids) => checkNames(ids, catalog, unlisted),
     unlisted,
   }
@@ -273,11 +273,11 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
         shared,
         forkPorts,
         createPolicyStack({
-          own: parse(policy),
+          own: parse(policy, 'fork.policy'),
           changes,
           parent: inherit ? stack : undefined,
           groups: groupsNow,
-          again: () => parse(policy),
+          again: () => parse(policy, 'fork.policy'),
         }),
         {
           isFork: true,

@@ -200,6 +200,7 @@ function readAliases(written: AliasesInput | undefined): {
 
 const UNREADABLE: ParsedPolicy = {
   name: '',
+  path: '',
   allow: undefined,
   deny: [],
   ask: [],

@@ -114,7 +114,7 @@ export interface Shared {
   readonly connections: CallerHolds & { close(): void }
   readonly recorder: GateRecorder
   readonly subscribe: Emitter<[GateNotice]>['subscribe']
-  readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
+  readonly parse: (policy: Policies | undefined, root?: string) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
   /** The scopes without which a tool is still listed. */
@@ -153,8 +153,8 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const { halts, preferences, connections, recorder, pins, events } = state
   const ports = createPorts(options, basis, tools, state)
   const { watched, loads, unlisted, policies, rules, parse: parseNamed, catalog, availability } = tools
-  const parse: Shared['parse'] = (policy) => {
-    const parsed = parseNamed(policy)
+  const parse: Shared['parse'] = (policy, root) => {
+    const parsed = parseNamed(policy, root)
     ports.histories.use(historyUse(parsed))
     return parsed
   }
@@ -234,7 +234,7 @@ function parseRules(
   concurrency: GateOptions['concurrency'],
   { definitions, aliases, groups, appsByName }: Definitions,
 ) {
-  const parsePolicy = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
+  const parsePolicy = (policy: Policies | undefined, root?: string) => parsePolicies(policy, groups.selectors, root)
   const apps = parseApps(appsByName, { groups, definitions, parsePolicy })
   const own = parsePolicy(options.policy)
   const limits = parseLimits(options.limits, groups.selectors)
@@ -303,8 +303,8 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
     warnOfRuns(policies.current().parsed, rules().labels)
     lookAtSchemas()
   }
-  const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
-    const own = parsePolicies(policy, current.groups.selectors)
+  const parse = (policy: Policies | undefined, root?: string): readonly ParsedPolicy[] => {
+    const own = parsePolicies(policy, current.groups.selectors, root)
     current.names.check(selectorsOfPolicies(own))
     lookAtRuns(own, current.labels)
     return own

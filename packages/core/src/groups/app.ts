@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AppRules, ImportedGroup } from '../decide/layers/app.ts'
-import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../util/errors.ts'
+import { ConfigError, messageOf, ToolgateError } from '../util/errors.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
@@ -46,7 +46,7 @@ export interface ParsedApp extends AppRules {
 export interface AppGround {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
-  parsePolicy(policy: Policies | undefined): readonly ParsedPolicy[]
+  parsePolicy(policy: Policies | undefined, root?: string): readonly ParsedPolicy[]
 }
 
 const APP = shapeOf<App>({ title: true, import: true, tools: true, policy: true, instructions: true }, 'field')
@@ -146,15 +146,11 @@ function tightenGroups(imports: readonly ImportedGroup[], { groups, definitions 
 }
 
 function parseOwnPolicies(path: string, name: string, { policy }: App, ground: AppGround): readonly ParsedPolicy[] {
-  try {
-    const written = listPolicies(policy)
-    const isNamed = (i: number) => written[i]?.name !== undefined
-    return ground.parsePolicy(policy).map((parsed, i) => (isNamed(i) ? parsed : { ...parsed, name: `app ${name}` }))
-  } catch (error) {
-    if (!isErrorOf(error, ConfigError)) throw error
-    const { code, offset, detail = '' } = error
-    throw new ConfigError(`${path}.${error.path}`, error.problem, { code, offset, detail, cause: error })
-  }
+  const written = listPolicies(policy)
+  const isNamed = (i: number) => written[i]?.name !== undefined
+  return ground
+    .parsePolicy(policy, `${path}.policy`)
+    .map((parsed, i) => (isNamed(i) ? parsed : { ...parsed, name: `app ${name}` }))
 }
 
 /** Returns the selectors of an app: its own tools and its policies. */

@@ -86,7 +86,10 @@ describe('policyFromEnv', () => {
   it('names its policies by the variables, for explanations', async () => {
     const gate = createGate({ tools, policy: policyFromEnv({ TOOL_DENYLIST_GROUP: 'web:*' }) })
     const [reason] = (await gate.view(chat('group'))).explain('web:fetch').reasons
-    assert.deepEqual([reason?.code, reason?.policy, reason?.clause], ['policy_denied', 'TOOL_DENYLIST_GROUP', 'web:*'])
+    assert.deepEqual(
+      [reason?.code, reason?.policy, reason?.clause?.match],
+      ['policy_denied', 'TOOL_DENYLIST_GROUP', 'web:*'],
+    )
   })
 
   const refused: readonly (readonly [env: Environment, path: string, problem: RegExp])[] = [

@@ -19,8 +19,13 @@ export interface ParsedClause {
   readonly kind: ClauseKind
   /** Position in its list. */
   readonly index: number
+  readonly id: string | undefined
+  /** Its selectors, separated by commas. */
+  readonly match: string
   /** For people: the clause's id, or its selectors. */
   readonly label: string
+  /** Where it is written, such as `policy[0].deny[1]`. */
+  readonly path: string
   readonly selectors: readonly Selector[]
   readonly when: ParsedCondition | undefined
   readonly unless: ParsedCondition | undefined
@@ -34,6 +39,8 @@ export interface ParsedClause {
 
 export interface ParsedPolicy {
   readonly name: string
+  /** Where it is written, such as `policy[0]`. */
+  readonly path: string
   /** Absent: no allowlist. Empty: nothing is allowed. */
   readonly allow: readonly ParsedClause[] | undefined
   readonly deny: readonly ParsedClause[]
@@ -46,17 +53,26 @@ export interface ParsedPolicy {
 }
 
 /**
- * Parses policies, with their selectors and conditions.
+ * Parses policies, with their selectors and conditions. `root`: where they are written.
  *
  * @throws {ConfigError} for the first problem, with its path, such as `policy[0].deny[1].when`
  */
-export function parsePolicies(policies: Policies | undefined, groups: GroupSelectors): readonly ParsedPolicy[] {
-  return listPolicies(policies).map((policy, i) => parsePolicyAt(policy, groups, i))
+export function parsePolicies(
+  policies: Policies | undefined,
+  groups: GroupSelectors,
+  root = 'policy',
+): readonly ParsedPolicy[] {
+  return listPolicies(policies).map((policy, i) => parsePolicyAt(policy, groups, i, root))
 }
 
 /** @throws {ConfigError} for its first problem, with its path */
-export function parsePolicyAt(policy: Policy | FunctionPolicy, groups: GroupSelectors, position: number): ParsedPolicy {
-  const path = `policy[${position}]`
+export function parsePolicyAt(
+  policy: Policy | FunctionPolicy,
+  groups: GroupSelectors,
+  position: number,
+  root = 'policy',
+): ParsedPolicy {
+  const path = `${root}[${position}]`
   return isFunctionPolicy(policy)
     ? parseFunctionPolicy(policy, path, position)
     : parsePolicy(policy, groups, path, position)
@@ -86,6 +102,7 @@ function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: num
   if (isPlain(policy)) checkShape(path, policy, FUNCTION_POLICY)
   return {
     name: nameOf(policy, path, position),
+    path,
     allow: undefined,
     deny: [],
     ask: [],
@@ -129,6 +146,7 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
   checkList(`${path}.requireTags`, policy.requireTags)
   return {
     name: nameOf(policy, path, position),
+    path,
     allow: clauses('allow'),
     deny: clauses('deny') ?? [],
     ask: clauses('ask') ?? [],
@@ -160,10 +178,15 @@ function parseClause(
           { groups, tightens: (kind === 'allow') === (field === 'unless') },
         )
   const [when, unless, input] = [condition('when'), condition('unless'), condition('input')]
+  const id = clause.id === undefined ? undefined : checkText(`${path}.id`, clause.id)
+  const match = texts.join(', ')
   return {
     kind,
     index,
-    label: clause.id === undefined ? texts.join(', ') : checkText(`${path}.id`, clause.id),
+    id,
+    match,
+    label: id ?? match,
+    path,
     selectors: texts.map((text, i) =>
       parseSelectorAt(
         clause.match === text ? `${path}.match` : `${path}.match[${i}]`,

@@ -239,6 +239,8 @@ export interface AuditRecord {
   readonly reason?: string
   /** The deciding rule, for people: the policy, clause, group or rule. Never shown to the model. */
   readonly detail?: string
+  /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
+  readonly clause?: string
   readonly limit?: string
   readonly reset_ms?: number
   readonly duration_ms?: number

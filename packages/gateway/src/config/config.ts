@@ -9,6 +9,7 @@ import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
+import type { ConfigPlaces } from './places.ts'
 import type { ConfigWarning } from './problems.ts'
 import type { ReplicaConfig, StoresConfig } from './stores.ts'
 
@@ -80,6 +81,8 @@ export interface GatewayConfig {
   readonly publicUrl?: string
   /** Unknown names and likely mistakes in the file, with their lines. */
   readonly warnings?: readonly ConfigWarning[]
+  /** Where its policies and clauses are written. */
+  readonly places?: ConfigPlaces
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
 }

@@ -12,6 +12,7 @@ import {
   type YAMLParseError,
 } from 'yaml'
 import { type FillContext, fillText } from './fill.ts'
+import type { ConfigPlace } from './places.ts'
 import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
 
 /** A parsed file: its values, each with its position. */
@@ -21,6 +22,8 @@ export interface Source {
   /** Likely mistakes in a valid file. */
   readonly warnings: ConfigWarning[]
   get(path: ConfigPath): SourceNode | undefined
+  /** Returns where a value, or its key, is written; `undefined` for an absent one. */
+  placeOf(path: ConfigPath): ConfigPlace | undefined
   /** Reports a problem with a value, or with the nearest enclosing value if it is absent. */
   report(path: ConfigPath, message: string, options?: { atKey?: boolean; offset?: number | undefined }): void
   /** Adds a warning about the value at `at`. `path` is its path in messages. */
@@ -56,6 +59,12 @@ export function parseSource(file: string, text: string, fill: (path: ConfigPath)
       warnings.push({ code, file, line: line || 1, column: col || 1, path, message })
     },
     get: (path) => find(root, path).at(path.length)?.node,
+    placeOf(path) {
+      const place = find(root, path).at(path.length)
+      if (!place) return undefined
+      const { line, col: column } = lines.linePos(place.keyStart ?? place.node.start)
+      return { file, line, column }
+    },
     report(path, message, { atKey = false, offset } = {}) {
       if (unread.has(formatPath(path))) return
       const places = find(root, path)

@@ -136,6 +136,7 @@ function judgeAllow(
   const text = `${nameOf(index)}: with this input, no allow clause holds`
   return reason('input', isUnknown ? 'history_unknown' : 'input_denied', isUnknown ? `${text}. ${UNKNOWN}` : text, {
     policy: index.policy.name,
+    path: `${index.policy.path}.allow`,
     order: index.position * STRIDE,
     ...(isUnknown && { message: UNKNOWN }),
     ...(read.length > 0 && { read }),

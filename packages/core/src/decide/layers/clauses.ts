@@ -1,6 +1,7 @@
 import { type RunFacts, strictestFacts } from '../../history/facts.ts'
 import { describeApprover } from '../../policy/approver.ts'
 import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
+import { toClauseRef } from '../../policy/clause-ref.ts'
 import { clausesOf } from '../../policy/history-use.ts'
 import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
 import { addBits, type Bits, bitsWhere, hasBit, noBits, setBit } from '../../tools/bits.ts'
@@ -189,7 +190,13 @@ export function errorReason(index: PolicyIndex, clause: ParsedClause, context: C
 }
 
 function placeOf(index: PolicyIndex, clause: ParsedClause): Partial<Reason> {
-  return { policy: index.policy.name, clause: clause.label, order: index.position * STRIDE + clause.index }
+  const { name } = index.policy
+  return {
+    policy: name,
+    clause: toClauseRef(name, clause),
+    path: clause.path,
+    order: index.position * STRIDE + clause.index,
+  }
 }
 
 export function nameOf(index: PolicyIndex): string {

@@ -177,7 +177,8 @@ function addEffect(effects: Effect[], outcome: Effect['outcome'], bits: Bits, wh
 }
 
 function functionReason(index: PolicyIndex, { outcome, message, failure }: FunctionAnswer): Reason {
-  const place = { policy: index.policy.name, order: index.position * STRIDE }
+  const { name, path } = index.policy
+  const place = { policy: name, path, order: index.position * STRIDE }
   if (failure !== undefined) return reason('policy', 'policy_error', `${nameOf(index)}: ${failure}`, place)
   if (outcome === 'ask') return reason('policy', 'policy_ask', `${nameOf(index)} asks for approval of it`, place)
   return reason('policy', 'policy_denied', `${nameOf(index)} denies it`, { ...place, message })
@@ -191,6 +192,7 @@ function notAllowedReason(index: PolicyIndex, tool: Tool): Reason {
   const why = near.length > 0 ? `no allow rule matched: ${near.join('; ')}` : `no allow rule mentions this ${tool.kind}`
   return reason('policy', 'policy_not_allowed', `${nameOf(index)}: ${why}`, {
     policy: index.policy.name,
+    path: `${index.policy.path}.allow`,
     order: index.position * STRIDE + STRIDE / 2,
   })
 }
@@ -198,6 +200,7 @@ function notAllowedReason(index: PolicyIndex, tool: Tool): Reason {
 function untaggedReason(index: PolicyIndex, tag: string): Reason {
   return reason('policy', 'policy_tag_missing', `${nameOf(index)} requires the tag ${tag}`, {
     policy: index.policy.name,
+    path: `${index.policy.path}.requireTags[${index.policy.requireTags.indexOf(tag)}]`,
     order: index.position * STRIDE + STRIDE / 2,
   })
 }
