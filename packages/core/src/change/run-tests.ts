@@ -1,4 +1,4 @@
-import { type Reason, REASONS } from '../decide/decision.ts'
+import { REASONS, ruleText } from '../decide/decision.ts'
 import type { View } from '../gate/view.ts'
 import { UNTRUSTED } from '../history/facts.ts'
 import type { LintWarning } from '../policy/lint.ts'
@@ -185,7 +185,7 @@ async function missedOfCall(
   const found = {
     call: ran === (word === 'allow') ? word : `${word}, and the tool ran`,
     reasons: reasons.map(({ code }) => code),
-    clause: ruleOf(reasons[0]),
+    clause: reasons[0] && ruleText(reasons[0]),
     text: outcome.text,
   }
   return (['call', 'reasons', 'clause', 'text'] as const).flatMap((key) => {
@@ -194,8 +194,4 @@ async function missedOfCall(
     if (expected === undefined || JSON.stringify(expected) === JSON.stringify(found[key])) return []
     return [{ path, expected, found: found[key], because }]
   })
-}
-
-function ruleOf(reason: Reason | undefined): string | undefined {
-  return reason?.clause ?? reason?.policy
 }
