@@ -1,12 +1,5 @@
-import type { ConfigPath } from './problems.ts'
+import type { ConfigPath, ConfigPlace } from './problems.ts'
 import type { Source, SourceNode } from './source.ts'
-
-/** A place in a configuration file. Lines and columns start at 1. */
-export interface ConfigPlace {
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
 
 /** Where policies, their lists and their clauses are written, by the paths of reasons, such as `policy[0].deny[1]`. */
 export type ConfigPlaces = ReadonlyMap<string, ConfigPlace>

@@ -1,10 +1,14 @@
 import { ToolgateError } from '@toolgate/core'
 
-/** One problem in a configuration file. Lines and columns start at 1. */
-export interface ConfigProblem {
+/** A place in a configuration file. Lines and columns start at 1. */
+export interface ConfigPlace {
   readonly file: string
   readonly line: number
   readonly column: number
+}
+
+/** One problem in a configuration file. */
+export interface ConfigProblem extends ConfigPlace {
   /** The path in the configuration, such as `policy[0].deny[1].when`; empty for the whole file. */
   readonly path: string
   /** States what was found and what was expected. */

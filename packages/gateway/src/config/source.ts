@@ -12,8 +12,7 @@ import {
   type YAMLParseError,
 } from 'yaml'
 import { type FillContext, fillText } from './fill.ts'
-import type { ConfigPlace } from './places.ts'
-import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
+import { type ConfigPath, type ConfigPlace, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
 
 /** A parsed file: its values, each with its position. */
 export interface Source {
