@@ -76,14 +76,11 @@ export function explain(decided: Decided): Decision {
 }
 
 /** Returns the decision of the clauses that are decided at the call, of the view and of today. `facts`: where clauses read them. */
-export function decideWithInput(
-  { bounds, tool, today, atFirst, now }: Decided,
-  input: unknown,
-  facts?: RunFacts,
-): Decision {
+export function decideWithInput(decided: Decided, input: unknown, facts?: RunFacts): Decision {
+  const { bounds, tool, today, atFirst, now } = decided
   if (tool === undefined) return UNKNOWN
+  if (!readsCall(decided)) return ALLOWED
   const same = today.policies === bounds.policies
-  if (!isDecidedAtCall(bounds.policies, atFirst) && (same || !isDecidedAtCall(today.policies, now))) return ALLOWED
   const context = { caller: bounds.caller, tool, input, facts, work: conditionWork() }
   const answers = bounds.policies.map((policy) => decideAtCall(policy, atFirst, context))
   if (!same) answers.push(...today.policies.map((policy) => decideAtCall(policy, now, context)))
@@ -93,6 +90,12 @@ export function decideWithInput(
     outcome: answers.reduce<OutcomeWord>((word, answer) => stricter(word, answer.outcome), 'allow'),
     reasons: sortReasons(withoutRepeats(reasons)),
   }
+}
+
+/** Returns whether some clauses about the tool are decided at the call, by the input or the run. */
+export function readsCall({ bounds, today, atFirst, now }: Decided): boolean {
+  if (isDecidedAtCall(bounds.policies, atFirst)) return true
+  return today.policies !== bounds.policies && isDecidedAtCall(today.policies, now)
 }
 
 /** Returns whether the decision with the input depends on what has happened in the run. */

@@ -23,3 +23,20 @@ export {
   takeSnapshot,
   toSnapshot,
 } from '../change/snapshot.ts'
+export type { AccessChange } from '../change/access.ts'
+export {
+  type CallExample,
+  type ChangedCalls,
+  type RuleTally,
+  UNKNOWN_PARTS,
+  type UnknownPart,
+} from '../change/tally.ts'
+export type { TrialRules } from '../change/trial.ts'
+export {
+  type RulesOfChange,
+  type WhatIf,
+  whatIf,
+  type WhatIfOptions,
+  type WhatIfProgress,
+  type WhatIfState,
+} from '../change/what-if.ts'

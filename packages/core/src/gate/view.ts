@@ -147,6 +147,12 @@ export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
+/** Returns a view as its calls ask it. @throws {TypeError} for an object that no gate has made */
+export function toCallView(view: View): CallView {
+  if (view instanceof CallerView) return view
+  throw new TypeError('a view of a gate is needed')
+}
+
 /** Whether what happens in runs was kept when the view was made. */
 export function isKept(view: View): boolean {
   return view instanceof CallerView && view.isKept

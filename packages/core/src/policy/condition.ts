@@ -11,6 +11,7 @@ import { counting, host, like, within } from './functions.ts'
 import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
 import { ADDRESSEES, readingRun, registerRun, Run, type RunRead } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
+import { isUncertain } from './uncertain.ts'
 import type { Condition } from './policy.ts'
 
 /** The variables of a condition. */
@@ -212,6 +213,11 @@ export function toCelCaller(caller: Caller): object {
   return cel
 }
 
+/** Has conditions read another object in the place of a caller: one of which not everything is known. */
+export function readCallerAs(caller: Caller, cel: object): void {
+  celCallers.set(caller, cel)
+}
+
 /** Titles, descriptions and hints are left out: an upstream could exempt itself with them. */
 export function toCelTool(tool: Tool): object {
   let cel = celTools.get(tool)
@@ -291,7 +297,7 @@ const lengths = new WeakMap<object, number>()
 export function spendOnItems(work: Work, input: unknown, stepsEach: number): void {
   if (stepsEach === 0 || typeof input !== 'object' || input === null) return
   let items = lengths.get(input)
-  if (items === undefined) lengths.set(input, (items = longestOf(input)))
+  if (items === undefined) lengths.set(input, (items = isUncertain(input) ? 0 : longestOf(input)))
   spend(work, items * stepsEach)
 }
 

@@ -4,6 +4,7 @@ import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
 import { toClauseRef } from '../../policy/clause-ref.ts'
 import { clausesOf } from '../../policy/history-use.ts'
 import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
+import { takeUnknownRead } from '../../policy/uncertain.ts'
 import { addBits, type Bits, bitsWhere, hasBit, noBits, setBit } from '../../tools/bits.ts'
 import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -133,30 +134,41 @@ export class Failure {
  *
  * A condition that fails decides against the call: in `deny` and `ask` it is a Failure,
  * which denies; in `allow` it does not hold; a failing `unless` exempts nobody.
+ * One that reads something unknown counts against the call or for it, as the unknown value says.
  */
 export function answerOf(clause: ParsedClause, context: CountedContext): boolean | Failure {
   const atCall = 'input' in context
+  const loosens = clause.kind === 'allow'
   const isAsked = (condition: ParsedCondition | undefined) => condition !== undefined && (atCall || !condition.run)
-  const failed = (failure: Failure) => (clause.kind === 'allow' ? false : failure)
-  const when = !isAsked(clause.when) || test(clause.when, context)
+  const failed = (failure: Failure) => (loosens ? false : failure)
+  const when = !isAsked(clause.when) || test(clause.when, context, loosens)
   if (when instanceof Failure) return failed(when)
   if (!when) return false
-  const exempt = isAsked(clause.unless) && test(clause.unless, context)
+  const exempt = isAsked(clause.unless) && test(clause.unless, context, !loosens)
   if (exempt === true) return false
-  if (exempt instanceof Failure && clause.kind === 'allow') return false
+  if (exempt instanceof Failure && loosens) return false
   if (!clause.input || !atCall) return true
-  const input = test(clause.input, context)
+  const input = test(clause.input, context, loosens)
   return input instanceof Failure ? failed(input) : input
 }
 
-function test(condition: ParsedCondition | undefined, context: CountedContext): boolean | Failure {
+/** `lax`: the answer that is in favour of the call. */
+function test(condition: ParsedCondition | undefined, context: CountedContext, lax: boolean): boolean | Failure {
   if (!condition) return true
+  let answer: boolean | Failure
+  // What was read before is no part of this answer.
+  takeUnknownRead()
   try {
-    return condition.test(context)
+    answer = condition.test(context)
   } catch (error) {
-    return new Failure(condition, error)
+    answer = new Failure(condition, error)
   }
+  const unknown = takeUnknownRead()
+  if (unknown === undefined) return answer
+  return unknown === 'lax' ? lax : new Failure(condition, NOT_RECORDED)
 }
+
+const NOT_RECORDED = new Error('what it reads was not recorded')
 
 export function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode): Reason {
   const verb = clause.kind === 'ask' ? 'asks for approval of' : 'denies'

@@ -1,0 +1,183 @@
+import { portsOf } from '../gate/view.ts'
+import { NOTHING_KNOWN, uncertainValue } from '../policy/uncertain.ts'
+import type { AuditRecord } from '../ports/ports.ts'
+import type { AskedPair, Question, Questions } from './questions.ts'
+import { endOf, type RecordedEnd } from './recorded-calls.ts'
+import { RecordedLimits } from './recorded-limits.ts'
+import { type RecordedFacts, RecordedRuns, type RecordedSince } from './recorded-runs.ts'
+import { judge, type Side, type Verdict } from './side.ts'
+import { ruleOf, type Tally, type UnknownPart } from './tally.ts'
+import type { TrialClock } from './trial.ts'
+
+type Both<Value> = { readonly before: Value; readonly after: Value }
+
+export interface ReplayOptions {
+  readonly questions: Questions
+  readonly sides: Both<Side>
+  readonly clock: TrialClock
+  readonly tally: Tally
+  /** Calls from then on are judged. */
+  readonly sinceMs: number | undefined
+  /** How long a history of these rules lasts after its last use. */
+  readonly keepMs: Both<number>
+}
+
+/** The input of a call as far as it is known, twice. */
+interface RecordedInput {
+  readonly strict: unknown
+  readonly lax: unknown
+}
+
+const UNKNOWN_INPUT: RecordedInput = {
+  strict: uncertainValue(NOTHING_KNOWN, 'strict'),
+  lax: uncertainValue(NOTHING_KNOWN, 'lax'),
+}
+
+/** What rules would have done with a recorded call. */
+type Judged = { readonly verdict: Verdict } | { readonly part: UnknownPart; readonly rules: readonly string[] }
+
+/** Judges recorded calls in their order, after what has really happened before each. */
+export class Replay {
+  readonly #options: ReplayOptions
+  readonly #limits = new RecordedLimits()
+  #runs: Both<RecordedRuns> | undefined
+  #since: RecordedSince | undefined
+
+  constructor(options: ReplayOptions) {
+    this.#options = options
+  }
+
+  /** Takes in a record. `isDone`: its call was judged before, and now only counts for those after it. */
+  read(record: AuditRecord, isDone: boolean): Promise<void> | undefined {
+    const { clock, questions } = this.#options
+    if (record.tool_call_id === undefined || record.tool === undefined) return undefined
+    clock.nowMs = Date.parse(record.ts)
+    this.#since ??= { ms: clock.nowMs, isWhole: record.seq === 1 }
+    const end = endOf(record)
+    if (!end) {
+      if (this.#runs) for (const runs of [this.#runs.before, this.#runs.after]) runs.end(record, UNKNOWN_INPUT.strict)
+      return undefined
+    }
+    const question = questions.of(record)
+    if (question instanceof Promise) return question.then((asked) => this.#take(record, end, asked, isDone))
+    return this.#take(record, end, question, isDone)
+  }
+
+  #take(record: AuditRecord, end: RecordedEnd, question: Question, isDone: boolean): undefined {
+    const { clock, sinceMs, tally } = this.#options
+    this.#runs ??= this.#openRuns(question)
+    const input = UNKNOWN_INPUT
+    const isJudged = !isDone && (sinceMs === undefined || clock.nowMs >= sinceMs)
+    if (isJudged && record.continues === undefined && record.purpose === undefined) {
+      tally.call(record)
+      this.#judge(record, end, question, input)
+    }
+    if (record.event === 'tool_call') this.#begin(record, question, input)
+    return undefined
+  }
+
+  #openRuns({ before, after }: Question): Both<RecordedRuns> {
+    const { keepMs } = this.#options
+    const open = ({ strict: { view } }: AskedPair, ms: number) => {
+      const ports = portsOf(view)
+      if (!ports) throw new TypeError('a view of a gate is needed')
+      return new RecordedRuns(ports.histories, ms)
+    }
+    return { before: open(before, keepMs.before), after: open(after, keepMs.after) }
+  }
+
+  /** Enters what a call that ran does to its run and its limits. */
+  #begin(record: AuditRecord, { caller, before, after, newUses }: Question, input: RecordedInput): void {
+    const runs = this.#runs
+    for (const [side, asked] of [[runs?.before, before] as const, [runs?.after, after] as const]) {
+      const { tool } = asked.strict.decided
+      if (side?.isRead && tool) side.begin(record, caller.strict, tool, input.strict)
+    }
+    const { tool } = after.strict.decided
+    if (newUses.length > 0 && tool && record.continues === undefined)
+      this.#limits.take(newUses, { caller: caller.strict, tool, input: input.strict }, this.#options.clock.nowMs)
+  }
+
+  #judge(record: AuditRecord, end: RecordedEnd, question: Question, input: RecordedInput): void {
+    const { tally } = this.#options
+    const caller = question.caller.name
+    if (end.outcome === 'other') return void tally.same++
+    if (end.outcome === 'limited') return this.#judgeLimited(record, question)
+    const judged = question.isSame ? undefined : this.#ask('after', record, question, input)
+    if (judged && 'part' in judged) return tally.leaveOpen(judged.part, judged.rules)
+    const to = judged?.verdict ?? { outcome: end.outcome, reasons: [] }
+    const ran = to.outcome === 'allow' || to.outcome === 'ask'
+    const limit = ran && question.newUses.length > 0 ? this.#askLimits(question, input) : undefined
+    if (limit && 'unknown' in limit) return tally.leaveOpen('limit', limit.unknown)
+    if (limit)
+      return tally.change(record, { caller, from: end.outcome, to: 'limited', rule: limit.over, why: 'it is used up' })
+    if (isSameEnd(to.outcome, end.outcome)) return void tally.same++
+    const before = this.#ask('before', record, question, input)
+    const isDrift = 'verdict' in before && isSameEnd(before.verdict.outcome, to.outcome)
+    if (isDrift) return void tally.drifted++
+    const [by] = to.outcome !== 'allow' ? to.reasons : 'verdict' in before ? before.verdict.reasons : []
+    const rule = by ? ruleOf(by) : (record.reason ?? 'unknown')
+    tally.change(record, { caller, from: end.outcome, to: to.outcome, rule, why: by?.text ?? record.detail ?? '' })
+  }
+
+  /** A call that a limit refused may only end otherwise where no limit is left that could be the one. */
+  #judgeLimited(record: AuditRecord, { goneUses, after, caller }: Question): void {
+    const { tally } = this.#options
+    const gone = goneUses.find(({ label }) => label === record.limit)
+    if (!gone) return void tally.same++
+    const left = after.strict.uses
+    if (left.length > 0) return tally.leaveOpen('limit', left.map(limitRule))
+    const rule = limitRule(gone)
+    tally.change(record, { caller: caller.name, from: 'limited', to: 'allow', rule, why: 'it is gone' })
+  }
+
+  #askLimits(
+    { newUses, after, caller }: Question,
+    input: RecordedInput,
+  ): { readonly over: string } | { readonly unknown: readonly string[] } | undefined {
+    const { tool } = after.strict.decided
+    const since = this.#since
+    if (!tool || !since) return undefined
+    const { nowMs } = this.#options.clock
+    const context = { caller: caller.strict, tool, input: input.strict }
+    const answers = newUses.map((use) => ({ use, answer: this.#limits.judge(use, context, nowMs, since) }))
+    const over = answers.find(({ answer }) => answer === 'over')
+    if (over) return { over: limitRule(over.use) }
+    const unknown = answers.flatMap(({ use, answer }) => (answer === 'unknown' ? [limitRule(use)] : []))
+    return unknown.length > 0 ? { unknown } : undefined
+  }
+
+  /** Asks one set of rules about a call, as it may have been. */
+  #ask(side: 'before' | 'after', record: AuditRecord, question: Question, input: RecordedInput): Judged {
+    const { strict, lax } = question[side]
+    if (!strict.decided.tool && !question[side === 'before' ? 'after' : 'before'].strict.decided.tool)
+      return { part: 'tool', rules: [] }
+    const facts = strict.readsRun ? this.#factsOf(side, record, question) : undefined
+    const worst = judge(strict, input.strict, facts?.strict)
+    if (strict === lax && !strict.readsCall) return { verdict: worst }
+    const best = judge(lax, input.lax, facts?.lax)
+    if (worst.outcome === best.outcome) return { verdict: best }
+    const known = new Set(best.reasons.map(({ text }) => text))
+    const rules = worst.reasons.filter(({ text }) => !known.has(text)).map(ruleOf)
+    if (strict.decision.outcome !== lax.decision.outcome) return { part: 'caller', rules }
+    const isOfRun = facts !== undefined && judge(strict, input.strict, facts.lax).outcome === best.outcome
+    return { part: isOfRun ? 'run' : 'input', rules }
+  }
+
+  #factsOf(side: 'before' | 'after', record: AuditRecord, { caller }: Question): RecordedFacts | undefined {
+    return this.#since && this.#runs?.[side].factsOf(record, caller.strict, this.#since)
+  }
+}
+
+function limitRule({ rule, label }: { readonly rule: string; readonly label: string }): string {
+  return `limit ${rule}:${label}`
+}
+
+/** A refusal by another rule is the same end. */
+function isSameEnd(one: string, other: string): boolean {
+  return one === other || (isRefusal(one) && isRefusal(other))
+}
+
+function isRefusal(outcome: string): boolean {
+  return outcome === 'deny' || outcome === 'wait'
+}

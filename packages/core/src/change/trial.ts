@@ -1,0 +1,50 @@
+import { createGate, type Gate } from '../gate/gate.ts'
+import type { GateOptions } from '../gate/options.ts'
+import { alwaysAvailable } from '../memory/availability.ts'
+import type { Source } from '../tools/catalog.ts'
+import { type Group, toGroupMap } from '../tools/groups.ts'
+import type { Tool } from '../tools/tool.ts'
+
+/** The rules of a gate that say who may use what: not what is available, halted or held back just now. */
+export type TrialRules = Pick<
+  GateOptions,
+  'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels' | 'stepUp' | 'history'
+>
+
+/** The clock of a trial, which stands still until it is set. */
+export interface TrialClock {
+  nowMs: number
+}
+
+/**
+ * Returns a gate with some rules over some items, for asking what these rules say. It runs nothing, and keeps nothing.
+ *
+ * @throws {ConfigError} for rules that no gate takes
+ */
+export function createTrial(items: readonly Tool[], rules: TrialRules, clock: TrialClock = { nowMs: 0 }): Gate {
+  // It can change, so that a name that nothing has is no error.
+  const source: Source = { name: 'trial', tools: () => items, subscribe: () => () => {} }
+  const { groups, ...others } = rules
+  return createGate({
+    ...others,
+    ...(groups && { groups: openGroups(groups) }),
+    sources: [source],
+    availability: alwaysAvailable,
+    clock: { wallMs: () => clock.nowMs, monotonicMs: () => clock.nowMs },
+    pins: 'off',
+    definitions: 'off',
+    onWarning: () => {},
+  })
+}
+
+/** Returns the groups without what opens them, loads them, or makes them available. */
+function openGroups(groups: NonNullable<TrialRules['groups']>): ReadonlyMap<string, Group> {
+  return new Map(
+    [...toGroupMap(groups)].map(
+      ([name, { unlock: _, load: __, loadTimeoutMs: ___, availableWhen: ____, ...group }]) => [
+        name,
+        { ...group, visibility: 'always' as const },
+      ],
+    ),
+  )
+}

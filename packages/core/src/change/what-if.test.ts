@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { memoryAudit } from '../audit/memory.ts'
+import { createGate } from '../gate/gate.ts'
+import { defineCaller, type Caller } from '../ports/caller.ts'
+import { runs } from '../testing/runs.ts'
+import type { Clause } from '../policy/policy.ts'
+import { defineTool } from '../tools/tool.ts'
+import { type RulesOfChange, whatIf, type WhatIf } from './what-if.ts'
+
+const items = ['files:read', 'files:write', 'mail:send', 'web:get'].map((id) => {
+  const [namespace = '', name = ''] = id.split(':')
+  return defineTool({
+    namespace,
+    name,
+    tags: name === 'write' || name === 'send' ? ['destructive'] : ['read'],
+    inputSchema: { type: 'object', properties: { to: { type: 'string' }, n: { type: 'number' } } },
+    execute: () => ({ ok: true }),
+  })
+})
+const callers = [
+  defineCaller({ user: 'vera', roles: ['viewer'] }),
+  defineCaller({ user: 'otto', tenant: 'acme', roles: ['operator'] }),
+  defineCaller({ user: 'ada', roles: ['admin'], scopes: ['mail'] }),
+]
+
+interface Call {
+  readonly caller: Caller
+  readonly tool: string
+  readonly input?: unknown
+  readonly run?: string | undefined
+  readonly approves?: boolean
+}
+
+type Rules = Omit<RulesOfChange, 'items' | 'callers'>
+
+/** Makes calls for real under some rules. Returns their records, and what other rules would have said just before each. */
+async function makeCalls(rules: Rules, calls: readonly Call[], other?: Rules) {
+  const clock = { nowMs: Date.parse('2026-11-23T10:00:00Z') }
+  const audit = memoryAudit()
+  const gate = createGate({
+    sources: [{ name: 'tools', tools: () => items, subscribe: () => () => {} }],
+    ...rules,
+    audit,
+    clock: { wallMs: () => clock.nowMs, monotonicMs: () => clock.nowMs },
+    onWarning: () => {},
+  })
+  const fork = other?.policy && gate.fork({ policy: other.policy, inherit: false })
+  const said: string[] = []
+  for (const { caller, tool, input = {}, run, approves } of calls) {
+    clock.nowMs += 1000
+    const request = { tool, input, ...(run !== undefined && { run: { id: run } }) }
+    if (fork) {
+      const preview = await (await fork.view(caller)).preview(request)
+      said.push(preview.status)
+    }
+    const view = await gate.view(caller)
+    const outcome = await view.call(request)
+    if (outcome.status !== 'waiting' || approves !== true) continue
+    await gate.approvals.decide(caller, outcome.approval.id, { decision: 'approve' })
+    await view.call(request)
+  }
+  const { records } = audit
+  await gate.close()
+  return { records, said }
+}
+
+function compare(
+  records: Awaited<ReturnType<typeof makeCalls>>['records'],
+  before: Rules,
+  after: Rules,
+): Promise<WhatIf> {
+  return whatIf({ before: { items, callers, ...before }, after: { items, callers, ...after }, records })
+}
+
+describe('whatIf', () => {
+  it('says which calls would have ended otherwise, and by which rule', async () => {
+    const before = { policy: { name: 'base', deny: ['mail:*'] } }
+    const [vera, otto] = callers as [Caller, Caller]
+    const { records } = await makeCalls(before, [
+      { caller: vera, tool: 'files:write' },
+      { caller: vera, tool: 'files:write' },
+      { caller: otto, tool: 'files:write' },
+      { caller: otto, tool: 'mail:send' },
+      { caller: otto, tool: 'files:read' },
+    ])
+    const after = {
+      policy: { name: 'base', deny: [{ id: 'no-writing', match: 'files:write', when: "'viewer' in caller.roles" }] },
+    }
+    const found = await compare(records, before, after)
+    assert.deepEqual(
+      found.rows.map(({ caller, tool, from, to, rule, count }) => ({ caller, tool, from, to, rule, count })),
+      [
+        { caller: 'vera', tool: 'files:write', from: 'allow', to: 'deny', rule: 'base#no-writing', count: 2 },
+        { caller: 'otto of acme', tool: 'mail:send', from: 'deny', to: 'allow', rule: 'base#mail:*', count: 1 },
+      ],
+    )
+    assert.deepEqual(found.access, [
+      { caller: 'ada', gains: ['mail:send'], loses: [], unknown: [] },
+      { caller: 'otto of acme', gains: ['mail:send'], loses: [], unknown: [] },
+      { caller: 'vera', gains: ['mail:send'], loses: ['files:write'], unknown: [] },
+    ])
+    assert.deepEqual([found.calls, found.same, found.changed, found.unknown], [5, 2, 3, 0])
+  })
+})
+
+describe('whatIf with what is not known', () => {
+  const [vera, otto] = callers as [Caller, Caller]
+  const token = defineCaller({ user: 'tina', client: 'desktop', roles: ['operator'], scopes: ['files'] })
+
+  it('says unknown where a condition reads an input that was not recorded, by rule', async () => {
+    const before = { policy: { name: 'base', deny: ['web:*'] } }
+    const { records } = await makeCalls(before, [
+      { caller: vera, tool: 'files:write', input: { to: 'a' } },
+      { caller: vera, tool: 'web:get', input: { to: 'a' } },
+      { caller: otto, tool: 'files:write', input: { to: 'b' } },
+      { caller: otto, tool: 'files:read' },
+    ])
+    const deny = [
+      { id: 'a', match: 'files:write', when: "'viewer' in caller.roles", input: "input.to == 'a'" },
+      { match: 'web:*', input: "input.to == 'b'" },
+      { match: 'web:*', when: "caller.user == 'vera'" },
+    ]
+    const found = await compare(records, before, { policy: { name: 'base', deny } })
+    assert.deepEqual([found.same, found.changed, found.unknown, found.rows], [3, 0, 1, []])
+    assert.deepEqual(found.rules, [{ rule: 'base#a', changed: 0, unknown: 1 }])
+    assert.deepEqual(found.unknownParts, { input: 1, caller: 0, run: 0, tool: 0, limit: 0 })
+  })
+
+  it('does not guess the roles and scopes of a caller who is not configured', async () => {
+    const before = { policy: { name: 'base', deny: [{ match: 'web:*', unless: "'operator' in caller.roles" }] } }
+    const { records } = await makeCalls(before, [
+      { caller: token, tool: 'files:write' },
+      { caller: token, tool: 'web:get' },
+      { caller: token, tool: 'files:read' },
+    ])
+    const deny = [
+      { match: 'web:*', unless: "'operator' in caller.roles" },
+      { id: 'admins', match: 'files:write', unless: "'admin' in caller.roles" },
+      { match: 'files:read', when: "caller.client == 'desktop'" },
+    ]
+    const found = await compare(records, before, { policy: { name: 'base', deny } })
+    assert.deepEqual(
+      found.rows.map(({ caller, tool, to }) => [caller, tool, to]),
+      [['tina', 'files:read', 'deny']],
+    )
+    assert.deepEqual(
+      found.rules.find(({ rule }) => rule === 'base#admins'),
+      { rule: 'base#admins', changed: 0, unknown: 1 },
+    )
+    assert.deepEqual(found.unknownParts.caller, 1)
+    assert.deepEqual(
+      found.access.find(({ caller }) => caller === 'tina'),
+      {
+        caller: 'tina',
+        gains: [],
+        loses: ['files:read'],
+        unknown: ['files:write'],
+      },
+    )
+  })
+
+  it('does not know what a run had done that began before the records', async () => {
+    const before = { policy: { name: 'base' }, labels: { private: ['files:read'], trusted: ['*'] } }
+    const { records } = await makeCalls(before, [
+      { caller: vera, tool: 'files:read', run: 'r1' },
+      { caller: vera, tool: 'web:get', run: 'r1' },
+      { caller: vera, tool: 'web:get', run: 'r2' },
+    ])
+    const after = { ...before, policy: { name: 'base', deny: [{ match: 'web:*', when: "'private' in run.labels" }] } }
+    const whole = await compare(records, before, after)
+    assert.deepEqual([whole.rows.map(({ tool, count }) => [tool, count]), whole.unknown], [[['web:get', 1]], 0])
+    const late = await compare(
+      records.filter(({ seq }) => seq > 2),
+      before,
+      after,
+    )
+    assert.deepEqual([late.changed, late.unknown, late.unknownParts.run], [0, 2, 2])
+  })
+
+  it('judges a new limit by the calls that really ran, and says unknown for its first window', async () => {
+    const before = { policy: { name: 'base' } }
+    const { records } = await makeCalls(
+      before,
+      Array.from({ length: 6 }, () => ({ caller: vera, tool: 'web:get' })),
+    )
+    const after = { ...before, limits: 'web:*:2/3' }
+    const whole = await compare(records, before, after)
+    // Calls come each second: the third and each later one has two others in its window.
+    assert.deepEqual(
+      whole.rows.map(({ to, rule, count }) => [to, rule, count]),
+      [['limited', 'limit web:*:2/3', 4]],
+    )
+    const late = await compare(
+      records.filter(({ seq }) => seq > 2),
+      before,
+      after,
+    )
+    assert.deepEqual([late.changed, late.unknown, late.unknownParts.limit], [3, 2, 2])
+  })
+
+  it('goes on where an earlier one stopped', async () => {
+    const before = { policy: { name: 'base' }, labels: { private: ['files:read'], trusted: ['*'] } }
+    const calls = Array.from({ length: 40 }, (_, i) => ({
+      caller: vera,
+      tool: i % 3 ? 'web:get' : 'files:read',
+      run: `r${i % 7}`,
+    }))
+    const { records } = await makeCalls(before, calls)
+    const after = {
+      ...before,
+      policy: { name: 'base', deny: [{ match: 'web:*', when: "'private' in run.labels" }] },
+      limits: 'web:*:2/9',
+    }
+    const sides = { before: { items, callers, ...before }, after: { items, callers, ...after } }
+    const whole = await whatIf({ ...sides, records })
+    const { access: _, ...half } = await whatIf({ ...sides, records: records.slice(0, 33) })
+    const resumed = JSON.parse(JSON.stringify({ ...half, seen: [] }))
+    assert.deepEqual(await whatIf({ ...sides, records, resumed }), whole)
+  })
+})
+
+const clause = fc.record(
+  {
+    match: fc.constantFrom('files:*', 'mail:send', 'web:get', 'files:write', 'tag:destructive', '*'),
+    when: fc.constantFrom(
+      "'viewer' in caller.roles",
+      "caller.tenant == 'acme'",
+      "'untrusted' in run.labels",
+      "'private' in run.labels",
+    ),
+  },
+  { requiredKeys: ['match'] },
+)
+/** Labels may only tighten. */
+const loosening = clause.map(({ match, when }) =>
+  when?.includes('run.') ? { match } : when === undefined ? { match } : { match, when },
+)
+const once: fc.Arbitrary<Clause> = fc.constantFrom<Clause>(
+  { match: 'mail:send', when: "run.began('mail:send')" },
+  { match: 'mail:send', unless: "run.called('files:read')" },
+  { match: 'web:get', when: "run.began('files:*') && caller.user == 'vera'" },
+)
+const policy = fc
+  .record({
+    deny: fc.array(fc.oneof(clause, once), { maxLength: 2 }),
+    ask: fc.array(fc.oneof(clause, once), { maxLength: 2 }),
+    allow: fc.option(fc.array(loosening, { minLength: 1, maxLength: 3 }), { nil: undefined }),
+  })
+  .map(({ deny, ask, allow }) => ({ name: 'drawn', deny, ask, ...(allow && { allow }) }))
+const labels = fc.constantFrom<Record<string, string[]> | undefined>(undefined, {
+  trusted: ['files:*'],
+  private: ['files:read'],
+})
+const rulesDrawn = fc
+  .record({ policy, labels })
+  .map(({ policy: one, labels: two }) => ({ policy: one, ...(two && { labels: two }) }))
+const callDrawn = fc.record({
+  caller: fc.constantFrom(...callers),
+  tool: fc.constantFrom(...items.map(({ id }) => id), 'no:such'),
+  run: fc.option(fc.constantFrom('r1', 'r2'), { nil: undefined }),
+  approves: fc.boolean(),
+})
+const history = fc.array(callDrawn, { minLength: 1, maxLength: 25 })
+
+/** Returns the same rules in other words, so that each call is judged again. */
+function inOtherWords({
+  policy: written,
+  ...rest
+}: {
+  readonly policy: {
+    readonly deny: readonly Clause[]
+    readonly ask: readonly Clause[]
+    readonly allow?: readonly Clause[]
+  }
+}): Rules {
+  const reword = (one: Clause): Clause => ({
+    ...one,
+    ...(one.when !== undefined && { when: `(${String(one.when)}) && true` }),
+    unless: one.unless === undefined ? 'false' : `(${String(one.unless)}) || false`,
+  })
+  const { deny, ask, allow } = written
+  return {
+    ...rest,
+    policy: {
+      name: 'reworded',
+      deny: deny.map(reword),
+      ask: ask.map(reword),
+      ...(allow && { allow: allow.map(reword) }),
+    },
+  }
+}
+
+describe('the same rules', () => {
+  it('change nothing in any history, in whatever words', () =>
+    fc.assert(
+      fc.asyncProperty(rulesDrawn, history, async (rules, calls) => {
+        const { records } = await makeCalls(rules, calls)
+        for (const after of [rules, inOtherWords(rules)]) {
+          const found = await compare(records, rules, after)
+          assert.deepEqual(
+            [found.rows, found.drifted, found.unknown - found.unknownParts.tool, found.access],
+            [[], 0, 0, []],
+          )
+        }
+      }),
+      runs(60),
+    ))
+})
+
+describe('other rules', () => {
+  it('decide each recorded call as a gate with these rules does, after what really happened', () =>
+    fc.assert(
+      fc.asyncProperty(rulesDrawn, policy, history, async (rules, other, calls) => {
+        const kept = calls.map((call) => ({ ...call, approves: false }))
+        const { records, said } = await makeCalls(rules, kept, { policy: other })
+        const found = await compare(records, rules, { ...rules, policy: other })
+        assert.equal(found.unknown - found.unknownParts.tool, 0)
+        const firsts = records.filter(({ event }) => /tool_(?:call|blocked|approval_required)/.test(event))
+        const expected = firsts.flatMap((record, i) => {
+          const from = record.event === 'tool_call' ? 'allow' : record.event === 'tool_blocked' ? 'refused' : 'ask'
+          const isOther = record.event === 'tool_blocked' && record.reason === 'tool_not_found'
+          return isOther || from === said[i] ? [] : [`${record.user_id} ${record.tool} ${from} ${said[i]}`]
+        })
+        const rows = found.rows.flatMap(({ caller, tool, from, to, count }) =>
+          Array.from({ length: count }, () => `${caller.split(' ')[0]} ${tool} ${word(from)} ${word(to)}`),
+        )
+        assert.deepEqual(rows.toSorted(), expected.toSorted())
+      }),
+      runs(60),
+    ))
+})
+
+function word(outcome: string): string {
+  return outcome === 'deny' || outcome === 'wait' ? 'refused' : outcome
+}

@@ -1,0 +1,215 @@
+import { type Caller, defineCaller } from '../ports/caller.ts'
+import type { AuditRecord } from '../ports/ports.ts'
+import type { Tool } from '../tools/tool.ts'
+import { canonicalize } from '../util/json.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+import { type AccessChange, type CallersOfName, compareAccess } from './access.ts'
+import { Questions } from './questions.ts'
+import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-callers.ts'
+import { Replay } from './replay.ts'
+import { Side } from './side.ts'
+import { Tally, type TallyState } from './tally.ts'
+import { createTrial, type TrialClock, type TrialRules } from './trial.ts'
+
+/** Rules, and what they are about. */
+export interface RulesOfChange extends TrialRules {
+  /** The tools, resources, templates and prompts: of `gate.catalog`, or of a snapshot. */
+  readonly items: readonly Tool[]
+  /** The callers that are known with their roles, scopes and attributes. */
+  readonly callers?: readonly Caller[] | undefined
+}
+
+export interface WhatIfOptions {
+  /** The rules in force. */
+  readonly before: RulesOfChange
+  /** The rules that would be. */
+  readonly after: RulesOfChange
+  /** Records of the audit, oldest first. Those before `since` only say what runs had done. */
+  readonly records: AsyncIterable<AuditRecord> | Iterable<AuditRecord>
+  /** Wall-clock milliseconds: calls from then on are judged. Default: all. */
+  readonly since?: number | undefined
+  /** What an earlier what-if had counted, over the same rules: records up to its `lastSeq` are not judged again. */
+  readonly resumed?: WhatIfState | undefined
+  /** Called every 1,000 records. What it returns is waited for. */
+  readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const OPTIONS = shapeOf<WhatIfOptions>({
+  before: true,
+  after: true,
+  records: true,
+  since: true,
+  resumed: true,
+  onProgress: true,
+  signal: true,
+})
+
+/** How far a what-if has come. */
+export interface WhatIfProgress {
+  readonly records: number
+  readonly lastSeq: number
+  /** RFC 3339, of the latest record. */
+  readonly ts: string
+  /** Returns what was counted, to go on with later. */
+  state(): WhatIfState
+}
+
+/** What a what-if has counted. Plain JSON. */
+export interface WhatIfState extends TallyState {
+  /** The callers who were seen and are not configured. */
+  readonly seen: readonly Caller[]
+}
+
+/** What would become of callers and calls under other rules. */
+export interface WhatIf extends Omit<WhatIfState, 'seen'> {
+  /** Who gains and who loses which tools: of the configured callers, and of those in the records. */
+  readonly access: readonly AccessChange[]
+}
+
+/**
+ * Returns what other rules would mean: who gains and who loses which tools, and which recorded calls would have ended otherwise.
+ *
+ * Each call is judged by the gate's own decision, after what has really happened before it. What was not recorded is
+ * counted as unknown, by rule. A call that something else has ended, such as a hook or a server that was down, is the same.
+ *
+ * @throws {ConfigError} for rules that no gate takes, before any record is read
+ */
+export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
+  checkShape('whatIf', options, OPTIONS)
+  const { before, after, records, since, resumed, onProgress, signal } = options
+  const clock: TrialClock = { nowMs: 0 }
+  const sides = { before: openSide(before, clock), after: openSide(after, clock) }
+  const known = { before: knownCallers(before), after: knownCallers(after) }
+  const questions = new Questions({
+    ...sides,
+    callers: known,
+    sameApps: isSame(before.apps, after.apps),
+    sameRuns: (['labels', 'groups', 'aliases', 'history'] as const).every((name) => isSame(before[name], after[name])),
+  })
+  const tally = new Tally(resumed)
+  const replay = new Replay({
+    questions,
+    sides,
+    clock,
+    tally,
+    sinceMs: since,
+    keepMs: { before: keepMsOf(before), after: keepMsOf(after) },
+  })
+  const seen = new Seen(resumed?.seen)
+  const doneTo = resumed?.lastSeq ?? 0
+  const state = (): WhatIfState => ({ ...tally.state(), seen: seen.list() })
+  for await (const record of records) {
+    signal?.throwIfAborted()
+    const isDone = record.seq <= doneTo
+    const asked = replay.read(record, isDone)
+    if (asked) await asked
+    if (isDone) continue
+    seen.note(record)
+    tally.records++
+    tally.lastSeq = record.seq
+    if (onProgress && tally.records % PROGRESS_EVERY === 0)
+      await onProgress({ records: tally.records, lastSeq: record.seq, ts: record.ts, state })
+  }
+  const rest = () => {
+    signal?.throwIfAborted()
+    return onProgress?.({ records: tally.records, lastSeq: tally.lastSeq, ts: tally.state().lastAt ?? '', state })
+  }
+  const callers = namedCallers({ before: before.callers, after: after.callers }, seen.list(), known)
+  const access = await compareAccess({ before: sides.before.gate, after: sides.after.gate }, callers, rest)
+  await Promise.all([sides.before.gate.close(), sides.after.gate.close()])
+  return { ...tally.state(), access }
+}
+
+const PROGRESS_EVERY = 1000
+
+function openSide({ items, callers: _, ...rules }: RulesOfChange, clock: TrialClock): Side {
+  return new Side(createTrial(items, rules, clock))
+}
+
+const DAY_MS = 86_400_000
+
+/** Returns how long a history lasts after its last use. */
+function keepMsOf({ history: { keepMs = DAY_MS, labelMs = DAY_MS, calledMs = 0 } = {} }: RulesOfChange): number {
+  return Math.max(keepMs, labelMs, calledMs)
+}
+
+function knownCallers({ items, callers = [] }: RulesOfChange): RecordedCallers {
+  return new RecordedCallers(callers.map(defineCaller), [...new Set(items.flatMap((tool) => tool.requiredScopes))])
+}
+
+/** Whether two parts of rules are equal, as data. Functions are equal to themselves only. */
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || textOf(one) === textOf(other)
+}
+
+const functions = new WeakMap<object, string>()
+
+function textOf(value: unknown): string {
+  return canonicalize(
+    JSON.parse(
+      JSON.stringify(value ?? null, (_, part: unknown) => {
+        if (part instanceof Map) return { '': [...part] }
+        if (typeof part !== 'function') return part
+        if (!functions.has(part)) functions.set(part, crypto.randomUUID())
+        return functions.get(part)
+      }),
+    ),
+  )
+}
+
+const MAX_SEEN = 10_000
+
+/** The callers of records, each once, without their sessions and chats. */
+class Seen {
+  readonly #byKey = new Map<string, Caller>()
+
+  constructor(callers: readonly Caller[] = []) {
+    for (const caller of callers) this.#byKey.set(keyOf(caller), caller)
+  }
+
+  note(record: AuditRecord): void {
+    if (record.tool_call_id === undefined || this.#byKey.size >= MAX_SEEN) return
+    const { user_id: user, tenant, agent, client, actor } = record
+    const key = keyOf({ user, tenant, agent, client, actor })
+    if (this.#byKey.has(key)) return
+    const fields = Object.entries({ user, tenant, agent, client, actor }).filter(([, value]) => value !== undefined)
+    this.#byKey.set(key, Object.fromEntries(fields))
+  }
+
+  list(): readonly Caller[] {
+    return [...this.#byKey.values()]
+  }
+}
+
+function keyOf({ user, tenant, agent, client, actor }: Caller): string {
+  return JSON.stringify([user, tenant, agent, client, actor])
+}
+
+type Both<Value> = { readonly before: Value; readonly after: Value }
+
+/** Returns the configured callers of both rules, and those of the records that neither knows, by their names. */
+function namedCallers(
+  { before = [], after = [] }: Both<readonly Caller[] | undefined>,
+  seen: readonly Caller[],
+  known: Both<RecordedCallers>,
+): ReadonlyMap<string, CallersOfName> {
+  const named = new Map<string, { readonly before: RecordedCaller[]; readonly after: RecordedCaller[] }>()
+  const at = (name: string) => {
+    let callers = named.get(name)
+    if (!callers) named.set(name, (callers = { before: [], after: [] }))
+    return callers
+  }
+  for (const [side, callers] of [['before', before] as const, ['after', after] as const])
+    for (const caller of callers.map(defineCaller)) {
+      const name = nameOfCaller(caller)
+      at(name)[side].push({ strict: caller, lax: caller, name })
+    }
+  for (const caller of seen) {
+    if (known.before.has(caller) || known.after.has(caller)) continue
+    const callers = at(nameOfCaller(caller))
+    callers.before.push(known.before.ofCaller(caller))
+    callers.after.push(known.after.ofCaller(caller))
+  }
+  return named
+}

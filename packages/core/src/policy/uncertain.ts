@@ -1,0 +1,79 @@
+/**
+ * Values of which parts are not known: the inputs and callers of calls that are judged again from their records.
+ *
+ * Such a value comes twice. A condition that reads an unknown part of the `strict` one counts against the call, and of the
+ * `lax` one for it. Where both decisions are equal, nothing that is unknown matters; else the decision is unknown.
+ */
+export type Leaning = 'strict' | 'lax'
+
+let noted: Leaning | undefined
+
+/** Returns which unknown part was read since the last time this was asked, if one was. */
+export function takeUnknownRead(): Leaning | undefined {
+  const leaning = noted
+  noted = undefined
+  return leaning
+}
+
+/** The known parts of a value. */
+export interface KnownParts {
+  /** The parts whose value is known; `undefined` is a part that is known to be absent. */
+  readonly parts: ReadonlyMap<string, unknown>
+  /** The objects of which only some parts are known. */
+  readonly partly: ReadonlyMap<string, KnownParts>
+}
+
+export const NOTHING_KNOWN: KnownParts = { parts: new Map(), partly: new Map() }
+
+const uncertain = new WeakSet<object>()
+
+/** Returns a value of which only these parts are known. */
+export function uncertainValue(known: KnownParts, leaning: Leaning): object {
+  const own = new Map<string, unknown>(known.parts)
+  for (const [name, inner] of known.partly) own.set(name, uncertainValue(inner, leaning))
+  const value = new Proxy({}, new UncertainParts(own, leaning))
+  uncertain.add(value)
+  return value
+}
+
+/** Whether a value is of {@link uncertainValue}. Asking reads no part of it. */
+export function isUncertain(value: object): boolean {
+  return uncertain.has(value)
+}
+
+/** Answers what is known, and notes each read of something that is not. */
+class UncertainParts implements ProxyHandler<object> {
+  readonly #own: ReadonlyMap<string, unknown>
+  readonly #leaning: Leaning
+
+  constructor(own: ReadonlyMap<string, unknown>, leaning: Leaning) {
+    this.#own = own
+    this.#leaning = leaning
+  }
+
+  #valueOf(key: string | symbol): unknown {
+    if (typeof key === 'symbol') return undefined
+    if (!this.#own.has(key)) noted = this.#leaning
+    return this.#own.get(key)
+  }
+
+  get(target: object, key: string | symbol): unknown {
+    // How CEL tells objects apart. No condition can name it.
+    if (key === 'constructor') return Reflect.get(target, key)
+    return this.#valueOf(key)
+  }
+
+  has(_target: object, key: string | symbol): boolean {
+    return this.#valueOf(key) !== undefined
+  }
+
+  getOwnPropertyDescriptor(_target: object, key: string | symbol): PropertyDescriptor | undefined {
+    const value = this.#valueOf(key)
+    return value === undefined ? undefined : { value, configurable: true, enumerable: true, writable: false }
+  }
+
+  ownKeys(): string[] {
+    noted = this.#leaning
+    return [...this.#own].flatMap(([key, value]) => (value === undefined ? [] : [key]))
+  }
+}
