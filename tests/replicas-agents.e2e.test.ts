@@ -5,6 +5,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import {
+  PromptListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
@@ -54,6 +55,7 @@ withBinaries(FLEET_PROGRAMS, (paths) => {
         const witness = witnesses[i] as Witness
         witness.resources = [{ uri: `${ERAS[i]}:one`, name: 'one' }]
         witness.templates = []
+        witness.prompts = []
         hosts.push(await host(witness.answer))
       }
       const [earlier, modern] = hosts
@@ -63,13 +65,13 @@ servers:
   mine: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(OWN)}], per: user }
   legacywork: { url: "${workers.get('legacy')?.url}", per: shared }
   modernwork: { url: "${workers.get('modern')?.url}", per: shared }
-  earlier: { url: "${earlier?.url}", per: shared, offers: [resources] }
-  modern: { url: "${modern?.url}", per: shared, offers: [resources] }
+  earlier: { url: "${earlier?.url}", per: shared, offers: [resources, prompts] }
+  modern: { url: "${modern?.url}", per: shared, offers: [resources, prompts] }
 callers:
   - { key: ${KEYS.viewer}, user: viewer }
   - { key: ${KEYS.operator}, user: operator }
   - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
-policy: [{ allow: ["*", "resource:*:*"], ask: ["shared:pay"] }]
+policy: [{ allow: ["*", "resource:*:*", "prompt:*:*"], ask: ["shared:pay"] }]
 pins: off
 `
     })
@@ -152,6 +154,7 @@ pins: off
       const heard: string[] = []
       const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: MODERN } } })
       client.setNotificationHandler('notifications/resources/list_changed', () => void heard.push('list'))
+      client.setNotificationHandler('notifications/prompts/list_changed', () => void heard.push('prompts'))
       client.setNotificationHandler('notifications/resources/updated', ({ params }) => void heard.push(params.uri))
       await client.connect(new StreamableHTTPClientTransport(new URL(`${to}/mcp`), options))
       closing.push(() => client.close())
@@ -161,6 +164,7 @@ pins: off
       const heard: string[] = []
       const client = new ClientV1({ name: 'test', version: '1' })
       client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void heard.push('list'))
+      client.setNotificationHandler(PromptListChangedNotificationSchema, () => void heard.push('prompts'))
       client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void heard.push(params.uri))
       const transport = new TransportV1(new URL(`${fleet.url}/mcp`), options)
       await client.connect(transport as Parameters<ClientV1['connect']>[0])
@@ -174,8 +178,9 @@ pins: off
       const newer = await Promise.all(fleet.gateways.map(() => connectNew()))
       const older = await Promise.all(fleet.gateways.map(() => connectOld()))
       for (const { client } of newer) {
-        const listening = await client.listen({ resourcesListChanged: true, resourceSubscriptions: uris })
-        assert.deepEqual(listening.honoredFilter, { resourcesListChanged: true, resourceSubscriptions: uris })
+        const filter = { resourcesListChanged: true, promptsListChanged: true, resourceSubscriptions: uris }
+        const listening = await client.listen(filter)
+        assert.deepEqual(listening.honoredFilter, filter)
         closing.push(() => listening.close())
       }
       for (const { client } of older) for (const uri of uris) await client.subscribeResource({ uri })
@@ -190,6 +195,10 @@ pins: off
         witness.resources = [...witness.resources, { uri: `${ERAS[i]}:two`, name: 'two' }]
         hosts[i]?.change('resources')
         await until(() => all.every(({ heard }) => heard.includes('list')))
+        for (const { client } of older) await client.listPrompts()
+        witness.prompts = [...witness.prompts, { name: `${ERAS[i]}-greet` }]
+        hosts[i]?.change('prompts')
+        await until(() => all.every(({ heard }) => heard.includes('prompts')))
       }
     })
 

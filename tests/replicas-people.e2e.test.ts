@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { after, afterEach, beforeEach, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApprovalsBody, AuditBody, GroupsBody, SessionBody } from '@toolgate/gateway'
 import { WebSocket } from 'ws'
 import { createFeed } from '../packages/console/src/feed.ts'
@@ -8,7 +9,7 @@ import { createLive } from '../packages/console/src/live.ts'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { withBinaries } from './support/binaries.ts'
 import { FLEET_PROGRAMS, ownFleet } from './support/fleet.ts'
-import { until } from './support/gateway.ts'
+import { type TestGateway, until } from './support/gateway.ts'
 import { KEYS } from './support/keys.ts'
 import { openLive } from './support/live.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
@@ -216,6 +217,25 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
       assert.equal((await post({ decision: 'approve' }, cookie)).status, 303)
       assert.equal(await pay(), 'pay ran')
       assert.match(await pay(), /[Ww]aiting for approval/)
+    })
+
+    it('wait after wrong keys, however many replicas they tried these at', async () => {
+      const address = '192.0.2.77'
+      const guess = async (to: { readonly url: string }) => {
+        const startedMs = performance.now()
+        const headers = { authorization: 'Bearer a-wrong-key', 'x-forwarded-for': address }
+        assert.equal((await fleet.http('/api/session', { headers }, to)).status, 401)
+        return performance.now() - startedMs
+      }
+      const [first, ...others] = fleet.gateways as [TestGateway, ...TestGateway[]]
+      // Five are free at one gateway, so that only what the others have counted makes the first one wait.
+      for (let i = 0; i < 5; i++) await Promise.all(others.map(guess))
+      let slowestMs = 0
+      for (let i = 0; i < 5 && slowestMs < 1000; i++) {
+        await sleep(600)
+        slowestMs = Math.max(slowestMs, await guess(first))
+      }
+      assert.ok(slowestMs >= 1000, `${slowestMs} ms`)
     })
 
     it('log in with a key, and are known at all until they log out at one', async () => {
