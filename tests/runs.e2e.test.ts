@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { GatewayConfig, StartedRunBody } from '@toolgate/gateway'
+import type { GatewayConfig, RunsBody, StartedRunBody } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { callerConfig, CALLERS } from './support/keys.ts'
@@ -16,6 +16,9 @@ const OTHER_HOST = 'host-key-of-another'
 const HOST_OF_TENANT = 'host-key-of-acme'
 const VERA = 'first-key-of-vera'
 const VERA_TOO = 'second-key-of-vera'
+const NORA_OF_ACME = 'key-of-nora-at-acme'
+const READER = 'console-key-of-a-reader'
+const OF_ACME = 'console-key-of-acme'
 const LEGACY = '2025-11-25'
 
 const KEYS = [
@@ -25,6 +28,9 @@ const KEYS = [
   callerConfig(HOST_OF_TENANT, { user: 'runner', tenant: 'acme' }, 'host'),
   callerConfig(VERA, { user: 'vera' }),
   callerConfig(VERA_TOO, { user: 'vera' }),
+  callerConfig(NORA_OF_ACME, { user: 'nora', tenant: 'acme' }),
+  callerConfig(READER, { user: 'reader' }, 'console'),
+  callerConfig(OF_ACME, { user: 'ops', tenant: 'acme', roles: ['operator'] }, 'console'),
 ]
 
 let servers: ReadonlyMap<string, RecordingServer>
@@ -207,10 +213,10 @@ describe('a restart', () => {
     for (const key of [tainted.token, VERA]) assert.equal(await outcomeOf(key, MODERN, 'web:fetch', {}), 'runs')
     await gateway.close()
     gateway = await start({ state })
-    const send = (key: string) => outcomeOf(key, MODERN, 'mail:send', { to: 'nobody@evil.example' })
-    for (const { token } of [clean, await startRun({ parent: clean.id })]) assert.equal(await send(token), 'runs')
-    for (const { token } of [tainted, await startRun({ parent: tainted.id })]) assert.equal(await send(token), 'asks')
-    assert.equal(await send(VERA), 'asks')
+    const mail = (key: string) => outcomeOf(key, MODERN, 'mail:send', { to: 'nobody@evil.example' })
+    for (const { token } of [clean, await startRun({ parent: clean.id })]) assert.equal(await mail(token), 'runs')
+    for (const { token } of [tainted, await startRun({ parent: tainted.id })]) assert.equal(await mail(token), 'asks')
+    assert.equal(await mail(VERA), 'asks')
   })
 })
 
@@ -220,7 +226,7 @@ describe('POST /api/runs', () => {
     for (const key of [VERA, token, 'demo-console'])
       assert.deepEqual(codeOf(await post({ user: 'vera' }, key)), [403, 'key_not_for_hosts'])
     assert.deepEqual(codeOf(await post({ user: 'vera' }, 'no-such-key-at-all')), [401, 'unauthenticated'])
-    assert.deepEqual(codeOf(await end('r-1', VERA)), [403, 'key_not_for_hosts'])
+    assert.deepEqual(codeOf(await end('r-1', VERA)), [403, 'key_not_for_console'])
     assert.equal((await ask(HOST, MODERN, 'tools/list')).status, 403)
   })
 
@@ -256,6 +262,77 @@ describe('POST /api/runs', () => {
     assert.deepEqual(
       (body as { items: readonly { id: string }[] }).items.map(({ id }) => id),
       ['web:fetch'],
+    )
+  })
+})
+
+describe('the runs that go on', () => {
+  const listed = async (key?: string, query = '') => {
+    const { status, body } = await gateway.api(`/api/runs${query}`, key === undefined ? {} : { key })
+    assert.equal(status, 200, JSON.stringify(body))
+    return body as RunsBody
+  }
+  const idsOf = ({ runs }: RunsBody) => runs.map(({ id }) => id).toSorted()
+  const events = async (event: string) =>
+    ((await gateway.api(`/api/audit?event=${event}`)).body as { records: readonly AuditRecord[] }).records.toReversed()
+
+  it('are listed for their host, and for people of their tenant, without tokens and words', async () => {
+    const root = await startRun({ user: 'vera', userWords: ['secret words'], tools: ['web:*'] })
+    const child = await startRun({ parent: root.id })
+    const acme = await startRun({ user: 'nora' }, HOST_OF_TENANT)
+    assert.deepEqual(idsOf(await listed(HOST)), [root.id, child.id].toSorted())
+    assert.deepEqual(idsOf(await listed(OTHER_HOST)), [])
+    assert.deepEqual(idsOf(await listed(OF_ACME)), [acme.id])
+    const all = await listed()
+    assert.deepEqual(idsOf(all), [root.id, child.id, acme.id].toSorted())
+    assert.doesNotMatch(JSON.stringify(all), /tgr_|secret words|hash/)
+    const row = all.runs.find(({ id }) => id === child.id)
+    assert.deepEqual([row?.user, row?.host, row?.parent], ['vera', 'runner', root.id])
+    assert.match(row?.narrows ?? '', /web:\*/)
+    const one = await listed(undefined, '?limit=1&user=vera')
+    assert.deepEqual([one.runs.length, one.total], [1, 2])
+    assert.deepEqual(codeOf(await gateway.api('/api/runs?limit=0')), [400, 'query_invalid'])
+    assert.deepEqual(codeOf(await gateway.api('/api/runs', { key: VERA })), [403, 'key_not_for_console'])
+  })
+
+  it('are revoked by people with a role, within their tenant', async () => {
+    const root = await startRun({ user: 'vera' })
+    const child = await startRun({ parent: root.id })
+    assert.deepEqual(codeOf(await end(root.id, READER)), [403, 'run_forbidden'])
+    assert.deepEqual(codeOf(await end(root.id, OF_ACME)), [400, 'body_invalid'])
+    assert.deepEqual(codeOf(await end('r-none', 'demo-console')), [400, 'body_invalid'])
+    assert.equal((await ask(child.token, MODERN, 'tools/list')).status, 200)
+    assert.equal((await end(root.id, 'demo-console')).status, 200)
+    for (const { token } of [root, child]) assert.equal((await ask(token, MODERN, 'tools/list')).status, 401)
+    assert.deepEqual(idsOf(await listed()), [])
+  })
+
+  it('leave a record when they start and when they end, each once', async () => {
+    const root = await startRun({ user: 'vera', tools: ['web:*'] })
+    const child = await startRun({ parent: root.id })
+    const other = await startRun({ user: 'vera' })
+    await end(root.id, 'demo-console')
+    await end(other.id)
+    const started = await events('run_started')
+    assert.deepEqual(
+      started.map(({ run_id: run, user_id: user, actor, reason }) => [run, user, actor, reason]),
+      [
+        [root.id, 'vera', 'runner', 'root'],
+        [child.id, 'vera', 'runner', 'child'],
+        [other.id, 'vera', 'runner', 'root'],
+      ],
+    )
+    assert.match(started[0]?.detail ?? '', /^until .*, narrowed by policy .*web:\*/)
+    assert.match(started[1]?.detail ?? '', new RegExp(`^of ${root.id}, until`))
+    const ended = (await events('run_ended')).map(({ run_id: run, actor, reason }) => [run, actor, reason])
+    assert.deepEqual(new Set(ended.map((row) => JSON.stringify(row))).size, 3)
+    assert.deepEqual(
+      new Map(ended.map(([run, ...rest]) => [run, rest])),
+      new Map([
+        [root.id, ['owner', 'revoked']],
+        [child.id, ['owner', 'parent_ended']],
+        [other.id, ['runner', 'ended']],
+      ]),
     )
   })
 })

@@ -25,6 +25,7 @@ const SECURITY_SCHEMES = {
 const SECURITY: Readonly<Record<Who, readonly object[]>> = {
   agent: [{ agent: [] }],
   host: [{ host: [] }],
+  'host or person': [{ host: [] }, { console: [] }, { login: [] }],
   person: [{ console: [] }, { login: [] }],
   everyone: [],
 }
@@ -32,6 +33,7 @@ const SECURITY: Readonly<Record<Who, readonly object[]>> = {
 const FAULTS_OF: Readonly<Record<Who, readonly FaultCode[]>> = {
   agent: ['query_invalid', 'unauthenticated', 'key_not_for_agents', 'issuer_unavailable'],
   host: ['query_invalid', 'unauthenticated', 'key_not_for_hosts'],
+  'host or person': ['query_invalid', 'unauthenticated', 'key_not_for_console'],
   person: ['query_invalid', 'unauthenticated', 'key_not_for_console'],
   everyone: [],
 }
@@ -79,7 +81,7 @@ function toOperation(method: string, path: string, operation: Operation): object
   const parameters = [...id, ...Object.entries(query).map(([name, parameter]) => ({ name, in: 'query', ...parameter }))]
   return {
     operationId: toName(method, path),
-    tags: [who],
+    tags: who.split(' or '),
     summary,
     security: SECURITY[who],
     ...(parameters.length > 0 ? { parameters } : {}),

@@ -5,7 +5,7 @@ import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 /** What the HTTP API serves: the rows of `packages/gateway/openapi.json`. A test compares them with the routes. */
 
 /** Whose credential opens a route. `everyone`: none is needed. */
-export type Who = 'agent' | 'host' | 'person' | 'everyone'
+export type Who = 'agent' | 'host' | 'host or person' | 'person' | 'everyone'
 
 export interface Operation {
   readonly who: Who
@@ -103,11 +103,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'StartedRunBody',
     faults: ['state_unavailable'],
   },
+  'GET /api/runs': {
+    who: 'host or person',
+    summary: 'Returns the runs that go on, newest first: of a host its own, of a person those of their tenant.',
+    query: { limit: whole(1, 1000), user: text },
+    answer: 'RunsBody',
+    faults: ['state_unavailable'],
+  },
   'DELETE /api/runs/{id}': {
-    who: 'host',
+    who: 'host or person',
     summary: 'Ends a run and those below it.',
     answer: 'EndedRunBody',
-    faults: ['body_invalid', 'state_unavailable'],
+    faults: ['body_invalid', 'run_forbidden', 'state_unavailable'],
   },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {

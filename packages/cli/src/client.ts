@@ -11,6 +11,7 @@ import {
   type AuditBody,
   type CallersBody,
   ConfigFileError,
+  type EndedRunBody,
   type ErrorBody,
   type GatewayConfig,
   type HaltBody,
@@ -28,6 +29,7 @@ import {
   type ReloadRequestBody,
   type AcceptReplicasBody,
   type ReplicasBody,
+  type RunsBody,
   type SessionBody,
   type ToolBody,
   type ToolsBody,
@@ -135,6 +137,8 @@ export interface Api extends AuditReader, AuditExporter {
   keys(): Promise<KeysBody>
   createKey(asked: object): Promise<NewKeyBody>
   revokeKey(id: string): Promise<KeyRow>
+  runs(filter: { readonly user?: string; readonly limit?: number }): Promise<RunsBody>
+  endRun(id: string): Promise<EndedRunBody>
   replicas(): Promise<ReplicasBody>
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** The gateway reads its file again. */
@@ -166,6 +170,8 @@ export function createApi(target: Target): Api {
     keys: () => get<KeysBody>('/api/keys'),
     createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
+    runs: (filter) => get<RunsBody>('/api/runs', filter),
+    endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     replicas: () => get<ReplicasBody>('/api/replicas'),
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),

@@ -20,6 +20,7 @@ import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { AcceptReplicasOptions, ReplicasOptions } from './commands/replicas.ts'
 import type { ReloadCommandOptions } from './commands/reload.ts'
 import type { RestoreOptions } from './commands/restore.ts'
+import type { RunsOptions } from './commands/runs.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
@@ -300,6 +301,25 @@ export const COMMANDS: readonly CommandRow[] = [
     'end a key that was made, with its sessions, streams and logins',
     (command) => gatewayOptions(command).argument('<id>', 'as "toolgate keys" shows it'),
     async (options: KeysOptions, { io }, id) => (await import('./commands/keys.ts')).revokeKeyCommand(id, options, io),
+  ),
+  { name: 'runs', does: 'list and revoke the runs that hosts have started', define: gatewayOptions },
+  {
+    ...row(
+      'runs list',
+      'list the runs that go on: for whom, by whom, until when, and what narrows them',
+      (command) =>
+        gatewayOptions(command)
+          .option('--user <user>', 'only those for this user')
+          .option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000)),
+      async (options: RunsOptions, { io }) => (await import('./commands/runs.ts')).runsCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'runs revoke',
+    'end a run and those below it: their tokens open nothing from then on',
+    (command) => gatewayOptions(command).argument('<id>', 'as "toolgate runs" shows it'),
+    async (options: RunsOptions, { io }, id) => (await import('./commands/runs.ts')).revokeRunCommand(id, options, io),
   ),
   row(
     'reload',

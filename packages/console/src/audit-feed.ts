@@ -22,6 +22,8 @@ export const EVENTS: readonly AuditEvent[] = [
   'server_asked',
   'connection_made',
   'connection_ended',
+  'run_started',
+  'run_ended',
   'login_failed',
   'halt_set',
   'halt_released',

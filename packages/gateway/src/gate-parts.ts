@@ -7,6 +7,7 @@ import { createMetaTools, ItemLists, ResourceOwners, ToolLists } from '@toolgate
 import { toApps, toGroups } from './catalog/groups.ts'
 import { toNameRules } from './catalog/names.ts'
 import type { GroupConfig } from './config/config.ts'
+import type { RunRecord } from './auth/made-run.ts'
 import { type ConnectionRecord, Connections } from './connections/connections.ts'
 import { Fleet, type StagedFleet } from './fleet.ts'
 import { HeldCalls } from './relay/held-calls.ts'
@@ -82,6 +83,8 @@ export interface GateParts {
   readonly auditProblems: readonly EvidenceProblem[]
   readonly state: StateStore | undefined
   readonly counts: CallCounts
+  /** Records an event beside calls. */
+  record(entry: RunRecord): void
   readonly tracing: FindTracing
   /** Identifies the requests of this gateway. */
   readonly via: string
@@ -119,7 +122,7 @@ export async function openGate(
   const { calls: traced, tracing } = await createTelemetry(onFault)
   const counts = countCalls(clock, traced)
   const via = randomUUID()
-  const record = (entry: AskEntry | ConnectionRecord) =>
+  const record = (entry: AskEntry | ConnectionRecord | RunRecord) =>
     recordBeside(entry, { audit, clock, onFault, gate: () => gate })
   const held = new HeldCalls()
   const connections = new Connections({
@@ -248,6 +251,7 @@ export async function openGate(
     auditProblems,
     state: stores.state,
     counts,
+    record,
     tracing,
     via,
   }
@@ -264,7 +268,7 @@ function mayRun(view: View, tool: string): boolean {
 
 /** Records an event beside calls. */
 function recordBeside(
-  entry: AskEntry | ConnectionRecord,
+  entry: AskEntry | ConnectionRecord | RunRecord,
   { audit, clock, onFault, gate }: Pick<GatewayBase, 'clock' | 'onFault'> & { audit: OpenedAudit; gate: () => Gate },
 ): void {
   const write = safely(() => {

@@ -152,7 +152,7 @@ async function start(
     })
     const state = parts.state ?? memoryState({ clock })
     await keys.open(state)
-    await runs.open(state)
+    await runs.open(state, parts.record)
     lifecycle.onClose(() => runs.close())
     lifecycle.onClose(() => keys.close())
     const watching = watchGateway(base, parts)

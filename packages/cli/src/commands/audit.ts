@@ -187,6 +187,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   server_asked: 'blue',
   connection_made: 'blue',
   connection_ended: 'yellow',
+  run_started: 'blue',
+  run_ended: 'dim',
   login_failed: 'red',
   audit_opened: 'dim',
   audit_closed: 'dim',

@@ -165,5 +165,6 @@ export function raiseLabels(call: CallContext, labels: readonly string[]): Maybe
   if (!attempt?.ports.histories.rules || labels.length === 0) return
   // A call that had nothing to enter has not opened it.
   const opened = attempt.history ? undefined : openHistory(attempt, call.tool)
+  attempt.labels = [...new Set([...(attempt.labels ?? []), ...labels])].toSorted()
   return chain(opened, () => attempt.history?.raise(call.tool, labels))
 }

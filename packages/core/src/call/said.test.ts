@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate/gate.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 import { enterSaid, raiseLabels } from './history.ts'
@@ -8,7 +9,7 @@ const VERA = { user: 'vera' }
 const send = defineTool({ namespace: 'mail', name: 'send', execute: () => 'sent' })
 
 /** A trusted tool that does something during its call. */
-function gateOf(during: (call: CallContext) => unknown, policy: object) {
+function gateOf(during: (call: CallContext) => unknown, policy: object, audit = memoryAudit()) {
   const read = defineTool({
     namespace: 'crm',
     name: 'read',
@@ -17,7 +18,7 @@ function gateOf(during: (call: CallContext) => unknown, policy: object) {
       return 'read'
     },
   })
-  return createGate({ tools: [read, send], labels: { trusted: ['crm:*', 'mail:*'], private: [] }, policy })
+  return createGate({ tools: [read, send], labels: { trusted: ['crm:*', 'mail:*'], private: [] }, policy, audit })
 }
 
 describe('raiseLabels', () => {
@@ -57,6 +58,16 @@ describe('an error of a tool', () => {
     for (const to of ['ann@acme.com', 'bob@acme.com'])
       assert.equal((await view.call({ tool: 'mail:send', input: { to } })).status, 'done')
     assert.equal((await view.call({ tool: 'mail:send', input: { to: 'eve@evil.com' } })).status, 'refused')
+  })
+})
+
+describe('raiseLabels and the audit', () => {
+  it('records them as labels of the call', async () => {
+    const audit = memoryAudit()
+    const policy = { deny: [{ match: 'mail:send', when: "'private' in run.labels" }] }
+    const gate = gateOf((call) => raiseLabels(call, ['private']), policy, audit)
+    await (await gate.view(VERA)).call({ tool: 'crm:read', run: { id: 'a' } })
+    assert.equal(audit.records.at(-1)?.labels, 'private')
   })
 })
 

@@ -181,6 +181,8 @@ export const GATE_EVENTS = [
   'server_asked',
   'connection_made',
   'connection_ended',
+  'run_started',
+  'run_ended',
   'login_failed',
   'audit_opened',
   'audit_closed',

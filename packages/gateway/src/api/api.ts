@@ -14,7 +14,7 @@ import {
   type Sessions,
 } from './access.ts'
 import { agentRoutes } from './agent.ts'
-import { endRun, startRun } from './runs.ts'
+import { type Asker, askingHost, askingPerson, endRunRoute, type RunRouteDeps, runsRoute, startRun } from './runs.ts'
 import { SharedSessions } from './shared-sessions.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
@@ -114,10 +114,11 @@ export function createApi(deps: ApiDeps): Api {
     serve(path, { [method]: ({ req }) => answer(req.raw) })
   const runs = deps.runs && { authenticator, ...deps.runs }
   if (runs) {
-    serve('/api/runs', { POST: async ({ req }) => Response.json(await startRun(req.raw, runs)) })
-    serve('/api/runs/:id', {
-      DELETE: async ({ req }) => Response.json(await endRun(req.raw, req.param('id') ?? '', runs)),
+    serve('/api/runs', {
+      GET: asHostOrPerson(runs, (asker) => runsRoute(runs, asker)),
+      POST: async ({ req }) => Response.json(await startRun(req.raw, runs)),
     })
+    serve('/api/runs/:id', { DELETE: asHostOrPerson(runs, (asker) => endRunRoute(runs, asker)) })
   }
   serve('/api/openapi.json', { GET: () => openapiAnswer() })
   const oidc = deps.oidc && createOidcRoutes(deps.oidc)
@@ -193,6 +194,19 @@ export function createApi(deps: ApiDeps): Api {
     app.all(path, ({ req }) => {
       throw new ApiFault('method_not_allowed', `${req.method} is not served at ${path}; ${allow} is.`, { allow })
     })
+  }
+
+  function asHostOrPerson(ofRuns: RunRouteDeps, routeOf: (asker: Asker) => Route): Handler {
+    const ofPerson = asPerson((asked) => routeOf(askingPerson(asked.person))(asked))
+    return async (context) => {
+      const { req } = context
+      const asker = await askingHost(req.raw, ofRuns)
+      if (!asker?.host) return ofPerson(context)
+      const query = new URL(req.url).searchParams
+      const { caller: person } = asker.host
+      const asked = { request: req.raw, query, person, loginAt: clock.wallMs(), id: req.param('id') ?? '' }
+      return Response.json(await routeOf(asker)(asked))
+    }
   }
 
   function asPerson(route: Route): Handler {

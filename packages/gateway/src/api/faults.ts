@@ -21,6 +21,7 @@ export const API_FAULTS = {
   reload_forbidden: 403,
   audit_forbidden: 403,
   key_forbidden: 403,
+  run_forbidden: 403,
   replica_forbidden: 403,
   forward_refused: 403,
   approval_unknown: 404,

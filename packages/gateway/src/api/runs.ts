@@ -1,14 +1,16 @@
-import { ConfigError, type Policy } from '@toolgate/core'
+import { type Caller, ConfigError, type Policy } from '@toolgate/core'
 import { type Authenticator, type Credential, isRefused, toKeyId } from '../auth/credential.ts'
+import type { ListedRun } from '../auth/made-run.ts'
 import type { NewRun, Runs } from '../auth/runs.ts'
+import { maySee } from './callers.ts'
 import { ApiFault } from './faults.ts'
-import { invalidBody, parseQuery, readBody } from './request.ts'
-import type { EndedRunBody, StartedRunBody } from './wire.ts'
+import { invalidBody, parseQuery, readBody, type Route, shortText, wholeNumber } from './request.ts'
+import type { EndedRunBody, RunRow, RunsBody, StartedRunBody } from './wire.ts'
 
-/** What hosts reach: programs that run agents. */
+/** What hosts reach: programs that run agents. People see and end runs, and start none. */
 export interface RunRouteDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'challenge'>
-  readonly runs: Pick<Runs, 'start' | 'end'>
+  readonly runs: Pick<Runs, 'start' | 'end' | 'list'>
   /** @throws {ConfigError} for a policy that cannot be used now */
   readonly checkPolicy: (policy: readonly Policy[]) => void
 }
@@ -18,6 +20,8 @@ const FIELDS = ['user', 'tenant', 'like', 'apps', 'tools', 'policy', 'userWords'
 const OF_ROOT = ['user', 'tenant', 'like', 'apps', 'userWords']
 const MAX_TEXTS = 100
 const MAX_NAME = 300
+const DEFAULT_LIMIT = 100
+const MAX_LISTED = 1000
 
 /** `POST /api/runs`: starts a run for a caller of the file, or for a sub-agent of one. The answer alone has its token. */
 export async function startRun(request: Request, deps: RunRouteDeps): Promise<StartedRunBody> {
@@ -30,12 +34,62 @@ export async function startRun(request: Request, deps: RunRouteDeps): Promise<St
   })
 }
 
+/** `GET /api/runs?limit=&user=`: of a host its own, of a person those that they may see. */
+export function runsRoute({ runs }: Pick<RunRouteDeps, 'runs'>, whose: Asker): Route {
+  return async ({ query }) => {
+    const { limit = DEFAULT_LIMIT, user } = parseQuery(query, { limit: wholeNumber(1, MAX_LISTED), user: shortText })
+    const seen = (await runs.list(whose.host)).filter(
+      (run) => whose.maySee(run) && (user === undefined || run.user === user),
+    )
+    return { runs: seen.slice(0, limit).map(toRow), total: seen.length } satisfies RunsBody
+  }
+}
+
 /** `DELETE /api/runs/<id>`: the token opens nothing once this has answered, nor do those below it. */
-export async function endRun(request: Request, id: string, deps: RunRouteDeps): Promise<EndedRunBody> {
-  parseQuery(new URL(request.url).searchParams, {})
-  const host = await hostOf(request, deps)
-  await safely(() => deps.runs.end(id, host))
-  return { id }
+export function endRunRoute({ runs }: Pick<RunRouteDeps, 'runs'>, whose: Asker): Route {
+  return async ({ id, query }) => {
+    parseQuery(query, {})
+    const { host, user: by } = whose
+    if (!whose.mayEnd) throw new ApiFault('run_forbidden', 'A person ends runs with the role "operator" or "approver".')
+    await safely(() => runs.end(id, { reason: host ? 'ended' : 'revoked', by }, whose.maySee, host))
+    return { id } satisfies EndedRunBody
+  }
+}
+
+/** Who asks about runs: a host, or a person. */
+export interface Asker {
+  readonly user: string | undefined
+  readonly host?: Credential
+  readonly mayEnd: boolean
+  maySee(run: ListedRun): boolean
+}
+
+/** Returns the host of a request; `undefined` for any other credential, and for none. */
+export async function askingHost(request: Request, { authenticator }: RunRouteDeps): Promise<Asker | undefined> {
+  const authorization = request.headers.get('authorization') ?? undefined
+  if (authorization === undefined) return undefined
+  const answer = await authenticator.authenticate({ authorization }, '/api')
+  if (isRefused(answer) || answer.for !== 'host' || answer.caller.run !== undefined) return undefined
+  return { user: answer.caller.user, host: answer, mayEnd: true, maySee: () => true }
+}
+
+export function askingPerson(person: Caller): Asker {
+  const { user, roles = [] } = person
+  const mayEnd = user !== undefined && roles.some((role) => role === 'operator' || role === 'approver')
+  return { user, mayEnd, maySee: (run) => maySee(person, run) }
+}
+
+function toRow({
+  id,
+  user,
+  tenant,
+  hostUser: host,
+  above: [parent],
+  narrows,
+  createdAt,
+  expiresAt,
+}: ListedRun): RunRow {
+  return { id, user, tenant, host, parent, narrows, createdAt, expiresAt }
 }
 
 /** A cookie opens nothing here. @throws {ApiFault} `unauthenticated`, `key_not_for_hosts` */

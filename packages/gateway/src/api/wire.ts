@@ -292,6 +292,30 @@ export interface StartedRunBody {
   readonly expiresAt: number
 }
 
+/** A run that goes on. Its token is nowhere. */
+export interface RunRow {
+  readonly id: string
+  /** For whom its agent acts. */
+  readonly user: string
+  readonly tenant?: string | undefined
+  /** The user of the host that started it. */
+  readonly host?: string | undefined
+  /** The run that it is a sub-agent of. It has the history of the root. */
+  readonly parent?: string | undefined
+  /** What narrows it, for people. */
+  readonly narrows?: string | undefined
+  /** Wall-clock milliseconds. */
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+/** `GET /api/runs?limit=&user=`: the newest first. For a host its own, for a person those of their tenant. */
+export interface RunsBody {
+  readonly runs: readonly RunRow[]
+  /** How many there are. */
+  readonly total: number
+}
+
 /** `DELETE /api/runs/<id>` */
 export interface EndedRunBody {
   readonly id: string

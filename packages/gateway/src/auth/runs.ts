@@ -1,11 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, ConfigError, defineCaller, type Policy } from '@toolgate/core'
-import { isObject, type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
+import { type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Revision, Revisions } from '../revision.ts'
 import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { checkNewKey, type NewKey, toEntry } from './made-key.ts'
+import {
+  type EndedRun,
+  endRecord,
+  hostKey,
+  type ListedRun,
+  type MadeRun,
+  type RunEnd,
+  type RunRecord,
+  startRecord,
+  toListed,
+  toListedRun,
+  toMadeRun,
+} from './made-run.ts'
 
 /** What a host asks for. A child has the caller and the history of its parent, and no words. */
 export interface NewRun extends Pick<NewKey, 'tenant' | 'like' | 'apps'> {
@@ -17,23 +30,6 @@ export interface NewRun extends Pick<NewKey, 'tenant' | 'like' | 'apps'> {
   readonly userWords?: readonly string[] | undefined
   /** Default: an hour; of a child, until its parent ends. */
   readonly ttlMs?: number | undefined
-}
-
-/** A run that a host has started, as it is kept under the hash of its token. */
-interface MadeRun {
-  readonly id: string
-  /** Its parent, then the parent of that. The last one's history is shared. */
-  readonly above: readonly string[]
-  readonly user: string
-  readonly tenant?: string | undefined
-  readonly like?: string | undefined
-  readonly apps?: readonly string[] | undefined
-  readonly policy: readonly Policy[]
-  readonly userWords?: readonly string[] | undefined
-  readonly createdAt: number
-  readonly expiresAt: number
-  /** The credential that started it: the run ends with it. */
-  readonly host: string
 }
 
 export interface StartedRun {
@@ -66,6 +62,10 @@ const MAX_TTL_MS = 24 * HOUR_MS
 const MAX_OF_HOST = 1000
 const MAX_DEPTH = 8
 const TICK_MS = 1000
+/** How often ends are looked for that nobody has asked for. */
+const CONCLUDE_MS = 15_000
+const DAY_MS = 24 * HOUR_MS
+const NEW_MS = 60_000
 
 /**
  * The runs that hosts have started, by their tokens.
@@ -77,9 +77,10 @@ export class Runs implements CredentialSource, RunSource {
   /** By the hash of the token. */
   readonly #known = new Map<string, Known>()
   readonly #scopes = new Map<string, RunScope>()
-  #ended: ReadonlySet<string> = new Set()
+  #ended: ReadonlyMap<string, EndedRun> = new Map()
   #state: StateStore | undefined
-  #timer: NodeJS.Timeout | undefined
+  #record: (record: RunRecord) => void = () => {}
+  readonly #timers: NodeJS.Timeout[] = []
   #unsubscribe: (() => void) | undefined
 
   constructor(deps: RunsDeps) {
@@ -87,20 +88,22 @@ export class Runs implements CredentialSource, RunSource {
   }
 
   /** Follows the store, which says which runs have ended. */
-  async open(state: StateStore): Promise<void> {
+  async open(state: StateStore, record: (record: RunRecord) => void): Promise<void> {
     this.#state = state
+    this.#record = record
     await this.#readEnded()
     this.#unsubscribe = state.subscribe((change) => {
       const applied = this.#readEnded()
       change?.waitUntil(applied)
       applied.catch(this.#deps.onFault)
     })
-    this.#timer = setInterval(() => this.renew(), TICK_MS).unref()
+    const conclude = () => void this.conclude().catch(this.#deps.onFault)
+    this.#timers.push(setInterval(() => this.renew(), TICK_MS).unref(), setInterval(conclude, CONCLUDE_MS).unref())
   }
 
   close(): void {
     this.#unsubscribe?.()
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
   }
 
   of({ run = '' }: Caller): RunScope | undefined {
@@ -145,25 +148,56 @@ export class Runs implements CredentialSource, RunSource {
     const state = this.#stateStore()
     const nowMs = this.#deps.clock.wallMs()
     const run = await this.#toRun(asked, host, nowMs)
-    const ofHost = `${IDS}${hostKey(host)}/`
-    if ((await state.list(ofHost)).length >= MAX_OF_HOST)
+    if ((await this.list(host)).length >= MAX_OF_HOST)
       throw new ConfigError('user', 'the host has too many runs; end some first')
     const token = `tgr_${randomBytes(32).toString('base64url')}`
     const hash = sha256Hex(token)
     const { id, expiresAt } = run
+    const listed = toListed(run, hash, host.caller.user)
     await state.set(TOKENS + hash, run, { expiresAt })
-    await state.set(ofHost + id, hash, { expiresAt })
+    await state.set(`${IDS}${hostKey(host)}/${id}`, listed, { expiresAt: expiresAt + DAY_MS })
     this.#keep(hash, run)
+    this.#record(startRecord(listed))
     return { id, token, expiresAt }
   }
 
-  /** Ends a run of this host, and those below it. @throws {ConfigError} for any other */
-  async end(id: string, host: Credential): Promise<void> {
-    const run = await this.#runOf(id, host, 'id')
-    const state = this.#stateStore()
-    await state.set(ENDED + run.id, true, { expiresAt: run.expiresAt })
-    await state.take(`${IDS}${hostKey(host)}/${run.id}`)
+  /** Returns the runs that go on, of one host or of all, the newest first. */
+  async list(host?: Credential): Promise<readonly ListedRun[]> {
+    const rows = await this.#rows(host)
+    return rows.flatMap(([, run]) => (this.#endOf(run) ? [] : [run])).toSorted((a, b) => b.createdAt - a.createdAt)
+  }
+
+  /** Ends a run, and those below it. @throws {ConfigError} for one that `mayEnd` refuses as for none */
+  async end(
+    id: string,
+    { reason, by }: EndedRun,
+    mayEnd: (run: ListedRun) => boolean,
+    host?: Credential,
+  ): Promise<void> {
+    const run = (await this.list(host)).find((one) => one.id === id)
+    if (!run || !mayEnd(run)) throw noSuchRun('id')
+    await this.#stateStore().set(ENDED + id, { reason, by }, { expiresAt: run.expiresAt + DAY_MS })
     await this.#readEnded()
+    await this.conclude()
+  }
+
+  /** Records the end of each run that is over: of several processes, one does. */
+  async conclude(): Promise<void> {
+    const state = this.#stateStore()
+    for (const [key, run] of await this.#rows()) {
+      const end = this.#endOf(run)
+      // Another process may not know a new key yet.
+      if (end?.reason === 'host_ended' && this.#deps.clock.wallMs() - run.createdAt < NEW_MS) continue
+      if (end && (await state.take(key)) !== undefined) this.#record(endRecord(run, end.reason, end.by))
+    }
+  }
+
+  async #rows(host?: Credential): Promise<readonly (readonly [key: string, run: ListedRun])[]> {
+    const entries = await this.#stateStore().list(host ? `${IDS}${hostKey(host)}/` : IDS)
+    return entries.flatMap(({ key, value }) => {
+      const run = toListedRun(value)
+      return run ? [[key, run] as const] : []
+    })
   }
 
   async #toRun(asked: NewRun, host: Credential, nowMs: number): Promise<MadeRun> {
@@ -186,12 +220,12 @@ export class Runs implements CredentialSource, RunSource {
     return { ...made, above: [], user, tenant, like, apps, policy, userWords, expiresAt: endsAt }
   }
 
-  /** Whoever asks for the run of another host gets the same answer as for none. */
+  /** The run of another host is no run. */
   async #runOf(id: string, host: Credential, field: string): Promise<MadeRun> {
     const state = this.#stateStore()
-    const hash = await state.get(`${IDS}${hostKey(host)}/${id}`)
-    const run = typeof hash === 'string' ? toMadeRun(await state.get(TOKENS + hash)) : undefined
-    if (!run || this.#isOver(run)) throw new ConfigError(field, 'is no run of yours that goes on')
+    const listed = toListedRun(await state.get(`${IDS}${hostKey(host)}/${id}`))
+    const run = listed && toMadeRun(await state.get(TOKENS + listed.hash))
+    if (!run || this.#isOver(run)) throw noSuchRun(field)
     return run
   }
 
@@ -228,15 +262,29 @@ export class Runs implements CredentialSource, RunSource {
     return { run: { id, history: above.at(-1) ?? id, ...(userWords && { userWords }) }, policy }
   }
 
-  #isOver({ id, above, expiresAt, host }: MadeRun): boolean {
-    if (expiresAt <= this.#deps.clock.wallMs()) return true
-    if ([id, ...above].some((one) => this.#ended.has(one))) return true
-    return this.#deps.keys.current(host)?.for !== 'host'
+  #isOver(run: MadeRun): boolean {
+    return this.#endOf(run) !== undefined
+  }
+
+  #endOf({
+    id,
+    above,
+    expiresAt,
+    host,
+  }: Pick<MadeRun, 'id' | 'above' | 'expiresAt' | 'host'>):
+    | { readonly reason: RunEnd; readonly by?: string | undefined }
+    | undefined {
+    const own = this.#ended.get(id)
+    if (own) return own
+    const parent = above.find((one) => this.#ended.has(one))
+    if (parent !== undefined) return { reason: 'parent_ended', by: this.#ended.get(parent)?.by }
+    if (expiresAt <= this.#deps.clock.wallMs()) return { reason: 'expired' }
+    return this.#deps.keys.current(host)?.for === 'host' ? undefined : { reason: 'host_ended' }
   }
 
   async #readEnded(): Promise<void> {
     const entries = (await this.#state?.list(ENDED)) ?? []
-    this.#ended = new Set(entries.map(({ key }) => key.slice(ENDED.length)))
+    this.#ended = new Map(entries.map(({ key, value }) => [key.slice(ENDED.length), value as EndedRun]))
     this.renew()
   }
 
@@ -246,9 +294,8 @@ export class Runs implements CredentialSource, RunSource {
   }
 }
 
-/** A key that replaces another one of the same host has its runs. */
-function hostKey({ caller: { tenant, user } }: Credential): string {
-  return sha256Hex(JSON.stringify([tenant ?? null, user ?? null]))
+function noSuchRun(field: string): ConfigError {
+  return new ConfigError(field, 'is no run of yours that goes on')
 }
 
 /** Returns today's credential of a run; `undefined` where the file has no such caller now. */
@@ -270,13 +317,4 @@ function toCredential(id: string, run: MadeRun, { callers }: Revision): Credenti
 function checkTtl(ttlMs: number): number {
   if (Number.isInteger(ttlMs) && ttlMs > 0 && ttlMs <= MAX_TTL_MS) return ttlMs
   throw new ConfigError('ttlMs', `must be a number of milliseconds from 1 to ${MAX_TTL_MS}`)
-}
-
-/** Rows are written by this class alone; anything else opens nothing. */
-function toMadeRun(value: unknown): MadeRun | undefined {
-  if (!isObject(value)) return undefined
-  const { id, above, user, policy, expiresAt, host } = value
-  const isRun = typeof id === 'string' && typeof user === 'string' && typeof host === 'string'
-  if (!isRun || typeof expiresAt !== 'number' || !Array.isArray(above) || !Array.isArray(policy)) return undefined
-  return value as unknown as MadeRun
 }

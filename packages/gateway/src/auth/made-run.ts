@@ -1,0 +1,92 @@
+import type { Policy } from '@toolgate/core'
+import type { AuditEntry } from '@toolgate/core/audit'
+import { cut, isObject, sha256Hex } from '@toolgate/core/internal'
+import type { Credential } from './credential.ts'
+
+/** A run that a host has started, as it is kept under the hash of its token. */
+export interface MadeRun {
+  readonly id: string
+  /** Its parent, then the parent of that. The last one's history is shared. */
+  readonly above: readonly string[]
+  readonly user: string
+  readonly tenant?: string | undefined
+  readonly like?: string | undefined
+  readonly apps?: readonly string[] | undefined
+  readonly policy: readonly Policy[]
+  readonly userWords?: readonly string[] | undefined
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** The credential that started it: the run ends with it. */
+  readonly host: string
+}
+
+/** A run as it is listed: without its words and rules. Kept for a day after its end, until that is recorded. */
+export interface ListedRun extends Pick<
+  MadeRun,
+  'id' | 'above' | 'user' | 'tenant' | 'host' | 'createdAt' | 'expiresAt'
+> {
+  /** The user of the host. */
+  readonly hostUser: string | undefined
+  /** What narrows it, for people. */
+  readonly narrows: string | undefined
+  /** Of its token. */
+  readonly hash: string
+}
+
+/** Why a run is over. `ended`: by its host. `revoked`: by a person. `parent_ended`: a run above it is. `host_ended`: the key of its host is. */
+export type RunEnd = 'ended' | 'revoked' | 'expired' | 'parent_ended' | 'host_ended'
+
+/** How a run was ended before its time. */
+export interface EndedRun {
+  readonly reason: 'ended' | 'revoked'
+  readonly by: string | undefined
+}
+
+export type RunRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' | 'run_id' | 'reason' | 'detail'> & {
+  readonly event: 'run_started' | 'run_ended'
+}
+
+const MAX_NARROWS = 600
+
+export function toListed(
+  { policy, userWords: _, like, apps, ...run }: MadeRun,
+  hash: string,
+  hostUser: string | undefined,
+): ListedRun {
+  const parts = [
+    like === undefined ? undefined : `like ${like}`,
+    apps && `apps ${apps.join(', ')}`,
+    policy.length === 0 ? undefined : `policy ${JSON.stringify(policy)}`,
+  ].filter((part) => part !== undefined)
+  return { ...run, hash, hostUser, narrows: parts.length === 0 ? undefined : cut(parts.join('; '), MAX_NARROWS) }
+}
+
+export function startRecord({ id, above: [parent], user, tenant, hostUser, narrows, expiresAt }: ListedRun): RunRecord {
+  const of = parent === undefined ? '' : `of ${parent}, `
+  const detail = `${of}until ${new Date(expiresAt).toISOString()}${narrows === undefined ? '' : `, narrowed by ${narrows}`}`
+  const reason = parent === undefined ? 'root' : 'child'
+  return { event: 'run_started', run_id: id, user_id: user, tenant, actor: hostUser, reason, detail }
+}
+
+export function endRecord({ id, user, tenant }: ListedRun, reason: RunEnd, by: string | undefined): RunRecord {
+  return { event: 'run_ended', run_id: id, user_id: user, tenant, actor: by, reason }
+}
+
+/** A key that replaces another one of the same host has its runs. */
+export function hostKey({ caller: { tenant, user } }: Credential): string {
+  return sha256Hex(JSON.stringify([tenant ?? null, user ?? null]))
+}
+
+/** Rows are written by this class alone; anything else opens nothing. */
+export function toMadeRun(value: unknown): MadeRun | undefined {
+  if (!isObject(value)) return undefined
+  const { id, above, user, policy, expiresAt, host } = value
+  const isRun = typeof id === 'string' && typeof user === 'string' && typeof host === 'string'
+  if (!isRun || typeof expiresAt !== 'number' || !Array.isArray(above) || !Array.isArray(policy)) return undefined
+  return value as unknown as MadeRun
+}
+
+export function toListedRun(value: unknown): ListedRun | undefined {
+  if (!isObject(value) || typeof value['hash'] !== 'string' || typeof value['id'] !== 'string') return undefined
+  return Array.isArray(value['above']) ? (value as unknown as ListedRun) : undefined
+}
