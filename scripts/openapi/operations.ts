@@ -204,6 +204,14 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'AuditBody',
     faults: ['audit_unavailable'],
   },
+  'GET /api/overview': {
+    who: 'person',
+    summary:
+      'Counts what happened in the last hour, day or week: by tool and server, with percentiles, refusals and the cost of lists.',
+    query: { period: { ...word('OverviewPeriod'), description: 'Default: `24h`.' } },
+    answer: 'OverviewBody',
+    faults: ['audit_unavailable'],
+  },
   'GET /api/audit/counts': {
     who: 'person',
     summary: 'Counts how attempts ended, in at most 500 buckets of time.',

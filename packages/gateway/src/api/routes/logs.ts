@@ -1,3 +1,4 @@
+import type { Caller } from '@toolgate/core'
 import { nearestOf } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { ApiDeps } from '../deps.ts'
@@ -7,6 +8,11 @@ import type { LogsBody } from '../wire.ts'
 
 const ROLES: ReadonlySet<string> = new Set(['approver', 'operator'])
 
+/** A server writes of all users and tenants. */
+export function maySeeLogs({ tenant, roles = [] }: Caller): boolean {
+  return tenant === undefined && roles.some((role) => ROLES.has(role))
+}
+
 /** `GET /api/logs?server=&after=&limit=`: the latest lines of a server, oldest first. */
 export function logsRoute({ logs, servers, redact = redactor }: ApiDeps): Route {
   return ({ query, person }) => {
@@ -15,8 +21,7 @@ export function logsRoute({ logs, servers, redact = redactor }: ApiDeps): Route 
       after: wholeNumber(0, Number.MAX_SAFE_INTEGER),
       limit: wholeNumber(1, 500),
     })
-    // A server writes of all users and tenants.
-    if (person.tenant !== undefined || !(person.roles ?? []).some((role) => ROLES.has(role)))
+    if (!maySeeLogs(person))
       throw new ApiFault(
         'logs_forbidden',
         'The logs of servers take a person with the role "operator" or "approver", and no tenant.',
