@@ -1,4 +1,5 @@
 export { findAuditProblems, openAudit } from './stores.ts'
+export { type PolicyTestFile, type PolicyTestFileOptions, readPolicyTests } from './change/policy-tests.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'
 export { ConfigFileError } from './config/problems.ts'

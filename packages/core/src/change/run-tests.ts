@@ -3,7 +3,12 @@ import type { View } from '../gate/view.ts'
 import { UNTRUSTED } from '../history/facts.ts'
 import type { LintWarning } from '../policy/lint.ts'
 import type { Caller } from '../ports/caller.ts'
-import { toGroupMap } from '../tools/groups.ts'
+import { listApps } from '../groups/app.ts'
+import { parseLimits } from '../call/limits.ts'
+import { historyUse } from '../policy/history-use.ts'
+import { parsePolicies } from '../policy/parse.ts'
+import { parseAliases } from '../tools/aliases.ts'
+import { parseGroups, toGroupMap } from '../tools/groups.ts'
 import { isOwnTool } from '../tools/own-tool.ts'
 import { ITEM_KINDS } from '../tools/tool-id.ts'
 import { checkObject, checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
@@ -93,11 +98,13 @@ function openBench(options: PolicyTestOptions, onWarning: Bench['onWarning']): B
   const { catalog, tests: _tests, callers = {}, findUnlisted, ...rules } = options
   if (!Array.isArray(catalog)) checkObject('testPolicies.catalog', catalog)
   const groups = toGroupMap(rules.groups ?? {})
+  const { selectors } = parseGroups(groups, parseAliases(rules.aliases))
   return {
     rules,
     groups,
+    selectors,
     stage: createStage(catalog, findUnlisted),
-    limits: statedLimits({ limits: rules.limits, groups, aliases: rules.aliases }),
+    limits: statedLimits(parseLimits(rules.limits, selectors)),
     callers: toNamedMap('testPolicies.callers', callers),
     onWarning,
   }
@@ -105,7 +112,7 @@ function openBench(options: PolicyTestOptions, onWarning: Bench['onWarning']): B
 
 /** Returns the names that tests may use. */
 async function namesIn(bench: Bench): Promise<Known> {
-  const { rules, groups, stage, limits, callers } = bench
+  const { groups, stage, limits, callers } = bench
   const gate = openGate(bench, {}, STILL)
   const { items } = stage
   const known: Known = {
@@ -115,16 +122,27 @@ async function namesIn(bench: Bench): Promise<Known> {
     groups: [...groups.keys()],
     apps: gate.apps.list.map(({ name }) => name),
     limits: limits.names,
-    // One that only a condition names can never have risen.
-    labels: [
-      UNTRUSTED,
-      ...Object.keys(rules.labels ?? {}).filter((label) => label !== 'trusted'),
-      ...items.flatMap(({ labels }) => labels),
-    ],
+    labels: labelsOf(bench),
     codes: Object.keys(REASONS),
   }
   await gate.close()
   return known
+}
+
+/** Of the operator, of tools, and those that rules ask for. */
+function labelsOf({ rules, stage, selectors }: Bench): readonly string[] {
+  const policies = [
+    rules.policy,
+    ...listApps(rules.apps)
+      .values()
+      .map(({ policy }) => policy),
+  ]
+  return [
+    UNTRUSTED,
+    ...Object.keys(rules.labels ?? {}).filter((label) => label !== 'trusted'),
+    ...stage.items.flatMap(({ labels }) => labels),
+    ...policies.flatMap((policy) => historyUse(parsePolicies(policy, selectors)).labels),
+  ]
 }
 
 async function runTest(bench: Bench, test: PolicyTest): Promise<readonly MissedExpectation[]> {

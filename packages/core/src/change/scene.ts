@@ -9,6 +9,7 @@ import type { FunctionPolicy } from '../policy/policy.ts'
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import type { AuditSink, RunOfCall } from '../ports/ports.ts'
 import type { Group } from '../tools/groups.ts'
+import type { GroupSelectors } from '../tools/selector.ts'
 import { parseAgo, type PolicyTest, type Unlocking } from './policy-test.ts'
 import type { Stage } from './stage.ts'
 import { statedAvailability, statedHistories, type StatedLimits } from './stated.ts'
@@ -23,6 +24,7 @@ export type TestedRules = Pick<
 export interface Bench {
   readonly rules: TestedRules
   readonly groups: ReadonlyMap<string, Group>
+  readonly selectors: GroupSelectors
   readonly stage: Stage
   readonly limits: StatedLimits
   readonly callers: ReadonlyMap<string, Caller>

@@ -1,4 +1,4 @@
-import { createUsesOfTool, parseLimits, type LimitInput } from '../call/limits.ts'
+import { createUsesOfTool, type ParsedLimit } from '../call/limits.ts'
 import type { LimitUseOf } from '../call/costs.ts'
 import { callerParts, type Caller } from '../ports/caller.ts'
 import type { HistoryStore } from '../ports/history.ts'
@@ -8,10 +8,9 @@ import type { MemoryCounters } from '../memory/counters.ts'
 import { type MemoryHistories, memoryHistories } from '../memory/histories.ts'
 import { createStates } from '../groups/states.ts'
 import type { Clock } from '../ports/ports.ts'
-import { type Group, parseGroups } from '../tools/groups.ts'
+import type { Group } from '../tools/groups.ts'
 import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
-import { parseAliases, type AliasesInput } from '../tools/aliases.ts'
 
 /** Returns the availability of groups where some are stated. A group is unavailable too where one that it depends on is. */
 export function statedAvailability(
@@ -45,12 +44,6 @@ export function statedHistories(labels: readonly string[]): HistoryStore {
   }
 }
 
-export interface LimitRules {
-  readonly limits?: LimitInput | undefined
-  readonly groups: ReadonlyMap<string, Group>
-  readonly aliases?: AliasesInput | undefined
-}
-
 /** The limits of some rules, by their text, such as `files:write_file:5/60`. */
 export interface StatedLimits {
   readonly names: readonly string[]
@@ -58,8 +51,7 @@ export interface StatedLimits {
   use(counters: MemoryCounters, used: ReadonlyMap<string, number>, tool: Tool, caller: Caller): void
 }
 
-export function statedLimits({ limits, groups, aliases }: LimitRules): StatedLimits {
-  const parsed = parseLimits(limits, parseGroups(groups, parseAliases(aliases)).selectors)
+export function statedLimits(parsed: readonly ParsedLimit[]): StatedLimits {
   const usesOf = createUsesOfTool(parsed)
   return {
     names: [...new Set(parsed.map(({ selector, label }) => `${selector.text}:${label}`))],

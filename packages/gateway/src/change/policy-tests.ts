@@ -1,0 +1,247 @@
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { ConfigError, defineCaller } from '@toolgate/core'
+import {
+  type CatalogSnapshot,
+  checkPolicyTests,
+  itemsOfSnapshot,
+  type PolicyTest,
+  type PolicyTestOptions,
+  type TestedRules,
+} from '@toolgate/core/change'
+import { callerKey, didYouMean, errnoOf, isObject, messageOf } from '@toolgate/core/internal'
+import type { Caller } from '@toolgate/core'
+import type { Group } from '@toolgate/core/groups'
+import * as z from 'zod'
+import { serverGroupName, toApps } from '../catalog/groups.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { ConfigPlace } from '../config/problems.ts'
+import { ConfigFileError, type ConfigPath } from '../config/problems.ts'
+import { checkShape } from '../config/reading.ts'
+import { parseSource, type Source } from '../config/source.ts'
+import { configuredItems } from './snapshot-items.ts'
+
+/** What a file of tests begins with. `tests` are checked by core, which knows the names in them. */
+const fileSchema = z.strictObject({
+  config: z.string().min(1).exactOptional(),
+  catalog: z.string().min(1).exactOptional(),
+  tools: z.array(z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })])).exactOptional(),
+  callers: z.record(z.string(), z.looseObject({})).exactOptional(),
+  tests: z.array(z.unknown()),
+})
+
+/** A file of tests, with what they test. */
+export interface PolicyTestFile {
+  readonly file: string
+  readonly options: PolicyTestOptions
+  /** Returns where a part of the tests is written: `[2, 'expect', 'call']`. */
+  placeOf(path: ConfigPath): ConfigPlace
+}
+
+export interface PolicyTestFileOptions {
+  /** Reads the configuration of a path. Called once the file itself is in order. */
+  readonly config: (file: string) => GatewayConfig
+  /** The configuration of files that name none. Default: `toolgate.yaml` beside the file. */
+  readonly defaultConfig?: string | undefined
+  /** In place of what the file names, such as that of servers that run. */
+  readonly catalog?: CatalogSnapshot | undefined
+}
+
+/**
+ * Reads a file of tests of policies, with the configuration and the catalog that it names. Starts nothing.
+ *
+ * @throws {ConfigFileError} with every unknown key and name in the file, each with its line and column
+ */
+export async function readPolicyTests(file: string, how: PolicyTestFileOptions): Promise<PolicyTestFile> {
+  const text = readText(file, MAX_FILE_BYTES, (message) => problemAt(file, message))
+  const source = parseSource(file, text)
+  const head = source.root && checkShape(source, [], fileSchema)
+  stopAtProblems(source)
+  if (!head) throw problemAt(file, 'expected a mapping with the key "tests"')
+  const folder = path.dirname(file)
+  const config = how.config(
+    head.config === undefined
+      ? (how.defaultConfig ?? path.join(folder, 'toolgate.yaml'))
+      : path.resolve(folder, head.config),
+  )
+  const catalog = how.catalog ?? readCatalog(source, head, folder)
+  const options: PolicyTestOptions = {
+    ...testedRules(config),
+    ...itemsFor(source, catalog, config),
+    callers: new Map([...callersOf(config), ...readCallers(source, head.callers ?? {})]),
+    tests: head.tests as readonly PolicyTest[],
+  }
+  stopAtProblems(source)
+  for (const { path: at, message, isKey } of await checkPolicyTests(options))
+    source.report(['tests', ...at], message, { atKey: isKey })
+  stopAtProblems(source)
+  return {
+    file,
+    options,
+    placeOf: (at) => placeIn(source, ['tests', ...at]) ?? { file, line: 1, column: 1 },
+  }
+}
+
+/** Returns the place of a value, or of the nearest one around it. */
+function placeIn(source: Source, at: ConfigPath): ConfigPlace | undefined {
+  for (let length = at.length; length > 0; length--) {
+    const place = source.placeOf(at.slice(0, length))
+    if (place) return place
+  }
+  return undefined
+}
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024
+const MAX_CATALOG_BYTES = 128 * 1024 * 1024
+
+function readText(file: string, maxBytes: number, problem: (message: string) => Error): string {
+  try {
+    const stats = statSync(file)
+    if (!stats.isFile()) throw new Error('it is not a file')
+    if (stats.size > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`)
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw problem(
+      `${path.basename(file)} cannot be read: ${errnoOf(error) === 'ENOENT' ? 'there is no such file' : messageOf(error)}`,
+    )
+  }
+}
+
+function problemAt(file: string, message: string): ConfigFileError {
+  return new ConfigFileError([{ file, line: 1, column: 1, path: '', message }])
+}
+
+function stopAtProblems({ problems }: Source): void {
+  if (problems.length > 0)
+    throw new ConfigFileError(problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+}
+
+type Head = z.infer<typeof fileSchema>
+
+/** Returns the snapshot that a file names, with the tools that it writes itself. */
+function readCatalog(source: Source, { catalog, tools }: Head, folder: string): CatalogSnapshot {
+  const items = (tools ?? []).map(toItem)
+  if (catalog === undefined) {
+    if (!tools) source.report([], 'has neither "catalog", a file that "toolgate snapshot" has written, nor "tools"')
+    return { version: 1, items }
+  }
+  const at = ['catalog']
+  const fail = (message: string) => {
+    source.report(at, message)
+    return new ConfigFileError(source.problems)
+  }
+  const text = readText(path.resolve(folder, catalog), MAX_CATALOG_BYTES, fail)
+  try {
+    const snapshot: unknown = JSON.parse(text)
+    itemsOfSnapshot(snapshot)
+    const written = new Set(items.map(({ id }) => id))
+    const recorded = (snapshot as CatalogSnapshot).items.filter(({ id }) => !written.has(id))
+    return { version: 1, items: [...recorded, ...items] }
+  } catch (error) {
+    throw fail(`${catalog}: ${messageOf(error)}`)
+  }
+}
+
+/** Returns a tool that a file of tests has written, by its id alone or with more of its fields. */
+function toItem(written: string | { readonly id: string }): CatalogSnapshot['items'][number] {
+  const { id, ...more } = typeof written === 'string' ? { id: written } : written
+  const [first = '', ...rest] = id.split(':')
+  if (rest.length === 0) return { name: id, ...more, id }
+  const [kind, namespace = '', ...name] =
+    first === 'resource' || first === 'prompt' ? [first, ...rest] : [undefined, first, ...rest]
+  const called = name.join(':')
+  if (kind === undefined) return { namespace, name: called, ...more, id }
+  if (kind === 'prompt') return { kind, namespace, name: called, ...more, id }
+  return { kind: called.includes('{') ? 'template' : 'resource', namespace, name: called, uri: called, ...more, id }
+}
+
+function itemsFor(
+  source: Source,
+  catalog: CatalogSnapshot,
+  { servers }: GatewayConfig,
+): Pick<PolicyTestOptions, 'catalog' | 'findUnlisted'> {
+  const names = servers.map(({ name }) => name)
+  try {
+    const { items, findUnlisted } = configuredItems(catalog, servers)
+    for (const [i, node] of (source.get(['tools'])?.items ?? []).entries()) {
+      const written = isObject(node.value) ? String(node.value['id']) : String(node.value)
+      const { namespace = '' } = toItem(written)
+      if (!names.includes(namespace))
+        source.report(
+          ['tools', i],
+          `the configuration has no server ${JSON.stringify(namespace)}${didYouMean(namespace, names)}`,
+        )
+    }
+    return { catalog: items, findUnlisted }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const [, index] = /items\[(\d+)\]/.exec(error.path) ?? []
+    const own = (source.get(['tools'])?.items?.length ?? 0) - (catalog.items.length - Number(index ?? 0))
+    source.report(own >= 0 ? ['tools', own] : ['catalog'], error.message)
+    return { catalog: [] }
+  }
+}
+
+/** Returns the rules of a configuration. Servers are groups that a test may say are down: `server:files`. */
+export function testedRules({
+  policy,
+  groups,
+  apps,
+  aliases,
+  limits,
+  labels,
+  history,
+  oauth,
+  servers,
+}: GatewayConfig): TestedRules {
+  return {
+    policy,
+    limits,
+    groups: new Map<string, Group>([
+      ...groups.map(({ name, availableWhen: _, ...group }): [string, Group] => [name, group]),
+      ...servers.map(({ name }): [string, Group] => [
+        serverGroupName(name),
+        { tools: [`${name}:*`], visibility: 'conditional' },
+      ]),
+    ]),
+    apps: toApps(apps),
+    ...(aliases && { aliases }),
+    ...(labels && { labels }),
+    ...(history && { history }),
+    ...(oauth && { stepUp: oauth.stepUp }),
+  }
+}
+
+/** Returns the callers of a configuration by the names that tests use, such as `vera`, or `vera of acme`. */
+function callersOf({ callers }: GatewayConfig): ReadonlyMap<string, Caller> {
+  const named = callers.flatMap(({ caller }) => {
+    const { user, agent, tenant } = caller
+    const name = user ?? agent
+    if (name === undefined) return []
+    return [[name, caller] as const, ...(tenant === undefined ? [] : [[`${name} of ${tenant}`, caller] as const])]
+  })
+  const byName = Map.groupBy(named, ([name]) => name)
+  // A name that stands for several would test one of them.
+  return new Map(
+    [...byName].flatMap(([name, same]) => {
+      const callersOfName = new Map(same.map(([, caller]) => [callerKey(caller), caller]))
+      return callersOfName.size === 1 ? [[name, [...callersOfName.values()][0] as Caller] as const] : []
+    }),
+  )
+}
+
+function readCallers(
+  source: Source,
+  written: Readonly<Record<string, object>>,
+): readonly (readonly [string, Caller])[] {
+  return Object.entries(written).flatMap(([name, caller]) => {
+    try {
+      return [[name, defineCaller(caller)] as const]
+    } catch (error) {
+      const [, field = ''] = /^caller\.(\w+)/.exec(messageOf(error)) ?? []
+      const at = field in caller ? ['callers', name, field] : ['callers', name]
+      source.report(at, messageOf(error).replace(/^caller\.?/, ''), { atKey: field !== '' })
+      return []
+    }
+  })
+}
