@@ -18,10 +18,12 @@ import type { InitOptions } from './commands/init.ts'
 import type { CreateKeyOptions, KeysOptions } from './commands/keys.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { AcceptReplicasOptions, ReplicasOptions } from './commands/replicas.ts'
+import type { PolicyTestsOptions } from './commands/policy-tests.ts'
 import type { ReloadCommandOptions } from './commands/reload.ts'
 import type { RestoreOptions } from './commands/restore.ts'
 import type { RunsOptions } from './commands/runs.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
+import type { SnapshotOptions } from './commands/snapshot.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
 import type { TryOptions } from './commands/try.ts'
@@ -161,6 +163,33 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--json', 'for programs'),
     async (options: CheckOptions, deps, file) =>
       (await import('./commands/check.ts')).checkCommand(file, options, deps),
+  ),
+  {
+    name: 'test',
+    does: 'test the policy with files of tests, *.test.yaml; starts nothing; exit code 1 if one fails',
+    define: (command) =>
+      command
+        .argument('[files...]', 'files, or folders of them; default: those beside the configuration')
+        .option('--config <file>', 'the configuration of files that name none; default: toolgate.yaml beside them')
+        .option('--live', 'start the servers, and test on what they offer now')
+        .option('--tap', 'for programs: the Test Anything Protocol')
+        .option('--junit', 'for programs: the XML of JUnit')
+        .option('--json', 'for programs'),
+    run: async (command, deps) => {
+      const [files] = command.processedArgs as [readonly string[]]
+      const { policyTestsCommand } = await import('./commands/policy-tests.ts')
+      return policyTestsCommand(files, command.optsWithGlobals<PolicyTestsOptions>(), deps)
+    },
+  },
+  row(
+    'snapshot',
+    'start the servers, and write what they offer as data, for tests',
+    (command) =>
+      command
+        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option('-o, --output <file>', 'write it to this file; default: print it')
+        .option('--json', ERRORS_AS_JSON),
+    async (options: SnapshotOptions, deps) => (await import('./commands/snapshot.ts')).snapshotCommand(options, deps),
   ),
   row(
     'tools',

@@ -18,6 +18,7 @@ import type { GatewayConfig } from '../config/config.ts'
 import type { ConfigPlace } from '../config/problems.ts'
 import { ConfigFileError, type ConfigPath } from '../config/problems.ts'
 import { checkShape } from '../config/reading.ts'
+import type { Filled } from '../config/fill.ts'
 import { parseSource, type Source } from '../config/source.ts'
 import { configuredItems } from './snapshot-items.ts'
 
@@ -54,22 +55,22 @@ export interface PolicyTestFileOptions {
  */
 export async function readPolicyTests(file: string, how: PolicyTestFileOptions): Promise<PolicyTestFile> {
   const text = readText(file, MAX_FILE_BYTES, (message) => problemAt(file, message))
-  const source = parseSource(file, text)
-  const head = source.root && checkShape(source, [], fileSchema)
-  stopAtProblems(source)
-  if (!head) throw problemAt(file, 'expected a mapping with the key "tests"')
   const folder = path.dirname(file)
+  const head = readHead(parseSource(file, text))
   const config = how.config(
     head.config === undefined
       ? (how.defaultConfig ?? path.join(folder, 'toolgate.yaml'))
       : path.resolve(folder, head.config),
   )
+  // Rules about paths are written with the folder of the configuration, and so must be the inputs.
+  const source = parseSource(file, text, (written) => fillConfigDir(written, path.dirname(config.file)))
+  const { callers, tests } = readHead(source)
   const catalog = how.catalog ?? readCatalog(source, head, folder)
   const options: PolicyTestOptions = {
     ...testedRules(config),
     ...itemsFor(source, catalog, config),
-    callers: new Map([...callersOf(config), ...readCallers(source, head.callers ?? {})]),
-    tests: head.tests as readonly PolicyTest[],
+    callers: new Map([...callersOf(config), ...readCallers(source, callers ?? {})]),
+    tests: tests as readonly PolicyTest[],
   }
   stopAtProblems(source)
   for (const { path: at, message, isKey } of await checkPolicyTests(options))
@@ -80,6 +81,19 @@ export async function readPolicyTests(file: string, how: PolicyTestFileOptions):
     options,
     placeOf: (at) => placeIn(source, ['tests', ...at]) ?? { file, line: 1, column: 1 },
   }
+}
+
+/** @throws {ConfigFileError} for another shape */
+function readHead(source: Source): Head {
+  const head = source.root && checkShape(source, [], fileSchema)
+  stopAtProblems(source)
+  return head as Head
+}
+
+/** Fills `${configDir}` and nothing else: a test is the same wherever it runs. */
+function fillConfigDir(text: string, folder: string): Filled {
+  const filled = text.replaceAll('${configDir}', folder)
+  return { text: filled, changed: filled !== text, isUnread: false, problems: [] }
 }
 
 /** Returns the place of a value, or of the nearest one around it. */

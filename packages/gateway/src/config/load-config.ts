@@ -21,7 +21,7 @@ import { storeSecrets } from './stores.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
 import { findNameWarnings } from './warnings.ts'
-import type { FillContext } from './fill.ts'
+import { type FillContext, fillText } from './fill.ts'
 
 export interface LoadConfigOptions {
   /** Fills `${VAR}`. Default: the process's environment. */
@@ -85,12 +85,14 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   const configDir = path.dirname(absolute)
   const env = options.env ?? process.env
   const secrets = createSecretList()
-  const source = parseSource(file, text, (at) => ({
-    ...fillContext(at, env, configDir),
-    onFilled: secrets.addFilled,
-    // A command cannot need what another command writes.
-    ...(at[0] === 'secretCommands' ? {} : { outputOf }),
-  }))
+  const source = parseSource(file, text, (written, at) =>
+    fillText(written, {
+      ...fillContext(at, env, configDir),
+      onFilled: secrets.addFilled,
+      // A command cannot need what another command writes.
+      ...(at[0] === 'secretCommands' ? {} : { outputOf }),
+    }),
+  )
   const config = readRoot(source, absolute, {
     source,
     configDir,

@@ -11,7 +11,7 @@ import {
   type Scalar,
   type YAMLParseError,
 } from 'yaml'
-import { type FillContext, type Filled, fillText } from './fill.ts'
+import type { Filled } from './fill.ts'
 import { type ConfigPath, type ConfigPlace, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
 
 /** A parsed file: its values, each with its position. */
@@ -29,10 +29,17 @@ export interface Source {
   warn(warning: { code: ConfigWarning['code']; at: ConfigPath; path: string; text: string }): void
 }
 
+/** Fills the `${…}` of a text at a path. */
+export type Fill = (text: string, path: ConfigPath) => Filled
+
+function asWritten(text: string): Filled {
+  return { text, changed: false, isUnread: false, problems: [] }
+}
+
 const MAX_LENGTH = 1024 * 1024
 
-/** Parses one document of YAML 1.2 (core schema), and fills its texts, if they are to be filled. Problems are collected, not thrown. */
-export function parseSource(file: string, text: string, fill?: (path: ConfigPath) => FillContext): Source {
+/** Parses one document of YAML 1.2 (core schema), and fills its texts. Problems are collected, not thrown. */
+export function parseSource(file: string, text: string, fill: Fill = asWritten): Source {
   const lines = new LineCounter()
   const problems: ConfigProblem[] = []
   const warnings: ConfigWarning[] = []
@@ -155,8 +162,7 @@ interface SourceEntry {
 interface TreeOptions {
   /** The text of the file. */
   readonly text: string
-  /** Returns how to fill `${…}` at a path. */
-  readonly fill: ((path: ConfigPath) => FillContext) | undefined
+  readonly fill: Fill
   readonly report: (offset: number, path: ConfigPath, message: string) => void
   readonly onUnread: (path: ConfigPath) => void
 }
@@ -247,7 +253,7 @@ function keyText(key: Node): string | undefined {
 function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number): SourceNode {
   const { value } = scalar
   if (typeof value !== 'string') return { value, start }
-  const { text, changed, isUnread, problems } = walk.fill ? fillText(value, walk.fill(path)) : asWritten(value)
+  const { text, changed, isUnread, problems } = walk.fill(value, path)
   if (isUnread) walk.onUnread(path)
   const inside = placeInside(walk.text, scalar, start, value)
   for (const problem of problems) walk.report(inside(problem.offset), path, problem.message)
@@ -257,10 +263,6 @@ function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number
     written: value,
     inside: changed ? () => start : inside,
   }
-}
-
-function asWritten(text: string): Filled {
-  return { text, changed: false, isUnread: false, problems: [] }
 }
 
 const NUMBERS: ReadonlySet<unknown> = new Set(['port', 'startTimeoutMs', 'callTimeoutMs'])

@@ -1,0 +1,103 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { type CatalogSnapshot, testPolicies } from '@toolgate/core/change'
+import { type GatewayConfig, loadConfig, readConfig, readPolicyTests } from '@toolgate/gateway'
+import { CliError, type ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { describeMissed, type FileResults, toJunit, toRows, toTap } from '../policy-tests/results.ts'
+import { count } from '../render.ts'
+import type { ServeDeps } from './serve.ts'
+import { takeLiveSnapshot } from './snapshot.ts'
+
+export interface PolicyTestsOptions {
+  readonly config?: string
+  readonly live?: boolean
+  readonly tap?: boolean
+  readonly junit?: string | boolean
+  readonly json?: boolean
+}
+
+const DEFAULT_CONFIG = 'toolgate.yaml'
+const SUFFIX = '.test.yaml'
+
+/** `toolgate test`: tests the policy of a configuration with files of tests. Starts nothing, unless `--live` asks for it. */
+export async function policyTestsCommand(
+  given: readonly string[],
+  options: PolicyTestsOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ExitName> {
+  const files = findFiles(given, options)
+  const configs = new Map<string, GatewayConfig>()
+  const config = (file: string) => {
+    const known = configs.get(file) ?? loadConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
+    configs.set(file, known)
+    return known
+  }
+  const catalog = options.live ? await snapshotOf(options.config ?? DEFAULT_CONFIG, io, start) : undefined
+  const results: FileResults[] = []
+  const warnings = new Set<string>()
+  // All files are read first: a test that cannot run must not look like one that has passed.
+  const read = []
+  for (const file of files) read.push(await readPolicyTests(file, { config, catalog, defaultConfig: options.config }))
+  for (const one of read) {
+    const report = await testPolicies(one.options)
+    results.push(toRows(one, report))
+    for (const { path: at, text } of report.warnings) warnings.add(`${at}: ${text}`)
+  }
+  const failed = results.flatMap(({ tests }) => tests).filter(({ ok }) => !ok).length
+  print(results, [...warnings], options, io)
+  return failed === 0 ? 'ok' : 'no'
+}
+
+async function snapshotOf(file: string, io: Io, start: ServeDeps['start']): Promise<CatalogSnapshot> {
+  return takeLiveSnapshot(await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] }), start)
+}
+
+/** Returns the named files, those of named folders, or those beside the configuration. */
+function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: PolicyTestsOptions): readonly string[] {
+  const places = given.length === 0 ? [path.dirname(config)] : given
+  const files = places.flatMap((place) => {
+    if (!existsSync(place)) throw new CliError('usage', `${printable(place)} cannot be read: there is no such file.`)
+    if (!statSync(place).isDirectory()) return [place]
+    const names = readdirSync(place).filter((name) => name.endsWith(SUFFIX))
+    return names.toSorted().map((name) => path.join(place, name))
+  })
+  if (files.length > 0) return files
+  throw new CliError('usage', `There are no tests: no file in ${printable(places.join(', '))} ends with ${SUFFIX}.`, {
+    hint: 'The guide shows how to write one: docs/guide/change.md.',
+  })
+}
+
+function print(
+  results: readonly FileResults[],
+  warnings: readonly string[],
+  { tap, junit, json }: PolicyTestsOptions,
+  io: Io,
+): void {
+  if (json) return printJson(io.stdout, { files: results, warnings })
+  if (tap) return void io.stdout.write(toTap(results))
+  if (junit) return void io.stdout.write(toJunit(results))
+  printForPeople(results, warnings, io)
+}
+
+function printForPeople(results: readonly FileResults[], warnings: readonly string[], io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  for (const { file, tests } of results) {
+    printLine(io.stdout, paint('bold', printable(file)))
+    for (const { shows, ok, missed } of tests) {
+      printLine(io.stdout, `  ${ok ? paint('green', 'ok  ') : paint('red', 'FAIL')}  ${printable(shows)}`)
+      for (const row of missed) {
+        const place = paint('cyan', `${printable(file)}:${row.line}:${row.column}:`)
+        printLine(io.stdout, `        ${place} ${printable(describeMissed(row))}`)
+        for (const reason of row.because) printLine(io.stdout, paint('dim', `          ${printable(reason)}`))
+      }
+    }
+  }
+  const all = results.flatMap(({ tests }) => tests)
+  const failed = all.filter(({ ok }) => !ok).length
+  const summary = failed === 0 ? paint('green', 'all passed') : paint('red', `${failed} failed`)
+  printLine(io.stdout, `${count(all.length, 'test')}, ${summary}`)
+  for (const warning of warnings)
+    printLine(io.stderr, `${painter(io.stderr, io.env)('yellow', 'warn')}  ${printable(warning)}`)
+}
