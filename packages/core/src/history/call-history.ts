@@ -39,6 +39,7 @@ export class CallHistory {
     this.#histories = histories
     this.#history = history
     this.event = event ?? histories.newEvent()
+    history.latest = this
   }
 
   /**
@@ -75,14 +76,14 @@ export class CallHistory {
    */
   begin<T>(tool: Tool, input: unknown, readsRun: boolean, decide: () => T | undefined): MaybePromise<T | undefined> {
     // Most calls are of tools about which no rule asks the run, and have nothing new to enter.
-    if (!readsRun && this.#beginItems(tool, input).length === 0) return undefined
-    return this.#history.enter<T>(() => decide() ?? this.#beginItems(tool, input))
+    if (!readsRun && this.#beginItems(tool, input, this.#histories.nowMs()).length === 0) return undefined
+    return this.#history.enter<T>((nowMs) => decide() ?? this.#beginItems(tool, input, nowMs))
   }
 
-  #beginItems(tool: Tool, input: unknown): readonly HistoryItem[] {
+  #beginItems(tool: Tool, input: unknown, nowMs: number): readonly HistoryItem[] {
     const rules = this.#histories.rules as HistoryRules
     const { monitor } = this.#history
-    const moment = this.#moment()
+    const moment = { event: this.event, nowMs }
     const { labelMs } = monitor.lifetimes
     const { raises, trusted } = this.#histories.labels().of(tool)
     this.#isTrusted = trusted && (!rules.readsOrigin || isFromTrusted(monitor, input, moment.nowMs))

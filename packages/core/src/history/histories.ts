@@ -40,14 +40,16 @@ const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
 /** Those that were used last. Others are read from the store again. */
 const MAX_OPEN = 1000
 
-/** The call of a gate in which something runs. A run that begins there was prompted by the model of that call. */
-const calling = new AsyncLocalStorage<Calling>()
+/** Where the call is entered in which something runs. A run that begins there was prompted by the model of that call. */
+const calling = new AsyncLocalStorage<Place>()
 
-interface Calling {
+/** The history of a caller, or of one of their runs. */
+interface Place {
   readonly of: Histories
-  readonly caller: Caller
-  readonly run: RunOfCall | undefined
-  readonly around: Calling | undefined
+  readonly tenant: string | undefined
+  /** Absent for callers without a run. */
+  readonly run: string | undefined
+  readonly id: string
 }
 
 /** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
@@ -58,6 +60,8 @@ export class Histories {
   readonly #open = createBoundedCache<string, OpenHistory | undefined>(MAX_OPEN)
   #rules: HistoryRules | undefined
   #activeMs: number | undefined
+  /** Of each caller, the latest. */
+  readonly #places = new WeakMap<Caller, Place>()
   #events = 0
   readonly #prefix = randomUUID()
 
@@ -91,7 +95,7 @@ export class Histories {
 
   /** Runs a tool in its call's history, which runs that begin there share. */
   within<T>(caller: Caller, run: RunOfCall | undefined, work: () => T): T {
-    return calling.run({ of: this, caller, run, around: calling.getStore() }, work)
+    return calling.run(this.#placeOf(caller, run, calling.getStore()), work)
   }
 
   /**
@@ -101,7 +105,7 @@ export class Histories {
    */
   of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean, isRead: boolean): MaybePromise<OpenHistory> {
     const around = run && calling.getStore()
-    const id = this.#idOf(caller, run, around)
+    const { id } = this.#placeOf(caller, run, around)
     const known = this.#open.get(id)
     const opened = known
       ? isRead
@@ -118,10 +122,15 @@ export class Histories {
   }
 
   /** Two tenants share no history. */
-  #idOf(caller: Caller, run: RunOfCall | undefined, around: Calling | undefined): string {
-    if (run === undefined) return idOfCaller(caller)
-    if (around?.of !== this || around.caller.tenant !== caller.tenant) return idOfRun(caller, run)
-    return this.#idOf(around.caller, around.run, around.around)
+  #placeOf(caller: Caller, run: RunOfCall | undefined, around: Place | undefined): Place {
+    const { tenant } = caller
+    if (run !== undefined && around?.of === this && around.tenant === tenant) return around
+    const history = run && (run.history ?? run.id)
+    const known = this.#places.get(caller)
+    if (known && known.run === history) return known
+    const place = { of: this, tenant, run: history, id: run ? idOfRun(caller, run) : idOfCaller(caller) }
+    this.#places.set(caller, place)
+    return place
   }
 
   /** Adds what the host has handed in with the run. */
@@ -144,7 +153,7 @@ export class Histories {
   hasNothingToEnter(tool: Tool, caller: Caller, run: RunOfCall | undefined): boolean {
     const rules = this.#rules
     if (!rules || rules.readsOrigin || rules.of(tool).length > 0) return false
-    const known = this.#open.get(this.#idOf(caller, run, calling.getStore()))
+    const known = this.#open.get(this.#placeOf(caller, run, calling.getStore()).id)
     if (!known) return false
     const nowMs = this.nowMs()
     const { monitor } = known

@@ -35,6 +35,8 @@ const MAX_TRIES = 20
  */
 export class OpenHistory {
   monitor: Monitor
+  /** Kept, so that a garbage collection does not discard the code that is optimised for the calls of histories. */
+  latest: object | undefined
   readonly #beginning: Beginning
   readonly #host: HistoryHost
   #busy: Promise<unknown> | undefined
@@ -91,20 +93,24 @@ export class OpenHistory {
    * Adds what `decide` returns: on the state that it was decided on, or after it has decided again. Returns what it returns
    * instead of items.
    */
-  enter<T>(decide: () => readonly HistoryItem[] | T): MaybePromise<T | undefined> {
+  enter<T>(decide: (nowMs: number) => readonly HistoryItem[] | T): MaybePromise<T | undefined> {
     return this.#inTurn(() => this.#enter(decide, MAX_TRIES))
   }
 
-  #enter<T>(decide: () => readonly HistoryItem[] | T, tries: number): MaybePromise<T | undefined> {
-    const items = decide()
+  #enter<T>(decide: (nowMs: number) => readonly HistoryItem[] | T, tries: number): MaybePromise<T | undefined> {
+    const nowMs = this.#host.wallMs()
+    const items = decide(nowMs)
     if (!isList(items)) return items
     if (tries === 0) throw new ToolgateError('state_unavailable', 'The history of the run changes too often.')
-    return chain(this.#add(items, true), (added) => (added ? undefined : this.#enter(decide, tries - 1)))
+    return chain(this.#add(items, true, nowMs), (added) => (added ? undefined : this.#enter(decide, tries - 1)))
   }
 
-  #add(items: readonly HistoryItem[], unlessChanged: boolean): MaybePromise<boolean> {
-    const { store, keepMs, wallMs, inTime } = this.#host
-    const nowMs = wallMs()
+  #add(
+    items: readonly HistoryItem[],
+    unlessChanged: boolean,
+    nowMs: number = this.#host.wallMs(),
+  ): MaybePromise<boolean> {
+    const { store, keepMs, inTime } = this.#host
     const expiresAt = nowMs + keepMs
     const since = this.monitor.mark
     // Each use keeps a history, and not each use writes.

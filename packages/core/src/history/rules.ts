@@ -1,3 +1,4 @@
+import { createBoundedCache } from '../util/bounded-cache.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import { matchesSelector } from '../tools/selector.ts'
@@ -66,14 +67,34 @@ function patternsOf(tool: Tool, patterns: Iterable<CallPattern>): readonly CallP
 }
 
 /** Returns the hash of a call that a pattern asks about; `undefined` if a field is absent, which equals nothing. */
-export function hashOfTuple({ key }: CallPattern, values: readonly unknown[]): string | undefined {
+export function hashOfTuple(pattern: CallPattern, values: readonly unknown[]): string | undefined {
   if (values.includes(undefined)) return undefined
   try {
-    return sha256Hex(canonicalize([key, ...values]))
+    return hashOf(values.reduce((text: string, value) => `${text},${canonicalize(value)}`, headOf(pattern)))
   } catch {
     return undefined
   }
 }
+
+/** `["<key>"`, so that the canonical JSON of the tuple follows with its values and a `]`. */
+function headOf(pattern: CallPattern): string {
+  let head = heads.get(pattern)
+  if (head === undefined) heads.set(pattern, (head = canonicalize([pattern.key]).slice(0, -1)))
+  return head
+}
+
+const heads = new WeakMap<CallPattern, string>()
+
+/** Tuples are entered once and asked about often. A longer one is hashed each time. */
+function hashOf(open: string): string {
+  if (open.length > MAX_KNOWN_CHARS) return sha256Hex(`${open}]`)
+  let hash = known.get(open)
+  if (hash === undefined) known.set(open, (hash = sha256Hex(`${open}]`)))
+  return hash
+}
+
+const MAX_KNOWN_CHARS = 512
+const known = createBoundedCache<string, string>(500)
 
 /** Returns the values of a pattern's fields in a call. */
 export function valuesOf({ fields }: CallPattern, parts: { readonly input: unknown; readonly output: unknown }) {

@@ -9,7 +9,7 @@ import { type Work, spend } from '../util/work.ts'
 import { childrenOf, countNodes, isMacro, mentions } from './cel-tree.ts'
 import { counting, host, like, within } from './functions.ts'
 import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
-import { ADDRESSEES, readingRun, registerRun, Run, type RunRead } from './run-functions.ts'
+import { ADDRESSEES, readingRun, registerRun, type RunRead, runWith } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
 import { isUncertain } from './uncertain.ts'
 import type { Condition } from './policy.ts'
@@ -130,14 +130,15 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
   if (type !== 'bool' && type !== 'dyn') throw fail(`a condition must be true or false, this one is of type ${type}`)
   const ask = ({ caller, tool, input, facts }: CountedContext) =>
     checkAnswer(
-      program({ caller: toCelCaller(caller), tool: toCelTool(tool), input, run: facts && new Run(facts.labels) }),
+      program({ caller: toCelCaller(caller), tool: toCelTool(tool), input, run: facts && runWith(facts.labels) }),
     )
-  const stepsEach = stepsOfEachItem(program.ast)
+  const readsInput = mentions(program.ast, 'input') || mentions(program.ast, ADDRESSEES)
+  const stepsEach = readsInput ? stepsOfEachItem(program.ast) : 0
   return {
     text,
     perTool: mentions(program.ast, 'tool'),
     run,
-    readsInput: mentions(program.ast, 'input') || mentions(program.ast, ADDRESSEES),
+    readsInput,
     inputPaths: inputPathsOf(program.ast),
     test(context) {
       // The fields of callers and tools are short. Only inputs can be large.

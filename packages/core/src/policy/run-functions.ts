@@ -8,7 +8,7 @@ import { addresseesIn } from './addressees.ts'
 import { textOf } from './cel-tree.ts'
 
 /** The variable `run` of a condition. */
-export class Run {
+class Run {
   readonly labels: readonly string[]
   constructor(labels: readonly string[]) {
     this.labels = labels
@@ -19,6 +19,13 @@ export class Run {
 export type RunRead =
   | { readonly pattern: CallPattern; readonly wanted: readonly unknown[] }
   | { readonly of: string; readonly origin: Origin; readonly value: unknown }
+
+/** Of runs without labels. It also keeps the code optimised that reads runs, which a garbage collection would discard with the last. */
+const UNLABELLED = new Run([])
+
+export function runWith(labels: readonly string[]): Run {
+  return labels.length === 0 ? UNLABELLED : new Run(labels)
+}
 
 /** What `run.called`, `run.began` and `origin` read while a condition is evaluated. */
 export interface RunReading {
