@@ -224,6 +224,7 @@ export async function openGate(
   const lists = new ToolLists(gate, search, (server, kind) => nameRules()(server, kind))
   gate.catalog.subscribe(warnings.logNew)
   gate.subscribe(() => void held.review(async ({ caller, tool }) => mayRun(await gate.view(caller), tool)))
+  revisions.onEnded(({ ended }) => void held.review(async ({ caller }) => !ended.has(caller)))
   lifecycle.onClose(async () => {
     await endsWithin(gate.close(), RECORDS_MS)
     // Aborted calls are answered before the rest is closed.

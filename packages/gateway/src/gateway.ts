@@ -142,7 +142,7 @@ async function start(
     const keys = new Keys({ revisions, clock, onFault })
     const runs = new Runs({ revisions, clock, keys, onFault })
     const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
-    const entrance = toEntrance(config, opened, { port, publicUrl })
+    const entrance = toEntrance(config, opened, { port, publicUrl, runs })
     const parts = await openGate(base, {
       probeEveryMs: options.probeEveryMs,
       onUnlocked: () => served.mcp.wake(),
@@ -234,14 +234,13 @@ function toUrl({ host, tls }: GatewayConfig['listen'], port: number): string {
 function toEntrance(
   { listen: { host, tls, origins = [] }, publicUrl: written }: GatewayConfig,
   opened: OpenedAuthenticator,
-  { port, publicUrl }: Pick<Entrance, 'port' | 'publicUrl'>,
+  given: Pick<Entrance, 'port' | 'publicUrl' | 'runs'>,
 ): Entrance {
   const known = written === undefined ? origins : [...origins, written]
   return {
     ...opened,
-    origins: createOriginRules({ host, port, isTls: tls !== undefined, origins: known }),
-    port,
-    publicUrl,
+    ...given,
+    origins: createOriginRules({ host, port: given.port, isTls: tls !== undefined, origins: known }),
   }
 }
 

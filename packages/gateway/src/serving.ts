@@ -14,6 +14,7 @@ import { createFailedLogins, type FailedLogins } from './auth/failed-logins.ts'
 import { FleetFailures } from './auth/fleet-failures.ts'
 import type { OpenedAuthenticator } from './auth/open-authenticator.ts'
 import type { OriginRules } from './auth/origin.ts'
+import type { Runs } from './auth/runs.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import type { GatewayConfig } from './config/config.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
@@ -57,6 +58,7 @@ export interface Entrance extends OpenedAuthenticator {
   readonly port: number
   /** The origin that people reach the gateway by, if it is known. */
   readonly publicUrl: string | undefined
+  readonly runs: Pick<Runs, 'load'>
 }
 
 const LIST_TTL_MS = 1000
@@ -159,7 +161,7 @@ export function createMcp(
   { config, revisions, clock, log, onFault, lifecycle, replica }: GatewayBase,
   { gate, lists, items, owners, fleet, connections, held, availability, via, tracing, audit, state: kept }: GateParts,
   { logins, addresses }: Watching,
-  { authenticator, origins, publicUrl }: Entrance,
+  { authenticator, origins, publicUrl, runs }: Entrance,
 ): {
   readonly mcp: McpEndpoints
   readonly streams: ChangeStreams
@@ -182,6 +184,7 @@ export function createMcp(
       const isServed = app === undefined || gate.apps.list.some(({ name }) => name === app)
       return isServed ? callerAt(authenticator.current(client), toResource(app)) : undefined
     },
+    readOwner: ({ client }) => (authenticator.current(client) ? undefined : runs.load(client)),
     cancelUpstream: (server, task, caller) => fleet.cancelTask(server, task, caller),
     isHere: async (server, caller) => {
       const owner = fleet.needsInstance(server) ? instanceOwnerOf(caller) : undefined

@@ -57,6 +57,7 @@ const TOKENS = 'run-token:'
 const ENDED = 'run-ended:'
 const IDS = 'run-id:'
 const TOKEN = /^tgr_[\w-]{43}$/
+const HASH = /^[0-9a-f]{64}$/
 const HOUR_MS = 3_600_000
 const MAX_TTL_MS = 24 * HOUR_MS
 const MAX_OF_HOST = 1000
@@ -114,6 +115,11 @@ export class Runs implements CredentialSource, RunSource {
     if (!TOKEN.test(token)) return undefined
     const hash = Buffer.from(digest, 'base64').toString('hex')
     return this.#known.has(hash) ? this.current(hash) : this.#load(hash).catch(this.#refuse)
+  }
+
+  /** Reads the run of a credential that no request has brought to this process, such as one that a task is of. */
+  async load(id: string): Promise<void> {
+    if (HASH.test(id) && !this.#known.has(id)) await this.#load(id)
   }
 
   current(id: string): Credential | undefined {

@@ -106,6 +106,9 @@ export class CallRounds {
     if (approval?.isOpened) await this.#deps.doors.waitForDecision(approval.id, request.signal)
     const context = retry.answers ? clientLink({ ...linkOf(request), answers: retry.answers }) : request.link
     const outcome = await call.call({ context, continues: retry.continues })
+    // Its state is spent: nobody can answer what its server asked.
+    if (outcome.status === 'refused' && retry.answers)
+      this.#deps.cancelWaiting?.(retry.answers.state, call.tool?.namespace, request.caller, 'its retry was refused')
     try {
       if (outcome.status === 'input_required') return await this.#ask(request, call, outcome)
       if (outcome.status === 'waiting')

@@ -2,12 +2,13 @@ import { type AuditReader, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { type Clock, memoryState, type StateStore } from '@toolgate/core/stores'
 import { ApprovalTasks, type ApprovalTasksDeps } from './approval-tasks.ts'
 import { TaskLeases } from './task-leases.ts'
-import { TaskStore } from './task-store.ts'
+import { TaskStore, type TaskStoreOptions } from './task-store.ts'
 import { Tasks, type TasksDeps } from './tasks.ts'
 
 type Own = 'store' | 'leases' | 'state' | 'isKept' | 'hasEnded'
 
-export interface TaskOptions extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own> {
+export interface TaskOptions
+  extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own>, Pick<TaskStoreOptions, 'readOwner'> {
   /** Absent: tasks live as long as this process. */
   readonly state: StateStore | undefined
   readonly audit: AuditReader
@@ -25,10 +26,10 @@ export interface GatewayTasks {
 }
 
 /** Creates the tasks of a gateway. */
-export function createTasks({ state: kept, audit, ...options }: TaskOptions): GatewayTasks {
+export function createTasks({ state: kept, audit, readOwner, ...options }: TaskOptions): GatewayTasks {
   const { clock, onFault } = options
   const state = kept ?? memoryState({ clock })
-  const store = new TaskStore({ state, clock })
+  const store = new TaskStore({ state, clock, readOwner })
   const deps = { ...options, store, isKept: kept !== undefined }
   const hasEnded = async (call: string) => (await audit.query({ call })).some(({ event }) => TERMINAL_EVENTS.has(event))
   // One lease for each kind: a process does not take its own.

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { type Cancelling, createEmitter, isObject, type JsonObject } from '@toolgate/core/internal'
+import { type Cancelling, createEmitter, isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { SEALED_MS, Sealer } from '../relay/sealer.ts'
@@ -21,6 +21,8 @@ import { type TaskBounds, TaskRooms } from './task-rooms.ts'
 export interface TaskStoreOptions extends TaskBounds {
   readonly state: StateStore
   readonly clock: Pick<Clock, 'wallMs'>
+  /** Reads the credential of an owner, which another process may have seen alone. */
+  readonly readOwner?: ((owner: TaskOwner) => MaybePromise<void>) | undefined
 }
 
 const DEFAULT_TTL_MS = 60 * 60_000
@@ -76,12 +78,14 @@ interface End {
 export class TaskStore {
   readonly #state: StateStore
   readonly #clock: Pick<Clock, 'wallMs'>
+  readonly #readOwner: TaskStoreOptions['readOwner']
   readonly #sealer: Sealer
   readonly #rooms: TaskRooms
   readonly #changes = createEmitter()
 
-  constructor({ state, clock, ...bounds }: TaskStoreOptions) {
+  constructor({ state, clock, readOwner, ...bounds }: TaskStoreOptions) {
     this.#state = state
+    this.#readOwner = readOwner
     this.#clock = clock
     this.#sealer = new Sealer({ state, clock })
     this.#rooms = new TaskRooms(bounds)
@@ -148,10 +152,12 @@ export class TaskStore {
   /** Returns the tasks of all owners whose calls have no terminal record yet. */
   async open(kind: TaskCall['kind']): Promise<readonly OpenTask[]> {
     const entries = await this.#state.list(OPEN)
-    return entries.flatMap(({ key, value }) => {
+    const found = entries.flatMap(({ key, value }) => {
       const { owner, call } = value as Omit<OpenTask, 'id'>
       return call.kind === kind ? [{ id: idIn(key.slice(OPEN.length)), owner, call }] : []
     })
+    for (const { owner } of found) await this.#readOwner?.(owner)
+    return found
   }
 
   /** Returns a task if its call has no terminal record yet. */
