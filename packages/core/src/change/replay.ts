@@ -116,7 +116,7 @@ export class Replay {
     const isDrift = 'verdict' in before && isSameEnd(before.verdict.outcome, to.outcome)
     if (isDrift) return void tally.drifted++
     const [by] = to.outcome !== 'allow' ? to.reasons : 'verdict' in before ? before.verdict.reasons : []
-    const rule = by ? ruleOf(by) : (record.reason ?? 'unknown')
+    const rule = by ? ruleOf(by) : (record.clause ?? record.reason ?? 'unknown')
     tally.change(record, { caller, from: end.outcome, to: to.outcome, rule, why: by?.text ?? record.detail ?? '' })
   }
 

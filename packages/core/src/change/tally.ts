@@ -1,4 +1,4 @@
-import type { OutcomeWord, Reason } from '../decide/decision.ts'
+import { type OutcomeWord, type Reason, ruleText } from '../decide/decision.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { RecordedEnd } from './recorded-calls.ts'
 
@@ -155,10 +155,7 @@ function rowKey({ caller, tool, from, to, rule }: ChangedCalls): string {
   return JSON.stringify([caller, tool, from, to, rule])
 }
 
-/** Returns the name of the rule that a reason is of: `policy#deny[2]`, or the layer and the code. */
-export function ruleOf({ policy, clause, layer, code }: Reason): string {
-  if (policy === undefined) return `${layer}: ${code}`
-  return clause === undefined
-    ? `${policy}#${code === 'policy_tag_missing' ? 'requireTags' : 'allow'}`
-    : `${policy}#${clause}`
+/** Returns the name of the rule that a reason is of: a clause, a policy, or the layer and the code. */
+export function ruleOf(reason: Reason): string {
+  return ruleText(reason) ?? `${reason.layer}: ${reason.code}`
 }

@@ -1,9 +1,8 @@
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { alwaysAvailable } from '../memory/availability.ts'
-import type { Source } from '../tools/catalog.ts'
 import { type Group, toGroupMap } from '../tools/groups.ts'
-import type { Tool } from '../tools/tool.ts'
+import { createStage, type StagedCatalog } from './stage.ts'
 
 /** The rules of a gate that say who may use what: not what is available, halted or held back just now. */
 export type TrialRules = Pick<
@@ -17,18 +16,16 @@ export interface TrialClock {
 }
 
 /**
- * Returns a gate with some rules over some items, for asking what these rules say. It runs nothing, and keeps nothing.
+ * Returns a gate with some rules over a catalog, for asking what these rules say. It runs nothing, and keeps nothing.
  *
  * @throws {ConfigError} for rules that no gate takes
  */
-export function createTrial(items: readonly Tool[], rules: TrialRules, clock: TrialClock = { nowMs: 0 }): Gate {
-  // It can change, so that a name that nothing has is no error.
-  const source: Source = { name: 'trial', tools: () => items, subscribe: () => () => {} }
+export function createTrial(catalog: StagedCatalog, rules: TrialRules, clock: TrialClock = { nowMs: 0 }): Gate {
   const { groups, ...others } = rules
   return createGate({
     ...others,
     ...(groups && { groups: openGroups(groups) }),
-    sources: [source],
+    sources: createStage(catalog).sources,
     availability: alwaysAvailable,
     clock: { wallMs: () => clock.nowMs, monotonicMs: () => clock.nowMs },
     pins: 'off',

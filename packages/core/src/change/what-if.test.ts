@@ -33,7 +33,7 @@ interface Call {
   readonly approves?: boolean
 }
 
-type Rules = Omit<RulesOfChange, 'items' | 'callers'>
+type Rules = Omit<RulesOfChange, 'catalog' | 'callers'>
 
 /** Makes calls for real under some rules. Returns their records, and what other rules would have said just before each. */
 async function makeCalls(rules: Rules, calls: readonly Call[], other?: Rules) {
@@ -71,7 +71,11 @@ function compare(
   before: Rules,
   after: Rules,
 ): Promise<WhatIf> {
-  return whatIf({ before: { items, callers, ...before }, after: { items, callers, ...after }, records })
+  return whatIf({
+    before: { catalog: items, callers, ...before },
+    after: { catalog: items, callers, ...after },
+    records,
+  })
 }
 
 describe('whatIf', () => {
@@ -93,7 +97,7 @@ describe('whatIf', () => {
       found.rows.map(({ caller, tool, from, to, rule, count }) => ({ caller, tool, from, to, rule, count })),
       [
         { caller: 'vera', tool: 'files:write', from: 'allow', to: 'deny', rule: 'base#no-writing', count: 2 },
-        { caller: 'otto of acme', tool: 'mail:send', from: 'deny', to: 'allow', rule: 'base#mail:*', count: 1 },
+        { caller: 'otto of acme', tool: 'mail:send', from: 'deny', to: 'allow', rule: 'base#deny[0]', count: 1 },
       ],
     )
     assert.deepEqual(found.access, [
@@ -213,7 +217,7 @@ describe('whatIf with what is not known', () => {
       policy: { name: 'base', deny: [{ match: 'web:*', when: "'private' in run.labels" }] },
       limits: 'web:*:2/9',
     }
-    const sides = { before: { items, callers, ...before }, after: { items, callers, ...after } }
+    const sides = { before: { catalog: items, callers, ...before }, after: { catalog: items, callers, ...after } }
     const whole = await whatIf({ ...sides, records })
     const { access: _, ...half } = await whatIf({ ...sides, records: records.slice(0, 33) })
     const resumed = JSON.parse(JSON.stringify({ ...half, seen: [] }))

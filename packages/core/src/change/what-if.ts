@@ -1,6 +1,5 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
-import type { Tool } from '../tools/tool.ts'
 import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type AccessChange, type CallersOfName, compareAccess } from './access.ts'
@@ -9,12 +8,13 @@ import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-c
 import { Replay } from './replay.ts'
 import { Side } from './side.ts'
 import { Tally, type TallyState } from './tally.ts'
+import type { StagedCatalog } from './stage.ts'
 import { createTrial, type TrialClock, type TrialRules } from './trial.ts'
 
 /** Rules, and what they are about. */
 export interface RulesOfChange extends TrialRules {
-  /** The tools, resources, templates and prompts: of `gate.catalog`, or of a snapshot. */
-  readonly items: readonly Tool[]
+  /** A snapshot, or the tools, resources, templates and prompts of a gate. */
+  readonly catalog: StagedCatalog
   /** The callers that are known with their roles, scopes and attributes. */
   readonly callers?: readonly Caller[] | undefined
 }
@@ -80,7 +80,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   const { before, after, records, since, resumed, onProgress, signal } = options
   const clock: TrialClock = { nowMs: 0 }
   const sides = { before: openSide(before, clock), after: openSide(after, clock) }
-  const known = { before: knownCallers(before), after: knownCallers(after) }
+  const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
   const questions = new Questions({
     ...sides,
     callers: known,
@@ -123,8 +123,8 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
 
 const PROGRESS_EVERY = 1000
 
-function openSide({ items, callers: _, ...rules }: RulesOfChange, clock: TrialClock): Side {
-  return new Side(createTrial(items, rules, clock))
+function openSide({ catalog, callers: _, ...rules }: RulesOfChange, clock: TrialClock): Side {
+  return new Side(createTrial(catalog, rules, clock))
 }
 
 const DAY_MS = 86_400_000
@@ -134,7 +134,8 @@ function keepMsOf({ history: { keepMs = DAY_MS, labelMs = DAY_MS, calledMs = 0 }
   return Math.max(keepMs, labelMs, calledMs)
 }
 
-function knownCallers({ items, callers = [] }: RulesOfChange): RecordedCallers {
+function knownCallers({ callers = [] }: RulesOfChange, { gate: { catalog } }: Side): RecordedCallers {
+  const items = [...catalog.snapshot(), ...catalog.items()]
   return new RecordedCallers(callers.map(defineCaller), [...new Set(items.flatMap((tool) => tool.requiredScopes))])
 }
 
