@@ -309,6 +309,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ReloadBody',
     faults: ['config_invalid', 'reload_forbidden', 'reload_refused'],
   },
+  'POST /api/what-if': {
+    who: 'person',
+    summary: 'Says what the rules of another configuration would mean for callers and recorded calls. Changes nothing.',
+    body: 'WhatIfRequestBody',
+    answer: 'WhatIfBody',
+    faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'reload_refused', 'audit_unavailable'],
+  },
   'GET /api/replicas': {
     who: 'person',
     summary: 'Lists the gateways that share their stores.',

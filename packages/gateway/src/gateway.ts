@@ -11,9 +11,11 @@ import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { type LoadConfigOptions, readConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
+import { checkTaken } from './change/proposed-config.ts'
+import { type WhatIfDeps, whatIfText } from './change/what-if.ts'
 import { checkUsable } from './config/usable.ts'
 import { CONSOLE_DIR } from './files.ts'
-import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
+import { type GateParts, type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
@@ -176,6 +178,7 @@ async function start(
       warnings: () => [...toWaiting(reloader, config.file), ...(shown.warnings?.() ?? [])],
       reload: (how) => reloader.reload(how),
       reloadWaiting: () => reloader.waiting,
+      whatIf: (asked) => whatIfText(toWhatIfDeps(base, parts, options.read), asked),
       keys,
       runs: { runs, checkPolicy: (policy) => void parsePolicies(policy, parts.selectors()) },
     }
@@ -209,6 +212,25 @@ async function start(
   } catch (error) {
     await lifecycle.close()
     throw error
+  }
+}
+
+function toWhatIfDeps(
+  { config, revisions, clock, redact }: GatewayBase,
+  { gate, audit }: GateParts,
+  read: NonNullable<GatewayOptions['read']>,
+): WhatIfDeps {
+  return {
+    gate,
+    audit,
+    clock,
+    settings: config,
+    rules: () => revisions.current,
+    async parse(text) {
+      checkTaken(text, config)
+      return read(text, { mayRun: [] })
+    },
+    redactor: ({ secrets }) => redact.with(secrets),
   }
 }
 

@@ -3,7 +3,7 @@ import type { View } from '../gate/view.ts'
 import type { RecordedCaller } from './recorded-callers.ts'
 
 /** What the callers with one name gain and lose by a change of the rules. */
-export interface AccessChange {
+export interface AccessDifference {
   readonly caller: string
   readonly gains: readonly string[]
   readonly loses: readonly string[]
@@ -22,8 +22,8 @@ export async function compareAccess(
   gates: { readonly before: Gate; readonly after: Gate },
   callers: ReadonlyMap<string, CallersOfName>,
   rest: () => Promise<void> | undefined,
-): Promise<readonly AccessChange[]> {
-  const changes: AccessChange[] = []
+): Promise<readonly AccessDifference[]> {
+  const changes: AccessDifference[] = []
   for (const [caller, { before, after }] of callers) {
     const had = await lookAt(gates.before, before, rest)
     const has = await lookAt(gates.after, after, rest)

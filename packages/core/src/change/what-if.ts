@@ -2,7 +2,7 @@ import { type Caller, defineCaller } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { type AccessChange, type CallersOfName, compareAccess } from './access.ts'
+import { type AccessDifference, type CallersOfName, compareAccess } from './access.ts'
 import { Questions } from './questions.ts'
 import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-callers.ts'
 import { Replay } from './replay.ts'
@@ -30,7 +30,7 @@ export interface WhatIfOptions {
   readonly since?: number | undefined
   /** What an earlier what-if had counted, over the same rules: records up to its `lastSeq` are not judged again. */
   readonly resumed?: WhatIfState | undefined
-  /** Called every 1,000 records. What it returns is waited for. */
+  /** Called every 250 records. What it returns is waited for. */
   readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -64,7 +64,7 @@ export interface WhatIfState extends TallyState {
 /** What would become of callers and calls under other rules. */
 export interface WhatIf extends Omit<WhatIfState, 'seen'> {
   /** Who gains and who loses which tools: of the configured callers, and of those in the records. */
-  readonly access: readonly AccessChange[]
+  readonly access: readonly AccessDifference[]
 }
 
 /**
@@ -121,7 +121,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   return { ...tally.state(), access }
 }
 
-const PROGRESS_EVERY = 1000
+const PROGRESS_EVERY = 250
 
 function openSide({ catalog, callers: _, ...rules }: RulesOfChange, clock: TrialClock): Side {
   return new Side(createTrial(catalog, rules, clock))

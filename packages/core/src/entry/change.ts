@@ -23,7 +23,7 @@ export {
   takeSnapshot,
   toSnapshot,
 } from '../change/snapshot.ts'
-export type { AccessChange } from '../change/access.ts'
+export type { AccessDifference } from '../change/access.ts'
 export {
   type CallExample,
   type ChangedCalls,

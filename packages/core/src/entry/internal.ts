@@ -40,6 +40,7 @@ export { parseRecord, RECORD_FIELDS } from '../audit/record.ts'
 export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.ts'
 
 // Callers, gates and views
+export { createTrial } from '../change/trial.ts'
 export type { RunHistories } from '../gate/gate.ts'
 export { enterSaid, raiseLabels } from '../call/history.ts'
 export type { RunHistory } from '../history/histories.ts'

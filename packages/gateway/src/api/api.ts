@@ -35,6 +35,7 @@ import { overviewRoute } from './routes/overview.ts'
 import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
 import { reloadRoute } from './routes/reload.ts'
+import { whatIfRoute } from './routes/what-if.ts'
 import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
@@ -157,6 +158,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/connections', { GET: asPerson(connectionsRoute(deps)) })
   serve('/api/connections/:id', { DELETE: asPerson(disconnectRoute(deps)) })
   serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
+  serve('/api/what-if', { POST: asPerson(whatIfRoute(deps)) })
   serve('/api/replicas', { GET: asPerson(replicasRoute(deps)) })
   serve('/api/replicas/accept', { POST: asPerson(acceptReplicasRoute(deps)) })
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })

@@ -14,11 +14,22 @@ import type { ServerLogLine } from '../upstream/server-logs.ts'
 import type { PageConnections } from './connect-page.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { OidcDeps } from './oidc.ts'
+import type { AskedChange } from '../change/what-if.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { ReloadOptions } from '../reload/reloader.ts'
 import type { ReplicaReport } from '../replica/report.ts'
 import type { EndedCallers } from '../auth/keyring.ts'
-import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ListRow, NeedRow, ServerRow, WarningRow } from './wire.ts'
+import type {
+  AppRow,
+  AuditEvidenceBody,
+  GroupRow,
+  HaltReach,
+  ListRow,
+  NeedRow,
+  ServerRow,
+  WarningRow,
+  WhatIfBody,
+} from './wire.ts'
 import type { AgentDeps } from './agent.ts'
 
 /** The halts of the gate, and what their targets match now. */
@@ -90,6 +101,8 @@ export interface ApiDeps {
   recordChange?(reason: string, detail: string, by: string): Promise<void>
   /** Reads the configuration again. Absent if there is no file. */
   reload?(options: ReloadOptions): Promise<Reload>
+  /** Says what the rules of another text would mean. Absent if there is no file. */
+  whatIf?(asked: AskedChange): Promise<WhatIfBody>
   /** Keeps the logins of people for all replicas. Absent where this gateway is alone. */
   readonly sharedState?: StateStore | undefined
   /** Absent where this gateway is alone. */

@@ -19,6 +19,7 @@ export const API_FAULTS = {
   logs_forbidden: 403,
   preferences_forbidden: 403,
   reload_forbidden: 403,
+  what_if_forbidden: 403,
   audit_forbidden: 403,
   key_forbidden: 403,
   run_forbidden: 403,
@@ -38,6 +39,7 @@ export const API_FAULTS = {
   /** Between replicas: the asker looks for the home again. */
   home_elsewhere: 421,
   too_many_connections: 429,
+  what_if_busy: 429,
   internal: 500,
   /** It may have run: the client decides whether to ask again. */
   owner_lost: 502,

@@ -1,3 +1,4 @@
+import type { AccessDifference, WhatIf } from '@toolgate/core/change'
 import type { KeyRow } from '../auth/keys.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
@@ -329,6 +330,28 @@ export interface ReloadRequestBody {
   readonly publish?: boolean
   /** Publishes it also then. A replica that cannot run it starts no call. */
   readonly force?: boolean
+}
+
+/** The body of `POST /api/what-if`. */
+export interface WhatIfRequestBody {
+  /** The text of a configuration, in the place of the gateway's file. */
+  readonly config: string
+  /** RFC 3339, or milliseconds since 1970: calls from then on are judged. Default: seven days ago. */
+  readonly since?: string | number
+}
+
+/** `POST /api/what-if`: what the rules of another configuration would mean. */
+export interface WhatIfBody extends Omit<WhatIf, 'access'> {
+  /** Whether all records were read. A gateway reads for a minute at most, the oldest first. */
+  readonly isWhole: boolean
+  /** Who gains and who loses what: at most 1,000 callers, and 100 ids of each kind. */
+  readonly access: readonly WhatIfAccessRow[]
+  /** How many callers gain or lose something. */
+  readonly callers: number
+}
+
+export interface WhatIfAccessRow extends AccessDifference {
+  readonly counts: { readonly gains: number; readonly loses: number; readonly unknown: number }
 }
 
 /** `POST /api/reload`: what has changed, or would. */

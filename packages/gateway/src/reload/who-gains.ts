@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Caller, createGate, type Gate, type Tool } from '@toolgate/core'
-import { callerKey } from '@toolgate/core/internal'
-import type { Source } from '@toolgate/core/toolset'
-import { toApps, toGroups } from '../catalog/groups.ts'
+import type { Caller, Gate, Tool } from '@toolgate/core'
+import { callerKey, createTrial } from '@toolgate/core/internal'
+import { rulesOfChange } from '../change/rules-of-change.ts'
 import type { Revision } from '../revision.ts'
 
 /** What the configured callers with one name gain and lose by a reload, of the tools that are known now. */
@@ -32,9 +31,9 @@ export interface Comparison {
 export async function compareAccess(gate: Gate, before: Rules, after: Rules): Promise<Comparison> {
   await nextTurn()
   const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
-  const old = createTrial(items, before)
+  const old = openTrial(items, before)
   await nextTurn()
-  const now = createTrial(items, after)
+  const now = openTrial(items, after)
   return {
     async whoGains() {
       try {
@@ -63,33 +62,10 @@ async function findChanges(seesOld: Look, seesNew: Look, had: Agents, has: Agent
 }
 
 /** Returns a gate with the rules of a revision over items. It runs nothing, and writes nothing. */
-function createTrial(items: readonly Tool[], { policy, groups, aliases, apps, servers }: Rules): Gate {
-  const isServed = new Set(servers.map(({ name }) => name))
-  // It can change, so that a name that nothing has is no error.
-  const source: Source = {
-    name: 'trial',
-    tools: () => items.filter(({ namespace }) => namespace === undefined || isServed.has(namespace)),
-    subscribe: () => () => {},
-  }
-  const unprobed = groups.map((group) => ({ ...group, availableWhen: [], visibility: 'always' as const }))
-  const none = {
-    servers: [],
-    redactor: { redactText: String, redactValue: (value: unknown) => value },
-    reaper: NO_REAPER,
-  }
-  return createGate({
-    sources: [source],
-    policy,
-    groups: new Map([...toGroups(unprobed, none)].map(([name, { unlock: _, ...group }]) => [name, group])),
-    apps: toApps(apps),
-    ...(aliases && { aliases }),
-    onWarning: () => {},
-    pins: 'off',
-    definitions: 'off',
-  })
+function openTrial(items: readonly Tool[], rules: Rules): Gate {
+  const { catalog, callers: _, ...trial } = rulesOfChange(items, { ...rules, limits: [] })
+  return createTrial(catalog, trial)
 }
-
-const NO_REAPER = { watch() {}, release() {} }
 
 function agentsOf({ callers }: Rules): Agents {
   const agents = callers.filter((one) => one.for === 'mcp').map(({ caller }) => caller)
