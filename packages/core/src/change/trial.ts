@@ -2,6 +2,7 @@ import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { alwaysAvailable } from '../memory/availability.ts'
 import { type Group, toGroupMap } from '../tools/groups.ts'
+import type { Source } from '../tools/catalog.ts'
 import { createStage, type StagedCatalog } from './stage.ts'
 
 /** The rules of a gate that say who may use what: not what is available, halted or held back just now. */
@@ -25,7 +26,7 @@ export function createTrial(catalog: StagedCatalog, rules: TrialRules, clock: Tr
   return createGate({
     ...others,
     ...(groups && { groups: openGroups(groups) }),
-    sources: createStage(catalog).sources,
+    sources: [...createStage(catalog).sources, LATER],
     availability: alwaysAvailable,
     clock: { wallMs: () => clock.nowMs, monotonicMs: () => clock.nowMs },
     pins: 'off',
@@ -33,6 +34,9 @@ export function createTrial(catalog: StagedCatalog, rules: TrialRules, clock: Tr
     onWarning: () => {},
   })
 }
+
+/** A source without tools, as in a gateway whose servers are down: a name that nothing has yet is no error. */
+const LATER: Source = { name: 'later', namespaces: [], tools: () => [], subscribe: () => () => {} }
 
 /** Returns the groups without what opens them, loads them, or makes them available. */
 function openGroups(groups: NonNullable<TrialRules['groups']>): ReadonlyMap<string, Group> {
