@@ -1,4 +1,14 @@
-export const PAGES = ['tools', 'tool', 'live', 'approvals', 'callers', 'keys', 'connections', 'replicas'] as const
+export const PAGES = [
+  'tools',
+  'tool',
+  'overview',
+  'live',
+  'approvals',
+  'callers',
+  'keys',
+  'connections',
+  'replicas',
+] as const
 export type Page = (typeof PAGES)[number]
 
 /** The state in the address bar: the page, and the choices on it. */

@@ -9,6 +9,7 @@ import { CallersPage } from './pages/callers.tsx'
 import { ConnectionsPage } from './pages/connections.tsx'
 import { KeysPage } from './pages/keys.tsx'
 import { LivePage } from './pages/live.tsx'
+import { OverviewPage } from './pages/overview.tsx'
 import { LoginPage, SessionEnded } from './pages/login.tsx'
 import { ReplicasPage } from './pages/replicas.tsx'
 import { ToolPage } from './pages/tool.tsx'
@@ -23,6 +24,7 @@ import type { SessionBody } from './wire.ts'
 const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   tools: ToolsPage,
   tool: ToolPage,
+  overview: OverviewPage,
   live: LivePage,
   approvals: ApprovalsPage,
   callers: CallersPage,

@@ -225,6 +225,17 @@ function makeWorld(
         rejected: [],
       },
     ],
+    logs: (server) =>
+      server === 'remote'
+        ? ['starting', 'Error: REMOTE_TOKEN is wrong', '    at connect (remote.js:12)', HOSTILE_NAME].map(
+            (text, i) => ({
+              seq: i,
+              wallMs: startedAt,
+              level: 'stderr' as const,
+              text,
+            }),
+          )
+        : [],
     audit: {
       query: ({ limit = 100, tool, user, event, outcome, call, beforeSeq, afterSeq }) => {
         if (isBroken) throw new Error('broken on purpose')
@@ -252,8 +263,8 @@ function makeWorld(
         }
         return tally.counts(records.length)
       },
-      async *exportRecords() {
-        yield* records
+      async *exportRecords({ afterSeq = 0 } = {}) {
+        yield* records.slice(afterSeq)
       },
     },
     approvals: createApprovals({
@@ -458,6 +469,7 @@ function makeView(caller: Caller, tools: readonly Tool[], isWeb: boolean, webSin
   const view: Partial<View> = {
     caller,
     ids,
+    tools: visible.filter(({ kind }) => kind === 'tool'),
     size: ids.length,
     has: (id: string) => visible.some((one) => one.id === id),
     explain: (id: string) => ({ ...decide(byId.get(id)), answers: [] }),

@@ -12,6 +12,7 @@ import { Exact } from './exact.tsx'
 export const TITLES: Readonly<Record<Page, string>> = {
   tools: 'Tools',
   tool: 'Tool',
+  overview: 'Overview',
   live: 'Live',
   approvals: 'Approvals',
   callers: 'Callers',
@@ -19,7 +20,16 @@ export const TITLES: Readonly<Record<Page, string>> = {
   connections: 'Connections',
   replicas: 'Replicas',
 }
-const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers', 'connections', 'keys', 'replicas']
+const NAVIGATED: readonly Page[] = [
+  'overview',
+  'tools',
+  'live',
+  'approvals',
+  'callers',
+  'connections',
+  'keys',
+  'replicas',
+]
 
 /** The gateway decides who may see these; here they are only hidden. */
 const OPERATORS: ReadonlySet<Page> = new Set(['keys', 'replicas'])

@@ -5,6 +5,8 @@ interface RowTableProps {
   readonly label: string
   readonly caption: string
   readonly columns: readonly string[]
+  /** The columns of numbers, which are aligned to the right. */
+  readonly numbers?: readonly string[]
   /** Names a last column of buttons, which has no visible head. */
   readonly actions?: string
   readonly className?: string
@@ -17,6 +19,7 @@ export function RowTable({
   label,
   caption,
   columns,
+  numbers = [],
   actions,
   className = 'keys',
   children,
@@ -28,7 +31,7 @@ export function RowTable({
         <thead>
           <tr>
             {columns.map((name) => (
-              <th key={name} scope="col">
+              <th key={name} scope="col" className={numbers.includes(name) ? 'n' : undefined}>
                 {name}
               </th>
             ))}

@@ -70,7 +70,7 @@ function toToolRows({ tools }: Figures): OverviewBody['tools'] {
 
 const STDERR_LINES = 3
 
-/** Returns all servers, and the namespaces that have calls and no server. Those that are down come first, then the most called. */
+/** Returns all servers, and the namespaces of no server where calls ran. Those that are down come first, then the most called. */
 function toServerRows(
   { tools }: Figures,
   { servers, logs, redact = redactor }: ApiDeps,
@@ -95,7 +95,9 @@ function toServerRows(
       ...sumOf(counted),
     }
   })
-  return rows.toSorted((a, b) => Number(b.status === 'down') - Number(a.status === 'down') || b.attempts - a.attempts)
+  // Agents can make up namespaces, too, and nothing runs there.
+  const real = rows.filter(({ status, outcomes }) => status !== undefined || outcomes.done + outcomes.failed > 0)
+  return real.toSorted((a, b) => Number(b.status === 'down') - Number(a.status === 'down') || b.attempts - a.attempts)
 }
 
 /** `files` of `files:read`, and of `resource:files:…` and `prompt:files:…`. */
