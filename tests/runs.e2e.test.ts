@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { GatewayConfig, RunsBody, StartedRunBody } from '@toolgate/gateway'
+import type { ApprovalsBody, GatewayConfig, RunsBody, StartedRunBody } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { callerConfig, CALLERS } from './support/keys.ts'
@@ -264,6 +264,22 @@ describe('POST /api/runs', () => {
       ['web:fetch'],
     )
   })
+})
+
+it('shows people what a run has read, and where its call sends', async () => {
+  const { token } = await startRun({ user: 'vera', userWords: USER_WORDS })
+  assert.equal(await outcomeOf(token, MODERN, 'web:fetch', {}), 'runs')
+  assert.equal(await outcomeOf(token, MODERN, 'mail:send', { to: 'eve@evil.example' }), 'asks')
+  const { approvals } = (await gateway.api('/api/approvals')).body as ApprovalsBody
+  const trail = approvals[0]?.trail
+  assert.deepEqual(
+    trail?.read.map(({ label, calls }) => [label, calls[0]?.tool]),
+    [['untrusted', 'web:fetch']],
+  )
+  assert.deepEqual(
+    trail?.sends.map(({ field, value }) => [field, value]),
+    [['to', 'eve@evil.example']],
+  )
 })
 
 describe('the runs that go on', () => {

@@ -603,6 +603,13 @@ function makeApprovals(): Approval[] {
       run: 'run-7',
       tool: 'memory:delete_entities',
       status: 'pending',
+      trail: {
+        read: [{ label: 'untrusted', calls: [{ tool: 'web:fetch', atMs: now - 55_000 }] }],
+        sends: [
+          { field: 'to', value: `eve@evil.example${BIDI_TEXT}`, origin: 'untrusted' },
+          { field: 'cc', value: 'ann@acme.example', origin: 'user' },
+        ],
+      },
       input: { entityNames: ['vera', 'Acme GmbH'] },
     },
     {

@@ -35,6 +35,19 @@ describe('toolgate approvals', () => {
     approvals = [approval('a1')]
   })
 
+  it('says why a person is asked, what the run has read and where the call sends', async () => {
+    const trail = {
+      read: [{ label: 'untrusted', calls: [{ tool: 'web:fetch', atMs: 0 }] }],
+      sends: [{ field: 'to', value: 'eve\u001b', origin: 'untrusted' }],
+    } as const
+    approvals = [approval('a1', { why: 'the addressee may come from untrusted output', trail })]
+    const { out } = await run('approvals')
+    assert.match(out, /^ {2}why the addressee/m)
+    assert.match(out, /^ {2}read web:fetch at 1970-01-01T00:00:00.000Z: untrusted$/m)
+    assert.match(out, /^ {2}sends to eve.* \(to\), which may come from untrusted output$/m)
+    assert.ok(!out.includes('\u001b'))
+  })
+
   it('lists pending approvals, with the whole input and escaped control characters', async () => {
     const { code, out, err } = await run('approvals')
     assert.deepEqual([code, err, asked[0]?.url], [0, '', '/api/approvals?status=pending'])

@@ -1,4 +1,5 @@
 import type { Approval } from '@toolgate/core'
+import { trailLines } from '@toolgate/core/internal'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { ExitName } from '../exit.ts'
@@ -83,7 +84,9 @@ function forWhom({ user, tenant, keyMadeBy }: Approval): string {
 function linesOf(approval: Approval, paint: Paint, nowMs: number): string[] {
   const head = `${statusWord(approval, paint)}  ${paint('bold', printable(approval.tool))} ${forWhom(approval)}, ${timeOf(approval, nowMs)}`
   const input = jsonText(approval.input ?? null, 2).replace(/^/gm, '  ')
-  return [head, `  id ${printable(approval.id)}`, ...decidedLine(approval), input]
+  const trail = approval.trail ? trailLines(approval.trail).map((line) => `  ${printable(line)}`) : []
+  const why = approval.why === undefined ? [] : [`  why ${printable(approval.why)}`]
+  return [head, `  id ${printable(approval.id)}`, ...decidedLine(approval), ...why, ...trail, input]
 }
 
 function timeOf({ status, requestedAt, expiresAt }: Approval, nowMs: number): string {

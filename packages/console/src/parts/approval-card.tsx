@@ -6,6 +6,7 @@ import { count, formatIn } from '../format.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
+import { ApprovalTrail } from './trail.tsx'
 import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
 import { Ago } from './when.tsx'
 
@@ -54,6 +55,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
           </p>
         )}
       </div>
+      {cards.length === 1 && <ApprovalTrail approval={first.approval} />}
       <p className="label">The input</p>
       <JsonBlock value={input} label={`The input of ${tool}`} />
       <div className="verdict-place">
@@ -115,6 +117,7 @@ function AskedByAll({ cards, nowMs }: { cards: readonly Card[]; nowMs: number })
             {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} />}
             {card.state === 'approved' && card.approval.mayDecide && <RevokeButton approval={card.approval} />}
             <StateOf state={card.state} />
+            <ApprovalTrail approval={card.approval} />
           </li>
         ))}
       </ul>

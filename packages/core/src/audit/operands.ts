@@ -28,7 +28,7 @@ type Show = (name: string, value: unknown) => string | undefined
  * without previews.
  */
 export function operandsText(read: readonly FactRead[], redact: Redactor, preview: boolean): string | undefined {
-  const show: Show = (name, value) => (preview ? shown(name, value, redact) : undefined)
+  const show: Show = (name, value) => (preview ? shownField(name, value, redact) : undefined)
   const texts: string[] = []
   let left = MAX_LENGTH - 2
   for (const text of new Set(read.slice(0, MAX_OPERANDS).map((one) => JSON.stringify(toOperand(one, show))))) {
@@ -61,7 +61,7 @@ function toOperand(
   }
 }
 
-function shown(name: string, value: unknown, redact: Redactor): string {
+export function shownField(name: string, value: unknown, redact: Redactor): string {
   try {
     return previewField(name.slice(name.lastIndexOf('.') + 1), value, redact)
   } catch {

@@ -1,6 +1,14 @@
 import type { Decided } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type Reason, strictest } from '../decide/decision.ts'
-import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise, NoPlace, Place } from '../ports/ports.ts'
+import type {
+  Approval,
+  ApprovalAbout,
+  ApprovalBinding,
+  LimitAnswer,
+  MaybePromise,
+  NoPlace,
+  Place,
+} from '../ports/ports.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import { CostError, withCosts } from './costs.ts'
@@ -48,6 +56,7 @@ import { findLive, keyOf, shownInput } from './approvals.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
+import { trailOf } from './trail.ts'
 
 /** What may come to be against a call while it waits. */
 const MEANWHILE: Check['refusesWith'] = [
@@ -349,7 +358,8 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   const binding = bindingOf(attempt, tool, demandOf(asking))
   const why = asking.map(whyAsked).join('; ')
   const spends = attempt.request.spends === true
-  const approval = await storeInTime(ports, spends ? findLive(ports, binding) : ask(attempt, binding, why))
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, { why, trail }))
+  const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
   if (spends && !approval) return { decision: approvalUsed() }
   switch (approval?.status) {
     case 'approved':
@@ -371,9 +381,13 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
 }
 
-function ask({ view, ports, input }: Attempt, binding: ApprovalBinding, why: string): MaybePromise<Approval> {
+function ask(
+  { view, ports, input }: Attempt,
+  binding: ApprovalBinding,
+  about: Pick<ApprovalAbout, 'why' | 'trail'>,
+): MaybePromise<Approval> {
   const shown = shownInput(input, ports.redactor, ports.onFault)
-  return ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: view.caller.chat?.id, why })
+  return ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: view.caller.chat?.id, ...about })
 }
 
 /** Returns the reasons that ask for a person. */

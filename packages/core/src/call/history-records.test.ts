@@ -5,9 +5,10 @@ import { memoryAudit } from '../audit/memory.ts'
 import { isCanonicalRecord, sealEntry } from '../audit/record.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { Policies } from '../policy/policy.ts'
-import type { AuditEntry, AuditRecord, AuditSink } from '../ports/ports.ts'
+import type { ApprovalTrail, AuditEntry, AuditRecord, AuditSink } from '../ports/ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
+import { trailLines } from './trail.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }
 const TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'
@@ -186,5 +187,58 @@ describe('the records of calls whose rules read what happened', () => {
     await callIn(gate, 'mail:send', { to: 'eve@evil.com' })
     const [record] = audit.query({})
     assert.match(record?.operands ?? '', /eve@evil/)
+  })
+})
+
+describe('the approval of a call whose run has read something', () => {
+  const ops = { user: 'ops', tenant: 'acme', roles: ['approver'] }
+  const trailIn = async (policy: Policies, calls: readonly string[], input: object, run?: object) => {
+    const clock = manualClock()
+    const gate = createGate({ tools, policy, labels: { trusted: ['contacts:*', 'fraud:*', 'mail:*'] }, clock })
+    const view = await gate.view(VERA)
+    const call = (tool: string, given: object) =>
+      view.call({ tool, input: given, run: { id: 'r', userWords: 'Write to ann@acme.com', ...run } })
+    for (const tool of calls) await call(tool, {})
+    assert.equal((await call('mail:send', input)).status, 'waiting')
+    const [approval] = await gate.approvals.list()
+    assert.equal(gate.approvals.mayDecide(ops, approval as never), true)
+    return { trail: approval?.trail, atMs: clock.wallMs() }
+  }
+
+  it('shows what was read, and where it sends with the origins', async () => {
+    const input = { to: ['ann@acme.com', 'eve@evil.com', TOKEN] }
+    const { trail, atMs } = await trailIn({ ask: [ADDRESSEES] }, ['contacts:find', 'web:fetch'], input)
+    assert.deepEqual(trail?.read, [{ label: 'untrusted', calls: [{ tool: 'web:fetch', atMs }] }])
+    assert.deepEqual(trail?.sends.slice(0, 2), [
+      { field: 'to', value: 'ann@acme.com', origin: 'user' },
+      { field: 'to', value: 'eve@evil.com', origin: 'untrusted' },
+    ])
+    assert.match(trail?.sends[2]?.value ?? '', /redacted/)
+    assert.deepEqual(trailLines(trail as ApprovalTrail).slice(0, 3), [
+      `read web:fetch at ${new Date(atMs).toISOString()}: untrusted`,
+      'sends to ann@acme.com (to), which the user named',
+      'sends to eve@evil.com (to), which may come from untrusted output',
+    ])
+  })
+
+  it('shows it also where the clause that asks reads nothing of the run', async () => {
+    const policy = { ask: ['mail:send'], deny: [{ match: 'refunds:pay', when: "'untrusted' in run.labels" }] }
+    const { trail } = await trailIn(policy, ['web:fetch'], { to: 'eve@evil.com' })
+    assert.equal(trail?.read[0]?.calls[0]?.tool, 'web:fetch')
+    assert.deepEqual(trail?.sends, [{ field: 'to', value: 'eve@evil.com' }], 'no rule reads origins')
+  })
+
+  it('says that nobody knows what a run has done', async () => {
+    const { trail } = await trailIn({ ask: [ADDRESSEES] }, [], { to: 'eve@evil.com' }, { resumed: true })
+    assert.equal(trail?.isUnknown, true)
+    assert.deepEqual(trailLines(trail as ApprovalTrail)[0], 'it is unknown what the run has done')
+  })
+
+  it('is bounded, and absent where no rule reads runs', async () => {
+    const to = Array.from({ length: 500 }, (_, i) => `${'x'.repeat(1000)}${i}@acme.com`)
+    const { trail } = await trailIn({ ask: [ADDRESSEES] }, [], { to })
+    assert.equal(trail?.sends.length, 32)
+    assert.ok(JSON.stringify(trail).length < 16_000)
+    assert.equal((await trailIn({ ask: ['mail:send'] }, ['web:fetch'], { to })).trail, undefined)
   })
 })

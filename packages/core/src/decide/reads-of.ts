@@ -76,7 +76,7 @@ function worstOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfVal
 }
 
 /** Returns the origin of each of the first values within values. */
-export function originsOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfValue[] {
+export function originsOf(asked: readonly Asked[], facts: Pick<RunFacts, 'origin'>): readonly OriginOfValue[] {
   const found: OriginOfValue[] = []
   for (const { field, value } of asked)
     for (const [at, leaf] of leavesOf(value, field)) {

@@ -82,6 +82,7 @@ export {
   tellEach,
 } from '../call/hooks.ts'
 export { type StreamEnd, watchStream } from '../call/streams.ts'
+export { trailLines } from '../call/trail.ts'
 export { reason } from '../decide/decision.ts'
 export { messageFor, readsAsUnknown } from '../decide/message.ts'
 export { createDeadlines } from '../util/deadlines.ts'

@@ -2,6 +2,7 @@
 
 // Ports
 export type {
+  ApprovalAbout,
   ApprovalBinding,
   ApprovalDecision,
   ApprovalFilter,

@@ -79,7 +79,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   }
 
   return {
-    request(binding, input, nowMs, { chat, why } = {}) {
+    request(binding, input, nowMs, { chat, why, trail } = {}) {
       const keys = approvalKeys(binding)
       const current = find(idByBinding.get(keys.binding) ?? '', nowMs)
       if (current && isLiveAt(current, nowMs)) return current
@@ -104,6 +104,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         ...(asked !== undefined && { asked }),
         ...(chat !== undefined && { chat }),
         ...(why !== undefined && { why }),
+        ...(trail !== undefined && { trail }),
         input: structuredClone(input),
         requestedAt: nowMs,
         expiresAt: nowMs + ttlMs,

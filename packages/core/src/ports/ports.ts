@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts'
-import type { FactRead } from './fact-read.ts'
+import type { EarlierCall, FactRead, Origin } from './fact-read.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import type { InputProblem } from '../util/json.ts'
 
@@ -84,6 +84,17 @@ export interface ApprovalAbout {
   readonly chat?: string | undefined
   /** Why it is asked for: the clauses that ask, in words. For people. */
   readonly why?: string | undefined
+  readonly trail?: ApprovalTrail | undefined
+}
+
+/** What the run of a call has read, and where the call sends something: for the person who decides. Recorded when it was asked for. */
+export interface ApprovalTrail {
+  /** The labels of the run, and calls that raised them. */
+  readonly read: readonly { readonly label: string; readonly calls: readonly EarlierCall[] }[]
+  /** The addressees of the call, redacted; without origins where no rule reads them. At most 32. */
+  readonly sends: readonly { readonly field: string; readonly value: string; readonly origin?: Origin }[]
+  /** Nobody knows what the run has done. */
+  readonly isUnknown?: boolean
 }
 
 export interface Approval extends ApprovalBinding {
@@ -91,6 +102,8 @@ export interface Approval extends ApprovalBinding {
   /** The chat of the first request. The approval is not bound to it. */
   readonly chat?: string
   readonly why?: string
+  /** Absent where no rule reads runs. */
+  readonly trail?: ApprovalTrail
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown

@@ -372,6 +372,18 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.deepEqual(idsOf(await store.list({ limit: 2 }, NOW)), ids.toReversed().slice(0, 2))
     })
 
+    it('keeps what the run has done, for the person who decides', async (t) => {
+      const store = await make(t)
+      const trail = {
+        read: [{ label: 'untrusted', calls: [{ tool: 'web:fetch', atMs: NOW - 5 }] }],
+        sends: [{ field: 'to', value: 'eve@evil.example', origin: 'untrusted' }],
+      } as const
+      const { id } = await store.request(BINDING, {}, NOW, { trail })
+      assert.deepEqual((await store.get(id, NOW))?.trail, trail)
+      assert.equal((await store.request(BINDING, {}, NOW, {})).id, id, 'it is not bound to it')
+      assert.ok(!('trail' in (await store.request({ ...BINDING, tool: 'other' }, {}, NOW))))
+    })
+
     it('lists those of one chat, and says in which each was asked for first', async (t) => {
       const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW, { chat: 'c1' })

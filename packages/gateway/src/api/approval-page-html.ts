@@ -1,4 +1,5 @@
 import type { Approval } from '@toolgate/core'
+import { trailLines } from '@toolgate/core/internal'
 
 /** A page, and its style, which the Content-Security-Policy names by hash. */
 export interface Page {
@@ -111,7 +112,10 @@ function facts({ approval, person }: ApprovalView): string {
     value === undefined || value === '' ? [] : [`<dt>${name}</dt><dd>${escape(value)}</dd>`],
   )
   const input = JSON.stringify(approval.input, undefined, 2) ?? ''
+  const lines = approval.trail ? trailLines(approval.trail) : []
+  const trail = lines.map((line) => `<li>${escape(line)}</li>`).join('')
   return `<dl>${shown.join('')}</dl>
+${trail === '' ? '' : `<h2>What the run has done</h2>\n<ul>${trail}</ul>`}
 <h2>Arguments</h2>
 <pre tabindex="0">${escape(input)}</pre>
 `

@@ -84,14 +84,14 @@ export function approvalsIn(
   }
 
   return {
-    async request(binding, input, nowMs, { chat, why } = {}) {
+    async request(binding, input, nowMs, about = {}) {
       const keys = approvalKeys(binding)
       const [bound, asker] = [digestOf(keys.binding), digestOf(keys.user)]
       const current = await findLive(bound, nowMs)
       if (current) return current
-      const characters = JSON.stringify(input)?.length ?? 0
-      const request = JSON.stringify(toRequest(binding, input, why))
-      const texts = [textOf(binding.tenant), textOf(binding.user), JSON.stringify(binding.tool), textOf(chat)]
+      const characters = (JSON.stringify(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
+      const request = JSON.stringify(toRequest(binding, input, about))
+      const texts = [textOf(binding.tenant), textOf(binding.user), JSON.stringify(binding.tool), textOf(about.chat)]
       await makeRoom(characters, nowMs)
       return untilDone(async () => {
         // What is read after the asker's newest approval is at least as new, and the insert checks that it still is the newest.

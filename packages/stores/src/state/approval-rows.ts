@@ -1,6 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import type { DatedApproval } from '@toolgate/core/internal'
-import type { ApprovalBinding, ApprovalStatus } from '@toolgate/core/stores'
+import type { ApprovalAbout, ApprovalBinding, ApprovalStatus } from '@toolgate/core/stores'
 import { APPROVAL_STATUSES } from '@toolgate/core/words'
 import { numberIn, type Row, textIn } from '../rows.ts'
 
@@ -19,11 +19,11 @@ export const DEFAULT_LIMIT = 100
 export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 
 /** What is bound and shown, as a column keeps it. */
-export type Request = ApprovalBinding & { readonly input: unknown; readonly why: string | undefined }
+export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail'> & { readonly input: unknown }
 
-export function toRequest(binding: ApprovalBinding, input: unknown, why: string | undefined): Request {
+export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail }: ApprovalAbout): Request {
   const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why }
+  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -43,9 +43,8 @@ function statusIn(row: Row): ApprovalStatus {
 }
 
 export function toApproval(row: Row): Approval {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why } = parseRequest(
-    textIn(row, 'request'),
-  )
+  const request = parseRequest(textIn(row, 'request'))
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail } = request
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -58,6 +57,7 @@ export function toApproval(row: Row): Approval {
     ...(approver === undefined ? {} : { approver }),
     ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
+    ...(trail === undefined ? {} : { trail }),
     ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),

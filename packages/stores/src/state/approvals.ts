@@ -55,18 +55,18 @@ export function approvalsIn(
   const select = selectIn(db)
 
   return {
-    request(binding, input, nowMs, { chat, why } = {}) {
+    request(binding, input, nowMs, about = {}) {
       const keys = approvalKeys(binding)
       const current = db.read(() => findLive(keys.binding, nowMs))
       if (current) return current
-      const characters = JSON.stringify(input)?.length ?? 0
-      const request = JSON.stringify(toRequest(binding, input, why))
+      const characters = (JSON.stringify(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
+      const request = JSON.stringify(toRequest(binding, input, about))
       return db.write(() => {
         const meanwhile = findLive(keys.binding, nowMs)
         if (meanwhile) return meanwhile
         room.make(characters, nowMs)
         checkPending(keys.user, characters, nowMs)
-        return insert({ binding, keys, chat, nowMs, ttlMs, characters, request })
+        return insert({ binding, keys, chat: about.chat, nowMs, ttlMs, characters, request })
       })
     },
     get: (id, nowMs) => db.read(() => find(id, nowMs)),

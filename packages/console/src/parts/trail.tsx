@@ -1,0 +1,70 @@
+import type { ReactElement } from 'react'
+import type { Approval } from '../wire.ts'
+import { Exact } from './exact.tsx'
+import { Ago } from './when.tsx'
+
+type Trail = NonNullable<Approval['trail']>
+
+/** What the run has read before the call, and where the call sends something. Nothing where no rule reads runs. */
+export function ApprovalTrail({ approval: { trail } }: { approval: Approval }): ReactElement | null {
+  if (!trail || (!trail.isUnknown && trail.read.length === 0 && trail.sends.length === 0)) return null
+  const { read, sends, isUnknown } = trail
+  return (
+    <dl className="trail">
+      {isUnknown === true && (
+        <div>
+          <dt>The run</dt>
+          <dd>
+            <span className="badge wait">unknown</span> Nobody knows what it has done so far.
+          </dd>
+        </div>
+      )}
+      {read.map((one) => (
+        <Read key={one.label} {...one} />
+      ))}
+      {sends.map((one, i) => (
+        <Sent key={i} {...one} />
+      ))}
+    </dl>
+  )
+}
+
+function Read({ label, calls }: Trail['read'][number]): ReactElement {
+  return (
+    <div>
+      <dt>Has read</dt>
+      <dd>
+        <span className={`badge ${label === 'untrusted' ? 'bad' : 'ask'}`}>{label}</span>
+        {calls.map(({ tool, atMs }) => (
+          <span key={tool}>
+            <Exact text={tool} className="id" />{' '}
+            <span className="dim">
+              <Ago ms={atMs} />
+            </span>
+          </span>
+        ))}
+      </dd>
+    </div>
+  )
+}
+
+const ORIGINS = {
+  user: ['good', 'the user named it'],
+  trusted: ['good', 'from a trusted tool'],
+  unknown: ['ask', 'named by nobody'],
+  untrusted: ['bad', 'from untrusted output'],
+} as const
+
+function Sent({ field, value, origin }: Trail['sends'][number]): ReactElement {
+  const [style, words] = origin === undefined ? [] : ORIGINS[origin]
+  return (
+    <div>
+      <dt>Sends to</dt>
+      <dd>
+        <Exact text={field} className="id" />
+        <Exact text={value} className="strong" />
+        {words !== undefined && <span className={`badge ${style}`}>{words}</span>}
+      </dd>
+    </div>
+  )
+}
