@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it, type TestContext } from 'node:test'
 import { ConfigError } from '@toolgate/core'
-import { loadConfig, type ReadyBody, type ReplicasBody } from '@toolgate/gateway'
+import { loadConfig, type ReadyBody, type ReplicasBody, type StartedRunBody } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
 import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
@@ -16,6 +16,7 @@ import { ownPostgres } from './support/own-stores.ts'
 import { MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
 
 const SERVER = join(import.meta.dirname, 'support/reload-server.js')
+const HOST = 'host-key-of-the-runner'
 const BOUND_MS = 2000
 const CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'toolgate'"
 
@@ -44,6 +45,7 @@ servers: { own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.st
 callers:
   - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
   - { key: ${KEYS.console}, for: console, user: owner, roles: [approver] }
+  - { key: ${HOST}, for: host, user: runner }
 policy: ${policy}
 audit: { store: memory }
 stores: { ${stores} }
@@ -117,6 +119,21 @@ ${limits}
       assert.equal(await runs(b, key), true)
       assert.equal((await runCommand(b.url, 'keys', 'revoke', 'second')).code, 0)
       assert.deepEqual([await call(a, key), await call(b, key)], ['401', '401'])
+    })
+
+    it('share what a run has done, and accept its token nowhere once one has ended it', async () => {
+      const [a, b] = await startTwo({ policy: `[{ deny: [{ match: "*", when: "'untrusted' in run.labels" }] }]` })
+      const post = (body: object) => a.api('/api/runs', { key: HOST, method: 'POST', body })
+      const started = async (body: object) => (await post(body)).body as StartedRunBody
+      const root = await started({ user: 'viewer' })
+      const [child, other] = [await started({ parent: root.id }), await started({ user: 'viewer' })]
+      assert.equal(await runs(a, root.token), true)
+      for (const { token } of [root, child]) assert.match(await call(b, token), /BLOCKED/)
+      assert.equal(await runs(b, other.token), true)
+      assert.equal((await b.api(`/api/runs/${root.id}`, { key: HOST, method: 'DELETE' })).status, 200)
+      for (const gateway of [a, b])
+        assert.deepEqual(await Promise.all([root, child].map(({ token }) => call(gateway, token))), ['401', '401'])
+      assert.match(await call(a, other.token), /BLOCKED/)
     })
 
     it('spend an approval once: asked by one, approved through another', async () => {

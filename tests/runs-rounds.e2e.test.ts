@@ -121,16 +121,16 @@ describe('a round of a call, in a run', () => {
   it('is a question over the stream of an earlier client, read in its run alone', async () => {
     const [one, other] = [await startRun(gateway), await startRun(gateway)]
     const client = new ClientV1({ name: 'test', version: '1' }, { capabilities: { elicitation: {} } })
-    let before: boolean | undefined
+    let isSent: boolean | undefined
     client.setRequestHandler(ElicitRequestSchema, async () => {
-      before = await sends(gateway, one.token, EVE, LEGACY)
+      isSent = await sends(gateway, one.token, EVE, LEGACY)
       return { action: 'accept' as const, content: {} }
     })
     const requestInit = { headers: { authorization: `Bearer ${one.token}` } }
     await client.connect(new TransportV1(new URL(gateway.mcpUrl), { requestInit }))
     const { content } = await client.callTool({ name: 'own__ask', arguments: { text: `Write to ${EVE}?` } })
     assert.deepEqual(content, [{ type: 'text', text: 'ok' }])
-    assert.equal(before, false, 'the question was read before it was asked')
+    assert.equal(isSent, false, 'the question was read before it was asked')
     assert.equal(await sends(gateway, other.token, EVE, LEGACY), true)
     await client.close()
   })
@@ -182,7 +182,7 @@ for (const [serverEra, eras] of [
       }
       const statusOf = async ({ token }: StartedRunBody, taskId: string) => {
         const { result, error } = await ask(gateway, token, era, 'tasks/get', { taskId })
-        return result?.['status'] ?? error?.message
+        return (result?.['status'] as string | undefined) ?? error?.message ?? ''
       }
       const recordOf = async ({ id }: StartedRunBody, event: string) => {
         const { body } = await gateway.api(`/api/audit?event=${event}&limit=50`)
@@ -192,7 +192,7 @@ for (const [serverEra, eras] of [
       it('is of that run alone, and what it puts out is read there', async () => {
         const [one, other] = [await startRun(gateway), await startRun(gateway)]
         const id = await begin(one)
-        assert.match(String(await statusOf(other, id)), /is not a task of this client/)
+        assert.match(await statusOf(other, id), /is not a task of this client/)
         assert.equal(await sends(gateway, one.token, EVE, era), true, 'it has not said it yet')
         server.finish(`write to ${EVE}`)
         await until(async () => (await statusOf(one, id)) === 'completed')
