@@ -90,9 +90,9 @@ function storeOf(db: PostgresDatabase, id: number): ChainStore {
         after.head,
         head,
         root,
-        records.map(({ atMs }) => atMs),
-        records.map(({ event }) => event),
-        records.map(({ text }) => text),
+        toLines(records.map(({ atMs }) => atMs)),
+        toLines(records.map(({ event }) => event)),
+        toLines(records.map(({ text }) => text)),
         onDisk ?? null,
         tree === undefined ? null : JSON.stringify(tree),
       ])
@@ -104,13 +104,19 @@ function storeOf(db: PostgresDatabase, id: number): ChainStore {
   }
 }
 
+/** An array as lines: the driver would quote each element. Records are JSON in one line, and names of events are words. */
+const toLines = (values: readonly (string | number)[]): string => values.join('\n')
+const linesOf = (parameter: string): string => `string_to_array(${parameter}, E'\\n')`
+
 function statementsFor(schema: string) {
   const chains = `${schema}.audit_chains`
   return {
     join: statement(`
       INSERT INTO ${chains} (replica, incarnation, seq, head, root, local_seq, status, renewed_at)
       VALUES ($1, $2, $3, $4, $5, $6, 'live', clock_timestamp()) ON CONFLICT (replica, incarnation) DO NOTHING RETURNING id`),
-    append: statement(`SELECT ${schema}.append_audit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS other`),
+    append: statement(`
+      SELECT ${schema}.append_audit($1, $2, $3, $4, $5, ${linesOf('$6')}::bigint[], ${linesOf('$7')}, ${linesOf('$8')}, $9, $10)
+        AS other`),
     find: statement(`SELECT id, seq, head, status, tree, pruned_tree FROM ${chains} WHERE incarnation = $1`),
     // In JSON, the quotes of a field's name occur nowhere else.
     hashes: statement(`

@@ -23,6 +23,8 @@ export interface SharedSinkParts {
   readonly tree: RecordTree
   readonly nowMs: () => number
   readonly maxWaiting: number
+  /** Waits for more records. Default: a timer. */
+  readonly wait?: (ms: number) => Promise<unknown>
   /** Called when calls begin to be refused, and when they go on. */
   readonly onProblem?: (problem: AuditProblem | undefined) => void
 }
@@ -31,11 +33,14 @@ export interface SharedSinkParts {
 const PATIENCE_MS = 2000
 const AGAIN_MS = 25
 const RETRY_MS = 250
+/** A group costs as much as many records, so where at least so many arrive together, it waits a moment for more. */
+const BUSY_COUNT = 8
+const GATHER_MS = 1
 
 /**
  * A sink whose writes resolve when the record is committed in the database, so that it outlives this machine.
  *
- * Writes that arrive while a group is on its way form the next one. A group that was sealed is sent until the database has
+ * Writes that arrive while a group is on its way, or in a busy moment soon after it, form the next one. A group that was sealed is sent until the database has
  * it, since nobody knows whether an answer that did not come was a commit; sending it again changes nothing. While it has no
  * answer, calls are refused, and how other calls have ended is kept.
  */
@@ -45,11 +50,14 @@ export class SharedSink implements AuditSink {
   readonly #tree: RecordTree
   readonly #nowMs: () => number
   readonly #maxWaiting: number
+  readonly #wait: (ms: number) => Promise<unknown>
   readonly #queue: EntryQueue
   readonly #openCalls = createOpenCalls<AuditEntry>()
   readonly #report: ProblemReport
   /** Sealed, and perhaps committed. */
   #sent: { readonly group: SealedGroup; readonly entries: readonly AuditEntry[] } | undefined
+  /** The size of the group that the database has just taken. */
+  #takenCount = 0
   /** Resolves for the writes whose entries wait. */
   #waiting: PromiseWithResolvers<void> | undefined
   #sending: PromiseWithResolvers<void> | undefined
@@ -59,13 +67,23 @@ export class SharedSink implements AuditSink {
   #fork: Error | undefined
   #isClosed = false
 
-  constructor({ store, sealing, sealer, tree, nowMs, maxWaiting, onProblem = () => {} }: SharedSinkParts) {
+  constructor({
+    store,
+    sealing,
+    sealer,
+    tree,
+    nowMs,
+    maxWaiting,
+    wait = delay,
+    onProblem = () => {},
+  }: SharedSinkParts) {
     this.#report = new ProblemReport(onProblem)
     this.#store = store
     this.#sealer = sealer
     this.#tree = tree
     this.#nowMs = nowMs
     this.#maxWaiting = maxWaiting
+    this.#wait = wait
     this.#queue = new EntryQueue({ append: (entries) => this.#seal(entries) }, nowMs, sealing)
   }
 
@@ -129,7 +147,7 @@ export class SharedSink implements AuditSink {
   async #work(): Promise<void> {
     this.#isWorking = true
     while (this.#queue.hasAny || this.#sent !== undefined) {
-      await endOfTurn()
+      await this.#gather()
       if (this.#sent === undefined) this.#queue.store()
       this.#sending = this.#waiting
       this.#waiting = undefined
@@ -144,6 +162,13 @@ export class SharedSink implements AuditSink {
     this.#isWorking = false
   }
 
+  /** Waits for the writes of this turn, in a busy moment for those of some turns. */
+  async #gather(): Promise<void> {
+    const isBusy = this.#takenCount + this.#queue.count >= BUSY_COUNT
+    this.#takenCount = 0
+    await (isBusy ? this.#wait(GATHER_MS) : endOfTurn())
+  }
+
   /** Sends the sealed group until the database has it. Returns `false` if it never will. */
   async #deliver(): Promise<boolean> {
     const late = setTimeout(() => this.#fail(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS)
@@ -152,6 +177,7 @@ export class SharedSink implements AuditSink {
         try {
           const other = await this.#store.append(this.#sent.group)
           if (other !== undefined) return this.#stop(other)
+          this.#takenCount = this.#sent.entries.length
           this.#sent = undefined
           this.#failure = undefined
           this.#report.update(undefined)
