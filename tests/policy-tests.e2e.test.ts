@@ -107,3 +107,36 @@ describe('a policy with tests', () => {
     assert.equal(down.out, '')
   })
 })
+
+describe('two policies', () => {
+  it('are compared: yes, no with the input that now passes, or what cannot be compared', async () => {
+    const text = readFileSync(at('toolgate.yaml'), 'utf8')
+    const write = (name: string, from: string, to: string) => {
+      assert.ok(text.includes(from))
+      writeFileSync(at(name), text.replace(from, to))
+    }
+    write('tighter.yaml', '- { match: tag:write, when', '- { match: files:edit_file, when')
+    write('looser.yaml', "!within(input.path, '${configDir}/workspace')", "!within(input.path, '${configDir}')")
+    write('other.yaml', 'files:write_file:5/60', 'files:write_file:9/60')
+    const yes = await toolgate('compare', 'toolgate.yaml', 'tighter.yaml')
+    assert.deepEqual([yes.code, yes.out, yes.err], [0, 'yes  tighter.yaml grants no more than toolgate.yaml\n', ''])
+    const no = await toolgate('compare', 'toolgate.yaml', 'looser.yaml')
+    assert.equal(no.code, 1)
+    assert.match(no.out, /^no {2}looser\.yaml grants no more than toolgate\.yaml\n/)
+    assert.match(
+      no.out,
+      /operator: a call of files:write_file with \{.*"path":".*\/workspacex?"\} is allow, and was deny\n/,
+    )
+    const unknown = await toolgate('compare', 'toolgate.yaml', 'other.yaml', '--json')
+    assert.equal(unknown.code, 1)
+    assert.deepEqual(JSON.parse(unknown.out), {
+      grantsNoMore: 'unknown',
+      counterexamples: [],
+      notCompared: [],
+      sections: ['limits'],
+    })
+    const broken = await toolgate('compare', 'toolgate.yaml', '--catalog', 'policy.test.yaml')
+    assert.equal(broken.code, 2)
+    assert.match(broken.err, /policy\.test\.yaml:1:1: /)
+  })
+})

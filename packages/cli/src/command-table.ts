@@ -6,6 +6,7 @@ import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
 import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
 import type { AuditExportOptions, AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
 import type { BackupOptions } from './commands/backup.ts'
+import type { CompareOptions } from './commands/compare.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
 import type { CallOptions } from './commands/call.ts'
@@ -179,6 +180,24 @@ export const COMMANDS: readonly CommandRow[] = [
       const [files] = command.processedArgs as [readonly string[]]
       const { policyTestsCommand } = await import('./commands/policy-tests.ts')
       return policyTestsCommand(files, command.optsWithGlobals<PolicyTestsOptions>(), deps)
+    },
+  },
+  {
+    name: 'compare',
+    does: 'say whether a configuration grants no more than another: yes, no with a counterexample, or unknown; exit code 1 unless yes',
+    define: (command) =>
+      command
+        .argument('<before>', 'the configuration that is compared with')
+        .argument('[after]', 'the other one', DEFAULT_CONFIG)
+        .option('--catalog <file>', 'the tools: what "toolgate snapshot" has written', 'catalog.json')
+        .option('--json', 'for programs'),
+    run: async (command, { io }) => {
+      const files = command.processedArgs as [string, string]
+      return (await import('./commands/compare.ts')).compareCommand(
+        files,
+        command.optsWithGlobals<CompareOptions>(),
+        io,
+      )
     },
   },
   row(

@@ -347,6 +347,22 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
         ),
     ],
   ],
+  whatIf: [
+    [
+      'options',
+      'record',
+      'records',
+      async () => change.whatIf(loose({ before: { catalog: [] }, after: { catalog: [] }, records: [], record: [] })),
+    ],
+  ],
+  comparePolicies: [
+    [
+      'options',
+      'befor',
+      'before',
+      async () => change.comparePolicies(loose({ befor: {}, before: { catalog: [] }, after: { catalog: [] } })),
+    ],
+  ],
   checkPolicyTests: [
     [
       'options',

@@ -1,4 +1,6 @@
 export { findAuditProblems, openAudit } from './stores.ts'
+export { compareConfigs, type ConfigComparison } from './change/compare-configs.ts'
+export { readCatalogFile } from './change/catalog-file.ts'
 export { type PolicyTestFile, type PolicyTestFileOptions, readPolicyTests } from './change/policy-tests.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'

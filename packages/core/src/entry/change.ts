@@ -13,6 +13,15 @@ export {
   testPolicies,
 } from '../change/run-tests.ts'
 
+// Whether a policy grants no more than another
+export {
+  comparePolicies,
+  type ComparePoliciesOptions,
+  type MoreGranted,
+  type NotCompared,
+  type PolicyComparison,
+} from '../change/compare.ts'
+
 // A catalog as data
 export {
   type CatalogSnapshot,

@@ -186,7 +186,7 @@ tests:
     [
       'a broken catalog',
       'catalog: broken.json\ntests: []\n',
-      [/^x.test.yaml:1:10: catalog: broken.json: .*items\[0\].tag: unknown field; did you mean "tags"/],
+      [/^x.test.yaml:1:10: catalog: .*items\[0\].tag: unknown field; did you mean "tags"/],
     ],
     [
       'a tool of an unknown server',

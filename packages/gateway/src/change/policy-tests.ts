@@ -1,15 +1,13 @@
-import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError, defineCaller } from '@toolgate/core'
 import {
   type CatalogSnapshot,
   checkPolicyTests,
-  itemsOfSnapshot,
   type PolicyTest,
   type PolicyTestOptions,
   type TestedRules,
 } from '@toolgate/core/change'
-import { callerKey, didYouMean, errnoOf, isObject, messageOf } from '@toolgate/core/internal'
+import { callerKey, didYouMean, isObject, messageOf } from '@toolgate/core/internal'
 import type { Caller } from '@toolgate/core'
 import type { Group } from '@toolgate/core/groups'
 import * as z from 'zod'
@@ -20,6 +18,7 @@ import { ConfigFileError, type ConfigPath } from '../config/problems.ts'
 import { checkShape } from '../config/reading.ts'
 import type { Filled } from '../config/fill.ts'
 import { parseSource, type Source } from '../config/source.ts'
+import { readCatalogFile, readSmallFile } from './catalog-file.ts'
 import { configuredItems } from './snapshot-items.ts'
 
 /** What a file of tests begins with. `tests` are checked by core, which knows the names in them. */
@@ -54,7 +53,7 @@ export interface PolicyTestFileOptions {
  * @throws {ConfigFileError} with every unknown key and name in the file, each with its line and column
  */
 export async function readPolicyTests(file: string, how: PolicyTestFileOptions): Promise<PolicyTestFile> {
-  const text = readText(file, MAX_FILE_BYTES, (message) => problemAt(file, message))
+  const text = readSmallFile(file, MAX_FILE_BYTES)
   const folder = path.dirname(file)
   const head = readHead(parseSource(file, text))
   const config = how.config(
@@ -106,24 +105,6 @@ function placeIn(source: Source, at: ConfigPath): ConfigPlace | undefined {
 }
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024
-const MAX_CATALOG_BYTES = 128 * 1024 * 1024
-
-function readText(file: string, maxBytes: number, problem: (message: string) => Error): string {
-  try {
-    const stats = statSync(file)
-    if (!stats.isFile()) throw new Error('it is not a file')
-    if (stats.size > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`)
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw problem(
-      `${path.basename(file)} cannot be read: ${errnoOf(error) === 'ENOENT' ? 'there is no such file' : messageOf(error)}`,
-    )
-  }
-}
-
-function problemAt(file: string, message: string): ConfigFileError {
-  return new ConfigFileError([{ file, line: 1, column: 1, path: '', message }])
-}
 
 function stopAtProblems({ problems }: Source): void {
   if (problems.length > 0)
@@ -139,20 +120,14 @@ function readCatalog(source: Source, { catalog, tools }: Head, folder: string): 
     if (!tools) source.report([], 'has neither "catalog", a file that "toolgate snapshot" has written, nor "tools"')
     return { version: 1, items }
   }
-  const at = ['catalog']
-  const fail = (message: string) => {
-    source.report(at, message)
-    return new ConfigFileError(source.problems)
-  }
-  const text = readText(path.resolve(folder, catalog), MAX_CATALOG_BYTES, fail)
   try {
-    const snapshot: unknown = JSON.parse(text)
-    itemsOfSnapshot(snapshot)
     const written = new Set(items.map(({ id }) => id))
-    const recorded = (snapshot as CatalogSnapshot).items.filter(({ id }) => !written.has(id))
+    const recorded = readCatalogFile(path.resolve(folder, catalog)).items.filter(({ id }) => !written.has(id))
     return { version: 1, items: [...recorded, ...items] }
   } catch (error) {
-    throw fail(`${catalog}: ${messageOf(error)}`)
+    if (!(error instanceof ConfigFileError)) throw error
+    for (const { message } of error.problems) source.report(['catalog'], message)
+    throw new ConfigFileError(source.problems)
   }
 }
 
@@ -197,7 +172,7 @@ function itemsFor(
 }
 
 /** Returns the rules of a configuration. Servers are groups that a test may say are down: `server:files`. */
-export function testedRules({
+function testedRules({
   policy,
   groups,
   apps,
