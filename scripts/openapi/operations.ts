@@ -264,6 +264,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     faults: [...approvalFaults, 'state_unavailable'],
   },
   'GET /api/halts': { who: 'person', summary: 'Lists the halts, newest first.', answer: 'HaltsBody' },
+  'GET /api/halts/reach': {
+    who: 'person',
+    summary: 'Says what a halt would stop now, before it is set.',
+    query: { user: text, session: text, tool: itemId, tenant: text, all: { schema: { const: 'true' } } },
+    answer: 'HaltReachBody',
+    faults: ['halt_forbidden'],
+  },
   'POST /api/halts': {
     who: 'person',
     summary: 'Halts what the body names. It is in force on all replicas before the answer.',

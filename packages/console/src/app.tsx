@@ -19,6 +19,7 @@ import { FaultBoundary, Failed, Loading } from './parts/panels.tsx'
 import { Halts } from './parts/halts.tsx'
 import { Header } from './parts/header.tsx'
 import { StaleStrip, Warnings } from './parts/notices.tsx'
+import { Shortcuts } from './parts/shortcuts.tsx'
 import type { SessionBody } from './wire.ts'
 
 const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
@@ -71,6 +72,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
         </FaultBoundary>
       </main>
       <Announcer />
+      {!hasEnded && <Shortcuts session={session} />}
       {hasEnded && <SessionEnded user={session.user} />}
     </>
   )

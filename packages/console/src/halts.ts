@@ -1,5 +1,5 @@
 import { count } from './format.ts'
-import type { HaltBody, HaltReach, HaltRow, InForceBody } from './wire.ts'
+import type { HaltBody, HaltReach, HaltReachBody, HaltRow, InForceBody } from './wire.ts'
 
 export const TARGET_FIELDS = ['user', 'tool', 'session', 'tenant'] as const
 export type TargetField = (typeof TARGET_FIELDS)[number]
@@ -13,6 +13,27 @@ export function wordsOfTarget(target: HaltRow['target']): string {
 /** Returns what a target matches now: `2 tools, 1 configured agent`. */
 export function wordsOfReach({ tools, callers }: HaltReach): string {
   return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
+}
+
+/** Returns what a halt would stop: `This stops 14 tools, 1 running call.` */
+export function wordsOfStopped({ underWay, ...reach }: HaltReachBody): string {
+  if (reach.tools === 0)
+    return `This stops nothing now${reach.nearestTool === undefined ? '.' : `: did you mean ${reach.nearestTool}?`}`
+  return `This stops ${wordsOfReach(reach)}, ${count(underWay, 'running call')}.`
+}
+
+/** Returns the target that a form names so far. */
+export function toTarget(
+  fields: Readonly<Partial<Record<TargetField, string>>>,
+  isAll: boolean,
+): Readonly<Record<string, string>> {
+  if (isAll) return { all: 'true' }
+  return Object.fromEntries(
+    TARGET_FIELDS.flatMap((field) => {
+      const value = fields[field]?.trim() ?? ''
+      return value === '' ? [] : [[field, value] as const]
+    }),
+  )
 }
 
 /** Returns where a halt is in force: `In force on all 3 replicas.` The time is that of the person. */

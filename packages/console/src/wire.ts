@@ -17,6 +17,7 @@ export type {
   GroupRow,
   HaltBody,
   HaltReach,
+  HaltReachBody,
   HaltRow,
   HaltsBody,
   InForceBody,

@@ -91,6 +91,24 @@ if (executablePath !== undefined)
       assert.equal(await dialog.getByLabel('Tools').inputValue(), '')
     })
 
+    it('says what a halt would stop before it is set', async () => {
+      await openAs('demo-console')
+      await page.getByRole('button', { name: 'Halt…' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Halt' })
+      await dialog.getByLabel('User').fill('viewer')
+      await dialog.getByText('This stops nothing now.').waitFor()
+      await dialog.getByLabel('Tools').fill('files:')
+      await dialog.getByRole('status').getByText('files:').waitFor()
+      await dialog.getByLabel('Tools').fill('')
+      await dialog.getByLabel('User').fill('')
+      assert.equal(await dialog.getByRole('status').innerText(), '')
+      // The palette would take the place of what is filled in here.
+      await dialog.getByLabel('User').fill('viewer')
+      await page.keyboard.press('Control+k')
+      assert.equal(await page.getByRole('combobox', { name: 'Go to' }).count(), 0)
+      assert.equal(await dialog.getByLabel('User').inputValue(), 'viewer')
+    })
+
     it('refuses an unknown name, and halts it if the person confirms', async () => {
       await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).click()

@@ -382,6 +382,7 @@ export function toApiDeps(
     halts: {
       halt: gate.halt,
       release: gate.release,
+      underWay: gate.underWay,
       list: () => gate.halts,
       reach: (target) =>
         haltReach(target, {

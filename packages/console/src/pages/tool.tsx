@@ -7,6 +7,7 @@ import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { EventBadge, OutcomeBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact, JsonBlock } from '../parts/exact.tsx'
+import { HaltButton } from '../parts/halt-dialog.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
@@ -98,6 +99,7 @@ function Facts({ tool, body, whose }: FactsProps): ReactElement {
           <span className="dim">{tool.visible ? 'Listed.' : 'Not listed.'}</span>
         </p>
         <Reasons reasons={tool.reasons} />
+        <HaltButton target={{ tool: tool.id }} label="Halt this tool…" />
       </Part>
       <Part title="Details">
         <dl className="facts">

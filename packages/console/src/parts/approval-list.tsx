@@ -148,7 +148,7 @@ function useInboxKeys(list: React.RefObject<HTMLUListElement | null>, rows: Rows
     const onKey = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement
       if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || !list.current) return
-      if (target.matches('input, select, textarea') || target.closest('[role=dialog]')) return
+      if (target.matches('input, select, textarea') || target.closest('dialog, [role=dialog]')) return
       const key = event.key.toLowerCase()
       const card = target.closest<HTMLElement>('.approval')
       const step = STEPS.get(key)

@@ -20,7 +20,7 @@ export const TITLES: Readonly<Record<Page, string>> = {
   connections: 'Connections',
   replicas: 'Replicas',
 }
-const NAVIGATED: readonly Page[] = [
+export const NAVIGATED: readonly Page[] = [
   'overview',
   'tools',
   'live',
@@ -32,7 +32,7 @@ const NAVIGATED: readonly Page[] = [
 ]
 
 /** The gateway decides who may see these; here they are only hidden. */
-const OPERATORS: ReadonlySet<Page> = new Set(['keys', 'replicas'])
+export const OPERATORS: ReadonlySet<Page> = new Set(['keys', 'replicas'])
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
   const pending = usePending().data?.approvals

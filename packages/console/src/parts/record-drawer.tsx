@@ -6,6 +6,7 @@ import { useApi } from '../hooks.ts'
 import type { AuditBody, AuditRecord, WhyBody } from '../wire.ts'
 import { EventBadge, OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
+import { HaltButton } from './halt-dialog.tsx'
 import { Empty, Loading } from './panels.tsx'
 import { Reasons } from './reasons.tsx'
 
@@ -56,10 +57,15 @@ function focusOpener(seq: number): void {
 }
 
 function Detail({ record }: { record: AuditRecord }): ReactElement {
-  const { tool, tool_call_id: call, user_id: user } = record
+  const { tool, tool_call_id: call, user_id: user, session_id: session } = record
   return (
     <>
       <Fields record={record} />
+      <p className="halt-buttons">
+        {user !== undefined && <HaltButton target={{ user }} label="Halt this user…" />}
+        {session !== undefined && <HaltButton target={{ session }} label="Halt this session…" />}
+        {tool !== undefined && <HaltButton target={{ tool }} label="Halt this tool…" />}
+      </p>
       {record.input_preview !== undefined && (
         <Part title="Input, redacted">
           <pre className="json" tabIndex={0} role="region" aria-label="Input, redacted" dir="ltr">

@@ -17,6 +17,8 @@ export interface LiveCall {
 export interface LiveCalls {
   add(call: LiveCall): void
   remove(call: LiveCall): void
+  /** Returns how many calls pass a test. */
+  count(test: (call: LiveCall) => boolean): number
   /** Stops the calls for which `reasonOf` returns a reason. */
   stopWhere(reasonOf: (call: LiveCall) => unknown): void
   /** An attempt has begun. */
@@ -61,6 +63,12 @@ class LinkedCalls implements LiveCalls {
     if (after) after.before = before
     call.before = undefined
     call.after = undefined
+  }
+
+  count(test: (call: LiveCall) => boolean): number {
+    let count = 0
+    for (let call = this.#first; call; call = call.after) if (test(call)) count++
+    return count
   }
 
   stopWhere(reasonOf: (call: LiveCall) => unknown): void {

@@ -111,6 +111,12 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** Ends a halt, named by its target or its id. @throws {ToolgateError} `halt_unknown`, `state_unavailable` */
   release(target: (HaltTarget | { readonly id: string }) & { readonly by?: string | undefined }): Promise<Halt>
   readonly halts: readonly Halt[]
+  /**
+   * Returns how many calls of this process wait or run that a halt of a target would stop.
+   *
+   * @throws {ConfigError} for a target that cannot be used
+   */
+  underWay(target: HaltTarget): number
   /** What has happened in runs, and for callers without one, as far as rules read it. */
   readonly histories: RunHistories
   /** The remembered definitions of the tools. */
@@ -315,6 +321,10 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     },
     get halts() {
       return halts.list()
+    },
+    underWay(target) {
+      const wouldStop = halts.wouldStop(target)
+      return ports.live.count(({ caller, tool }) => wouldStop(caller, tool))
     },
     histories: {
       read: async (caller, run) => ports.histories.read(caller, run),

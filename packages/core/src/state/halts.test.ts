@@ -8,6 +8,7 @@ import { memoryState } from '../memory/state.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import type { StateStore } from '../ports/ports.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
+import { ConfigError } from '../util/errors.ts'
 import type { HaltRequest } from './halts.ts'
 
 const VERA = { user: 'vera', tenant: 'acme', session: 's1' }
@@ -104,6 +105,13 @@ describe('gate.halt', () => {
     const running = call(VERA, 'web:search')
     const other = call(VERA, 'files:read')
     await new Promise(setImmediate)
+    assert.deepEqual(
+      [{ tool: 'web:*' }, { user: 'vera' }, { all: true } as const, { user: 'vera', tool: 'mail:*' }].map(
+        gate.underWay,
+      ),
+      [1, 2, 2, 0],
+    )
+    assert.throws(() => gate.underWay({}), ConfigError)
     await gate.halt({ tool: 'web:*', reason: 'its key has leaked' })
     const outcome = await running
     assert.deepEqual([outcome.status, outcome.text], ['failed', 'web:search is unavailable: its key has leaked.'])

@@ -72,6 +72,8 @@ export interface Halts {
   now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
+  /** Returns a test whether a halt of a target would stop a call. @throws {ConfigError} for a target that cannot be used */
+  wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean
   /** Reads the selectors of the halts again, after the groups have changed. */
   regroup(): void
   close(): void
@@ -173,6 +175,11 @@ class StoredHalts implements Halts {
   stopping(caller: Caller, tool: Tool): Halt | undefined {
     for (const halt of this.#halts.values()) if (stopsCaller(halt, caller) && stopsTool(halt, tool)) return halt
     return undefined
+  }
+
+  wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean {
+    const halt = parseHalt({ ...target, reason: 'asked' }, 0, this.#options.groups())
+    return (caller, tool) => stopsCaller(halt, caller) && stopsTool(halt, tool)
   }
 
   regroup(): void {

@@ -28,7 +28,7 @@ import type { RequestSource } from '../http/client-address.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
-import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
+import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { logsRoute } from './routes/logs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { overviewRoute } from './routes/overview.ts'
@@ -152,6 +152,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
+  serve('/api/halts/reach', { GET: asPerson(haltReachRoute(deps)) })
   serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
   serve('/api/keys', { GET: asPerson(keysRoute(deps)), POST: asPerson(createKeyRoute(deps)) })
   serve('/api/keys/:id', { DELETE: asPerson(revokeKeyRoute(deps)) })

@@ -33,7 +33,7 @@ import type {
 import type { AgentDeps } from './agent.ts'
 
 /** The halts of the gate, and what their targets match now. */
-export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
+export interface HaltDeps extends Pick<Gate, 'halt' | 'release' | 'underWay'> {
   list(): Gate['halts']
   reach(target: HaltTarget): HaltReach
 }

@@ -60,6 +60,7 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
     halts: {
       halt: gate.halt,
       release: gate.release,
+      underWay: gate.underWay,
       list: () => gate.halts,
       reach: (target) =>
         haltReach(target, { tools: gate.catalog.snapshot().tools, callers, groups: parseGroups(GROUPS).selectors }),
@@ -120,6 +121,23 @@ describe('/api/halts', () => {
     assert.deepEqual((await listOf(ask(world.api, '/api/halts', { key: 'reader' }))).halts, [
       { ...row, mayRelease: false },
     ])
+  })
+
+  it('says what a halt would stop before it is set, to those who may set it', async () => {
+    const reach = async (query: string, key = 'owner') => {
+      const answer = await ask(world.api, `/api/halts/reach?${query}`, { key })
+      return [answer.status, await answer.json()]
+    }
+    assert.deepEqual(await reach('tool=group:disk'), [200, { tools: 2, underWay: 0 }])
+    assert.deepEqual(await reach('user=vera'), [200, { tools: 2, callers: 1, underWay: 0 }])
+    assert.deepEqual(await reach('tool=files:wriet'), [200, { tools: 0, nearestTool: 'files:write', underWay: 0 }])
+    // A person of a tenant asks about it only.
+    assert.deepEqual(await reach('all=true', 'tenant'), [200, { tools: 2, callers: 1, underWay: 0 }])
+    assert.equal((await reach('tenant=other', 'tenant'))[0], 403)
+    assert.equal((await reach('user=vera', 'reader'))[0], 403)
+    for (const wrong of ['', 'all=yes', 'user=', 'tool=files:', 'all=true&user=vera', 'usr=vera'])
+      assert.equal((await reach(wrong))[0], 400, wrong)
+    assert.deepEqual(world.gate.halts, [])
   })
 
   it('refuses a halt that matches nothing, unless it is forced', async () => {

@@ -659,6 +659,12 @@ export interface HaltReach {
   readonly callers?: number
 }
 
+/** `GET /api/halts/reach?user=&session=&tool=&tenant=&all=true`: what such a halt would stop now. */
+export interface HaltReachBody extends HaltReach {
+  /** Calls of this gateway that wait or run. */
+  readonly underWay: number
+}
+
 /** `POST /api/halts`: any of the fields together, or `all` alone. A person with a tenant acts within it. */
 export interface HaltBody {
   readonly user?: string

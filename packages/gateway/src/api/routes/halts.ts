@@ -5,13 +5,20 @@ import { redactor } from '@toolgate/core/redact'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { invalidBody, parseQuery, readBody, type Route } from '../request.ts'
-import type { HaltReach, HaltRow, HaltsBody } from '../wire.ts'
+import { invalidBody, itemId, oneOf, parseQuery, readBody, type Route } from '../request.ts'
+import type { HaltReach, HaltReachBody, HaltRow, HaltsBody } from '../wire.ts'
 import type { CallerConfig } from '../../config/config.ts'
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
 const FIELDS = [...TARGETS, 'all', 'reason', 'force']
 const MAX_TARGET_LENGTH = 300
+const ASKED = {
+  user: itemId,
+  session: itemId,
+  tool: itemId,
+  tenant: itemId,
+  all: oneOf(['true'] as const),
+}
 
 /** `GET /api/halts`: newest first. */
 export function haltsRoute(deps: ApiDeps): Route {
@@ -24,6 +31,21 @@ export function haltsRoute(deps: ApiDeps): Route {
       halts: seen.map((halt) => ({ ...toRow(halt, person, deps), ...inForce(halt) })),
       mayHalt: halts !== undefined && mayHalt(person),
     } satisfies HaltsBody
+  }
+}
+
+/** `GET /api/halts/reach?user=&session=&tool=&tenant=&all=true`: what a halt would stop, before it is set. */
+export function haltReachRoute({ halts }: ApiDeps): Route {
+  return ({ person, query }) => {
+    const { all, ...asked } = parseQuery(query, ASKED)
+    const { tenant } = nameOperator(person)
+    const target = narrowTo(tenant, { ...asked, ...(all && { all: true }) })
+    if (!halts) throw new ApiFault('halt_forbidden', 'Nothing can be halted here.')
+    try {
+      return { ...halts.reach(target), underWay: halts.underWay(target) } satisfies HaltReachBody
+    } catch (error) {
+      throw toHaltFault(error)
+    }
   }
 }
 

@@ -1,0 +1,82 @@
+import { linkTo } from './address.ts'
+import { wordsOfTarget } from './halts.ts'
+import type { ApprovalRow, CallersBody, HaltRow, ToolRow } from './wire.ts'
+
+/** In the order in which equally good ones are shown. */
+export const ENTRY_KINDS = ['page', 'approval', 'halt', 'caller', 'tool', 'calls'] as const
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+/** A place that the palette leads to. */
+export interface Entry {
+  readonly kind: EntryKind
+  readonly text: string
+  readonly detail?: string
+  readonly href: string
+  /** The id of an element to focus there. */
+  readonly focus?: string
+}
+
+export interface Places {
+  readonly pages: readonly { readonly text: string; readonly href: string }[]
+  readonly tools: readonly Pick<ToolRow, 'id' | 'title'>[]
+  readonly callers: CallersBody['callers']
+  readonly approvals: readonly Pick<ApprovalRow, 'id' | 'tool' | 'user'>[]
+  readonly halts: readonly Pick<HaltRow, 'id' | 'target' | 'reason'>[]
+  /** The address of this page, for what is on every page. */
+  readonly here: string
+}
+
+export function toEntries({ pages, tools, callers, approvals, halts, here }: Places): readonly Entry[] {
+  return [
+    ...pages.map((page): Entry => ({ kind: 'page', ...page })),
+    ...approvals.map(({ tool, user = '' }): Entry => {
+      const asked = { tool, ...(user !== '' && { user }) }
+      return { kind: 'approval', text: tool, detail: user, href: linkTo('approvals', asked) }
+    }),
+    ...halts.map(({ id, target, reason }): Entry => {
+      return { kind: 'halt', text: wordsOfTarget(target), detail: reason, href: here, focus: `halt-${id}` }
+    }),
+    ...callers.map(({ user, roles }): Entry => {
+      return { kind: 'caller', text: user, detail: roles.join(', '), href: linkTo('tools', { as: user }) }
+    }),
+    ...tools.map(({ id, title = '' }): Entry => ({
+      kind: 'tool',
+      text: id,
+      detail: title,
+      href: linkTo('tool', { id }),
+    })),
+  ]
+}
+
+export interface Found {
+  readonly entries: readonly Entry[]
+  /** How many others match. */
+  readonly more: number
+}
+
+/** Returns the entries that contain every word of a query, in any case, the best first. */
+export function findEntries(entries: readonly Entry[], query: string, max: number): Found {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const ranked = entries.flatMap((entry) => {
+    const rank = rankOf(entry, words)
+    return rank === undefined ? [] : [{ entry, rank }]
+  })
+  // Stable: entries of one kind and rank stay in their order.
+  ranked.sort((a, b) => a.rank - b.rank || kindAt(a.entry) - kindAt(b.entry))
+  return { entries: ranked.slice(0, max).map(({ entry }) => entry), more: Math.max(0, ranked.length - max) }
+}
+
+function kindAt({ kind }: Entry): number {
+  return ENTRY_KINDS.indexOf(kind)
+}
+
+/** 0: the whole text; 1: it begins so; 2: a part of it does; 3: somewhere. `undefined`: not everywhere. */
+function rankOf({ text, detail = '' }: Entry, words: readonly string[]): number | undefined {
+  const own = text.toLowerCase()
+  const all = `${own} ${detail.toLowerCase()}`
+  if (!words.every((word) => all.includes(word))) return undefined
+  const [first = ''] = words
+  if (own === words.join(' ')) return 0
+  if (own.startsWith(first)) return 1
+  return own.split(/[^\p{L}\p{N}]+/u).some((part) => part.startsWith(first)) ? 2 : 3
+}

@@ -1,0 +1,140 @@
+import {
+  type KeyboardEvent,
+  type ReactElement,
+  useDeferredValue,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
+import { linkTo, type Page } from '../address.ts'
+import { count } from '../format.ts'
+import { useApi } from '../hooks.ts'
+import { type Entry, type EntryKind, findEntries, toEntries } from '../palette.ts'
+import { usePending } from '../pending.ts'
+import { useCallers } from '../pages/tools.tsx'
+import type { HaltsBody, ToolsBody } from '../wire.ts'
+import { Exact } from './exact.tsx'
+
+const SHOWN = 12
+const WORDS: Readonly<Record<EntryKind, string>> = {
+  page: 'Page',
+  approval: 'Waiting',
+  halt: 'Halt',
+  caller: 'Caller',
+  tool: 'Tool',
+  calls: 'Calls',
+}
+
+export interface PaletteProps {
+  /** The pages that this person may open, with their titles. */
+  readonly pages: readonly { readonly page: Page; readonly text: string }[]
+  readonly close: () => void
+}
+
+/** Finds pages, tools, callers, requests and halts by their names, and goes there. */
+export function Palette({ pages, close }: PaletteProps): ReactElement {
+  const id = useId()
+  const [query, setQuery] = useState('')
+  const [at, setAt] = useState(0)
+  const found = useFound(pages, useDeferredValue(query))
+  const { entries, more } = found
+  const active = Math.min(at, entries.length - 1)
+  const list = useRef<HTMLUListElement>(null)
+  useEffect(() => {
+    list.current?.children[active]?.scrollIntoView({ block: 'nearest' })
+  }, [active])
+
+  function go(entry: Entry | undefined): void {
+    if (!entry) return
+    close()
+    location.hash = entry.href
+    const { focus } = entry
+    if (focus !== undefined) requestAnimationFrame(() => document.getElementById(focus)?.focus())
+  }
+  function onKey(event: KeyboardEvent): void {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step === 0 && event.key !== 'Enter') return
+    event.preventDefault()
+    if (step === 0) go(entries[active])
+    else if (entries.length > 0) setAt((active + step + entries.length) % entries.length)
+  }
+  return (
+    <div className="palette">
+      <input
+        type="text"
+        role="combobox"
+        autoFocus
+        aria-label="Go to"
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-activedescendant={entries.length > 0 ? `${id}-${active}` : undefined}
+        aria-autocomplete="list"
+        placeholder="A page, tool, caller, request, halt or call"
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={300}
+        value={query}
+        onChange={(event) => {
+          setQuery(event.target.value)
+          setAt(0)
+        }}
+        onKeyDown={onKey}
+      />
+      <ul ref={list} id={`${id}-list`} role="listbox" aria-label="Found">
+        {entries.map((entry, i) => (
+          // Options are reached with the arrow keys of the field above.
+          // eslint-disable-next-line jsx-a11y/click-events-have-key-events
+          <li
+            key={`${entry.kind} ${i}`}
+            id={`${id}-${i}`}
+            role="option"
+            aria-selected={i === active}
+            onClick={() => go(entry)}
+            onPointerMove={() => setAt(i)}
+          >
+            <span className="kind">{WORDS[entry.kind]}</span>
+            <Exact text={entry.text} className="strong" />
+            {entry.detail !== undefined && entry.detail !== '' && (
+              <span className="dim">
+                <Exact text={entry.detail} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+      <p className="dim" role="status">
+        {entries.length === 0 ? 'Nothing is found.' : more > 0 ? count(more, 'more match') : ''}
+      </p>
+    </div>
+  )
+}
+
+/** Fetches what can be found while the palette is open. */
+function useFound(pages: PaletteProps['pages'], query: string) {
+  const { callers = [] } = useCallers().data ?? {}
+  const [first] = callers
+  const tools = useApi<ToolsBody>({
+    key: ['tools', first?.user, '', '', ''],
+    path: '/api/tools',
+    parameters: { as: first?.user },
+    enabled: first !== undefined,
+  })
+  const { approvals = [] } = usePending().data ?? {}
+  const { halts = [] } = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data ?? {}
+  const rows = tools.data?.tools
+  const entries = useMemo(
+    () =>
+      toEntries({
+        pages: pages.map(({ page, text }) => ({ text, href: linkTo(page) })),
+        tools: rows ?? [],
+        callers,
+        approvals,
+        halts,
+        here: location.hash,
+      }),
+    [pages, rows, callers, approvals, halts],
+  )
+  return useMemo(() => findEntries(entries, query, SHOWN), [entries, query])
+}
