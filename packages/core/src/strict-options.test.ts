@@ -406,6 +406,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'checkShape',
   'checkStateKey',
   'checkStatePrefix',
+  'clauseText',
   'combineTelemetry',
   'compareToolIds',
   'createCanceller',

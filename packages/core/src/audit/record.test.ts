@@ -146,6 +146,8 @@ describe('RECORD_FIELDS', () => {
       trace_id: true,
       ts: true,
       user_id: true,
+      would_clause: true,
+      would_outcome: true,
     }
     assert.deepEqual(RECORD_FIELDS, Object.keys(fields).toSorted())
   })

@@ -106,6 +106,8 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.name('trace_id', entry.trace_id)
   to.plain('ts', toTimestamp(entry.wallMs))
   to.name('user_id', entry.user_id)
+  to.name('would_clause', entry.would_clause)
+  to.name('would_outcome', entry.would_outcome)
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Caller } from '../ports/caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Decided, Visible } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
+import type { ParsedClause } from '../policy/parse.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
@@ -120,8 +121,8 @@ export interface CallView {
   idsToday(): readonly string[]
   /** `caller` takes the place of the view's in today's part of the decision. */
   decide(id: string | undefined, caller?: Caller): Decided
-  /** Returns the decision of the clauses that read the input or the run. */
-  decideInput(decided: Decided, input: unknown, facts?: RunFacts): Decision
+  /** Returns the decision of the clauses that read the input or the run. `hits` receives those that hold. */
+  decideInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision
   explainDecided(decided: Decided): Decision
   /** Whether anything has changed since; if not, the answer would be the same. */
   isStale(decided: Decided): boolean
@@ -197,6 +198,12 @@ export interface Check {
   readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
+/** What the shadows of policies would have decided. */
+export interface Would {
+  readonly outcome: 'ask' | 'deny'
+  readonly clause: string | undefined
+}
+
 /** One call under way. */
 export interface Attempt {
   readonly view: CallView
@@ -225,6 +232,10 @@ export interface Attempt {
   history: CallHistory | undefined
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
+  /** The clauses that hold for its input and its run. */
+  hits: readonly ParsedClause[]
+  /** What the shadows of policies would decide, if that is stricter. */
+  would: Would | undefined
   /** The approval that this call would use. */
   approval: Approval | undefined
   /** These must be given back if the call does not go ahead. */
@@ -266,6 +277,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     labels: undefined,
     history: undefined,
     withInput: undefined,
+    hits: NO_HITS,
+    would: undefined,
     approval: undefined,
     taken: undefined,
     approvalId: undefined,
@@ -277,6 +290,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   if (ports.telemetry && !onlyAsks) startTrace(attempt)
   return attempt
 }
+
+const NO_HITS: readonly ParsedClause[] = []
 
 /** Returns the caller as the host reads them now; `undefined` where it does not, or where they may no longer call. */
 export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {
@@ -477,7 +492,7 @@ export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
 
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
-  const { view, request, callId, decided, ports, input, trace } = attempt
+  const { view, request, callId, decided, ports, input, trace, would } = attempt
   const { caller } = view
   const { run } = request
   // One shape for every entry and no spread, as this runs twice in each call.
@@ -517,6 +532,8 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     run_labels: attempt.facts?.isUnknown ? undefined : attempt.facts?.labels,
     read: fields.read ?? (attempt.withInput && countedIn(attempt.withInput)),
     input: event === 'tool_result' ? undefined : input,
+    would_outcome: event === 'tool_call' ? undefined : would?.outcome,
+    would_clause: event === 'tool_call' ? undefined : would?.clause,
   })
   return written === undefined ? undefined : storeInTime(ports, written)
 }

@@ -1,5 +1,6 @@
-import type { Decided } from '../decide/decide.ts'
-import { type Decision, mayGoOn, type Reason, strictest } from '../decide/decision.ts'
+import { type CallFacts, type Decided, decideShadows } from '../decide/decide.ts'
+import type { ParsedClause } from '../policy/parse.ts'
+import { compareStrictness, type Decision, mayGoOn, ruleText, type Reason, strictest } from '../decide/decision.ts'
 import type {
   Approval,
   ApprovalAbout,
@@ -217,8 +218,24 @@ function isYes(answer: unknown): boolean {
   return answer === true
 }
 
-function checkDecision({ view, decided }: Attempt): Stop | undefined {
-  return mayGoOn(decided.outcome) ? undefined : { decision: view.explainDecided(decided) }
+function checkDecision(attempt: Attempt): Stop | undefined {
+  const { view, decided } = attempt
+  if (mayGoOn(decided.outcome)) return undefined
+  noteShadows(attempt)
+  return { decision: view.explainDecided(decided) }
+}
+
+/** Notes what the shadows of policies would decide, which stops nothing. */
+function noteShadows(attempt: Attempt, call?: CallFacts): void {
+  const { decided, withInput, ports } = attempt
+  try {
+    const { outcome = 'allow', reasons: [first] = [] } = decideShadows(decided, call) ?? {}
+    const isStricter = [decided, withInput].every((by) => !by || compareStrictness(outcome, by.outcome) < 0)
+    const isShadow = outcome === 'ask' || outcome === 'deny'
+    attempt.would = isShadow && isStricter ? { outcome, clause: first && ruleText(first) } : undefined
+  } catch (error) {
+    ports.onFault(error)
+  }
 }
 
 function checkOpen({ ports, request, asked }: Attempt, tool: Tool): Stop | undefined {
@@ -258,8 +275,12 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
 }
 
 function decideInput(attempt: Attempt): Stop | undefined {
-  const decision = attempt.view.decideInput(attempt.decided, attempt.input, attempt.facts)
+  const { view, decided, input, facts } = attempt
+  const hits: ParsedClause[] = []
+  const decision = view.decideInput(decided, input, facts, hits)
   attempt.withInput = decision
+  attempt.hits = hits
+  noteShadows(attempt, { input, facts, hits })
   return mayGoOn(decision.outcome) ? undefined : { decision }
 }
 

@@ -1,4 +1,4 @@
-import { readsRun } from '../decide/decide.ts'
+import { readsRun, shadowsReadRun } from '../decide/decide.ts'
 import { CallHistory } from '../history/call-history.ts'
 import { type RunFacts, strictestFacts } from '../history/facts.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
@@ -15,7 +15,7 @@ import type { StreamEnd } from './streams.ts'
 /** Reads what has happened in the run. Where that fails, nothing is known of it, and the strictest answer holds. */
 export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   const { ports } = attempt
-  if (!ports.histories.rules || !readsRun(attempt.decided)) return undefined
+  if (!ports.histories.rules || !isRead(attempt)) return undefined
   try {
     const opened = openHistory(attempt, tool)
     return opened instanceof Promise ? opened.catch((error: unknown) => unread(attempt, error)) : opened
@@ -46,16 +46,21 @@ export function factsOfRun(
   }
 }
 
+/** Whether rules or shadows of them read the run. */
+function isRead({ decided }: Attempt): boolean {
+  return readsRun(decided) || shadowsReadRun(decided)
+}
+
 /** A run for which there is no room is refused. */
-function unread({ ports }: Attempt, error: unknown): undefined {
-  if (error instanceof ToolgateError && error.code === 'history_full') throw error
+function unread({ ports, decided }: Attempt, error: unknown): undefined {
+  if (error instanceof ToolgateError && error.code === 'history_full' && readsRun(decided)) throw error
   ports.onFault(error)
 }
 
 function openHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   const { ports, view, request } = attempt
   const { histories } = ports
-  const reads = readsRun(attempt.decided)
+  const reads = isRead(attempt)
   return chain(histories.of(view.caller, request.run, view.isKept, reads), (history) => {
     attempt.history = new CallHistory(histories, history, continuedBy(attempt, tool)?.event)
     if (reads) attempt.facts = attempt.history.facts()
@@ -72,12 +77,32 @@ export function refreshFacts(attempt: Attempt): boolean {
   return true
 }
 
-/** Enters that the call begins. What cannot be entered does not begin. */
+/** Enters that the call begins. What cannot be entered does not begin, unless only shadows would read it. */
 export function beginCall(
   attempt: Attempt,
   tool: Tool,
   decide: () => Stop | undefined,
 ): MaybePromise<Stop | undefined> {
+  return forRules(attempt.ports, () => enterBegin(attempt, tool, decide))
+}
+
+/** Enters something. Where it fails, that stops a call only if rules are enforced that read histories. */
+function forRules<T>({ histories, onFault }: CallPorts, enter: () => MaybePromise<T>): MaybePromise<T | undefined> {
+  if (histories.isEnforced) return enter()
+  try {
+    const entered = enter()
+    if (!(entered instanceof Promise)) return entered
+    return entered.catch((error: unknown) => {
+      onFault(error)
+      return undefined
+    })
+  } catch (error) {
+    onFault(error)
+    return undefined
+  }
+}
+
+function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined): MaybePromise<Stop | undefined> {
   const { ports, view, request } = attempt
   const reads = readsRun(attempt.decided)
   // Most calls are of such tools. Rounds count by themselves.
@@ -97,10 +122,10 @@ export function enterEnd(attempt: Attempt, tool: Tool, executed: Executed): Mayb
     if (!(entered instanceof Promise)) return executed
     return entered.then(
       () => executed,
-      (error: unknown) => withheld(attempt, error),
+      (error: unknown) => withheld(attempt, error, executed),
     )
   } catch (error) {
-    return withheld(attempt, error)
+    return withheld(attempt, error, executed)
   }
 }
 
@@ -116,8 +141,9 @@ function messagesOf(error: unknown): unknown {
 }
 
 /** What was not entered would be taken for the model's own words, or for the user's. */
-function withheld({ ports }: Attempt, cause: unknown): Executed {
+function withheld({ ports }: Attempt, cause: unknown, executed: Executed): Executed {
   ports.onFault(cause)
+  if (!ports.histories.isEnforced) return executed
   const error = new Error('it ran, and its output is withheld: the history of the run cannot be written', { cause })
   return { ok: false, code: 'tool_failed', error }
 }
@@ -136,7 +162,7 @@ export async function enterStreamEnd(attempt: Attempt, tool: Tool, end: StreamEn
 export function watchItems({ history, ports }: Attempt): ((item: unknown) => void) | undefined {
   if (!history) return undefined
   return (item) => {
-    const entered = history.put(item)
+    const entered = forRules(ports, () => history.put(item))
     if (entered instanceof Promise) entered.catch(ports.onFault)
   }
 }
@@ -148,7 +174,7 @@ export function watchProgress(
 ): (progress: Progress) => void {
   if (!history) return listener
   return (progress) => {
-    const entered = history.put(progress.message)
+    const entered = forRules(ports, () => history.put(progress.message))
     if (entered instanceof Promise) entered.then(() => listener(progress), ports.onFault)
     else listener(progress)
   }
@@ -156,7 +182,8 @@ export function watchProgress(
 
 /** Enters what a running tool says before it answers. Nobody may get it before this resolves. */
 export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> {
-  return throughOf(call)?.history?.put(said)
+  const attempt = throughOf(call)
+  return attempt && forRules(attempt.ports, () => attempt.history?.put(said))
 }
 
 /** Raises labels in the run of a running call. Nobody may get what the labels are about before this resolves. */
@@ -164,7 +191,9 @@ export function raiseLabels(call: CallContext, labels: readonly string[]): Maybe
   const attempt = throughOf(call)
   if (!attempt?.ports.histories.rules || labels.length === 0) return
   // A call that had nothing to enter has not opened it.
-  const opened = attempt.history ? undefined : openHistory(attempt, call.tool)
   attempt.labels = [...new Set([...(attempt.labels ?? []), ...labels])].toSorted()
-  return chain(opened, () => attempt.history?.raise(call.tool, labels))
+  return forRules(attempt.ports, () => {
+    const opened = attempt.history ? undefined : openHistory(attempt, call.tool)
+    return chain(opened, () => attempt.history?.raise(call.tool, labels))
+  })
 }

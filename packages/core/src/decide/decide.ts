@@ -2,10 +2,12 @@ import type { Caller } from '../ports/caller.ts'
 import type { SchemaWarning } from '../json-schema/skipped.ts'
 import { decideAtCall } from './layers/at-call.ts'
 import type { PolicyIndex } from './layers/clauses.ts'
+import { callerEffects, fixedEffects } from './layers/policy.ts'
 import { conditionWork } from '../policy/condition.ts'
 import { hasBit, addBits, type Bits, bitsWhere, invertBits } from '../tools/bits.ts'
 import { schemaWarningsOf } from '../tools/schema-warnings.ts'
 import type { RunFacts } from '../history/facts.ts'
+import type { ParsedClause } from '../policy/parse.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import {
@@ -16,6 +18,7 @@ import {
   type Reason,
   reason,
   ASKED_LAYERS,
+  strictest,
   type Layer,
 } from './decision.ts'
 import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
@@ -75,13 +78,16 @@ export function explain(decided: Decided): Decision {
   return { outcome: decided.outcome, reasons: sortReasons(withoutRepeats(all)) }
 }
 
-/** Returns the decision of the clauses that are decided at the call, of the view and of today. `facts`: where clauses read them. */
-export function decideWithInput(decided: Decided, input: unknown, facts?: RunFacts): Decision {
+/**
+ * Returns the decision of the clauses that are decided at the call, of the view and of today. `facts`: where clauses read
+ * them. Adds the clauses that hold to `hits`.
+ */
+export function decideWithInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision {
   const { bounds, tool, today, atFirst, now } = decided
   if (tool === undefined) return UNKNOWN
   if (!readsCall(decided)) return ALLOWED
   const same = today.policies === bounds.policies
-  const context = { caller: bounds.caller, tool, input, facts, work: conditionWork() }
+  const context = { caller: bounds.caller, tool, input, facts, hits, work: conditionWork() }
   const answers = bounds.policies.map((policy) => decideAtCall(policy, atFirst, context))
   if (!same) answers.push(...today.policies.map((policy) => decideAtCall(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)
@@ -104,6 +110,66 @@ export function readsRun({ bounds, today, atFirst, now }: Decided): boolean {
     bounds.policies.some(({ ofRun }) => hasBit(ofRun, atFirst)) ||
     (today.policies !== bounds.policies && today.policies.some(({ ofRun }) => hasBit(ofRun, now)))
   )
+}
+
+/** What is known of a call once its input is. */
+export interface CallFacts {
+  readonly input: unknown
+  readonly facts: RunFacts | undefined
+  /** Receives the clauses that hold. */
+  readonly hits: ParsedClause[]
+}
+
+/**
+ * Returns what the shadows of policies would decide, if they were enforced; `undefined` where there is none. Without a call,
+ * those of their clauses that read neither its input nor its run.
+ */
+export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, call?: CallFacts): Decision | undefined {
+  if (tool === undefined) return undefined
+  const first = shadowsOf(bounds.policies)
+  const current = today.policies === bounds.policies ? NONE : shadowsOf(today.policies)
+  if (first.length + current.length === 0) return undefined
+  const { caller } = bounds
+  // Work of their own: a shadow must not use up what enforced conditions may take.
+  const context = call && { caller, tool, ...call, work: conditionWork() }
+  const answersOf = (index: PolicyIndex, at: number): readonly Decision[] => {
+    const evaluation = evaluationOf(index, caller)
+    const listed = { outcome: outcomeAt(evaluation, at), reasons: reasonsAt(evaluation, at) }
+    return context ? [listed, decideAtCall(index, at, context)] : [listed]
+  }
+  const { outcome, reasons } = strictest([
+    ...first.flatMap((index) => answersOf(index, atFirst)),
+    ...current.flatMap((index) => answersOf(index, now)),
+  ])
+  return { outcome, reasons: withoutRepeats(reasons) }
+}
+
+/** Returns whether what the shadows would decide depends on what has happened in the run. */
+export function shadowsReadRun({ bounds, today, atFirst, now }: Decided): boolean {
+  return (
+    shadowsOf(bounds.policies).some(({ ofRun }) => hasBit(ofRun, atFirst)) ||
+    shadowsOf(today.policies).some(({ ofRun }) => hasBit(ofRun, now))
+  )
+}
+
+const NONE: readonly PolicyIndex[] = []
+const shadows = new WeakMap<readonly PolicyIndex[], readonly PolicyIndex[]>()
+
+function shadowsOf(policies: readonly PolicyIndex[]): readonly PolicyIndex[] {
+  let found = shadows.get(policies)
+  if (!found) shadows.set(policies, (found = policies.flatMap(({ shadow }) => shadow ?? [])))
+  return found
+}
+
+const shadowEvaluations = new WeakMap<PolicyIndex, WeakMap<Caller, Evaluation>>()
+
+function evaluationOf(shadow: PolicyIndex, caller: Caller): Evaluation {
+  let known = shadowEvaluations.get(shadow)
+  if (!known) shadowEvaluations.set(shadow, (known = new WeakMap()))
+  let found = known.get(caller)
+  if (!found)
+    known.set(caller, (found = evaluate(shadow.snapshot, [...fixedEffects(shadow), ...callerEffects(shadow, caller)])))
+  return found
 }
 
 /** Returns the decision about an id that nothing has. */

@@ -207,6 +207,7 @@ const UNREADABLE: ParsedPolicy = {
   requireTags: [],
   decide: undefined,
   kinds: [],
+  isShadow: false,
 }
 
 /** A policy that cannot be read keeps its place, so that the paths of the others are right. */

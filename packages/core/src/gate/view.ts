@@ -27,7 +27,7 @@ import { indexPolicy, type PolicyIndex } from '../decide/layers/clauses.ts'
 import { factEffects } from '../decide/layers/at-step.ts'
 import { callerEffects, fixedEffects } from '../decide/layers/policy.ts'
 import { stepEffects } from '../decide/layers/narrowing.ts'
-import type { ParsedPolicy } from '../policy/parse.ts'
+import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { type ItemSearchOptions, type SearchHit, searchItems } from '../search/search.ts'
 import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
@@ -366,8 +366,8 @@ class CallerView implements View, CallView {
     return tool ? this.#host.usesOf(today.snapshot, now, bounds.caller) : NO_USES
   }
 
-  decideInput(decided: Decided, input: unknown, facts?: RunFacts): Decision {
-    return decideWithInput(decided, input, facts)
+  decideInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision {
+    return decideWithInput(decided, input, facts, hits)
   }
 
   explainDecided(decided: Decided): Decision {
@@ -453,9 +453,9 @@ export function narrowBounds(
 
 /** Returns policies over a snapshot, each once. */
 function indexesOver(indexes: readonly PolicyIndex[], snapshot: Toolset): readonly PolicyIndex[] {
-  const once = new Map(indexes.map((index) => [index.policy, index]))
+  const once = new Map(indexes.map((index) => [index.whole, index]))
   return [...once.values()].map((index) =>
-    index.snapshot === snapshot ? index : indexPolicy(index.policy, index.position, snapshot),
+    index.snapshot === snapshot ? index : indexPolicy(index.whole, index.position, snapshot),
   )
 }
 

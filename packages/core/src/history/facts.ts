@@ -39,6 +39,8 @@ export interface RunFacts {
 
 /** What all loaded policies together read of a run. */
 export interface HistoryUse {
+  /** Whether any of it is enforced. What only shadows read stops no call where it fails. */
+  readonly isEnforced: boolean
   readonly readsRun: boolean
   readonly readsOrigin: boolean
   readonly patterns: readonly CallPattern[]

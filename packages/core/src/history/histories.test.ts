@@ -25,7 +25,7 @@ const PAID = pattern('began', 'refunds:pay', ['input.order'])
 const CHECKED = pattern('called', 'fraud:check', ['input.order', 'output.ok'])
 
 function useOf(patterns: readonly CallPattern[] = [PAID, CHECKED]): HistoryUse {
-  return { readsRun: true, readsOrigin: false, patterns, labels: ['untrusted', 'private'] }
+  return { isEnforced: true, readsRun: true, readsOrigin: false, patterns, labels: ['untrusted', 'private'] }
 }
 
 describe('Histories', () => {

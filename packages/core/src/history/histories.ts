@@ -59,6 +59,7 @@ export class Histories {
   readonly #host: HistoryHost
   readonly #open = createBoundedCache<string, OpenHistory | undefined>(MAX_OPEN)
   #rules: HistoryRules | undefined
+  #isEnforced = false
   #activeMs: number | undefined
   /** Of each caller, the latest. */
   readonly #places = new WeakMap<Caller, Place>()
@@ -77,6 +78,11 @@ export class Histories {
     return this.#rules
   }
 
+  /** Whether any of that is enforced. If not, a history that cannot be kept stops no call. */
+  get isEnforced(): boolean {
+    return this.#isEnforced
+  }
+
   nowMs(): number {
     return this.#host.wallMs()
   }
@@ -84,6 +90,7 @@ export class Histories {
   /** Keeps what other policies ask for, too. */
   use(use: HistoryUse): void {
     const before = this.#rules
+    this.#isEnforced ||= use.isEnforced
     this.#rules = withUse(before, use)
     if (!before && this.#rules && this.#options.onActive()) this.#activeMs = this.nowMs()
   }

@@ -6,7 +6,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { CallPattern, HistoryUse } from './facts.ts'
 
 /** What histories have to keep, as loaded rules ask. Another object after each change. */
-export interface HistoryRules extends Omit<HistoryUse, 'patterns'> {
+export interface HistoryRules extends Omit<HistoryUse, 'patterns' | 'isEnforced'> {
   readonly patterns: ReadonlyMap<string, CallPattern>
   /** What is kept: the keys of the patterns, and `ORIGINS_KEPT` where rules ask for origins. */
   readonly keeps: ReadonlySet<string>

@@ -50,10 +50,12 @@ function functionData(name: string): object {
   return { $function: name }
 }
 
-function policyData({ name, allow, deny, ask, requireTags, decide, kinds }: ParsedPolicy): object {
-  if (decide) return { name, decide: functionData(name), ...(kinds.length > 0 && { kinds }) }
+function policyData({ name, allow, deny, ask, requireTags, decide, kinds, isShadow }: ParsedPolicy): object {
+  const mode = isShadow ? { mode: 'shadow' } : {}
+  if (decide) return { name, decide: functionData(name), ...(kinds.length > 0 && { kinds }), ...mode }
   return {
     name,
+    ...mode,
     deny: deny.map(clauseData),
     ask: ask.map(clauseData),
     requireTags,
@@ -61,7 +63,16 @@ function policyData({ name, allow, deny, ask, requireTags, decide, kinds }: Pars
   }
 }
 
-function clauseData({ label, selectors, when, unless, input, message, approver }: ParsedClause): object {
+export function clauseData({
+  label,
+  selectors,
+  when,
+  unless,
+  input,
+  message,
+  approver,
+  isShadow,
+}: ParsedClause): object {
   return {
     label,
     match: selectors.map(textOf),
@@ -70,6 +81,7 @@ function clauseData({ label, selectors, when, unless, input, message, approver }
     ...conditionData('input', input),
     ...(message === undefined ? {} : { message }),
     ...(approver === undefined ? {} : { approver }),
+    ...(isShadow ? { mode: 'shadow' } : {}),
   }
 }
 
@@ -116,7 +128,7 @@ export function createPolicyStack({ own, changes, parent, groups, again }: Polic
   const read = (revision: number): CurrentPolicies => ({
     revision,
     parsed: [...(above?.parsed ?? []), ...own],
-    isBare: above ? above.isBare : own.length === 0,
+    isBare: above ? above.isBare : own.every(({ isShadow }) => isShadow),
   })
   let current = read(1)
   const renew = () => {

@@ -1,11 +1,13 @@
 import type { HistoryUse } from '../history/facts.ts'
 import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 import { joinRunUse } from './run-use.ts'
+import { enforcedOf } from './shadow.ts'
 
 /** Returns what policies read of a run. Where they read nothing, nothing has to be kept of one. */
 export function historyUse(policies: readonly ParsedPolicy[]): HistoryUse {
   const use = joinRunUse(policies.flatMap(clausesOf).map(({ run }) => run))
   return {
+    isEnforced: enforcedOf(policies).some((policy) => clausesOf(policy).some(({ run }) => run !== undefined)),
     readsRun: use?.readsRun ?? false,
     readsOrigin: use?.readsOrigin ?? false,
     patterns: use?.patterns ?? [],

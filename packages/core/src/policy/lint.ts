@@ -7,6 +7,7 @@ import { type GroupSelectors, matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { ParsedPolicy, ParsedClause } from './parse.ts'
+import { partsOf } from './shadow.ts'
 import {
   findUnknown,
   mayStillCome,
@@ -58,6 +59,7 @@ export function lintAll(
   { written: more = [], unlisted = [], others }: LintMore = {},
 ): readonly LintWarning[] {
   const { aliases = new Map() } = groups
+  const enforced = policies.map((policy) => partsOf(policy).enforced)
   const written = [
     ...selectorsOfPolicies(policies),
     ...selectorsOfGroups(groups),
@@ -68,8 +70,8 @@ export function lintAll(
     ...findUnknown(written, snapshot, others)
       .filter(({ selector }) => !mayStillCome(selector, unlisted))
       .map(({ path, text }): LintWarning => ({ code: 'selector_unmatched', path, text })),
-    ...findUnreachable(policies, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
-    ...(others ? findUnallowed(policies, others.items) : []).map((found): LintWarning => ({
+    ...findUnreachable(enforced, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
+    ...(others ? findUnallowed(enforced, others.items) : []).map((found): LintWarning => ({
       code: 'kind_not_allowed',
       ...found,
     })),
@@ -161,12 +163,13 @@ function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | un
  */
 export function findUnallowed(policies: readonly ParsedPolicy[], items: Toolset): readonly Unreachable[] {
   const offered = Map.groupBy(items, ({ kind, namespace }) => `${kind === 'prompt' ? kind : 'resource'}:${namespace}`)
-  const blocking = [...policies.entries()].filter(([, { decide }]) => !decide)
+  const blocking = [...policies.entries()].filter(([, { decide, isPart }]) => !decide && !isPart)
   return [...offered].flatMap(([start, all]) => {
     const listedIds = all.slice(0, MAX_IDS).map(({ id }) => id)
     const how = `an allow must name them, as in "${start}:*"`
     const nobody = (says: string) => `nobody can see the ${all.length} ${start.replace(':', 's of ')}: ${says}; ${how}`
-    if (policies.length === 0) return [{ path: 'policy', tools: listedIds, text: nobody('there is no policy') }]
+    if (policies.every(({ isPart }) => isPart))
+      return [{ path: 'policy', tools: listedIds, text: nobody('there is no policy') }]
     return blocking.flatMap(([p, { name, allow = [] }]) =>
       allow.some((clause) => all.some((item) => isAbout(clause, item)))
         ? []

@@ -40,6 +40,14 @@ describe('parsePolicies', () => {
   })
 
   const refused: readonly (readonly [policy: unknown, path: string, problem: RegExp])[] = [
+    [
+      { allow: [{ match: 'a', mode: 'shadow' }] },
+      'policy[0].allow[0].mode',
+      /a single allow clause cannot be a shadow/,
+    ],
+    [{ deny: [{ match: 'a', mode: 'on' }] }, 'policy[0].deny[0].mode', /must be "shadow"; leave it out/],
+    [{ deny: ['a'], mode: true }, 'policy[0].mode', /must be "shadow"; leave it out/],
+    [{ decide: () => 'allow', mode: 'enforce' }, 'policy[0].mode', /must be "shadow"; leave it out/],
     [null, 'policy[0]', /must be an object/],
     [[[]], 'policy[0]', /must be an object/],
     ['deny all', 'policy[0]', /must be an object/],

@@ -35,6 +35,7 @@ export interface ParsedClause {
   readonly message: string | undefined
   /** What it demands of the approver. */
   readonly approver: ApproverRule | undefined
+  readonly isShadow: boolean
 }
 
 export interface ParsedPolicy {
@@ -50,6 +51,10 @@ export interface ParsedPolicy {
   readonly decide: FunctionPolicy['decide'] | undefined
   /** The kinds that the function decides beside tools. */
   readonly kinds: readonly ItemKind[]
+  /** All of it is a shadow. Of others, single clauses may be. */
+  readonly isShadow: boolean
+  /** It is some clauses of a policy: without an allowlist, it denies no other kinds. */
+  readonly isPart?: true
 }
 
 /**
@@ -109,6 +114,7 @@ function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: num
     requireTags: [],
     decide: (tool, caller) => decide.call(policy, tool, caller),
     kinds: checkKinds(`${path}.kinds`, policy.kinds),
+    isShadow: parseMode(path, policy.mode),
   }
 }
 
@@ -124,13 +130,13 @@ function checkKinds(path: string, kinds: unknown = []): readonly ItemKind[] {
   return [...list]
 }
 
-const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true }, 'key')
+const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true, mode: true }, 'key')
 const RULES = [...CLAUSE_KINDS, 'requireTags'] as const
 const CLAUSE = shapeOf<Clause>(
-  { id: true, match: true, when: true, unless: true, input: true, message: true, by: true, login: true },
+  { id: true, match: true, when: true, unless: true, input: true, message: true, by: true, login: true, mode: true },
   'key',
 )
-const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, kinds: true, decide: true }, 'key')
+const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, kinds: true, decide: true, mode: true }, 'key')
 
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
   checkShape(path, policy, POLICY)
@@ -153,7 +159,14 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
     requireTags: (policy.requireTags ?? []).map((tag, i) => checkText(`${path}.requireTags[${i}]`, tag)),
     decide: undefined,
     kinds: [],
+    isShadow: parseMode(path, policy.mode),
   }
+}
+
+function parseMode(path: string, mode: unknown): boolean {
+  if (mode !== undefined && mode !== 'shadow')
+    throw new ConfigError(`${path}.mode`, 'must be "shadow"; leave it out to enforce the rule')
+  return mode === 'shadow'
 }
 
 function parseClause(
@@ -180,6 +193,12 @@ function parseClause(
   const [when, unless, input] = [condition('when'), condition('unless'), condition('input')]
   const id = clause.id === undefined ? undefined : checkText(`${path}.id`, clause.id)
   const match = texts.join(', ')
+  const isShadow = parseMode(path, clause.mode)
+  if (isShadow && kind === 'allow')
+    throw new ConfigError(
+      `${path}.mode`,
+      'a single allow clause cannot be a shadow: without it, more would be denied; write the whole policy as a shadow',
+    )
   return {
     kind,
     index,
@@ -201,6 +220,7 @@ function parseClause(
     run: joinRunUse([when?.run, unless?.run, input?.run]),
     message: clause.message === undefined ? undefined : checkText(`${path}.message`, clause.message),
     approver: parseApprover(clause, kind, path),
+    isShadow,
   }
 }
 

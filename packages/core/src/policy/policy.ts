@@ -30,6 +30,8 @@ export interface Clause<Name extends string = string> {
   readonly by?: 'other'
   /** Of `ask`: the longest time since the approver's login, such as `30s`, `5m` or `1h`. */
   readonly login?: string
+  /** Of `deny` and `ask`: `shadow` records what the clause would do, and does nothing else. */
+  readonly mode?: 'shadow'
 }
 
 /** A policy as data. Policies are combined: none overrides another. See `combinePolicies`. */
@@ -43,6 +45,8 @@ export interface Policy<Name extends string = string> {
   readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly ask?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly requireTags?: readonly string[]
+  /** `shadow`: calls are decided as if the policy were absent, and their records say what it would do. */
+  readonly mode?: 'shadow'
 }
 
 export type PolicyAnswer = 'allow' | 'ask' | 'deny'
@@ -58,6 +62,8 @@ export interface FunctionPolicy {
   readonly name?: string
   /** The kinds that it decides beside tools. It denies the others. Default: none. */
   readonly kinds?: readonly Exclude<ItemKind, 'tool'>[]
+  /** `shadow`: calls are decided as if the policy were absent, and their records say what it would do. */
+  readonly mode?: 'shadow'
   decide(tool: Tool, caller: Caller): PolicyAnswer | { readonly outcome: PolicyAnswer; readonly message?: string }
 }
 

@@ -200,6 +200,7 @@ describe('historyUse', () => {
     assert.deepEqual(
       { ...use, patterns: use.patterns.map(({ key }) => key) },
       {
+        isEnforced: true,
         readsRun: true,
         readsOrigin: false,
         labels: ['a', 'private'],
@@ -210,7 +211,7 @@ describe('historyUse', () => {
 
   it('is nothing where no rule reads the run', () => {
     const use = historyUse(parsePolicies({ deny: [{ match: 'a', input: 'input.run == 1' }] }, new Map()))
-    assert.deepEqual(use, { readsRun: false, readsOrigin: false, labels: [], patterns: [] })
+    assert.deepEqual(use, { isEnforced: false, readsRun: false, readsOrigin: false, labels: [], patterns: [] })
   })
 })
 

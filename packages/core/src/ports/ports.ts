@@ -256,6 +256,9 @@ export interface AuditRecord {
   readonly detail?: string
   /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
   readonly clause?: string
+  /** What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. */
+  readonly would_outcome?: 'ask' | 'deny'
+  readonly would_clause?: string
   readonly limit?: string
   readonly reset_ms?: number
   readonly duration_ms?: number

@@ -19,6 +19,7 @@ export interface WrittenPolicy {
   readonly requireTags?: readonly string[] | undefined
   /** Instead of all that. */
   readonly decide?: WrittenDecide | undefined
+  readonly mode?: 'shadow'
 }
 
 export interface WrittenClause {
@@ -27,6 +28,7 @@ export interface WrittenClause {
   readonly unless?: WrittenCondition | undefined
   readonly input?: WrittenCondition | undefined
   readonly message?: string | undefined
+  readonly mode?: 'shadow'
 }
 
 /** What a function answers where the judgement is true, and else. Where it cannot be judged, it throws. */
@@ -41,9 +43,11 @@ export interface WrittenDecide {
 /** `promise` and `nonsense` are none of the answers that a policy may give. */
 export type WrittenAnswer = PolicyAnswer | 'deny with a message' | 'promise' | 'nonsense'
 
-export function toPolicy({ allow, deny, ask, requireTags, decide }: WrittenPolicy): Policy | FunctionPolicy {
-  if (decide) return { kinds: decide.kinds, decide: (tool, caller) => answer(decide, tool, caller) }
+export function toPolicy({ allow, deny, ask, requireTags, decide, mode }: WrittenPolicy): Policy | FunctionPolicy {
+  const shadow = mode && { mode }
+  if (decide) return { kinds: decide.kinds, decide: (tool, caller) => answer(decide, tool, caller), ...shadow }
   return {
+    ...shadow,
     ...(allow && { allow: allow.map(toClause) }),
     ...(deny && { deny: deny.map(toClause) }),
     ...(ask && { ask: ask.map(toClause) }),
@@ -51,9 +55,10 @@ export function toPolicy({ allow, deny, ask, requireTags, decide }: WrittenPolic
   }
 }
 
-function toClause({ match, when, unless, input, message }: WrittenClause): Clause {
+function toClause({ match, when, unless, input, message, mode }: WrittenClause): Clause {
   return {
     match,
+    ...(mode && { mode }),
     ...(when && { when: toCondition(when) }),
     ...(unless && { unless: toCondition(unless) }),
     ...(input && { input: toCondition(input) }),

@@ -36,7 +36,7 @@ export function readOwnPolicies(reading: Reading): readonly Policy[] {
   if (isMisspelt(source) || source.problems.length > before || !source.root?.entries) return policies
   if (!has(source, at)) source.report(at, `is missing, ${OPEN}`)
   else if (policies.length === 0) source.report(at, `found an empty list, ${OPEN}`)
-  else if (saysNothing(policies)) source.report(at, `found no clause, ${OPEN}`)
+  else if (saysNothing(policies)) source.report(at, `found nothing that is enforced, ${OPEN}`)
   return policies
 }
 
@@ -50,9 +50,13 @@ function isMisspelt(source: Source): boolean {
 /** Returns whether policies leave every tool open to everybody without an explicit `allow`. */
 export function saysNothing(policies: readonly Policy[]): boolean {
   return policies.every(
-    ({ allow, deny = [], ask = [], requireTags = [] }) =>
-      allow === undefined && deny.length + ask.length + requireTags.length === 0,
+    ({ allow, deny = [], ask = [], requireTags = [], mode }) =>
+      mode === 'shadow' || (allow === undefined && ![...deny, ...ask].some(isEnforced) && requireTags.length === 0),
   )
+}
+
+function isEnforced(clause: string | Clause): boolean {
+  return typeof clause === 'string' || clause.mode !== 'shadow'
 }
 
 const PARTS = [...KINDS, 'requireTags'] as const

@@ -400,6 +400,10 @@ export const clauseSchema = z.union([
       .regex(/^[1-9]\d{0,5}[smh]$/, 'a time such as "30s", "5m" or "1h"')
       .describe("Under ask: the longest time since the approver's login, such as 5m.")
       .exactOptional(),
+    mode: z
+      .literal('shadow')
+      .describe('Under deny and ask: records what the clause would do, and does nothing else.')
+      .exactOptional(),
   }),
 ])
 
@@ -412,6 +416,10 @@ export const policyShellSchema = z.strictObject({
   deny: z.array(z.unknown()).exactOptional(),
   ask: z.array(z.unknown()).exactOptional(),
   requireTags: texts.exactOptional(),
+  mode: z
+    .literal('shadow')
+    .describe('Calls are decided as if the policy were absent, and their records say what it would do.')
+    .exactOptional(),
 })
 
 const policySchema = policyShellSchema.extend({

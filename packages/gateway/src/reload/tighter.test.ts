@@ -40,6 +40,11 @@ describe('findUnproven', () => {
     ['a further label', {}, { labels: { private: ['a'] } }],
     ['less trust', { labels: { trusted: ['a', 'b'] } }, { labels: { trusted: ['b'], private: ['a'] } }],
     ['another name', { policy: [{ name: 'x', deny: ['a'] }] }, { policy: [{ name: 'y', deny: ['a'] }] }],
+    [
+      'a further shadow',
+      { policy: [{ deny: ['a'] }] },
+      { policy: [{ deny: ['a', { match: 'b', mode: 'shadow' }] }, { ask: ['c'], mode: 'shadow' }] },
+    ],
     ['fewer keys', { callers: [caller('1', 'vera'), caller('2', 'udo')] }, { callers: [caller('2', 'udo')] }],
     ['a lower limit, and a further one', { limits: ['*:10/60'] }, { limits: ['a:1/1', '*:9/60'] }],
     [
@@ -66,6 +71,18 @@ describe('findUnproven', () => {
       'another condition',
       { policy: [{ deny: [clause] }] },
       { policy: [{ deny: [{ ...clause, when: 'true' }] }] },
+      'policy',
+    ],
+    [
+      'a clause that becomes a shadow',
+      { policy: [{ deny: [clause] }] },
+      { policy: [{ deny: [{ ...clause, mode: 'shadow' }] }] },
+      'policy',
+    ],
+    [
+      'a policy that becomes a shadow',
+      { policy: [{ deny: ['a'] }] },
+      { policy: [{ deny: ['a'], mode: 'shadow' }] },
       'policy',
     ],
     ['no allowlist', { policy: [{ allow: [] }] }, { policy: [{}] }, 'policy'],

@@ -19,7 +19,11 @@ import {
   STRIDE,
 } from './clauses.ts'
 
-export type CallContext = CountedContext & { readonly input: unknown }
+export type CallContext = CountedContext & {
+  readonly input: unknown
+  /** Receives the clauses that hold: of an allow list, the first. */
+  readonly hits?: ParsedClause[] | undefined
+}
 
 /**
  * Returns the decision of the clauses about the input and the run on the tool at `at`.
@@ -89,6 +93,7 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   const asked = ofRun(index, clause, context)
   const answer = answerOf(clause, asked)
   if (answer === false) return []
+  context.hits?.push(clause)
   if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
   const plain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
@@ -129,7 +134,10 @@ function judgeAllow(
   for (const { clause } of candidates) {
     const asked = ofRun(index, clause, context)
     const answer = answerOf(clause, isKnown(clause) ? asked : withoutInput(context))
-    if (answer === true) return undefined
+    if (answer === true) {
+      context.hits?.push(clause)
+      return undefined
+    }
     read.push(...(readsOf(index.snapshot, clause.run, asked) ?? []))
     isUnknown ||= clause.run !== undefined && isUnknownRun(context)
   }

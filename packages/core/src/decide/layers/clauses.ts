@@ -5,6 +5,7 @@ import { toClauseRef } from '../../policy/clause-ref.ts'
 import { clausesOf } from '../../policy/history-use.ts'
 import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
 import { takeUnknownRead } from '../../policy/uncertain.ts'
+import { partsOf } from '../../policy/shadow.ts'
 import { addBits, type Bits, bitsWhere, hasBit, noBits, setBit } from '../../tools/bits.ts'
 import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -15,7 +16,12 @@ import { templatesOf } from '../templates.ts'
 
 /** A policy over one snapshot: which tools each clause is about, once for all callers. */
 export interface PolicyIndex {
+  /** What is enforced of the policy; in a shadow, what is not. */
   readonly policy: ParsedPolicy
+  /** All of it. */
+  readonly whole: ParsedPolicy
+  /** The clauses that only show what they would do. */
+  readonly shadow: PolicyIndex | undefined
   readonly position: number
   readonly snapshot: Toolset
   readonly allow: readonly ClauseIndex[] | undefined
@@ -40,11 +46,21 @@ export interface ClauseIndex {
   readonly bits: Bits
 }
 
-export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
+export function indexPolicy(whole: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
+  const { enforced, shadow } = partsOf(whole)
+  const index = indexPart(enforced, whole, position, snapshot)
+  return shadow ? { ...index, shadow: indexPart(shadow, whole, position, snapshot) } : index
+}
+
+function indexPart(policy: ParsedPolicy, whole: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
   const index = (clauses: readonly ParsedClause[]) =>
     clauses.map((clause) => ({ clause, bits: bitsOf(clause, snapshot) }))
   // An absent allowlist means `*`, which names tools only.
-  const allow = policy.allow ? index(policy.allow) : policy.decide || isOfTools(snapshot) ? undefined : []
+  const allow = policy.allow
+    ? index(policy.allow)
+    : policy.decide || policy.isPart || isOfTools(snapshot)
+      ? undefined
+      : []
   const deny = index(policy.deny)
   const ask = index(policy.ask)
   const all = [...(allow ?? []), ...deny, ...ask]
@@ -60,7 +76,8 @@ export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: To
   const strictest = strictestFacts(clausesOf(policy).flatMap(({ run }) => run?.labels ?? []))
   const [untagged, none] = [indexTags(policy, snapshot), noBits(snapshot.size)]
   const hasStepClauses = [...deny, ...(allow ?? [])].some(({ clause }) => isOfStep(clause))
-  return { policy, position, snapshot, allow, deny, ask, untagged, atCall, ofRun, hasStepClauses, strictest, none }
+  const lists = { allow, deny, ask, untagged, atCall, ofRun }
+  return { policy, whole, shadow: undefined, position, snapshot, ...lists, hasStepClauses, strictest, none }
 }
 
 /** A snapshot has tools only, or other kinds only. */

@@ -1,0 +1,44 @@
+import type { ParsedClause, ParsedPolicy } from './parse.ts'
+
+/** A policy in two: what is enforced, and what only shows what it would do. */
+export interface PolicyParts {
+  readonly enforced: ParsedPolicy
+  readonly shadow: ParsedPolicy | undefined
+}
+
+/** Returns the parts of a policy. What is enforced is as if nothing else were written. */
+export function partsOf(policy: ParsedPolicy): PolicyParts {
+  if (policy.isShadow) return { enforced: { ...EMPTY, name: policy.name, path: policy.path }, shadow: policy }
+  const { deny, ask } = policy
+  if (![...deny, ...ask].some(isShadow)) return { enforced: policy, shadow: undefined }
+  const rest = { ...EMPTY, name: policy.name, path: policy.path }
+  return {
+    enforced: { ...policy, deny: deny.filter(isEnforced), ask: ask.filter(isEnforced) },
+    shadow: { ...rest, deny: deny.filter(isShadow), ask: ask.filter(isShadow) },
+  }
+}
+
+/** Returns what is enforced of policies, without those of which nothing is. */
+export function enforcedOf(policies: readonly ParsedPolicy[]): readonly ParsedPolicy[] {
+  return policies.filter(({ isShadow: whole }) => !whole).map((policy) => partsOf(policy).enforced)
+}
+
+/** Says nothing, not even of resources and prompts. */
+const EMPTY: Omit<ParsedPolicy, 'name' | 'path'> = {
+  allow: undefined,
+  deny: [],
+  ask: [],
+  requireTags: [],
+  decide: undefined,
+  kinds: [],
+  isShadow: false,
+  isPart: true,
+}
+
+function isShadow(clause: ParsedClause): boolean {
+  return clause.isShadow
+}
+
+function isEnforced(clause: ParsedClause): boolean {
+  return !clause.isShadow
+}
