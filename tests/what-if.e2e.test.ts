@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { formatSnapshot, takeSnapshot, type WhatIf } from '@toolgate/core/change'
 import { loadConfig, type WhatIfBody } from '@toolgate/gateway'
+import { runCommand } from './support/command.ts'
 import { type Answer, send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
@@ -85,6 +87,58 @@ describe('POST /api/what-if', () => {
     assert.deepEqual((await ask({ config: tighter }, 'demo-tenant')).status, 403)
     for (const body of [{}, { config: 1 }, { config: tighter, since: 'soon' }, { config: tighter, more: 1 }])
       assert.deepEqual((await ask(body)).status, 400, JSON.stringify(body))
+  })
+
+  const toolgate = (...args: readonly string[]) => {
+    const files = ['--config', join(folder.path, 'toolgate.yaml'), '--catalog', join(folder.path, 'catalog.json')]
+    writeFileSync(join(folder.path, 'catalog.json'), formatSnapshot(takeSnapshot(gateway.gate.catalog)))
+    return runCommand(gateway.url, 'what-if', ...files, ...args)
+  }
+  const fileOf = (text: string) => {
+    const file = join(folder.path, 'new.yaml')
+    writeFileSync(file, text)
+    return file
+  }
+
+  it('is a command, for people and programs', async () => {
+    const { code, out, err } = await toolgate('--policy', fileOf(tighter))
+    assert.deepEqual([code, err], [0, ''])
+    assert.match(out, /Who gains and who loses\n {2}viewer {2}loses slow:echo\n\n3 recorded calls, /)
+    assert.match(out, /2 would have ended otherwise, 0 cannot be judged/)
+    assert.match(out, /^2 +viewer +slow:echo +allow → deny +base#no-echo +\d+$/m)
+    const json = await toolgate('--policy', fileOf(tighter), '--json', '--since', '1h')
+    const { changed, rows } = JSON.parse(json.out) as WhatIf
+    assert.deepEqual([changed, rows[0]?.rule], [2, 'base#no-echo'])
+    const none = await toolgate('--policy', fileOf(FILE))
+    assert.match(none.out, /nobody\n[^]*0 would have ended otherwise, 0 cannot be judged/)
+  })
+
+  it('says which rule cannot judge what was not recorded', async () => {
+    const reading = tighter.replace('when: "\'viewer\' in caller.roles"', 'input: "input.text == \'a\'"')
+    const { out } = await toolgate('--policy', fileOf(reading))
+    assert.match(out, /0 would have ended otherwise, 3 cannot be judged/)
+    assert.match(out, /^3 +base#no-echo$/m)
+  })
+
+  it('prints the problems of a broken configuration as "check" does, and replays nothing', async () => {
+    const { code, out, err } = await toolgate(
+      '--policy',
+      fileOf(FILE.replace('deny: [', 'dny: [')),
+      '--url',
+      'http://127.0.0.1:9',
+    )
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(err, /new\.yaml:9:\d+: policy\[0\]\.dny: .*"deny"[^]*1 problem/)
+  })
+
+  it('keeps what it has counted, and refuses to go on with that of another', async () => {
+    const resume = join(folder.path, 'counted.json')
+    const whole = await toolgate('--policy', fileOf(tighter), '--json', '--resume', resume, '--since', '2026-01-01')
+    assert.deepEqual([whole.code, existsSync(resume)], [0, false])
+    writeFileSync(resume, JSON.stringify({ hash: 'another', state: {} }))
+    const refused = await toolgate('--policy', fileOf(tighter), '--resume', resume)
+    assert.deepEqual([refused.code, refused.out], [2, ''])
+    assert.match(refused.err, /counted\.json is of another what-if/)
   })
 
   it('runs once at a time, and stops when its client goes', async () => {

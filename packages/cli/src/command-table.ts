@@ -28,6 +28,7 @@ import type { SnapshotOptions } from './commands/snapshot.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
 import type { TryOptions } from './commands/try.ts'
+import type { WhatIfCommandOptions } from './commands/what-if.ts'
 import type { ExitName } from './exit.ts'
 
 /** A command. Its module is loaded when it runs, as `--version` and `--help` need none. */
@@ -209,6 +210,25 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('-o, --output <file>', 'write it to this file; default: print it')
         .option('--json', ERRORS_AS_JSON),
     async (options: SnapshotOptions, deps) => (await import('./commands/snapshot.ts')).snapshotCommand(options, deps),
+  ),
+  row(
+    'what-if',
+    'say what the rules of another configuration would mean: who gains and loses tools, which recorded calls would have ended otherwise',
+    (command) =>
+      command
+        .requiredOption('--policy <file>', 'the other configuration')
+        .option('--config <file>', 'the configuration in force', DEFAULT_CONFIG)
+        .option('--since <time>', 'calls from then on: 2026-11-21T09:00:00Z, or 7d for the last seven days', timeAgo)
+        .option('--catalog <file>', 'a snapshot; default: start the servers, and take what they offer')
+        .option('--file <file>', FILE_HELP)
+        .option('--resume <file>', 'keep what was counted in this file, and go on from it after a stop')
+        .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or where the configuration listens')
+        .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
+        .option('--json', 'for programs'),
+    async (options: Omit<WhatIfCommandOptions, 'since'> & { since?: number }, deps) => {
+      const { whatIfCommand } = await import('./commands/what-if.ts')
+      return whatIfCommand({ ...options, since: options.since ?? timeAgo('7d') }, deps)
+    },
   ),
   row(
     'tools',

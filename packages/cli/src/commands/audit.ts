@@ -45,7 +45,7 @@ const PAGE = 1000
 
 /** `toolgate audit query`: prints matching records, newest first. */
 export function auditQueryCommand(options: AuditQueryOptions, io: Io): Promise<ExitName> {
-  return withReader(options, io, async (reader) => {
+  return withReader<ExitName>(options, io, async (reader) => {
     const { limit, before, after } = options
     const records = await reader.query({
       ...filterOf(options),
@@ -62,7 +62,7 @@ export function auditQueryCommand(options: AuditQueryOptions, io: Io): Promise<E
 
 /** `toolgate audit tail`: prints the newest records, oldest first, and then new ones until it is stopped. */
 export function auditTailCommand(options: AuditTailOptions, io: Io, signals: StopSignals): Promise<ExitName> {
-  return withReader(options, io, async (reader) => {
+  return withReader<ExitName>(options, io, async (reader) => {
     const filter = filterOf(options)
     const print = (record: AuditRecord): void =>
       printLine(io.stdout, options.json ? jsonText(record) : lineOf(record, io))
@@ -102,7 +102,7 @@ export async function auditExportCommand(options: AuditExportOptions, io: Io): P
     const { exportShared } = await import('./audit-shared.ts')
     return exportShared(folder, { config: DEFAULT_CONFIG, ...options }, io)
   }
-  return withReader(options, io, async (reader) => {
+  return withReader<ExitName>(options, io, async (reader) => {
     for await (const record of reader.exportRecords(filterOf(options))) {
       if (!io.stdout.write(`${JSON.stringify(record)}\n`)) await once(io.stdout, 'drain')
     }
@@ -136,11 +136,11 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
 }
 
 /** Reads from the audit file of the options, or else from the gateway. */
-async function withReader(
-  options: AuditOptions,
+export async function withReader<T>(
+  options: Pick<AuditOptions, 'file' | keyof TargetOptions>,
   io: Io,
-  use: (reader: AuditReader & AuditExporter) => Promise<ExitName>,
-): Promise<ExitName> {
+  use: (reader: AuditReader & AuditExporter) => Promise<T>,
+): Promise<T> {
   if (options.file === undefined) return use(createApi(findTarget(options, io.env)))
   const audit = await openAuditFile(options.file)
   try {
@@ -221,7 +221,7 @@ const LEAST_DIGITS = 8
 export function auditPolicyCommand(hash: string, options: AuditOptions, io: Io): Promise<ExitName> {
   if (!/^[0-9a-f]{1,64}$/.test(hash) || hash.length < LEAST_DIGITS)
     throw new CliError('usage', `${printable(hash)} is not a policy_hash: give 8 to 64 hex digits of one.`)
-  return withReader(options, io, async (reader) => {
+  return withReader<ExitName>(options, io, async (reader) => {
     const record = await findPolicy(reader, hash)
     if (record?.policy === undefined) {
       printLine(io.stderr, `The audit has no policy with the hash ${hash}.`)

@@ -47,6 +47,9 @@ export class Replay {
     this.#options = options
   }
 
+  /** Whether what records say of earlier calls has mattered: their runs, or new limits. */
+  readsPast = false
+
   /** Takes in a record. `isDone`: its call was judged before, and now only counts for those after it. */
   read(record: AuditRecord, isDone: boolean): Promise<void> | undefined {
     const { clock, questions } = this.#options
@@ -66,6 +69,7 @@ export class Replay {
   #take(record: AuditRecord, end: RecordedEnd, question: Question, isDone: boolean): undefined {
     const { clock, sinceMs, tally } = this.#options
     this.#runs ??= this.#openRuns(question)
+    this.readsPast ||= this.#runs.before.isRead || this.#runs.after.isRead || question.newUses.length > 0
     const input = UNKNOWN_INPUT
     const isJudged = !isDone && (sinceMs === undefined || clock.nowMs >= sinceMs)
     if (isJudged && record.continues === undefined && record.purpose === undefined) {

@@ -220,7 +220,7 @@ describe('whatIf with what is not known', () => {
     const sides = { before: { catalog: items, callers, ...before }, after: { catalog: items, callers, ...after } }
     const whole = await whatIf({ ...sides, records })
     const { access: _, ...half } = await whatIf({ ...sides, records: records.slice(0, 33) })
-    const resumed = JSON.parse(JSON.stringify({ ...half, seen: [] }))
+    const resumed = JSON.parse(JSON.stringify({ ...half, seen: [], readsPast: true }))
     assert.deepEqual(await whatIf({ ...sides, records, resumed }), whole)
   })
 })

@@ -59,10 +59,12 @@ export interface WhatIfProgress {
 export interface WhatIfState extends TallyState {
   /** The callers who were seen and are not configured. */
   readonly seen: readonly Caller[]
+  /** Whether it needs the records before `lastSeq` again, to go on: for what runs had done, and new limits had counted. */
+  readonly readsPast: boolean
 }
 
 /** What would become of callers and calls under other rules. */
-export interface WhatIf extends Omit<WhatIfState, 'seen'> {
+export interface WhatIf extends TallyState {
   /** Who gains and who loses which tools: of the configured callers, and of those in the records. */
   readonly access: readonly AccessDifference[]
 }
@@ -98,7 +100,11 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   })
   const seen = new Seen(resumed?.seen)
   const doneTo = resumed?.lastSeq ?? 0
-  const state = (): WhatIfState => ({ ...tally.state(), seen: seen.list() })
+  const state = (): WhatIfState => ({
+    ...tally.state(),
+    seen: seen.list(),
+    readsPast: replay.readsPast || resumed?.readsPast === true,
+  })
   for await (const record of records) {
     signal?.throwIfAborted()
     const isDone = record.seq <= doneTo

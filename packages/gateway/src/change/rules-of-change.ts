@@ -1,4 +1,3 @@
-import type { Tool } from '@toolgate/core'
 import type { RulesOfChange } from '@toolgate/core/change'
 import { toApps, toGroups } from '../catalog/groups.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -8,13 +7,15 @@ type Written = Pick<
   'policy' | 'groups' | 'aliases' | 'apps' | 'labels' | 'limits' | 'servers' | 'callers' | 'oauth' | 'history'
 >
 
-/** Returns what a configuration says about the items that are known now: those of its servers, for its agents. */
-export function rulesOfChange(items: readonly Tool[], written: Written): RulesOfChange {
+type Catalog = RulesOfChange['catalog']
+
+/** Returns what a configuration says about a catalog: about the items of its servers, for its agents. */
+export function rulesOfChange(catalog: Catalog, written: Written): RulesOfChange {
   const { policy, groups, aliases, apps, labels, limits, servers, callers, oauth, history } = written
   const isServed = new Set(servers.map(({ name }) => name))
   const unprobed = groups.map((group) => ({ ...group, availableWhen: [], visibility: 'always' as const }))
   return {
-    catalog: items.filter(({ namespace }) => namespace === undefined || isServed.has(namespace)),
+    catalog: filterItems(catalog, ({ namespace }) => namespace === undefined || isServed.has(namespace)),
     policy,
     limits,
     groups: toGroups(unprobed, NO_PROBES),
@@ -25,6 +26,10 @@ export function rulesOfChange(items: readonly Tool[], written: Written): RulesOf
     ...(oauth && { stepUp: oauth.stepUp }),
     ...(history && { history }),
   }
+}
+
+function filterItems(catalog: Catalog, keeps: (item: { readonly namespace?: string | undefined }) => boolean): Catalog {
+  return 'items' in catalog ? { ...catalog, items: catalog.items.filter(keeps) } : catalog.filter(keeps)
 }
 
 const NO_PROBES = {

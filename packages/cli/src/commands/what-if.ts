@@ -1,0 +1,224 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type RulesOfChange, type WhatIf, whatIf, type WhatIfProgress, type WhatIfState } from '@toolgate/core/change'
+import { messageOf, sha256Hex } from '@toolgate/core/internal'
+import { ConfigFileError, type GatewayConfig, loadConfig, readConfig, rulesOfChange } from '@toolgate/gateway'
+import type { TargetOptions } from '../client.ts'
+import { CliError, type ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { parseJson } from '../json.ts'
+import { count } from '../render.ts'
+import { renderTable } from '../table.ts'
+import { withReader } from './audit.ts'
+import { printProblems } from './check.ts'
+import type { ServeDeps } from './serve.ts'
+import { takeLiveSnapshot } from './snapshot.ts'
+
+export interface WhatIfCommandOptions extends TargetOptions {
+  readonly config: string
+  /** The other configuration. */
+  readonly policy: string
+  readonly catalog?: string
+  readonly file?: string
+  readonly since: number
+  readonly resume?: string
+  readonly json?: boolean
+}
+
+/** What is read before `since`, so that what runs had done is known: how long their histories last. */
+const BEFORE_MS = 86_400_000
+
+/** `toolgate what-if`: prints what the rules of another configuration would mean for callers and recorded calls. Changes nothing. */
+export async function whatIfCommand(
+  options: WhatIfCommandOptions,
+  { io, start, signals }: Pick<ServeDeps, 'io' | 'start' | 'signals'>,
+): Promise<ExitName> {
+  const configs = await readBoth(options, io)
+  if (!configs) return 'usage'
+  const { before, after } = await findRules(configs, options, start)
+  const progress = new Progress(options, sha256Hex(JSON.stringify([configs.texts, options.since])), io)
+  const { stopped, release } = signals.once()
+  const stop = new AbortController()
+  void stopped.then(() => stop.abort())
+  try {
+    const found = await withReader(options, io, async (reader) => {
+      const { resumed } = progress
+      const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq } : {}
+      const records = reader.exportRecords({ since: options.since - BEFORE_MS, ...goesOn })
+      const onProgress = (state: WhatIfProgress) => progress.show(state)
+      return whatIf({ before, after, records, since: options.since, resumed, onProgress, signal: stop.signal })
+    })
+    progress.finish()
+    if (options.json) printJson(io.stdout, found)
+    else print(found, io)
+    return 'ok'
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+    throw new CliError('no', 'Stopped before the last record.', { hint: progress.hint() })
+  } finally {
+    release()
+  }
+}
+
+interface Configs {
+  readonly before: GatewayConfig
+  readonly after: GatewayConfig
+  readonly texts: readonly string[]
+}
+
+/** Reads both configurations. Prints the problems as `check` does, and returns `undefined`, if one of them cannot be used. */
+async function readBoth({ config, policy, catalog, json }: WhatIfCommandOptions, io: Io): Promise<Configs | undefined> {
+  const how = { env: io.env, packagesFrom: [INSTALLED_FROM] }
+  try {
+    // Commands of secrets run only where servers start.
+    const read = catalog === undefined ? readConfig : loadConfig
+    const [before, after] = [await read(config, how), await read(policy, how)]
+    return { before, after, texts: [config, policy].map((file) => readFileSync(file, 'utf8')) }
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    if (json) printJson(io.stdout, { ok: false, problems: error.problems })
+    else printProblems(error, io)
+    return undefined
+  }
+}
+
+type Rules = { readonly before: RulesOfChange; readonly after: RulesOfChange }
+
+/** Returns both rules over the catalog of a snapshot, or over what the servers offer now. */
+async function findRules(
+  { before, after }: Configs,
+  { catalog }: WhatIfCommandOptions,
+  start: ServeDeps['start'],
+): Promise<Rules> {
+  if (catalog !== undefined) {
+    const snapshot = readSnapshot(catalog)
+    return { before: rulesOfChange(snapshot, before), after: rulesOfChange(snapshot, after) }
+  }
+  const now = await takeLiveSnapshot(before, start)
+  // The tags and labels of tools, too, are those of the servers' entries.
+  const isSame = JSON.stringify(before.servers) === JSON.stringify(after.servers)
+  const then = isSame ? now : await takeLiveSnapshot(after, start)
+  return { before: rulesOfChange(now, before), after: rulesOfChange(then, after) }
+}
+
+function readSnapshot(file: string): Parameters<typeof rulesOfChange>[0] {
+  try {
+    return parseJson(readFileSync(file, 'utf8')) as Parameters<typeof rulesOfChange>[0]
+  } catch (cause) {
+    throw new CliError('usage', `${printable(file)} cannot be read as JSON: ${messageOf(cause)}.`, { cause })
+  }
+}
+
+const SAVE_MS = 2000
+const SHOW_MS = 200
+const BAR_LENGTH = 24
+
+/** Shows how far a what-if has come, on a terminal, and keeps what it has counted, to go on with after a stop. */
+class Progress {
+  readonly resumed: WhatIfState | undefined
+  readonly #file: string | undefined
+  readonly #hash: string
+  readonly #since: number
+  readonly #io: Io
+  #state: (() => WhatIfState) | undefined
+  #savedMs = performance.now()
+  #shownMs = 0
+
+  /** `hash`: of everything that the counts depend on. */
+  constructor({ resume, since }: WhatIfCommandOptions, hash: string, io: Io) {
+    this.#file = resume
+    this.#hash = hash
+    this.#since = since
+    this.#io = io
+    this.resumed = this.#read()
+  }
+
+  #read(): WhatIfState | undefined {
+    if (this.#file === undefined || !existsSync(this.#file)) return undefined
+    const kept = parseJson(readFileSync(this.#file, 'utf8')) as { readonly hash?: string; readonly state?: WhatIfState }
+    if (kept.hash === this.#hash && kept.state) return kept.state
+    throw new CliError('usage', `${printable(this.#file)} is of another what-if.`, {
+      hint: 'Remove it, or name another file with --resume.',
+    })
+  }
+
+  show({ records, ts, state }: WhatIfProgress): undefined {
+    this.#state = state
+    const nowMs = performance.now()
+    if (nowMs - this.#savedMs >= SAVE_MS) this.#save(nowMs)
+    const { stderr } = this.#io
+    if (!stderr.isTTY || nowMs - this.#shownMs < SHOW_MS) return
+    this.#shownMs = nowMs
+    const [from, to] = [this.#since - BEFORE_MS, Date.now()]
+    const share = Math.min(1, Math.max(0, (Date.parse(ts) - from) / (to - from)))
+    const full = Math.round(share * BAR_LENGTH)
+    const bar = `${'█'.repeat(full)}${'░'.repeat(BAR_LENGTH - full)}`
+    stderr.write(`\r${bar} ${Math.round(share * 100)} %  ${count(records, 'record')}`)
+  }
+
+  #save(nowMs: number): void {
+    this.#savedMs = nowMs
+    if (this.#file === undefined || !this.#state) return
+    writeFileSync(this.#file, JSON.stringify({ hash: this.#hash, state: this.#state() }), { mode: 0o600 })
+  }
+
+  /** Says how to go on after a stop. */
+  hint(): string {
+    if (this.#file === undefined) return 'With --resume <file> it can go on where it stopped.'
+    this.#save(performance.now())
+    return `The same command goes on where it stopped: ${this.#file}.`
+  }
+
+  finish(): void {
+    if (this.#shownMs > 0) this.#io.stderr.write(`\r${' '.repeat(BAR_LENGTH + 40)}\r`)
+    if (this.#file !== undefined) rmSync(this.#file, { force: true })
+  }
+}
+
+const MAX_ROWS = 50
+const MAX_NAMED = 8
+
+function print(found: WhatIf, io: Io): void {
+  const { stdout } = io
+  const paint = painter(stdout, io.env)
+  const { calls, changed, unknown, drifted, firstAt, lastAt, rows, rules, access } = found
+  printLine(stdout, paint('bold', 'Who gains and who loses'))
+  for (const { caller, gains, loses, unknown: open } of access) {
+    const parts = [
+      gains.length > 0 && paint('green', `gains ${named(gains)}`),
+      loses.length > 0 && paint('red', `loses ${named(loses)}`),
+      open.length > 0 && paint('yellow', `unknown ${named(open)}`),
+    ]
+    printLine(stdout, `  ${printable(caller)}  ${parts.filter(Boolean).join('; ')}`)
+  }
+  if (access.length === 0) printLine(stdout, '  nobody')
+  const period = firstAt === undefined ? '' : `, ${firstAt.slice(0, 16)} to ${lastAt?.slice(0, 16)}`
+  printLine(stdout, `\n${paint('bold', `${count(calls, 'recorded call')}${period}`)}`)
+  printLine(stdout, `  ${changed} would have ended otherwise, ${unknown} cannot be judged`)
+  if (drifted > 0) printLine(stdout, `  ${drifted} ended otherwise than the rules in force say, and not by this change`)
+  if (rows.length > 0) {
+    const shown = rows
+      .slice(0, MAX_ROWS)
+      .map(({ count: n, caller, tool, from, to, rule, examples }) => [
+        String(n),
+        printable(caller),
+        printable(tool),
+        `${from} → ${to}`,
+        printable(rule),
+        String(examples[0]?.seq ?? ''),
+      ])
+    printLine(stdout, `\n${renderTable(['CALLS', 'CALLER', 'TOOL', 'ENDS', 'RULE', 'RECORD'], shown, stdout)}`)
+    if (rows.length > MAX_ROWS) printLine(stdout, `and ${rows.length - MAX_ROWS} more; --json has them`)
+  }
+  const open = rules.filter((rule) => rule.unknown > 0)
+  if (open.length === 0) return
+  const unjudged = open.map(({ rule, unknown: n }) => [String(n), printable(rule)])
+  printLine(stdout, `\n${renderTable(['CANNOT JUDGE', 'RULE'], unjudged, stdout)}`)
+  if (found.unknownParts.input > 0)
+    printLine(stdout, paint('dim', 'Inputs are kept with "audit: { inputs: facts }" or "sealed".'))
+}
+
+function named(ids: readonly string[]): string {
+  const rest = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : ''
+  return `${ids.slice(0, MAX_NAMED).map(printable).join(', ')}${rest}`
+}
