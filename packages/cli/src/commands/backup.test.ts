@@ -6,6 +6,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { describe, it, type TestContext } from 'node:test'
+import { createGate, defineTool } from '@toolgate/core'
 import { auditEntry } from '@toolgate/core/testing'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit, openSqliteStores } from '@toolgate/stores/sqlite'
@@ -127,6 +128,36 @@ for (const store of ['sqlite', 'jsonl'] as const)
       assert.equal((await verifyAudit({ path: file, mustBeSigned: true })).status, 'ok')
     })
   })
+
+describe('what runs have read', () => {
+  it('is unknown after a restore: not forgotten, neither that of a run nor that of a caller', async (t) => {
+    const { stores, back, restore, stop, open } = setup(t)
+    const tools = ['web:fetch', 'mail:send', 'crm:find'].map((id) => {
+      const [namespace, name] = id.split(':') as [string, string]
+      return defineTool({ namespace, name, execute: () => 'done' })
+    })
+    const deny = [{ match: 'mail:send', when: "'untrusted' in run.labels" }]
+    const codeOf = async (store: typeof stores.histories, tool: string, id?: string) => {
+      const gate = createGate({ tools, policy: { deny }, labels: { trusted: ['crm:*', 'mail:*'] }, history: { store } })
+      const view = await gate.view({ user: 'vera' })
+      const outcome = await view.call({ tool, ...(id !== undefined && { run: { id } }) })
+      return outcome.status === 'refused' ? outcome.decision.reasons[0]?.code : outcome.status
+    }
+    const before = stores.histories
+    assert.equal(await codeOf(before, 'crm:find', 'a'), 'done')
+    await back()
+    assert.equal(await codeOf(before, 'web:fetch', 'a'), 'done')
+    assert.equal(await codeOf(before, 'web:fetch'), 'done')
+    await stop()
+    assert.equal((await restore({ force: true })).code, 'ok')
+    const again = open()
+    t.after(() => (again.stores.close(), again.audit.close()))
+    const after = again.stores.histories
+    assert.equal(await codeOf(after, 'mail:send', 'a'), 'history_unknown')
+    assert.equal(await codeOf(after, 'mail:send'), 'history_unknown')
+    assert.equal(await codeOf(after, 'mail:send', 'b'), 'done', 'a run that begins now')
+  })
+})
 
 describe('no approval is used twice through a restore', () => {
   it('when it was used after the backup: open ones are revoked', async (t) => {

@@ -8,6 +8,7 @@ import { openJsonlAudit } from '../jsonl.ts'
 import { lockExclusively } from '../locks.ts'
 import { openSqliteAudit } from '../sqlite.ts'
 import { openSqliteStores } from '../state/open-stores.ts'
+import { loseHistories } from '../state/lost-histories.ts'
 import { findFileProblem } from '../store-file.ts'
 import {
   type AuditPlace,
@@ -156,7 +157,8 @@ const OPEN = "status IN ('pending', 'approved')"
  * Makes the state of a backup safe to go on from: what was used since must not be used again.
  *
  * Approvals that the audit shows as used become so. Open ones are rejected or revoked unless they are kept, since they may have
- * been used after the backup. Rounds of calls that wait for input end, for the same reason.
+ * been used after the backup. Rounds of calls that wait for input end, for the same reason. What runs have done since is lost,
+ * and their rules get the strictest answer.
  */
 export async function settleState(
   files: GatewayFiles,
@@ -189,6 +191,7 @@ export async function settleState(
         )
     const rounds = Buffer.from('gateway/open-states/')
     db.prepare('DELETE FROM state WHERE key >= ? AND key < ?').run(rounds, Buffer.concat([rounds, Buffer.from([0xff])]))
+    loseHistories(db, nowMs)
     db.exec('DELETE FROM leases; DELETE FROM lease_waiters; COMMIT')
     return { used: used.size, revoked }
   } finally {

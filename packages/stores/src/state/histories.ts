@@ -12,6 +12,7 @@ import {
 } from '../history-items.ts'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
+import { LOST } from './lost-histories.ts'
 
 /** Returns the histories in the database, shared by every process that opens it. Nothing is forgotten to make room. */
 export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions): HistoryStore {
@@ -20,6 +21,9 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
   const selectItems = db.prepare('SELECT item FROM history_items WHERE history = ? AND version > ? ORDER BY id')
   const insert = db.prepare(
     'INSERT INTO histories (name, owner, generation, version, kept, bytes, expires_at) VALUES (?, ?, ?, 0, ?, ?, ?)',
+  )
+  const selectLost = db.prepare(
+    'SELECT item FROM history_items WHERE history = (SELECT id FROM histories WHERE name = ?)',
   )
   const insertItem = db.prepare('INSERT INTO history_items (history, version, key, item) VALUES (?, ?, ?, ?)')
   const takeItem = db.prepare('DELETE FROM history_items WHERE history = ? AND key = ? RETURNING item')
@@ -83,8 +87,11 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
         const bytes = bytesOfHistory(name, keptText)
         checkRoom(owner, bytes)
         const generation = randomUUID()
-        insert.run(name, owner, generation, keptText, bytes, expiresAt)
-        return { generation, version: 0, kept, items: [], expiresAt }
+        const id = insert.run(name, owner, generation, keptText, bytes, expiresAt).lastInsertRowid
+        // A caller's own, which may have been there before the database was lost. A run that begins now was not.
+        const items = name === owner ? selectLost.all(LOST).map(toItem) : []
+        for (const item of items) insertItem.run(id, 0, keyOf(item), JSON.stringify(item))
+        return { generation, version: 0, kept, items, expiresAt }
       })
     },
     add(name, addition) {
