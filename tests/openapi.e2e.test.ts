@@ -134,6 +134,8 @@ describe('openapi.json', () => {
         'audit?limit=50',
         `audit/counts?since=0&until=${Date.now() + 1}&bucket=${Date.now()}`,
         'audit/counts',
+        'calls?limit=20',
+        'calls?outcome=none',
         'overview?period=1h',
         'overview?period=none',
         'audit/evidence',

@@ -1,5 +1,6 @@
 import type { ApiFaultCode } from '../../packages/gateway/src/api/faults.ts'
 import type { FAULTS } from '@toolgate/core'
+import { CALL_FIELDS } from '../../packages/gateway/src/calls/call-filter.ts'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 
 /** What the HTTP API serves: the rows of `packages/gateway/openapi.json`. A test compares them with the routes. */
@@ -61,6 +62,20 @@ const auditRange = {
   ...auditFilters,
   before: { ...whole(0), description: 'The `seq` of a record.' },
   after: { ...whole(0), description: 'The `seq` of a record.' },
+}
+
+const callFilters = {
+  ...Object.fromEntries(
+    Object.entries(CALL_FIELDS).map(([name, field]) => [
+      name,
+      { ...text, description: `The \`${field}\` of its records.` },
+    ]),
+  ),
+  outcome: word('CallOutcome'),
+  since: time,
+  until: time,
+  text: { ...text, description: 'A text anywhere in its latest record, in any case.' },
+  slower: { ...whole(0), description: 'Took at least so many milliseconds.' },
 }
 
 const approvalFaults = [
@@ -202,6 +217,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Searches the audit, newest first.',
     query: { limit: whole(1, 1000), ...auditRange },
     answer: 'AuditBody',
+    faults: ['audit_unavailable'],
+  },
+  'GET /api/calls': {
+    who: 'person',
+    summary: 'Returns one row for each call, newest first, with its records.',
+    query: {
+      ...callFilters,
+      limit: { ...whole(1, 500), description: 'Default: 100.' },
+      before: { ...whole(0), description: 'The `next` of the page before.' },
+    },
+    answer: 'CallsBody',
+    faults: ['audit_unavailable'],
+  },
+  'GET /api/calls/export': {
+    who: 'person',
+    summary: 'Returns all calls that match, in the order of their ends, as JSON lines or CSV.',
+    query: {
+      ...callFilters,
+      format: { schema: { type: 'string', enum: ['jsonl', 'csv'] }, description: 'Default: `jsonl`.' },
+    },
+    lines: 'CallRow',
     faults: ['audit_unavailable'],
   },
   'GET /api/overview': {

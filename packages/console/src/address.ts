@@ -3,6 +3,7 @@ export const PAGES = [
   'tool',
   'overview',
   'live',
+  'calls',
   'approvals',
   'callers',
   'keys',

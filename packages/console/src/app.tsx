@@ -5,6 +5,7 @@ import { useAddress, useApi, useHealth } from './hooks.ts'
 import { followLive } from './live-updates.ts'
 import { verdicts } from './approval-verdicts.ts'
 import { ApprovalsPage } from './pages/approvals.tsx'
+import { CallsPage } from './pages/calls.tsx'
 import { CallersPage } from './pages/callers.tsx'
 import { ConnectionsPage } from './pages/connections.tsx'
 import { KeysPage } from './pages/keys.tsx'
@@ -27,6 +28,7 @@ const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   tool: ToolPage,
   overview: OverviewPage,
   live: LivePage,
+  calls: CallsPage,
   approvals: ApprovalsPage,
   callers: CallersPage,
   keys: KeysPage,

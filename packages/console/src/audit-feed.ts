@@ -1,4 +1,4 @@
-import type { Look } from './states.ts'
+import { CALL_LOOKS, type Look } from './states.ts'
 import type { AuditEvent, AuditOutcome, AuditRecord } from './wire.ts'
 
 /** Events of an attempt to call a tool, then events of the gate. */
@@ -68,20 +68,10 @@ export function outcomeOf({
   }
 }
 
-const LOOKS: Readonly<Record<AuditOutcome, Look>> = {
-  done: 'good',
-  failed: 'bad',
-  refused: 'bad',
-  limited: 'wait',
-  waiting: 'ask',
-  input_required: 'ask',
-  abandoned: 'bad',
-}
-
 /** Returns the look of an event. */
 export function lookOf(record: AuditRecord): Look {
   const outcome = outcomeOf(record)
-  if (outcome !== undefined) return LOOKS[outcome]
+  if (outcome !== undefined) return CALL_LOOKS[outcome]
   if (record.event === 'halt_set' || record.event === 'tool_flagged' || record.event === 'audit_dropped') return 'bad'
   if (CHANGES.has(record.event)) return CHANGE_LOOKS.get(record.reason ?? '') ?? 'plain'
   return record.event === 'tool_changed' ? 'ask' : 'plain'

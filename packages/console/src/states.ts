@@ -1,4 +1,4 @@
-import type { GroupBadge, GroupRow, OutcomeWord, ToolRow, PinRow } from './wire.ts'
+import type { CallOutcome, GroupBadge, GroupRow, OutcomeWord, ToolRow, PinRow } from './wire.ts'
 import { toSegments } from './exact-text.ts'
 
 /** The state of a group or a tool, as its badge shows it. */
@@ -41,6 +41,17 @@ export const OUTCOME_LOOKS: Readonly<Record<OutcomeWord, Look>> = {
   ask: 'ask',
   wait: 'wait',
   deny: 'bad',
+}
+
+export const CALL_LOOKS: Readonly<Record<CallOutcome, Look>> = {
+  done: 'good',
+  failed: 'bad',
+  refused: 'bad',
+  limited: 'wait',
+  waiting: 'ask',
+  input_required: 'ask',
+  abandoned: 'bad',
+  running: 'plain',
 }
 
 export const STATE_LOOKS: Readonly<Record<State, Look>> = {

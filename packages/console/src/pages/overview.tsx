@@ -299,7 +299,7 @@ function Denied({ rows }: { rows: OverviewBody['denied'] }): ReactElement {
                 <Exact text={reason ?? '–'} className="dim" />
               </td>
               <td data-label="Calls" className="n">
-                <a href={linkTo('live', { outcome: 'refused', tool: tool ?? '', user: user ?? '' })}>
+                <a href={linkTo('calls', { outcome: 'refused', tool: tool ?? '', user: user ?? '' })}>
                   {formatNumber(count)}
                 </a>
               </td>

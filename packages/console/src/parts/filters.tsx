@@ -30,10 +30,12 @@ interface ExactlyProps {
   readonly example: string
   readonly value: string
   readonly apply: (value: string) => void
+  /** Whether a part of the value is enough. */
+  readonly isPart?: boolean
 }
 
 /** A filter for an exact value, applied when the reader has finished typing. */
-export function Exactly({ label, example, value, apply }: ExactlyProps): ReactElement {
+export function Exactly({ label, example, value, apply, isPart = false }: ExactlyProps): ReactElement {
   const id = useId()
   return (
     <form
@@ -44,7 +46,7 @@ export function Exactly({ label, example, value, apply }: ExactlyProps): ReactEl
         apply(typeof typed === 'string' ? typed.trim() : '')
       }}
     >
-      <label htmlFor={id}>{label}, exactly</label>
+      <label htmlFor={id}>{isPart ? label : `${label}, exactly`}</label>
       <input
         id={id}
         name="value"

@@ -61,18 +61,12 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
   return (
     <>
       <Fields record={record} />
-      <p className="halt-buttons">
+<p className="halt-buttons">
         {user !== undefined && <HaltButton target={{ user }} label="Halt this user…" />}
         {session !== undefined && <HaltButton target={{ session }} label="Halt this session…" />}
         {tool !== undefined && <HaltButton target={{ tool }} label="Halt this tool…" />}
       </p>
-      {record.input_preview !== undefined && (
-        <Part title="Input, redacted">
-          <pre className="json" tabIndex={0} role="region" aria-label="Input, redacted" dir="ltr">
-            <Exact text={record.input_preview} />
-          </pre>
-        </Part>
-      )}
+      <InputPreview record={record} />
       {call !== undefined && (
         <Part title="All records of this call">
           <Call call={call} seq={record.seq} />
@@ -84,6 +78,18 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
         </Part>
       )}
     </>
+  )
+}
+
+/** The redacted beginning of the input. */
+export function InputPreview({ record: { input_preview: preview } }: { record: AuditRecord }): ReactElement | null {
+  if (preview === undefined) return null
+  return (
+    <Part title="Input, redacted">
+      <pre className="json" tabIndex={0} role="group" aria-label="Input, redacted" dir="ltr">
+        <Exact text={preview} />
+      </pre>
+    </Part>
   )
 }
 
@@ -113,7 +119,8 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 ])
 const ELSEWHERE: ReadonlySet<string> = new Set(['seq', 'event', 'input_preview'])
 
-function Fields({ record }: { record: AuditRecord }): ReactElement {
+/** The fields of a record as a list. */
+export function Fields({ record }: { record: AuditRecord }): ReactElement {
   const rest = (Object.keys(record) as (keyof AuditRecord)[]).filter(
     (name) => !FIRST.includes(name) && !ELSEWHERE.has(name),
   )

@@ -31,6 +31,7 @@ import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts
 import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { logsRoute } from './routes/logs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
+import { callsExportRoute, callsRoute } from './routes/calls.ts'
 import { overviewRoute } from './routes/overview.ts'
 import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
@@ -143,6 +144,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/tool', { GET: asPerson(toolRoute(deps, callers)) })
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
+  serve('/api/calls', { GET: asPerson(callsRoute(deps)) })
+  serve('/api/calls/export', { GET: asPerson(callsExportRoute(deps)) })
   serve('/api/overview', { GET: asPerson(overviewRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
   serve('/api/audit/counts', { GET: asPerson(auditCountsRoute(deps)) })

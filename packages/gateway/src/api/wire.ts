@@ -2,7 +2,7 @@ import type { AccessDifference, WhatIf } from '@toolgate/core/change'
 import type { KeyRow } from '../auth/keys.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
-import type { AuditCounts, AuditRecord } from '@toolgate/core/audit'
+import type { AuditCounts, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
 import type { HaltTarget, SchemaWarning } from '@toolgate/core/internal'
 import type { ItemKind } from '@toolgate/core/toolset'
@@ -482,6 +482,36 @@ export interface AuditEvidenceBody {
     readonly signedAt?: string
   }
   readonly problems: readonly { readonly code: string; readonly message: string }[]
+}
+
+/** How a call ended, or `running`. */
+export type CallOutcome = AuditOutcome | 'running'
+
+/** A call with its records. One attempt: a call that waited for a person is made again, and is another one. */
+export interface CallRow {
+  /** The `tool_call_id` of its records. */
+  readonly id: string
+  /** Of its latest record. */
+  readonly seq: number
+  readonly outcome: CallOutcome
+  /** RFC 3339. */
+  readonly startedAt: string
+  /** RFC 3339. Absent while it runs. */
+  readonly endedAt?: string
+  /** The oldest first. */
+  readonly records: readonly AuditRecord[]
+}
+
+/**
+ * `GET /api/calls`: newest first. `GET /api/calls/export` takes the same without `limit` and `before`, and returns all matches
+ * as JSON lines or CSV.
+ */
+export interface CallsBody {
+  readonly calls: readonly CallRow[]
+  /** The `before` of the next page. Absent at the end of the audit. A long search may return it without calls. */
+  readonly next?: number
+  /** RFC 3339: how far back was searched. */
+  readonly searchedTo?: string
 }
 
 /** The period of an overview, up to now. */

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
+import type { AuditExportQuery } from '@toolgate/core/audit'
 import { AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type { ApiDeps } from '../deps.ts'
 import {
@@ -14,6 +14,7 @@ import {
   type Route,
 } from '../request.ts'
 import { countFor, exportFor, queryFor } from '../callers.ts'
+import { streamText } from '../stream.ts'
 import type { AuditBody, AuditCountsBody, AuditEvidenceBody, AuditRotationBody } from '../wire.ts'
 import { nameOperator } from './reload.ts'
 
@@ -49,11 +50,9 @@ export function auditRoute(deps: ApiDeps): Route {
 export function auditExportRoute(deps: ApiDeps): Route {
   return ({ query, person }) => {
     const records = exportFor(person, deps.audit, toQuery(parseQuery(query, RANGE)))
-    return new Response(toStream(toChunks(records)), {
-      headers: {
-        'content-type': 'application/x-ndjson; charset=utf-8',
-        'content-disposition': 'attachment; filename="audit.jsonl"',
-      },
+    return streamText(records, (record) => `${JSON.stringify(record)}\n`, {
+      type: 'application/x-ndjson; charset=utf-8',
+      name: 'audit.jsonl',
     })
   }
 }
@@ -115,33 +114,4 @@ function toQuery({ before, after, ...filter }: Filters): AuditExportQuery {
     ...(before === undefined ? {} : { beforeSeq: before }),
     ...(after === undefined ? {} : { afterSeq: after }),
   }
-}
-
-const CHUNK_LENGTH = 32 * 1024
-const encoder = new TextEncoder()
-
-/** Yields several lines at a time, as a chunk for each line would be slow. */
-async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
-  let lines = ''
-  for await (const record of records) {
-    lines += `${JSON.stringify(record)}\n`
-    if (lines.length < CHUNK_LENGTH) continue
-    yield encoder.encode(lines)
-    lines = ''
-  }
-  if (lines !== '') yield encoder.encode(lines)
-}
-
-/** Like `ReadableStream.from`, which the browser types lack. */
-function toStream(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>, void>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await chunks.next()
-      if (done) controller.close()
-      else controller.enqueue(value)
-    },
-    async cancel() {
-      await chunks.return()
-    },
-  })
 }

@@ -1,0 +1,52 @@
+const CHUNK_LENGTH = 32 * 1024
+const encoder = new TextEncoder()
+
+interface StreamOptions {
+  /** The media type. */
+  readonly type: string
+  /** Of the file. */
+  readonly name: string
+  /** What comes before the items. */
+  readonly head?: string
+}
+
+/** Returns an answer of items as text, written while they are read. */
+export function streamText<Item>(
+  items: AsyncIterable<Item>,
+  toText: (item: Item) => string,
+  { type, name, head = '' }: StreamOptions,
+): Response {
+  return new Response(toStream(toChunks(items, toText, head)), {
+    headers: { 'content-type': type, 'content-disposition': `attachment; filename="${name}"` },
+  })
+}
+
+/** Yields several items at a time, as a chunk for each would be slow. */
+async function* toChunks<Item>(
+  items: AsyncIterable<Item>,
+  toText: (item: Item) => string,
+  head: string,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
+  let text = head
+  for await (const item of items) {
+    text += toText(item)
+    if (text.length < CHUNK_LENGTH) continue
+    yield encoder.encode(text)
+    text = ''
+  }
+  if (text !== '') yield encoder.encode(text)
+}
+
+/** Like `ReadableStream.from`, which the browser types lack. */
+function toStream(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>, void>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await chunks.return()
+    },
+  })
+}
