@@ -61,7 +61,7 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
   return (
     <>
       <Fields record={record} />
-<p className="halt-buttons">
+      <p className="halt-buttons">
         {user !== undefined && <HaltButton target={{ user }} label="Halt this user…" />}
         {session !== undefined && <HaltButton target={{ session }} label="Halt this session…" />}
         {tool !== undefined && <HaltButton target={{ tool }} label="Halt this tool…" />}
