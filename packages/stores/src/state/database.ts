@@ -223,7 +223,6 @@ const HISTORIES = `
     expires_at REAL NOT NULL
   ) STRICT;
   CREATE INDEX histories_expiry ON histories (expires_at);
-  CREATE INDEX histories_owner ON histories (owner, bytes);
   CREATE TABLE history_items (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     history INTEGER NOT NULL,
@@ -233,6 +232,20 @@ const HISTORIES = `
     UNIQUE (history, key)
   ) STRICT;
   CREATE INDEX history_items_version ON history_items (history, version);
+
+  -- The bytes of all histories, and of each owner. Changed in the transaction that changes a history, so they are exact.
+  CREATE TABLE history_sums (whose TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER history_made AFTER INSERT ON histories BEGIN
+    INSERT INTO history_sums VALUES ('all', NEW.bytes), ('of ' || NEW.owner, NEW.bytes)
+      ON CONFLICT (whose) DO UPDATE SET bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER history_changed AFTER UPDATE OF bytes ON histories BEGIN
+    UPDATE history_sums SET bytes = bytes + NEW.bytes - OLD.bytes WHERE whose IN ('all', 'of ' || NEW.owner);
+  END;
+  CREATE TRIGGER history_ended AFTER DELETE ON histories BEGIN
+    UPDATE history_sums SET bytes = bytes - OLD.bytes WHERE whose IN ('all', 'of ' || OLD.owner);
+    DELETE FROM history_sums WHERE whose = 'of ' || OLD.owner AND bytes <= 0;
+  END;
 `
 
 /**

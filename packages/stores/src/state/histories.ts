@@ -28,8 +28,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
   const insertItem = db.prepare('INSERT INTO history_items (history, version, key, item) VALUES (?, ?, ?, ?)')
   const takeItem = db.prepare('DELETE FROM history_items WHERE history = ? AND key = ? RETURNING item')
   const update = db.prepare('UPDATE histories SET version = ?, bytes = ?, expires_at = max(expires_at, ?) WHERE id = ?')
-  const sumAll = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM histories')
-  const sumOfOwner = db.prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM histories WHERE owner = ?')
+  const selectSum = db.prepare('SELECT bytes FROM history_sums WHERE whose = ?')
   const removeItems = db.prepare('DELETE FROM history_items WHERE history IN (SELECT id FROM histories WHERE name = ?)')
   const remove = db.prepare('DELETE FROM histories WHERE name = ?')
   // Each opening adds one at most, so expired ones are removed faster than others come.
@@ -41,8 +40,9 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
   }
 
   function checkRoom(owner: string, more: number): void {
-    const all = numberIn(sumAll.get() ?? {}, 'bytes')
-    if (all + more <= maxBytes && numberIn(sumOfOwner.get(owner) ?? {}, 'bytes') + more <= maxBytesOfOwner) return
+    const sumOf = (whose: string) => numberIn(selectSum.get(whose) ?? { bytes: 0 }, 'bytes')
+    const all = sumOf('all')
+    if (all + more <= maxBytes && sumOf(`of ${owner}`) + more <= maxBytesOfOwner) return
     throw historyFull(all + more > maxBytes ? undefined : owner)
   }
 
