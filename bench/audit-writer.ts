@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AuditEntry, createSealer } from '@toolgate/core/audit'
+import { createSealer } from '@toolgate/core/audit'
+import { entryOf as entry } from './audit-entry.ts'
 import { openPostgresStores, statement } from '@toolgate/stores/postgres'
 
 /**
@@ -12,23 +13,7 @@ const AT_ONCE = 256
 const GROUP = 100
 const REFUSED_MS = 5
 
-const input = Object.freeze({ path: '/workspace/a.txt', head: 10, tail: null, text: 'hello world' })
-
-/** As a gateway writes them: of two records of a call, one has the input. */
-function entryOf(i: number): AuditEntry {
-  return {
-    event: i % 2 === 0 ? 'tool_call' : 'tool_result',
-    wallMs: 1_700_000_000_000 + i,
-    tool: 'files:read_file',
-    tool_call_id: `d56a8c1e-9c6a-4f0a-8d3b-${name}${i >> 1}`,
-    session_id: 'session-1',
-    tenant: 'acme',
-    user_id: `user-${i % 50}`,
-    policy_revision: 1,
-    catalog_revision: 2,
-    input: i % 2 === 0 ? input : undefined,
-  }
-}
+const entryOf = (i: number) => entry(i, { call: `${name}${i >> 1}` })
 
 const stores = await openPostgresStores({ url })
 

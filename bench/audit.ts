@@ -3,30 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { memoryAudit } from '@toolgate/core'
-import { type AuditEntry, type AuditSink, sealEntry } from '@toolgate/core/audit'
+import { type AuditSink, sealEntry } from '@toolgate/core/audit'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import { entryOf as entry } from './audit-entry.ts'
 import { type Case, measure, printFigures } from './lib.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
-const input = Object.freeze({ path: '/workspace/a.txt', head: 10, tail: null, text: 'hello world' })
 const CALLERS_AT_ONCE = 16
 
-/** As a gateway writes them: of two records of a call, one has the input. */
-function entryOf(i: number): AuditEntry {
-  return {
-    event: i % 2 === 0 ? 'tool_call' : 'tool_result',
-    wallMs: 1_700_000_000_000 + Math.floor(i / 20),
-    tool: 'files:read_file',
-    tool_call_id: `d56a8c1e-9c6a-4f0a-8d3b-0d5f6b1f2c${i % 100}`,
-    session_id: 'session-1',
-    tenant: 'acme',
-    user_id: `user-${i % 50}`,
-    policy_revision: 1,
-    catalog_revision: 2,
-    input: i % 2 === 0 ? input : undefined,
-  }
-}
+const entryOf = (i: number) => entry(i, { perMs: 20 })
 
 const sinks: AuditSink[] = []
 
