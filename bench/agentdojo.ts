@@ -1,7 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import type { Policy } from '@toolgate/core'
 import { parse } from 'yaml'
-import { replaySuite, type Policy, type Rules, type SuiteLabels, type SuiteResult } from './agentdojo/replay.ts'
+import { openGateway } from './agentdojo/gateway.ts'
+import { openLibrary } from './agentdojo/library.ts'
+import { replaySuite, type SuiteResult } from './agentdojo/replay.ts'
+import type { OpenWay, Rules, SuiteLabels } from './agentdojo/way.ts'
 import { proposeLabels } from '../packages/cli/src/labels/propose.ts'
 import { toYaml } from '../packages/cli/src/labels/to-yaml.ts'
 import { readSuites, type Suite } from './agentdojo/traces.ts'
@@ -53,32 +57,74 @@ for (const { name, tasks, goals, goalsWithoutCalls } of suites)
   console.log(
     `${name}: ${tasks.length} tasks, ${goals.length} goals, ${goalsWithoutCalls} goals without calls left out. Labels: ${existsSync(labelsFile(name)) ? labelsFile(name).pathname : 'as toolgate labels proposes them'}.`,
   )
-const results = new Map<string, readonly SuiteResult[]>()
-for (const row of ROWS) {
-  const policy = row.policy === undefined ? { allow: ['*'] } : policyOf(row.policy)
-  const each: SuiteResult[] = []
-  for (const suite of suites) each.push(await replaySuite(suite, { ...row, policy, labels: labelsOf(suite, row) }))
-  results.set(row.name, each)
-}
+const WAYS: ReadonlyMap<string, OpenWay> = new Map([
+  ['the library', openLibrary],
+  ['a gateway', openGateway],
+])
+const results = new Map<string, ReadonlyMap<string, readonly SuiteResult[]>>()
+for (const [way, open] of WAYS) results.set(way, await replayAll(open))
+const ofLibrary = [...(results.get('the library') ?? [])]
+const ofGateway = results.get('a gateway')
+
 printTable(
-  'AgentDojo, through the gate of the library',
+  'AgentDojo, through the gate of the library / of a gateway',
   HEAD(),
-  [...results].map(([name, each]) => line(name, total(each))),
+  ofLibrary.map(([name, each]) => both(name, total(each), total(ofGateway?.get(name) ?? []))),
 )
 for (const [i, { name: suite }] of suites.entries())
   printTable(
     suite,
     HEAD(),
-    [...results].map(([name, each]) => line(name, total(each.slice(i, i + 1)))),
+    ofLibrary.map(([name, each]) =>
+      both(name, total(each.slice(i, i + 1)), total(ofGateway?.get(name)?.slice(i, i + 1) ?? [])),
+    ),
   )
 printTable(
   'Attacks that run, by adaptive attacker',
-  ['policy', ...(results.get('none')?.[0]?.by.keys() ?? [])],
-  [...results].map(([name, each]) => {
-    const { pairs, by } = total(each)
-    return [name, ...[...by.values()].map((won) => percent(won, pairs))]
+  ['policy', ...(ofLibrary[0]?.[1][0]?.by.keys() ?? [])],
+  ofLibrary.map(([name, each]) => {
+    const [library, gateway] = [total(each), total(ofGateway?.get(name) ?? [])]
+    return [
+      name,
+      ...[...library.by].map(([by, won]) =>
+        joined(percent(won, library.pairs), percent(gateway.by.get(by) ?? 0, gateway.pairs)),
+      ),
+    ]
   }),
 )
+if (
+  ofLibrary.some(([name, each]) => JSON.stringify(plain(each)) !== JSON.stringify(plain(ofGateway?.get(name) ?? [])))
+) {
+  console.error('The gateway and the library do not answer the same.')
+  process.exitCode = 1
+}
+
+/** Returns the results of each policy, of one suite after the other. */
+async function replayAll(open: OpenWay): Promise<ReadonlyMap<string, readonly SuiteResult[]>> {
+  const all = new Map<string, readonly SuiteResult[]>()
+  for (const row of ROWS) {
+    const policy = row.policy === undefined ? [{ allow: ['*'] }] : policyOf(row.policy)
+    const each: SuiteResult[] = []
+    for (const suite of suites)
+      each.push(await replaySuite(suite, { ...row, policy, labels: labelsOf(suite, row) }, open))
+    all.set(row.name, each)
+  }
+  return all
+}
+
+function plain(each: readonly SuiteResult[]) {
+  return each.map(({ by, ...result }) => ({ ...result, by: [...by] }))
+}
+
+function joined(library: string, gateway: string): string {
+  return `${library} / ${gateway}`
+}
+
+function both(name: string, library: SuiteResult, gateway: SuiteResult): readonly string[] {
+  const [, ...cells] = line(name, library)
+  const others = line(name, gateway).slice(1)
+  return [name, ...cells.map((cell, i) => joined(cell, others[i] ?? ''))]
+}
 
 function HEAD(): readonly string[] {
   return ['policy', 'tasks free of questions', 'questions a task', 'attacks that run', 'adaptive']
@@ -106,9 +152,9 @@ function total(each: readonly SuiteResult[]): SuiteResult {
   }
 }
 
-function policyOf(name: string): Policy {
+function policyOf(name: string): readonly Policy[] {
   const file = new URL(`policies/${name}.yaml`, EXAMPLES)
-  return (parse(readFileSync(file, 'utf8')) as { policy: Policy }).policy
+  return (parse(readFileSync(file, 'utf8')) as { policy: readonly Policy[] }).policy
 }
 
 interface LabelsFile {

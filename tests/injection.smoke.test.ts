@@ -2,15 +2,18 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { createGate, defineTool } from '@toolgate/core'
+import { createGate, defineTool, type Policy } from '@toolgate/core'
 import { parse } from 'yaml'
 import { ADAPTIVE } from '../bench/agentdojo/attackers.ts'
-import { type Policy, replaySuite, type SuiteLabels, type SuiteResult } from '../bench/agentdojo/replay.ts'
+import { openGateway } from '../bench/agentdojo/gateway.ts'
+import { openLibrary } from '../bench/agentdojo/library.ts'
+import { replaySuite, type SuiteResult } from '../bench/agentdojo/replay.ts'
 import type { Suite } from '../bench/agentdojo/traces.ts'
+import type { SuiteLabels } from '../bench/agentdojo/way.ts'
 
 const FOLDER = path.resolve(import.meta.dirname, '../examples/injection')
 const read = (file: string) => parse(readFileSync(path.join(FOLDER, file), 'utf8')) as Record<string, unknown>
-const policyOf = (name: string) => read(`policies/${name}.yaml`)['policy'] as Policy
+const policyOf = (name: string) => read(`policies/${name}.yaml`)['policy'] as readonly Policy[]
 
 const schema = (...fields: string[]) => ({
   type: 'object',
@@ -79,8 +82,12 @@ const LABELS: SuiteLabels = {
   ]),
 }
 
-function replay(policy: Policy, hasWords = true): Promise<SuiteResult> {
-  return replaySuite(SUITE, { policy, labels: LABELS, hasWords, hasOracle: false })
+/** Through the library and through a gateway, which answer the same. */
+async function replay(policy: readonly Policy[], hasWords = true): Promise<SuiteResult> {
+  const rules = { policy, labels: LABELS, hasWords, hasOracle: false }
+  const result = await replaySuite(SUITE, rules, openLibrary)
+  assert.deepEqual(await replaySuite(SUITE, rules, openGateway), result)
+  return result
 }
 
 describe('the policies of examples/injection', () => {
@@ -90,14 +97,18 @@ describe('the policies of examples/injection', () => {
         defineTool({ name: tag, tags: [tag], addressees: ['to'], inputSchema: schema('to') }),
       )
       const warnings: unknown[] = []
-      createGate({ tools, policy: read(file)['policy'] as Policy, onWarning: (warning) => warnings.push(warning) })
+      createGate({
+        tools,
+        policy: read(file)['policy'] as readonly Policy[],
+        onWarning: (warning) => warnings.push(warning),
+      })
       assert.deepEqual(warnings, [])
     })
 })
 
 describe('the replay of attacks', () => {
   it('runs all of them without a policy, and asks nothing', async () => {
-    const { free, questions, pairs, won, by } = await replay({ allow: ['*'] })
+    const { free, questions, pairs, won, by } = await replay([{ allow: ['*'] }])
     assert.deepEqual({ free, questions, pairs, won }, { free: 3, questions: 0, pairs: 6, won: 6 })
     assert.deepEqual(
       [...by.values()],
