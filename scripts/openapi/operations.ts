@@ -352,6 +352,20 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ReloadBody',
     faults: ['config_invalid', 'reload_forbidden', 'reload_refused'],
   },
+  'POST /api/why': {
+    who: 'person',
+    summary: 'Says what a call with an input would get now, and why. Runs nothing and records nothing.',
+    body: 'TrialRequestBody',
+    answer: 'WhyInputBody',
+    faults: ['query_invalid', 'caller_unknown', 'tool_unknown', 'app_unknown'],
+  },
+  'POST /api/tool/call': {
+    who: 'person',
+    summary: "Makes a call as an agent of the person's own user, with the rights of that agent.",
+    body: 'TrialRequestBody',
+    answer: 'AgentCallBody',
+    faults: ['query_invalid', 'call_forbidden', 'caller_unknown', 'tool_unknown', 'app_unknown', 'stopping'],
+  },
   'POST /api/what-if': {
     who: 'person',
     summary: 'Says what the rules of another configuration would mean for callers and recorded calls. Changes nothing.',

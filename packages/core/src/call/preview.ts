@@ -1,4 +1,4 @@
-import type { Decision } from '../decide/decision.ts'
+import { type Decision, strictest } from '../decide/decision.ts'
 import { type Attempt, type CallPorts, type CallRequest, type CallView, openAttempt } from './attempt.ts'
 import { textFor } from './call.ts'
 import { asksForPerson, CHECKS, peek } from './checks.ts'
@@ -10,6 +10,8 @@ export type CallPreview = PreviewPass | PreviewRefused
 /** `allow`: it would run. `ask`: a person would be asked first, or has approved it already. */
 export interface PreviewPass {
   readonly status: 'allow' | 'ask'
+  /** With the reasons of the clauses that ask, those about the input and the run included. */
+  readonly decision: Decision
 }
 
 export interface PreviewRefused {
@@ -40,7 +42,8 @@ export async function preview(view: CallView, request: CallRequest, ports: CallP
     }
     const limited = attempt.uses.length > 0 ? await peek(attempt, tool) : undefined
     if (limited) return refused(attempt, limited.decision)
-    return { status: asksForPerson(attempt) ? 'ask' : 'allow' }
+    const answers = [view.explainDecided(attempt.decided), ...(attempt.withInput ? [attempt.withInput] : [])]
+    return { status: asksForPerson(attempt) ? 'ask' : 'allow', decision: strictest(answers) }
   } catch (error) {
     ports.onFault(error)
     return refused(attempt, storeFailed(error))

@@ -162,7 +162,8 @@ async function readCall(
   return input === undefined || isObject(input) ? { tool, input } : { tool, malformed: 'input must be an object.' }
 }
 
-function toBody(outcome: CallOutcome, { approvalUrl }: AgentDeps): AgentCallBody {
+/** Returns the outcome of a call, as agents get it. */
+export function toBody(outcome: CallOutcome, { approvalUrl }: Pick<AgentDeps, 'approvalUrl'>): AgentCallBody {
   const { callId, text } = outcome
   switch (outcome.status) {
     case 'done':

@@ -37,6 +37,7 @@ import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
 import { reloadRoute } from './routes/reload.ts'
 import { whatIfRoute } from './routes/what-if.ts'
+import { ownCallRoute, whyInputRoute } from './routes/trial.ts'
 import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
@@ -146,6 +147,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/calls', { GET: asPerson(callsRoute(deps)) })
   serve('/api/calls/export', { GET: asPerson(callsExportRoute(deps)) })
+  serve('/api/why', { GET: asPerson(whyRoute(deps, callers)), POST: asPerson(whyInputRoute(deps, callers)) })
+  serve('/api/tool/call', { POST: asPerson(ownCallRoute(deps, callers)) })
   serve('/api/overview', { GET: asPerson(overviewRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
   serve('/api/audit/counts', { GET: asPerson(auditCountsRoute(deps)) })

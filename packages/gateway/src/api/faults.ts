@@ -20,6 +20,7 @@ export const API_FAULTS = {
   preferences_forbidden: 403,
   reload_forbidden: 403,
   what_if_forbidden: 403,
+  call_forbidden: 403,
   audit_forbidden: 403,
   key_forbidden: 403,
   run_forbidden: 403,

@@ -4,7 +4,7 @@ import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
-import type { HaltTarget, SchemaWarning } from '@toolgate/core/internal'
+import type { HaltTarget, JsonObject, SchemaWarning } from '@toolgate/core/internal'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
 import type { ApprovalDecision } from '@toolgate/core/stores'
@@ -432,8 +432,11 @@ export interface AcceptReplicasBody {
 export interface CallersBody {
   readonly callers: readonly {
     readonly user: string
+    readonly tenant?: string
     readonly roles: readonly string[]
     readonly for: 'mcp' | 'console' | 'host'
+    /** This person may make calls as this caller: an agent of their own user. */
+    readonly mayCall?: true
     readonly visible: number
   }[]
 }
@@ -452,6 +455,32 @@ export interface WhyBody {
   readonly schemaWarnings?: readonly SchemaWarning[]
   /** Whose list of the server it was looked up in. Absent where all users share one. */
   readonly list?: ListRow
+}
+
+/** The body of `POST /api/why` and of `POST /api/tool/call`: of a configured caller by name, or any other. */
+export interface TrialRequestBody {
+  readonly tool: string
+  readonly as?: string
+  /** Instead of `as`: a caller as JSON. */
+  readonly caller?: string
+  readonly app?: string
+  /** Of a resource its URI if absent. Default: `{}`. */
+  readonly input?: JsonObject
+}
+
+/** `POST /api/why`: what a call with an input would get now. Nothing runs, and nothing is recorded. */
+export interface WhyInputBody {
+  readonly tool: string
+  readonly kind: ItemKind
+  readonly as: string
+  readonly app?: string
+  /** `allow` also where a later check may still refuse it, such as a hook. */
+  readonly outcome: OutcomeWord
+  readonly visible: boolean
+  /** The deciding one first; empty for a plain allow. */
+  readonly reasons: readonly Reason[]
+  /** The refusal that the agent would get. */
+  readonly text?: string
 }
 
 /**

@@ -8,6 +8,7 @@ import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
+import { mayCallAs } from '../own-agent.ts'
 import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
@@ -117,11 +118,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const id = required('tool', tool)
     const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
-    const shown = shownTo(person, caller, deps)
-    const list = listOf(id, shown)
-    // A resource need not be listed to be decided.
-    const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
-    if (!isKnown) throw unknownTool(id, shown, deps)
+    const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, schemaWarnings } = view.explain(id)
     return {
       tool: id,
@@ -135,6 +132,24 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       ...(list ? { list } : {}),
     } satisfies WhyBody
   }
+}
+
+/**
+ * Returns whose list an item was looked up in, if it is of a list for each user.
+ *
+ * @throws {ApiFault} `tool_unknown` for what the person may not see, or is not there
+ */
+export function checkKnown(
+  id: string,
+  { person, caller }: { readonly person: Caller; readonly caller: Caller },
+  deps: ApiDeps,
+): ListRow | undefined {
+  const shown = shownTo(person, caller, deps)
+  const list = listOf(id, shown)
+  // A resource need not be listed to be decided.
+  const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
+  if (!isKnown) throw unknownTool(id, shown, deps)
+  return list
 }
 
 function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
@@ -168,8 +183,10 @@ export function callersRoute(deps: ApiDeps, callers: NamedCallers): Route {
       .filter(({ caller }) => maySee(person, caller))
       .map(async ({ name, for: kind, caller }) => ({
         user: name,
+        ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),
         roles: caller.roles ?? [],
         for: kind,
+        ...(mayCallAs(deps, { person, caller }) ? { mayCall: true as const } : {}),
         visible: (await deps.view(caller)).size,
       }))
     return { callers: await Promise.all(rows) } satisfies CallersBody
