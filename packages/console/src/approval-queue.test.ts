@@ -60,6 +60,8 @@ describe('addFresh', () => {
       { why: 'the run has read private data' },
       { approver: { by: 'other' } },
       { asked: ['read mail'] },
+      { trail: { read: [{ label: 'untrusted', calls: [] }], sends: [] } },
+      { trail: { read: [], sends: [], isUnknown: true } },
     ]
     const fresh = [request('a', 1), ...differences.map((one, i) => ({ ...request(`d${i}`, i + 2), ...one }))]
     assert.equal(addFresh([], fresh).length, differences.length + 1)

@@ -96,9 +96,15 @@ export function addFresh<Row extends Approval>(
   return batches
 }
 
-/** By the hash of the input, as a redacted input may look like another. */
-function keyOf({ tenant, tool, definitionHash, inputHash, why, approver, asked }: Approval): string {
-  return JSON.stringify([tenant ?? null, tool, definitionHash, inputHash, why ?? null, approver ?? null, asked ?? null])
+/** By the hash of the input, as a redacted input may look like another; and by what the runs have read, as that may differ. */
+function keyOf({ tenant, tool, definitionHash, inputHash, why, approver, asked, trail }: Approval): string {
+  const read = trail?.read.map(({ label }) => label).toSorted()
+  const sends = trail?.sends.map(({ field, origin }) => [field, origin])
+  return JSON.stringify(
+    [tenant, tool, definitionHash, inputHash, why, approver, asked, trail?.isUnknown, read, sends].map(
+      (part) => part ?? null,
+    ),
+  )
 }
 
 export const APPROVAL_FILTERS = ['tool', 'user', 'run', 'tenant'] as const

@@ -76,6 +76,65 @@ if (executablePath !== undefined)
       }
     })
 
+    for (const [address, ready] of [
+      ['live', 'tr.record'],
+      ['calls', 'tr.record'],
+      ['overview', '.figure'],
+      ['approvals', '.approval'],
+    ] as const)
+      it(`draws ${address} while 200 records a second arrive`, async (t) => {
+        const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 10_000 })
+        const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+        try {
+          await page.goto(`${gateway.url}/#/${address}`)
+          await logIn(page)
+          await page.locator(ready).first().waitFor()
+          await page.getByText('Live', { exact: true }).last().waitFor()
+          const started = performance.now()
+          const measured = await measure(page, 'html', async () => {
+            for (let i = 0; i < 60; i++) {
+              gateway.record(10)
+              await new Promise((resolve) => setTimeout(resolve, 50))
+            }
+          })
+          const seconds = (performance.now() - started) / 1000
+          report(t, `${address}, 600 records at ${Math.round(600 / seconds)} a second`, measured)
+          t.diagnostic(`${Math.round(measured.frames / seconds)} frames a second`)
+          assert.ok((await page.locator(ready).count()) < MAX_RENDERED)
+          assert.deepEqual(strayed, [])
+        } finally {
+          await context.close()
+          await gateway.close()
+        }
+      })
+
+    it('shows its first view on a machine that is four times slower', async (t) => {
+      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
+      const { context, page } = await stage.open({ viewport: { width: 1280, height: 900 } })
+      try {
+        await page.goto(`${gateway.url}/#/overview`)
+        await logIn(page)
+        await page.locator('.figure').first().waitFor()
+        const session = await context.newCDPSession(page)
+        await session.send('Emulation.setCPUThrottlingRate', { rate: 4 })
+        for (const [address, ready] of [
+          ['overview', '.figure'],
+          ['approvals', '.approval'],
+          ['calls', 'tr.record'],
+          ['tools?as=operator', '.listing-rows'],
+        ] as const) {
+          await page.goto('about:blank')
+          await page.goto(`${gateway.url}/#/${address}`)
+          await page.locator(ready).first().waitFor()
+          const ms = await page.evaluate(() => performance.now())
+          t.diagnostic(`${address}: the first view after ${Math.round(ms)} ms`)
+        }
+      } finally {
+        await context.close()
+        await gateway.close()
+      }
+    })
+
     it('shows a change of a group at once', async (t) => {
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
       const { context, page } = await stage.open({})
