@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryAudit } from '../audit/memory.ts'
+import { createGate } from '../gate/gate.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Caller } from '../ports/caller.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import { defineTool } from '../tools/tool.ts'
+import { suggestPolicy, type SuggestOptions } from './suggest.ts'
+import { whatIf } from './what-if.ts'
+
+const fails = () => {
+  throw new Error('no')
+}
+const tool = (id: string, more: Partial<Parameters<typeof defineTool>[0]> = {}) => {
+  const [namespace, name] = id.split(':') as [string, string]
+  return defineTool({ namespace, name, trusted: true, execute: () => 'done', ...more })
+}
+const CATALOG = [
+  tool('files:read'),
+  tool('files:write'),
+  tool('files:move'),
+  tool('web:fetch', { trusted: false }),
+  tool('web:own'),
+  tool('mail:send'),
+  tool('broken:tool', { execute: fails }),
+]
+const VERA: Caller = { user: 'vera', roles: ['reader'] }
+const OLGA: Caller = { user: 'olga', roles: ['writer'] }
+const CALLERS = [VERA, OLGA, { user: 'solo' }, { user: 'both', roles: ['reader', 'writer'] }]
+
+type Made = readonly [caller: Caller, tool: string, input?: object, run?: string]
+
+/** Makes calls through a gate, and returns what it has recorded. */
+async function record(calls: readonly Made[], policy: Policy = {}) {
+  const clock = manualClock(Date.parse('2026-11-01T00:00:00Z'))
+  const audit = memoryAudit()
+  const gate = createGate({ tools: CATALOG, policy, audit, clock })
+  for (const [caller, id, input = {}, run] of calls) {
+    clock.advance(1000)
+    const request = { tool: id, input, ...(run !== undefined && { run: { id: run } }) }
+    const outcome = await (await gate.view(caller)).call(request)
+    if (outcome.status !== 'waiting') continue
+    await gate.approvals.decide({ user: 'boss', roles: ['approver'] }, outcome.approval.id, { decision: 'approve' })
+    await (await gate.view(caller)).call(request)
+  }
+  await gate.close()
+  return audit.records
+}
+
+async function suggest(
+  calls: readonly Made[],
+  { policy, ...more }: Partial<SuggestOptions> & { policy?: Policy } = {},
+) {
+  const records = await record(calls, policy)
+  return { records, ...(await suggestPolicy({ rules: { catalog: CATALOG, callers: CALLERS }, records, ...more })) }
+}
+
+describe('suggestPolicy', () => {
+  it('allows each role the tools that it has called, by exact id, and nothing else', async () => {
+    const { policy, learned, leftOut } = await suggest([
+      [VERA, 'files:read'],
+      [VERA, 'files:read'],
+      [OLGA, 'mail:send'],
+      [OLGA, 'files:read'],
+      [{ user: 'solo' }, 'mail:send'],
+      [{ user: 'both', roles: ['reader', 'writer'] }, 'files:move'],
+    ])
+    assert.deepEqual(policy, {
+      name: 'suggested',
+      allow: [
+        { match: 'files:read', when: '"reader" in caller.roles' },
+        { match: 'files:move', when: '"reader" in caller.roles && "writer" in caller.roles' },
+        { match: ['files:read', 'mail:send'], when: '"writer" in caller.roles' },
+        { match: 'mail:send', when: 'has(caller.user) && caller.user == "solo"' },
+      ],
+    })
+    assert.deepEqual([learned, leftOut], [6, []])
+  })
+
+  const inputs: readonly (readonly [what: string, inputs: readonly object[], condition: string | undefined])[] = [
+    [
+      'the folder that all paths have in common',
+      [{ path: '/w/a/x.md' }, { path: '/w/a/b/y.md' }],
+      'within(input.path, "/w/a")',
+    ],
+    ['one file', [{ path: '/w/a.md' }], 'within(input.path, "/w/a.md")'],
+    [
+      'no folder above all: each of the first level',
+      [{ path: '/w/a' }, { path: '/v/b' }],
+      '(within(input.path, "/v") || within(input.path, "/w"))',
+    ],
+    ['a path that goes up', [{ path: '/w/../etc/passwd' }], undefined],
+    ['the root', [{ path: '/' }], undefined],
+    ['relative paths', [{ path: 'a.md' }], undefined],
+    [
+      'exact hosts',
+      [{ url: 'https://B.example/x' }, { url: 'http://a.example:81/y' }],
+      'host(input.url) in ["a.example", "b.example"]',
+    ],
+    ['a URL in which readers find different hosts', [{ url: 'https://a.example\\@b.example/' }], undefined],
+    ['a field that not each call has', [{ path: '/w' }, {}], '(!has(input.path) || within(input.path, "/w"))'],
+    ['lists of paths', [{ paths: ['/w/a', '/w/b'] }, { paths: ['/w/c'] }], 'input.paths.all(one, within(one, "/w"))'],
+    ['values of several kinds', [{ path: '/w' }, { path: 7 }], undefined],
+    ['numbers and other texts', [{ n: 7, text: 'hello' }], undefined],
+    ['a path that readers take for another', [{ path: '/w/\uff0e\uff0e/etc' }], undefined],
+    ['a field whose name is no name', [{ 'a.b': '/w' }], undefined],
+  ]
+  for (const [what, all, condition] of inputs)
+    it(`learns from inputs: ${what}`, async () => {
+      const { policy, records } = await suggest(all.map((input) => [VERA, 'files:read', input]))
+      const [clause] = (policy.allow ?? []) as readonly { input?: string }[]
+      assert.equal(clause?.input, condition)
+      // It is one that a gate takes, and that no learned call would be refused by.
+      const gate = createGate({ tools: CATALOG, policy })
+      const view = await gate.view(VERA)
+      for (const input of all) assert.equal((await view.call({ tool: 'files:read', input })).status, 'done')
+      const rules = { catalog: CATALOG, callers: CALLERS }
+      const { rows } = await whatIf({ before: rules, after: { ...rules, policy }, records })
+      assert.deepEqual(rows, [])
+    })
+
+  it('does not learn from a run that had read something untrusted', async () => {
+    const { roles, leftOut } = await suggest([
+      [VERA, 'files:read', {}, 'a'],
+      [VERA, 'web:fetch', {}, 'a'],
+      [VERA, 'mail:send', {}, 'a'],
+      [VERA, 'files:write', {}, 'a'],
+      [VERA, 'files:move', {}, 'b'],
+    ])
+    assert.deepEqual(
+      roles[0]?.tools.map(({ tool: id }) => id),
+      ['files:move', 'files:read', 'web:fetch'],
+    )
+    assert.deepEqual(leftOut, [{ why: 'untrusted', calls: 2 }])
+  })
+
+  it('does not learn from a sub-agent of such a run in the same session, nor from a caller without a run', async () => {
+    const session: Caller = { ...VERA, session: 's' }
+    const { roles, leftOut } = await suggest([
+      [session, 'web:fetch', {}, 'a'],
+      [session, 'mail:send', {}, 'a.1'],
+      [OLGA, 'web:fetch'],
+      [OLGA, 'mail:send'],
+    ])
+    assert.deepEqual(
+      roles.map(({ tools }) => tools.map(({ tool: id }) => id)),
+      [['web:fetch'], ['web:fetch']],
+    )
+    assert.deepEqual(leftOut, [{ why: 'untrusted', calls: 2 }])
+  })
+
+  it('believes the labels that were recorded', async () => {
+    const policy: Policy = { deny: [{ match: 'files:move', input: "'untrusted' in run.labels" }] }
+    const records = await record(
+      [
+        [VERA, 'web:fetch', {}, 'a'],
+        [VERA, 'mail:send', {}, 'a'],
+      ],
+      policy,
+    )
+    const trusting = CATALOG.map((one) => (one.id === 'web:fetch' ? tool('web:fetch') : one))
+    const { leftOut } = await suggestPolicy({ rules: { catalog: trusting, callers: CALLERS }, records })
+    assert.deepEqual(leftOut, [{ why: 'untrusted', calls: 1 }])
+  })
+
+  it('asks where a person has approved', async () => {
+    const { policy } = await suggest(
+      [
+        [VERA, 'mail:send'],
+        [VERA, 'files:read'],
+      ],
+      { policy: { ask: ['mail:send'] } },
+    )
+    const when = '"reader" in caller.roles'
+    assert.deepEqual(policy, {
+      name: 'suggested',
+      allow: [{ match: ['files:read', 'mail:send'], when }],
+      ask: [{ match: 'mail:send', when }],
+    })
+  })
+
+  it('does not learn from calls that failed, were refused, or whose caller or tool is not known', async () => {
+    const records = await record(
+      [
+        [VERA, 'broken:tool'],
+        [VERA, 'files:write'],
+        [{ user: 'stranger', roles: ['admin'] }, 'files:read'],
+        [VERA, 'web:own'],
+        [VERA, 'files:read'],
+      ],
+      { deny: ['files:write'] },
+    )
+    const catalog = CATALOG.filter(({ id }) => id !== 'web:own')
+    const { leftOut, learned } = await suggestPolicy({ rules: { catalog, callers: CALLERS }, records })
+    assert.deepEqual(leftOut, [
+      // After a tool that is gone nobody knows what the caller has read.
+      { why: 'untrusted', calls: 1 },
+      { why: 'unknown_caller', calls: 1 },
+      { why: 'unknown_tool', calls: 1 },
+      { why: 'failed', calls: 1 },
+      { why: 'refused', calls: 1 },
+    ])
+    assert.equal(learned, 0)
+  })
+
+  it('quotes names', async () => {
+    const odd: Caller = { user: 'odd', roles: ['" in caller.roles || true || "'] }
+    const records = await record([[odd, 'files:read']])
+    const { policy, learned } = await suggestPolicy({ rules: { catalog: CATALOG, callers: [odd] }, records })
+    assert.equal(learned, 1)
+    const gate = createGate({ tools: CATALOG, policy })
+    assert.deepEqual((await gate.view(odd)).ids, ['files:read'])
+    assert.deepEqual((await gate.view(VERA)).ids, [])
+  })
+
+  it('allows nothing where nothing was learned', async () => {
+    const { policy, learned } = await suggest([])
+    assert.deepEqual([policy, learned], [{ name: 'suggested', allow: [] }, 0])
+  })
+
+  it('takes one role alone, and calls from a time on', async () => {
+    const calls: readonly Made[] = [
+      [VERA, 'files:read'],
+      [OLGA, 'mail:send'],
+      [VERA, 'files:move'],
+    ]
+    assert.deepEqual(
+      (await suggest(calls, { role: 'writer' })).roles.map(({ roles }) => roles),
+      [['writer']],
+    )
+    const { roles } = await suggest(calls, { since: Date.parse('2026-11-01T00:00:02Z') })
+    assert.deepEqual(
+      roles.map(({ tools }) => tools.map(({ tool: id }) => id)),
+      [['files:move'], ['mail:send']],
+    )
+  })
+
+  it('does not learn where the audit begins in the middle of a run', async () => {
+    const records = await record([
+      [VERA, 'files:read', {}, 'a'],
+      [VERA, 'files:write', {}, 'a'],
+    ])
+    const { learned, leftOut } = await suggestPolicy({
+      rules: { catalog: CATALOG, callers: CALLERS },
+      records: records.slice(2),
+    })
+    assert.deepEqual([learned, leftOut], [0, [{ why: 'unknown_run', calls: 1 }]])
+  })
+
+  it('says how many inputs were not kept', async () => {
+    const { roles } = await suggest([
+      [VERA, 'files:read', { path: '/w/a', text: 'x'.repeat(300) }],
+      [VERA, 'files:read', { path: '/w/b', password: 'hunter2hunter2' }],
+      [VERA, 'files:read', { path: '/w/c' }],
+    ])
+    assert.deepEqual(roles[0]?.tools, [
+      { tool: 'files:read', calls: 3, ask: false, input: 'within(input.path, "/w/c")', unknownInputs: 2 },
+    ])
+  })
+})
