@@ -25,6 +25,7 @@ import type { RestoreOptions } from './commands/restore.ts'
 import type { RunsOptions } from './commands/runs.ts'
 import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { SnapshotOptions } from './commands/snapshot.ts'
+import type { SuggestCommandOptions } from './commands/suggest.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
 import type { TryOptions } from './commands/try.ts'
@@ -210,6 +211,28 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('-o, --output <file>', 'write it to this file; default: print it')
         .option('--json', ERRORS_AS_JSON),
     async (options: SnapshotOptions, deps) => (await import('./commands/snapshot.ts')).snapshotCommand(options, deps),
+  ),
+  row(
+    'suggest',
+    'print the least that recorded calls show to be needed, for each role, as a policy to review, and which of these calls it would refuse',
+    (command) =>
+      command
+        .option('--config <file>', 'the configuration in force', DEFAULT_CONFIG)
+        .option(
+          '--since <time>',
+          'calls from then on: 2026-11-21T09:00:00Z, or 30d; default: the last seven days',
+          timeAgo,
+        )
+        .option('--role <role>', 'only callers with this role')
+        .option('--catalog <file>', 'a snapshot; default: start the servers, and take what they offer')
+        .option('--file <file>', FILE_HELP)
+        .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or where the configuration listens')
+        .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
+        .option('--json', 'for programs'),
+    async (options: Omit<SuggestCommandOptions, 'since'> & { since?: number }, deps) => {
+      const { suggestCommand } = await import('./commands/suggest.ts')
+      return suggestCommand({ ...options, since: options.since ?? timeAgo('7d') }, deps)
+    },
   ),
   row(
     'what-if',

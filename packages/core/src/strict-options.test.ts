@@ -355,6 +355,14 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
       async () => change.whatIf(loose({ before: { catalog: [] }, after: { catalog: [] }, records: [], record: [] })),
     ],
   ],
+  suggestPolicy: [
+    [
+      'options',
+      'record',
+      'records',
+      async () => change.suggestPolicy(loose({ rules: { catalog: [] }, records: [], record: [] })),
+    ],
+  ],
   comparePolicies: [
     [
       'options',
@@ -480,6 +488,8 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'withTools',
   'takeSnapshot',
   'toSnapshot',
+  'createTrial',
+  'trailLines',
 ])
 
 const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {

@@ -1,5 +1,5 @@
 export { findAuditProblems, openAudit } from './stores.ts'
-export { compareConfigs, type ConfigComparison } from './change/compare-configs.ts'
+export { compareConfigs, type ConfigComparison, configuredRules } from './change/compare-configs.ts'
 export { readCatalogFile } from './change/catalog-file.ts'
 export { type PolicyTestFile, type PolicyTestFileOptions, readPolicyTests } from './change/policy-tests.ts'
 export { rulesOfChange } from './change/rules-of-change.ts'

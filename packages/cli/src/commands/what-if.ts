@@ -1,7 +1,15 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type RulesOfChange, type WhatIf, whatIf, type WhatIfProgress, type WhatIfState } from '@toolgate/core/change'
-import { messageOf, sha256Hex } from '@toolgate/core/internal'
-import { ConfigFileError, type GatewayConfig, loadConfig, readConfig, rulesOfChange } from '@toolgate/gateway'
+import { sha256Hex } from '@toolgate/core/internal'
+import {
+  ConfigFileError,
+  configuredRules,
+  type GatewayConfig,
+  loadConfig,
+  readCatalogFile,
+  readConfig,
+  rulesOfChange,
+} from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -91,22 +99,14 @@ async function findRules(
   start: ServeDeps['start'],
 ): Promise<Rules> {
   if (catalog !== undefined) {
-    const snapshot = readSnapshot(catalog)
-    return { before: rulesOfChange(snapshot, before), after: rulesOfChange(snapshot, after) }
+    const snapshot = readCatalogFile(catalog)
+    return { before: configuredRules(snapshot, before), after: configuredRules(snapshot, after) }
   }
   const now = await takeLiveSnapshot(before, start)
   // The tags and labels of tools, too, are those of the servers' entries.
   const isSame = JSON.stringify(before.servers) === JSON.stringify(after.servers)
   const then = isSame ? now : await takeLiveSnapshot(after, start)
   return { before: rulesOfChange(now, before), after: rulesOfChange(then, after) }
-}
-
-function readSnapshot(file: string): Parameters<typeof rulesOfChange>[0] {
-  try {
-    return parseJson(readFileSync(file, 'utf8')) as Parameters<typeof rulesOfChange>[0]
-  } catch (cause) {
-    throw new CliError('usage', `${printable(file)} cannot be read as JSON: ${messageOf(cause)}.`, { cause })
-  }
 }
 
 const SAVE_MS = 2000

@@ -22,6 +22,17 @@ export {
   type PolicyComparison,
 } from '../change/compare.ts'
 
+// What calls have shown to be needed
+export {
+  LEFT_OUT,
+  type LeftOut,
+  type SuggestedRole,
+  type SuggestedTool,
+  type Suggestion,
+  type SuggestOptions,
+  suggestPolicy,
+} from '../change/suggest.ts'
+
 // A catalog as data
 export {
   type CatalogSnapshot,

@@ -1,4 +1,4 @@
-import { type CatalogSnapshot, comparePolicies, type PolicyComparison } from '@toolgate/core/change'
+import { type CatalogSnapshot, comparePolicies, type PolicyComparison, type RulesOfChange } from '@toolgate/core/change'
 import type { GatewayConfig } from '../config/config.ts'
 import { findUnproven } from '../reload/tighter.ts'
 import { rulesOfChange } from './rules-of-change.ts'
@@ -13,6 +13,11 @@ export interface ConfigComparison extends PolicyComparison {
 /** The sections that the comparison of policies covers, over the tools of the catalog. */
 const COVERED: ReadonlySet<string> = new Set(['policy', 'groups', 'aliases', 'servers'])
 
+/** Returns what a configuration says about a recorded catalog, under the tags, scopes and labels that it gives now. */
+export function configuredRules(catalog: CatalogSnapshot, config: GatewayConfig): RulesOfChange {
+  return rulesOfChange(configuredItems(catalog, config.servers).items, config)
+}
+
 /**
  * Compares two configurations, over a catalog and the callers of both: policies with groups, aliases and the operator's tags
  * tool by tool, and limits, labels, apps and callers by their form.
@@ -26,7 +31,7 @@ export async function compareConfigs(
     config.callers.flatMap((one) => (one.for === 'mcp' ? [one.caller] : [])),
   )
   const rulesOf = (config: GatewayConfig) => ({
-    ...rulesOfChange(configuredItems(catalog, config.servers).items, config),
+    ...configuredRules(catalog, config),
     callers,
   })
   const unproven = findUnproven(before, after)

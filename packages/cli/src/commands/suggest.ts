@@ -1,0 +1,63 @@
+import { type Suggestion, suggestPolicy, type WhatIf, whatIf } from '@toolgate/core/change'
+import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
+import type { TargetOptions } from '../client.ts'
+import type { ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { suggestionWarnings, suggestionYaml } from '../policy-tests/suggestion-yaml.ts'
+import { count } from '../render.ts'
+import { withReader } from './audit.ts'
+import type { ServeDeps } from './serve.ts'
+import { takeLiveSnapshot } from './snapshot.ts'
+
+export interface SuggestCommandOptions extends TargetOptions {
+  readonly config: string
+  readonly since: number
+  readonly role?: string
+  readonly catalog?: string
+  readonly file?: string
+  readonly json?: boolean
+}
+
+/** What is read before `since`, so that what runs had read is known. */
+const BEFORE_MS = 86_400_000
+const MAX_ROWS = 20
+
+/**
+ * `toolgate suggest`: prints the least that recorded calls show to be needed, as a policy in YAML to review, and which of these
+ * calls it would refuse. Changes nothing.
+ */
+export async function suggestCommand(
+  options: SuggestCommandOptions,
+  { io, start }: Pick<ServeDeps, 'io' | 'start'>,
+): Promise<ExitName> {
+  const { config: file, catalog, since, role } = options
+  const how = { env: io.env, packagesFrom: [INSTALLED_FROM] }
+  const config: GatewayConfig = catalog === undefined ? await readConfig(file, how) : loadConfig(file, how)
+  const snapshot = catalog === undefined ? await takeLiveSnapshot(config, start) : readCatalogFile(catalog)
+  const rules = configuredRules(snapshot, config)
+  return withReader<ExitName>(options, io, async (reader) => {
+    const records = () => reader.exportRecords({ since: since - BEFORE_MS })
+    const suggestion = await suggestPolicy({ rules, records: records(), since, ...(role !== undefined && { role }) })
+    const after = { ...rules, policy: suggestion.policy }
+    const found = await whatIf({ before: rules, after, records: records(), since })
+    if (options.json) printJson(io.stdout, { ...suggestion, whatIf: found })
+    else print(suggestion, found, io)
+    return 'ok'
+  })
+}
+
+function print(suggestion: Suggestion, { calls, changed, unknown, rows }: WhatIf, io: Io): void {
+  io.stdout.write(suggestionYaml(suggestion))
+  const { stderr } = io
+  const paint = painter(stderr, io.env)
+  for (const warning of suggestionWarnings(suggestion))
+    printLine(stderr, `${paint('yellow', 'warn')}  ${printable(warning)}`)
+  printLine(
+    stderr,
+    `Of ${count(calls, 'recorded call')}, ${changed} would have ended otherwise, and ${unknown} cannot be judged.`,
+  )
+  for (const { count: times, caller, tool, from, to, rule } of rows.slice(0, MAX_ROWS))
+    printLine(stderr, `  ${times} × ${printable(caller)} ${printable(tool)}: ${from} → ${to} by ${printable(rule)}`)
+  if (rows.length > MAX_ROWS) printLine(stderr, `  and ${rows.length - MAX_ROWS} more; --json has them`)
+}

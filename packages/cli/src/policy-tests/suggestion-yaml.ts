@@ -1,0 +1,62 @@
+import { LEFT_OUT, type SuggestedRole, type Suggestion } from '@toolgate/core/change'
+import { Document, type Node, type YAMLMap, type YAMLSeq } from 'yaml'
+import { printable } from '../io.ts'
+import { count } from '../render.ts'
+
+/** Fewer calls than this show little of what a role needs. */
+const FEW = 20
+
+/** Returns a suggested policy as the part of a configuration, with what a person must know of it as comments. */
+export function suggestionYaml(suggestion: Suggestion): string {
+  const { policy, roles, learned, leftOut } = suggestion
+  const document = new Document()
+  document.contents = document.createNode({ policy: [escaped(policy)] }) as never
+  const lines = [
+    ` Suggested from ${count(learned, 'call')}. It allows nothing else. Review each line.`,
+    ...roles.flatMap(describeRole),
+    ...(leftOut.length > 0 ? [' Not learned:'] : []),
+    ...leftOut.map(({ why, calls }) => `   ${count(calls, 'call')}: ${LEFT_OUT[why]}`),
+  ]
+  document.commentBefore = lines.map(printable).join('\n')
+  const [first] = (document.get('policy') as YAMLSeq).items as readonly YAMLMap[]
+  for (const key of ['allow', 'ask'])
+    for (const clause of (first?.get(key) as YAMLSeq | undefined)?.items ?? [])
+      setFlow((clause as YAMLMap).get('match', true))
+  return document.toString({ lineWidth: 0 })
+}
+
+/** Returns the warnings about what too little is known of. */
+export function suggestionWarnings({ roles, learned }: Suggestion): readonly string[] {
+  if (learned === 0) return ['no call could be learned from, so the suggestion allows nothing']
+  return roles
+    .filter(({ calls }) => calls < FEW)
+    .map((role) => `only ${count(role.calls, 'call')} of ${nameOf(role)}: too few to rely on`)
+}
+
+function describeRole(role: SuggestedRole): readonly string[] {
+  const { calls, tools } = role
+  const unknown = tools.filter(({ unknownInputs }) => unknownInputs > 0)
+  return [
+    `   ${nameOf(role)}: ${count(calls, 'call')} of ${count(tools.length, 'tool')}${calls < FEW ? ', too few to rely on' : ''}`,
+    ...unknown.map(
+      ({ tool, unknownInputs, input }) =>
+        `     ${tool}: the input of ${count(unknownInputs, 'call')} was not kept as a whole${input === undefined ? '' : ', and may be refused'}`,
+    ),
+  ]
+}
+
+function nameOf({ roles, user }: SuggestedRole): string {
+  return roles.length > 0 ? roles.join(' and ') : (user ?? 'callers without roles')
+}
+
+/** `${` begins a variable in a configuration. */
+function escaped(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll('${', () => '$${')
+  if (Array.isArray(value)) return value.map(escaped)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, escaped(one)]))
+}
+
+function setFlow(node: unknown): void {
+  if (typeof node === 'object' && node !== null && 'items' in node) (node as Node & { flow?: boolean }).flow = true
+}
