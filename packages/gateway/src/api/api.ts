@@ -144,7 +144,6 @@ export function createApi(deps: ApiDeps): Api {
   })
   serve('/api/tool', { GET: asPerson(toolRoute(deps, callers)) })
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
-  serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/calls', { GET: asPerson(callsRoute(deps)) })
   serve('/api/calls/export', { GET: asPerson(callsExportRoute(deps)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)), POST: asPerson(whyInputRoute(deps, callers)) })
