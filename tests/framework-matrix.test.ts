@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { type MatrixFile, type Observation, type Question, QUESTIONS } from '../packages/adapters/src/testing/matrix.ts'
+import {
+  type MatrixFile,
+  type Observation,
+  type Question,
+  QUESTIONS,
+  USER_WORDS,
+} from '../packages/adapters/src/testing/matrix.ts'
 
 /**
  * The guide's table of frameworks is made of what the adapters' tests have seen: each of those compares its row with
@@ -54,11 +60,12 @@ describe('the framework matrix of the guide', () => {
 })
 
 function table(): string {
-  const head = ['framework', 'version', ...questions]
+  const head = ['framework', 'version', ...questions, 'words']
   const lines = ORDER.flatMap((name) => {
     const row = rows.get(name)
     if (!row) return []
-    return [[row.framework, row.version, ...questions.map((one) => mark(row.without[one], row.with[one]))]]
+    const marks = questions.map((one) => mark(row.without[one], row.with[one]))
+    return [[row.framework, row.version, ...marks, USER_WORDS[name] ?? '**not seen**']]
   })
   return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }

@@ -19,6 +19,7 @@ import { generateText, isStepCount } from 'ai'
 import { createAgent } from 'langchain'
 import { scripted as langChainModel } from '../packages/adapters/src/langchain/testing/agents.ts'
 import { callOf as mastraCall } from '../packages/adapters/src/testing/mastra-scene.ts'
+import { USER_WORDS } from '../packages/adapters/src/testing/matrix.ts'
 import { WAYS } from '../packages/adapters/src/testing/mcp-ways.ts'
 import { mockModel } from '../packages/adapters/src/testing/mock-model.ts'
 import { callOf as openAICall } from '../packages/adapters/src/testing/openai-agents-scene.ts'
@@ -249,6 +250,29 @@ for (const [name, drive] of Object.entries({ ...DRIVES, ...UNSEEING }))
         assert.deepEqual(ran, expected)
       })
   })
+
+/** The drives of each row of the framework matrix. */
+const DRIVES_OF: Readonly<Record<keyof typeof USER_WORDS, RegExp>> = {
+  'ai-sdk': /^AI SDK$/,
+  'openai-agents': /^OpenAI Agents SDK$/,
+  langchain: /^LangChain$/,
+  mastra: /^Mastra$/,
+  'claude-agent': /^Claude Agent SDK$/,
+  mcp: /^MCP, /,
+  openai: /^OpenAI (Responses|Chat Completions)$/,
+  anthropic: /^Anthropic Messages$/,
+  gemini: /^Gemini$/,
+}
+
+describe('the words of the user in the framework matrix', () => {
+  for (const [row, words] of Object.entries(USER_WORDS))
+    it(`are ${words === undefined ? 'not seen' : `named as ${words}`} in ${row}, as its runs show`, () => {
+      const named = (drives: object) =>
+        Object.keys(drives).filter((name) => DRIVES_OF[row as keyof typeof USER_WORDS].test(name)).length
+      assert.equal(named(DRIVES) > 0, words !== undefined)
+      assert.equal(named(UNSEEING) > 0, words === undefined)
+    })
+})
 
 describe('rules about what happened: a sub-agent of the planner', () => {
   const delegate = (prompt: string) => [{ name: 'agent__read', input: { prompt } }]

@@ -16,6 +16,22 @@ export const QUESTIONS = {
 } as const
 export type Question = keyof typeof QUESTIONS
 
+/**
+ * How a host names the words of the user to each guard, by the file of its row. `undefined`: its framework does not show them, and
+ * `origin` never answers `user` there. tests/history-everywhere.e2e.test.ts runs each of them.
+ */
+export const USER_WORDS = {
+  'ai-sdk': 'a text',
+  'openai-agents': 'a function',
+  langchain: 'a function',
+  mastra: 'a function',
+  'claude-agent': 'a text',
+  mcp: undefined,
+  openai: 'a text',
+  anthropic: 'a text',
+  gemini: 'a text',
+} as const
+
 /** An observation, made by running the framework's own loop, never by reading its documentation. */
 export interface Observation {
   readonly holds: boolean

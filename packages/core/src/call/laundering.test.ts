@@ -12,7 +12,8 @@ const page = defineTool({
 const book = defineTool({
   namespace: 'book',
   name: 'find',
-  execute: ({ of }: { readonly of?: unknown }) => `found for ${([of ?? 'all'].flat() as unknown[]).map(String).join('')}: Bob, account 98765432`,
+  execute: ({ of }: { readonly of?: unknown }) =>
+    `found for ${([of ?? 'all'].flat() as unknown[]).map(String).join('')}: Bob, account 98765432`,
 })
 const pay = defineTool({ namespace: 'bank', name: 'pay', execute: () => 'paid' })
 
