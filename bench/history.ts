@@ -1,5 +1,6 @@
-import { createGate, type Policy, type View } from '@toolgate/core'
-import { type Case, measure, printFigures } from './lib.ts'
+import { createGate, defineTool, type Policy, type View } from '@toolgate/core'
+import { memoryHistories } from '@toolgate/core/stores'
+import { type Case, digits, heapMb, measure, printFigures, printTable } from './lib.ts'
 import { makeTools } from './tools.ts'
 
 const tools = makeTools(1000)
@@ -57,3 +58,46 @@ const figures = await measure(
   { roundMs: 100 },
 )
 printFigures('Rules about what happened in a run', figures, bare)
+
+/** Reads until its run is full, or there is no room: mostly text that no other run has seen. */
+const store = memoryHistories()
+let read = 0
+const readers = createGate({
+  tools: [
+    defineTool({ namespace: 'web', name: 'fetch', execute: () => textOf(read++) }),
+    defineTool({ namespace: 'mail', name: 'send', addressees: ['to'], execute: () => 'sent' }),
+  ],
+  policy: { ask: [{ match: 'mail:send', input: "origin(addressees) != 'user'" }] },
+  history: { store },
+  onWarning: () => {},
+})
+
+function textOf(count: number): string {
+  return Array.from({ length: 40 }, (_, i) => `${count}-${i} person${count * 31 + i}@example${i % 97}.com\n`).join('')
+}
+
+const [RUNS, READS_OF_RUN, USERS] = [1000, 80, 50]
+const before = await heapMb()
+let refused = 0
+for (let i = 0; i < RUNS; i++) {
+  const view = await readers.view({ user: `user-${i % USERS}` })
+  let status = 'done'
+  for (let n = 0; n < READS_OF_RUN && status === 'done'; n++)
+    ({ status } = await view.call({
+      tool: 'web:fetch',
+      input: {},
+      run: { id: `run-${i}`, userWords: 'Write to Ann.' },
+    }))
+  if (status !== 'done') refused++
+}
+const heap = (await heapMb()) - before
+printTable(
+  `Memory of ${RUNS.toLocaleString('en')} runs that read ${READS_OF_RUN} pages each`,
+  ['what', 'here', 'budget'],
+  [
+    ['heap, MB', digits(heap), '≤ 150'],
+    ['by the store’s own count, MB', digits(store.bytes / 1e6), '≤ 67.1'],
+    ['runs without room, of which calls were refused', String(refused), ''],
+  ],
+)
+if (store.bytes > 64 * 1024 * 1024) throw new Error('the histories are over their bound')
