@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { ApprovalsBody, GatewayConfig, RunsBody, StartedRunBody } from '@toolgate/gateway'
+import type { ApprovalsBody, AuditBody, GatewayConfig, LimitsBody, RunsBody, StartedRunBody } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { callerConfig, CALLERS } from './support/keys.ts'
@@ -280,6 +280,38 @@ it('shows people what a run has read, and where its call sends', async () => {
     trail?.sends.map(({ field, value }) => [field, value]),
     [['to', 'eve@evil.example']],
   )
+})
+
+it('tells people what is left of a budget, and finds the records of a run', async () => {
+  const { id, token } = await startRun({ user: 'vera' })
+  const steps = [
+    ['fraud:check', { order: '7' }, 'runs'],
+    ['refunds:pay', { order: '7', amount: '400.00' }, 'runs'],
+    ['refunds:pay', { order: '7', amount: '100.01' }, 'refused'],
+  ] as const
+  for (const [tool, input, expected] of steps) assert.equal(await outcomeOf(token, MODERN, tool, input), expected)
+  const { limits } = (await gateway.api('/api/limits')).body as LimitsBody
+  assert.deepEqual(
+    limits.map(({ rule, holder, used, remaining, max }) => [rule, holder, used, remaining, max]),
+    [['refunds:pay', { user: 'vera' }, 40_000, 10_000, 50_000]],
+  )
+  assert.ok((limits[0]?.until ?? 0) > Date.now())
+  assert.deepEqual((await gateway.api('/api/limits', { key: OF_ACME })).body, { limits: [] })
+  const { records } = (await gateway.api(`/api/audit?run=${id}`)).body as AuditBody
+  assert.deepEqual(
+    records.toReversed().map(({ event, tool }) => [event, tool]),
+    [
+      ['run_started', undefined],
+      ['tool_call', 'fraud:check'],
+      ['tool_result', 'fraud:check'],
+      ['tool_call', 'refunds:pay'],
+      ['tool_result', 'refunds:pay'],
+      ['tool_rate_limited', 'refunds:pay'],
+    ],
+  )
+  const headers = { authorization: 'Bearer demo-console' }
+  const metrics = await send(`${gateway.url}/metrics`, { method: 'GET', headers })
+  assert.match(metrics.text, /toolgate_budget_used_ratio\{rule="refunds:pay",limit="50000\/86400"\} 0\.8/)
 })
 
 describe('the runs that go on', () => {

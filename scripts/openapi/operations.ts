@@ -55,6 +55,7 @@ const auditFilters = {
   event: word('AuditEvent'),
   outcome: { schema: { type: 'string', enum: [...AUDIT_OUTCOMES] } },
   call: { ...text, description: 'The `tool_call_id`.' },
+  run: { ...text, description: 'The `run_id`.' },
   since: time,
   until: time,
 }
@@ -130,6 +131,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Ends a run and those below it.',
     answer: 'EndedRunBody',
     faults: ['body_invalid', 'run_forbidden', 'state_unavailable'],
+  },
+  'GET /api/limits': {
+    who: 'person',
+    summary: 'Returns what is left of the budgets of limits with a cost, the least left first.',
+    query: { limit: whole(1, 1000) },
+    answer: 'LimitsBody',
   },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {

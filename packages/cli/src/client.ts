@@ -20,6 +20,7 @@ import {
   type KeyRow,
   type KeysBody,
   loadConfig,
+  type LimitsBody,
   type LogsBody,
   type NeedsBody,
   type NewKeyBody,
@@ -139,6 +140,7 @@ export interface Api extends AuditReader, AuditExporter {
   revokeKey(id: string): Promise<KeyRow>
   runs(filter: { readonly user?: string; readonly limit?: number }): Promise<RunsBody>
   endRun(id: string): Promise<EndedRunBody>
+  limits(range: { readonly limit?: number }): Promise<LimitsBody>
   replicas(): Promise<ReplicasBody>
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** The gateway reads its file again. */
@@ -172,6 +174,7 @@ export function createApi(target: Target): Api {
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
+    limits: (range) => get<LimitsBody>('/api/limits', range),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     replicas: () => get<ReplicasBody>('/api/replicas'),
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),

@@ -11,6 +11,7 @@ import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
 import type { CallOptions } from './commands/call.ts'
 import type { LabelsOptions } from './commands/labels.ts'
+import type { LimitsOptions } from './commands/limits.ts'
 import type { LogsOptions } from './commands/logs.ts'
 import type { DoctorOptions } from './commands/doctor.ts'
 import type { ConnectOptions } from './commands/connect.ts'
@@ -393,6 +394,12 @@ export const COMMANDS: readonly CommandRow[] = [
     (command) => gatewayOptions(command).argument('<id>', 'as "toolgate keys" shows it'),
     async (options: KeysOptions, { io }, id) => (await import('./commands/keys.ts')).revokeKeyCommand(id, options, io),
   ),
+  row(
+    'limits',
+    'what is left of budgets, as limits with a cost count them',
+    (command) => gatewayOptions(command).option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000)),
+    async (options: LimitsOptions, { io }) => (await import('./commands/limits.ts')).limitsCommand(options, io),
+  ),
   { name: 'runs', does: 'list and revoke the runs that hosts have started', define: gatewayOptions },
   {
     ...row(
@@ -656,6 +663,7 @@ function recordFilters(command: Command): Command {
     .option('--tool <id>', 'only of this tool')
     .option('--user <user>', 'only of this user')
     .option('--session <session>', 'only of this session')
+    .option('--run <run>', 'only of this run')
     .addOption(new Option('--event <event>', 'only this event').choices(AUDIT_EVENTS))
     .addOption(new Option('--outcome <outcome>', 'only attempts with this outcome').choices(AUDIT_OUTCOMES))
     .option('--since <time>', 'only of this time and later: 2026-11-21T09:00:00Z, or 2h for two hours ago', timeAgo)

@@ -25,6 +25,8 @@ export type {
   HaltsBody,
   InForceBody,
   KeysBody,
+  LimitRow,
+  LimitsBody,
   ListRow,
   NeedRow,
   NeedsBody,

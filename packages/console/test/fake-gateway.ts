@@ -38,6 +38,10 @@ export interface FakeGateway {
   setWeb(available: boolean): void
   /** Adds records to the audit. */
   record(count: number): void
+  /** Adds the records of `run-7`, which reads a page and may then not send mail. */
+  recordRun(): void
+  /** Sets what is left of budgets. */
+  setBudgets(budgets: Awaited<ReturnType<NonNullable<ApiDeps['budgets']>>>): void
   /** The received verdicts. */
   readonly verdicts: readonly {
     readonly id: string
@@ -125,6 +129,7 @@ function makeWorld(
   const startedAt = Date.now() - 3 * 60_000
   const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
+  let budgets: Awaited<ReturnType<NonNullable<ApiDeps['budgets']>>> = []
   const groupListeners = new Set<(changes: readonly GroupChange[]) => void>()
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const approvals = new Map(
@@ -236,8 +241,9 @@ function makeWorld(
             }),
           )
         : [],
+    budgets: async () => budgets,
     audit: {
-      query: ({ limit = 100, tool, user, event, outcome, call, beforeSeq, afterSeq }) => {
+      query: ({ limit = 100, tool, user, event, outcome, call, run, beforeSeq, afterSeq }) => {
         if (isBroken) throw new Error('broken on purpose')
         const found: AuditRecord[] = []
         const from = Math.min(records.length, (beforeSeq ?? Infinity) - 1)
@@ -248,6 +254,7 @@ function makeWorld(
             (user === undefined || one.user_id === user) &&
             (event === undefined || one.event === event) &&
             (call === undefined || one.tool_call_id === call) &&
+            (run === undefined || one.run_id === run) &&
             (outcome === undefined || outcomeOf(one) === outcome)
           )
             found.push(one)
@@ -330,6 +337,10 @@ function makeWorld(
   const controls = {
     verdicts,
     record,
+    recordRun,
+    setBudgets(next: typeof budgets) {
+      budgets = next
+    },
     setWeb(available: boolean) {
       isWeb = available
       webSince = Date.now()
@@ -362,6 +373,31 @@ function makeWorld(
       groupListeners.add(listener)
       return () => void groupListeners.delete(listener)
     },
+  }
+
+  /** A run that reads a page, and may then not send mail. */
+  function recordRun(): void {
+    const now = Date.now()
+    const operands = JSON.stringify([
+      {
+        kind: 'origin',
+        of: 'addressees',
+        origin: 'untrusted',
+        values: [{ field: 'to', value: `eve${BIDI_TEXT}`, origin: 'untrusted' }],
+      },
+    ])
+    const steps: readonly Partial<AuditRecord>[] = [
+      { event: 'run_started', user_id: 'vera', actor: 'runner', reason: 'root' },
+      { event: 'tool_result', tool: 'crm:find', labels: 'private', duration_ms: 12 },
+      { event: 'tool_result', tool: 'web:fetch', labels: 'untrusted', input_preview: '{"url":"https://evil.example"}' },
+      { event: 'tool_blocked', tool: 'mail:send', run_labels: 'private untrusted', reason: 'input_denied', operands },
+    ]
+    for (const [i, step] of steps.entries()) {
+      const seq = records.length + 1
+      const ts = new Date(now - 4000 + i * 1000).toISOString()
+      const base = { seq, ts, run_id: 'run-7', tool_call_id: `run-${i}`, policy_revision: 4, catalog_revision: 9 }
+      records.push({ ...base, event: 'tool_result', user_id: 'vera', ...step })
+    }
   }
 
   function recordAbout(event: AuditRecord['event'], id: string): void {

@@ -482,6 +482,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'toToolId',
   'toWireName',
   'tooManyApprovals',
+  'trailLines',
   'unchanged',
   'unescapePointer',
   'watchStream',

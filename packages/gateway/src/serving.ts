@@ -347,6 +347,7 @@ export function toApiDeps(
       const at = { policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }
       await audit.write({ event: 'config_changed', reason, detail, user_id: by, wallMs: clock.wallMs(), ...at })
     },
+    budgets: (limit) => gate.budgets(limit),
     view: (caller, app) => gate.view(caller, { app }),
     tools: (caller) => (caller ? gate.catalog.of(caller).snapshot : gate.catalog.snapshot()).tools,
     items: (caller) => (caller ? gate.catalog.of(caller).items : gate.catalog.items()).tools,

@@ -93,7 +93,7 @@ export function rowsIn(db: DatabaseSync): AuditRows {
   }
 
   function toWhere(query: AuditExportQuery): { readonly where: string; readonly values: readonly SQLInputValue[] } {
-    const { tool, user, session, tenant, event, outcome, call, since, until, beforeSeq, afterSeq } = query
+    const { tool, user, session, tenant, event, outcome, call, run, since, until, beforeSeq, afterSeq } = query
     const filters: string[] = []
     const values: SQLInputValue[] = []
     const addFilter = (sql: string, value: string | number | undefined): void => {
@@ -113,6 +113,7 @@ export function rowsIn(db: DatabaseSync): AuditRows {
     if (outcome === 'failed') filters.push(HAS_FAILED)
     if (outcome === 'done') filters.push(`NOT ${HAS_FAILED}`)
     addFilter("record ->> '$.tool_call_id' = ?", call)
+    addFilter("record ->> '$.run_id' = ?", run)
     addFilter("record ->> '$.tenant' = ?", tenant)
     return { where: filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : '', values }
   }

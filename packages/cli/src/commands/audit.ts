@@ -22,6 +22,7 @@ export interface AuditOptions extends TargetOptions {
   readonly tool?: string
   readonly user?: string
   readonly session?: string
+  readonly run?: string
   readonly event?: AuditEvent
   readonly outcome?: AuditOutcome
   readonly since?: number
@@ -150,8 +151,8 @@ export async function withReader<T>(
   }
 }
 
-function filterOf({ tool, user, session, event, outcome, since, until }: AuditOptions): AuditFilter {
-  const filter = { tool, user, session, event, outcome, since, until }
+function filterOf({ tool, user, session, run, event, outcome, since, until }: AuditOptions): AuditFilter {
+  const filter = { tool, user, session, run, event, outcome, since, until }
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 }
 

@@ -4,6 +4,7 @@ import { type ApiError, getJson } from '../api.ts'
 import { count, toSentence } from '../format.ts'
 import { useAddress, useLiveState, type Choose } from '../hooks.ts'
 import { type CallerColumn, type MatrixRow, toColumn, toRows, type MatrixCell, toCell } from '../matrix.ts'
+import { Budgets } from '../parts/budgets.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import type { CallersBody, ToolsBody } from '../wire.ts'
 import { useCallers } from './tools.tsx'
@@ -54,6 +55,7 @@ export function CallersPage(): ReactElement {
           {count(Math.min(COLUMNS, all.length - shown.length), 'more caller')}
         </button>
       )}
+      <Budgets />
     </>
   )
 }

@@ -9,6 +9,7 @@ import { Exact } from './exact.tsx'
 import { HaltButton } from './halt-dialog.tsx'
 import { Empty, Loading } from './panels.tsx'
 import { Reasons } from './reasons.tsx'
+import { RunTimeline } from './run-timeline.tsx'
 
 export interface RecordDrawerProps {
   readonly seq: number
@@ -57,7 +58,7 @@ function focusOpener(seq: number): void {
 }
 
 function Detail({ record }: { record: AuditRecord }): ReactElement {
-  const { tool, tool_call_id: call, user_id: user, session_id: session } = record
+  const { tool, tool_call_id: call, run_id: run, user_id: user, session_id: session } = record
   return (
     <>
       <Fields record={record} />
@@ -70,6 +71,11 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
       {call !== undefined && (
         <Part title="All records of this call">
           <Call call={call} seq={record.seq} />
+        </Part>
+      )}
+      {run !== undefined && (
+        <Part title="The run">
+          <RunTimeline run={run} seq={record.seq} />
         </Part>
       )}
       {tool !== undefined && user !== undefined && (

@@ -24,6 +24,7 @@ const FILTER = {
   event: true,
   outcome: true,
   call: true,
+  run: true,
   since: true,
   until: true,
 } as const
@@ -87,6 +88,7 @@ export function matchesAuditQuery(record: AuditRecord, query: AuditExportQuery):
     (query.session === undefined || record.session_id === query.session) &&
     (query.tenant === undefined || record.tenant === query.tenant) &&
     (query.call === undefined || record.tool_call_id === query.call) &&
+    (query.run === undefined || record.run_id === query.run) &&
     (query.event === undefined || record.event === query.event) &&
     (query.outcome === undefined || outcomeOfRecord(record) === query.outcome) &&
     (query.beforeSeq === undefined || record.seq < query.beforeSeq) &&

@@ -8,6 +8,7 @@ import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
+import type { Budgets } from './budgets.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { Histories } from '../history/histories.ts'
 import type {
@@ -143,6 +144,7 @@ export interface CallPorts {
   /** The checks of a call, in order; and those up to the approval, for an attempt that only asks for one. */
   readonly checks: { readonly call: readonly Check[]; readonly approval: readonly Check[] }
   readonly counters: CounterStore
+  readonly budgets: Budgets
   readonly approvals: ApprovalStore
   readonly audit: AuditSink
   readonly clock: Clock

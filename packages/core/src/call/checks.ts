@@ -478,7 +478,8 @@ function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined
   const costed = costedUses(attempt, tool, now)
   if ('decision' in costed) return costed
   attempt.uses = costed
-  const { counters } = ports
+  const { counters, budgets } = ports
+  budgets.note(costed)
   const uses = usesToTake(attempt)
   const taking = counters.take(uses)
   if (!(taking instanceof Promise)) return tookLimits(attempt, taking)

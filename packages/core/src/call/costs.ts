@@ -27,6 +27,8 @@ export interface LimitUseOf extends LimitUse {
   readonly rule: string
   /** How its cost is known, once the input is. */
   readonly costing?: Costing | undefined
+  /** Of one with a cost: whose budget it is. */
+  readonly holder?: Readonly<Record<string, string>> | undefined
 }
 
 /** How much of its limit a call takes. */

@@ -194,9 +194,13 @@ export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
       windowMs: limit.windowMs,
       label: limit.label,
       rule: limit.selector.text,
-      ...(limit.costing ? { costing: limit.costing } : {}),
+      ...(limit.costing ? { costing: limit.costing, holder: holderOf(limit, parts) } : {}),
     }))
   }
+}
+
+function holderOf({ per }: MatchingLimit, parts: CountedParts): Readonly<Record<string, string>> {
+  return Object.fromEntries(per.flatMap((part) => (parts[part] === undefined ? [] : [[part, parts[part]]])))
 }
 
 /** Of limits that count the same uses, only the smallest matters. */

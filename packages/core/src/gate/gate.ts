@@ -1,6 +1,7 @@
 import { parseHooks } from '../call/hooks.ts'
 import { type Apps, createApps } from './apps.ts'
 import type { Caller } from '../ports/caller.ts'
+import type { Budget } from '../call/budgets.ts'
 import type { RunHistory } from '../history/histories.ts'
 import type { RunOfCall } from '../ports/ports.ts'
 import { createPolicySnapshots, type World } from '../decide/policy-snapshot.ts'
@@ -119,6 +120,11 @@ export interface Gate<Name extends string = string, Native = unknown> {
   underWay(target: HaltTarget): number
   /** What has happened in runs, and for callers without one, as far as rules read it. */
   readonly histories: RunHistories
+  /**
+   * Returns what is left of the budgets of limits with a `cost`, the least left first: of those that calls through this gate have
+   * asked for, the latest ones. Default: 100; at most 1,000 are known.
+   */
+  budgets(limit?: number): Promise<readonly Budget[]>
   /** The remembered definitions of the tools. */
   readonly pins: Pick<Pins, 'list' | 'accept'>
   readonly apps: Apps
@@ -326,6 +332,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       const wouldStop = halts.wouldStop(target)
       return ports.live.count(({ caller, tool }) => wouldStop(caller, tool))
     },
+    budgets: (limit = 100) => ports.budgets.list(limit),
     histories: {
       read: async (caller, run) => ports.histories.read(caller, run),
       end: async (caller, run) => ports.histories.end(caller, run),

@@ -7,6 +7,7 @@ import { memoryAudit } from '../audit/memory.ts'
 import { listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } from '../groups/app.ts'
 import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
+import { Budgets } from '../call/budgets.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import { type CallPorts, storeInTime } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
@@ -441,11 +442,13 @@ function createPorts(
       return live.hasBegun
     },
   })
+  const counters = options.counters ?? memoryCounters({ clock })
   const ports: CallPorts = {
     checks: checksFor(options, rules(), histories),
     histories,
     runs: options.runs,
-    counters: options.counters ?? memoryCounters({ clock }),
+    counters,
+    budgets: new Budgets(counters, (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
     clock,

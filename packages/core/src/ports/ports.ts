@@ -392,6 +392,8 @@ export interface AuditFilter {
   readonly outcome?: AuditOutcome
   /** The `tool_call_id`. */
   readonly call?: string
+  /** The `run_id`. */
+  readonly run?: string
   /** Wall-clock milliseconds: this one and later. */
   readonly since?: number
   /** Wall-clock milliseconds: earlier than this one. */

@@ -159,6 +159,8 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         ['one tenant', { tenant: 'acme' }, [6]],
         ['no tenant that only begins so', { tenant: 'acm' }, []],
         ['one call', { call: 'c7' }, [7]],
+        ['one run', { run: 'r1' }, [7, 2]],
+        ['no run that only begins so', { run: 'r' }, []],
         ['what was refused', { outcome: 'refused' }, [9, 6, 3]],
         ['what is of a time and later', { since: 7000 }, [9, 8, 7]],
         ['what is earlier than a time', { until: 3000 }, [2, 1]],
@@ -471,6 +473,7 @@ function ninth(i: number): AuditEntry {
     ...(i % 2 === 1 ? { user_id: 'vera' } : {}),
     ...(i % 4 === 0 ? { session_id: 's1' } : {}),
     ...(i === 6 ? { tenant: 'acme' } : {}),
+    ...(i % 5 === 2 ? { run: { id: 'r1' } } : {}),
   })
 }
 

@@ -29,6 +29,7 @@ import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
+import { limitsRoute } from './routes/limits.ts'
 import { logsRoute } from './routes/logs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { callsExportRoute, callsRoute } from './routes/calls.ts'
@@ -167,6 +168,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/what-if', { POST: asPerson(whatIfRoute(deps)) })
   serve('/api/replicas', { GET: asPerson(replicasRoute(deps)) })
   serve('/api/replicas/accept', { POST: asPerson(acceptReplicasRoute(deps)) })
+  serve('/api/limits', { GET: asPerson(limitsRoute(deps)) })
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })

@@ -93,6 +93,8 @@ export interface ApiDeps {
   readonly halts?: HaltDeps
   /** The keys. Absent if none can be made. */
   readonly keys?: Pick<Keys, 'list' | 'create' | 'revoke'>
+  /** Returns what is left of the latest budgets. Default: none. */
+  budgets?: Gate['budgets']
   /** The runs of hosts. Absent if none can be started. */
   readonly runs?: Omit<RunRouteDeps, 'authenticator'>
   /** The accounts that people connect servers to. Default: no server wants that. */

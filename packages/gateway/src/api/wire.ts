@@ -4,7 +4,7 @@ import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
-import type { HaltTarget, JsonObject, SchemaWarning } from '@toolgate/core/internal'
+import type { Budget, HaltTarget, JsonObject, SchemaWarning } from '@toolgate/core/internal'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
 import type { ApprovalDecision } from '@toolgate/core/stores'
@@ -315,6 +315,26 @@ export interface RunsBody {
   readonly runs: readonly RunRow[]
   /** How many there are. */
   readonly total: number
+}
+
+/** What is left of a budget: of a limit with a cost, for one holder. */
+export interface LimitRow {
+  /** The selector of its rule. */
+  readonly rule: string
+  /** As `50000/86400`. */
+  readonly limit: string
+  /** Whose it is, by the parts that the rule counts apart. */
+  readonly holder: Budget['holder']
+  readonly max: number
+  readonly used: number
+  readonly remaining: number
+  /** When some of it is free again, in wall-clock milliseconds. Absent where nothing is used. */
+  readonly until?: number
+}
+
+/** `GET /api/limits?limit=`: of budgets that calls through this gateway have asked for lately. */
+export interface LimitsBody {
+  readonly limits: readonly LimitRow[]
 }
 
 /** `DELETE /api/runs/<id>` */

@@ -5,6 +5,7 @@ import { auditEntry, manualClock } from '@toolgate/core/testing'
 import type { ServerRow } from '../api/wire.ts'
 import { countCalls } from './call-counts.ts'
 import { createMetrics, type MetricsDeps } from './metrics.ts'
+import { budgetFamilies } from './state-families.ts'
 
 const LINE =
   /^(?:# (?:HELP|TYPE) [a-z_:0-9]+ .*|[a-z_:0-9]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? (?:[0-9.e+-]+|\+Inf|NaN))$/
@@ -52,6 +53,33 @@ describe('createMetrics', () => {
     ])
       assert.ok(text.split('\n').includes(expected), `${expected} is not in\n${text}`)
     assert.match(text, /^process_resident_memory_bytes [1-9]\d+$/m)
+  })
+
+  it('has the budgets by their rule, and names no holder', async () => {
+    const families = budgetFamilies([
+      { rule: 'pay:*', limit: '500/60', max: 500, used: 450, remaining: 50 },
+      { rule: 'pay:*', limit: '500/60', max: 500, used: 500, remaining: 0 },
+      { rule: 'sms:*', limit: '10/60', max: 10, used: 0, remaining: 10 },
+    ])
+    assert.deepEqual(
+      families.map(({ name, samples }) => [name, samples]),
+      [
+        [
+          'toolgate_budget_used_ratio',
+          [
+            { labels: { rule: 'pay:*', limit: '500/60' }, value: 1 },
+            { labels: { rule: 'sms:*', limit: '10/60' }, value: 0 },
+          ],
+        ],
+        [
+          'toolgate_budgets_spent',
+          [
+            { labels: { rule: 'pay:*', limit: '500/60' }, value: 1 },
+            { labels: { rule: 'sms:*', limit: '10/60' }, value: 0 },
+          ],
+        ],
+      ],
+    )
   })
 
   it('is text that a scraper reads: every line a comment or a sample, and each metric once', async () => {

@@ -8,6 +8,7 @@ import type { CallCount, CallCounts, CallStatus, Durations } from './call-counts
 import { counter, type Family, gauge, type Sample, toExposition } from './exposition.ts'
 import { auditFamilies, replicaFamilies, type SharedAuditFigures } from './replica-families.ts'
 import {
+  budgetFamilies,
   certificateFamilies,
   type Evidence,
   evidenceFamilies,
@@ -23,7 +24,7 @@ import {
 
 export interface MetricsDeps {
   readonly counts: CallCounts
-  readonly gate: Pick<Gate, 'catalog' | 'halts'>
+  readonly gate: Pick<Gate, 'catalog' | 'halts'> & Partial<Pick<Gate, 'budgets'>>
   /** Absent without pins. */
   readonly pins?: { list(): readonly Pick<PinnedTool, 'status'>[] } | undefined
   /** The current warnings about the configuration. */
@@ -49,6 +50,18 @@ export interface MetricsDeps {
   /** Absent where this gateway is alone. */
   readonly replica?: Parameters<typeof replicaFamilies>[0]
   readonly onFault: (error: unknown) => void
+}
+
+/** Of holders: each is asked for at the store. */
+const MAX_BUDGETS = 200
+
+async function budgetsOf({ gate, onFault }: MetricsDeps): Promise<readonly Family[]> {
+  try {
+    return budgetFamilies((await gate.budgets?.(MAX_BUDGETS)) ?? [])
+  } catch (error) {
+    onFault(error)
+    return []
+  }
 }
 
 /** More are not counted. */
@@ -79,6 +92,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       gauge('toolgate_halts', 'Halts in force.', deps.gate.halts.length),
       pinsFamily(deps.pins?.list() ?? []),
       issuersFamily(deps.issuers?.() ?? []),
+      ...(await budgetsOf(deps)),
       ...(await optional(() => pendingFamily(deps.approvals))),
       ...(await optional(() => warningsFamily(deps.warnings().map(({ code }) => code)))),
       ...(await optional(() => writtenFamily(deps.audit))),

@@ -1,4 +1,5 @@
 import type { RefusedTokens } from '../auth/oauth/refusals.ts'
+import type { Budget } from '@toolgate/core/internal'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
 import type { AuditEvidenceBody, IssuerRow, ServerRow } from '../api/wire.ts'
 import { VERSION } from '../files.ts'
@@ -73,6 +74,29 @@ export function streamFamilies({ lists, pages } = { lists: 0, pages: 0 }): reado
   return [
     gauge('toolgate_list_streams', 'Clients that listen for changes of their tool list.', lists),
     gauge('toolgate_live_pages', 'Clients of /api/live.', pages),
+  ]
+}
+
+/** The rules come from the configuration; their holders do not, and are no labels. */
+export function budgetFamilies(
+  budgets: readonly Pick<Budget, 'rule' | 'limit' | 'max' | 'used' | 'remaining'>[],
+): readonly Family[] {
+  const byRule = Map.groupBy(budgets, ({ rule, limit }) => JSON.stringify({ rule, limit }))
+  const samples = (value: (of: typeof budgets) => number) =>
+    [...byRule].map(([labels, of]) => ({ labels: JSON.parse(labels) as Record<string, string>, value: value(of) }))
+  return [
+    {
+      name: 'toolgate_budget_used_ratio',
+      type: 'gauge',
+      help: 'The used part of the budget of a limit with a cost, from 0 to 1: of the holder with the least left.',
+      samples: samples((of) => Math.max(...of.map(({ used, max }) => used / max))),
+    },
+    {
+      name: 'toolgate_budgets_spent',
+      type: 'gauge',
+      help: 'Holders with nothing left of their budget, by limit.',
+      samples: samples((of) => of.filter(({ remaining }) => remaining === 0).length),
+    },
   ]
 }
 

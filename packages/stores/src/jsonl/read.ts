@@ -91,8 +91,8 @@ export function* recordsBackwards(view: LogView): Generator<AuditRecord> {
 }
 
 /** Returns a function that parses a line which may match a query. Most lines are not parsed. */
-function createMatch({ tool, user, session, tenant, call, event, outcome }: AuditExportQuery) {
-  const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, event }
+function createMatch({ tool, user, session, tenant, call, run, event, outcome }: AuditExportQuery) {
+  const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, run_id: run, event }
   const needles = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([field, value]) => `"${field}":${JSON.stringify(value)}`)

@@ -26,6 +26,7 @@ const FILTERS = {
   event: oneOf(AUDIT_EVENTS),
   outcome: oneOf(AUDIT_OUTCOMES),
   call: shortText,
+  run: shortText,
   since: time,
   until: time,
 }
@@ -34,7 +35,7 @@ const PARAMETERS = { limit: wholeNumber(1, 1000), ...RANGE }
 const MAX_BUCKETS = 500
 const COUNT_PARAMETERS = { ...FILTERS, bucket: wholeNumber(1, Number.MAX_SAFE_INTEGER) }
 
-/** `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&since=&until=&before=&after=`: newest first. */
+/** `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&run=&since=&until=&before=&after=`: newest first. */
 export function auditRoute(deps: ApiDeps): Route {
   return async ({ query, person }) => {
     const { limit, ...filter } = parseQuery(query, PARAMETERS)

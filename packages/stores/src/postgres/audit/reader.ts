@@ -96,9 +96,9 @@ function fieldOf(name: keyof AuditRecord, value: string | undefined): string | n
   return value === undefined ? null : `"${name}":${JSON.stringify(value)}`
 }
 
-/** Returns the parameters 3 to 12 of the statements below. */
+/** Returns the parameters 3 to 13 of the statements below. */
 function filtersOf(query: AuditExportQuery): readonly unknown[] {
-  const { tool, user, session, tenant, call, event, outcome, since, until } = query
+  const { tool, user, session, tenant, call, run, event, outcome, since, until } = query
   return [
     fieldOf('tool', tool),
     fieldOf('user_id', user),
@@ -110,6 +110,7 @@ function filtersOf(query: AuditExportQuery): readonly unknown[] {
     outcome === 'failed' ? true : outcome === 'done' ? false : null,
     since ?? null,
     until ?? null,
+    fieldOf('run_id', run),
   ]
 }
 
@@ -118,14 +119,14 @@ const HAS_TEXT = (parameter: number) => `($${parameter}::text IS NULL OR strpos(
 const MATCHES = `position > $1 AND position < $2
   AND ($8::text IS NULL OR event = $8) AND ($9::text IS NULL OR event = $9)
   AND ($11::float8 IS NULL OR at >= $11) AND ($12::float8 IS NULL OR at < $12)
-  AND ${[3, 4, 5, 6, 7].map(HAS_TEXT).join(' AND ')}
+  AND ${[3, 4, 5, 6, 7, 13].map(HAS_TEXT).join(' AND ')}
   AND ($10::boolean IS NULL OR $10 = ${HAS_FAILED})`
 
 function statementsFor(schema: string) {
   const select = (order: 'ASC' | 'DESC') =>
     statement(`
       SELECT found.*, chains.replica, chains.incarnation FROM (
-        SELECT chain, seq, position, record FROM ${schema}.audit WHERE ${MATCHES} ORDER BY position ${order} LIMIT $13
+        SELECT chain, seq, position, record FROM ${schema}.audit WHERE ${MATCHES} ORDER BY position ${order} LIMIT $14
       ) AS found JOIN ${schema}.audit_chains AS chains ON chains.id = found.chain ORDER BY position ${order}`)
   return {
     horizon: statement(`
@@ -137,7 +138,7 @@ function statementsFor(schema: string) {
       SELECT coalesce(min(position), 1) AS first, coalesce(max(position), 0) AS last FROM ${schema}.audit
       WHERE position <= $1 AND at >= $2 AND at < $3`),
     count: statement(`
-      SELECT floor((at - $11::float8) / $13) AS bucket, event, event = 'tool_result' AND ${HAS_FAILED} AS failed,
+      SELECT floor((at - $11::float8) / $14) AS bucket, event, event = 'tool_result' AND ${HAS_FAILED} AS failed,
         count(*) AS count
       FROM ${schema}.audit WHERE ${MATCHES} GROUP BY 1, 2, 3`),
   }

@@ -1,0 +1,29 @@
+import type { LimitRow } from '@toolgate/gateway'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, printable, printJson, printLine } from '../io.ts'
+import { renderTable } from '../table.ts'
+
+export interface LimitsOptions extends TargetOptions {
+  readonly limit?: number
+  readonly json?: boolean
+}
+
+/** `toolgate limits`: prints what is left of the budgets of limits with a cost, the least left first. */
+export async function limitsCommand({ limit, ...options }: LimitsOptions, io: Io): Promise<ExitName> {
+  const body = await createApi(findTarget(options, io.env)).limits({ ...(limit !== undefined && { limit }) })
+  if (options.json) printJson(io.stdout, body)
+  else if (body.limits.length === 0) printLine(io.stdout, 'No call has asked for a budget yet.')
+  else
+    printLine(
+      io.stdout,
+      renderTable(['RULE', 'HOLDER', 'USED', 'MAX', 'LEFT', 'SOME FREE AT'], body.limits.map(cellsOf), io.stdout),
+    )
+  return 'ok'
+}
+
+function cellsOf({ rule, holder, used, max, remaining, until }: LimitRow): string[] {
+  const who = Object.entries(holder).map(([part, name]) => `${part} ${name}`)
+  const free = until === undefined ? '' : new Date(until).toISOString()
+  return [rule, who.join(', '), String(used), String(max), String(remaining), free].map(printable)
+}

@@ -1,0 +1,61 @@
+import type { ReactElement } from 'react'
+import { linkTo } from '../address.ts'
+import { formatTime } from '../format.ts'
+import { useApi } from '../hooks.ts'
+import { type RunStep, toRunSteps } from '../run-timeline.ts'
+import type { AuditBody } from '../wire.ts'
+import { EventBadge } from './badges.tsx'
+import { Exact } from './exact.tsx'
+import { Loading } from './panels.tsx'
+
+const MAX_RECORDS = 200
+
+/** The calls of a run, oldest first, with its labels as they rise. */
+export function RunTimeline({ run, seq }: { run: string; seq: number }): ReactElement {
+  const { data, error } = useApi<AuditBody>({
+    key: ['audit', 'run', run],
+    path: '/api/audit',
+    parameters: { run, limit: MAX_RECORDS },
+    everyMs: 2000,
+  })
+  if (error && !data) return <p className="dim">{error.message}</p>
+  if (!data) return <Loading what="the run" />
+  const steps = toRunSteps(data.records)
+  return (
+    <>
+      {data.records.length === MAX_RECORDS && <p className="dim">Its latest {MAX_RECORDS} records.</p>}
+      <ol className="recent timeline">
+        {steps.map((step) => (
+          <Step key={step.record.seq} step={step} isCurrent={step.record.seq === seq} />
+        ))}
+      </ol>
+      <p className="dim">
+        {steps.at(-1)?.labels.length ? `The run is ${steps.at(-1)?.labels.join(', ')}.` : 'The run has no labels.'}
+      </p>
+    </>
+  )
+}
+
+function Step({ step: { record, raised, because }, isCurrent }: { step: RunStep; isCurrent: boolean }): ReactElement {
+  const { seq, ts, tool, run_id: run = '', input_preview: input } = record
+  return (
+    <li aria-current={isCurrent ? 'true' : undefined} className={raised.length > 0 ? 'rises' : undefined}>
+      <a href={linkTo('live', { record: String(seq) })}>
+        <time dateTime={ts}>{formatTime(Date.parse(ts), Date.now())}</time>
+      </a>
+      {tool === undefined ? <span>the run {run}</span> : <Exact text={tool} className="id" />}
+      <EventBadge record={record} />
+      {raised.map((label) => (
+        <span key={label} className="badge bad">
+          now {label}
+        </span>
+      ))}
+      {input !== undefined && <Exact text={input} className="id dim" />}
+      {because.map((text) => (
+        <span key={text} className="because">
+          <Exact text={text} />
+        </span>
+      ))}
+    </li>
+  )
+}

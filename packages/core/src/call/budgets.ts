@@ -1,0 +1,60 @@
+import type { CounterStore, MaybePromise } from '../ports/ports.ts'
+import type { LimitUseOf } from './costs.ts'
+import type { LimitPart } from './limits.ts'
+
+/** What is left of one budget: a limit with a cost, for one holder. */
+export interface Budget {
+  /** The selector of its rule. */
+  readonly rule: string
+  /** As people write it: `50000/86400`. */
+  readonly limit: string
+  /** Whose it is, by the parts that the rule counts apart. */
+  readonly holder: Readonly<Partial<Record<LimitPart, string>>>
+  readonly max: number
+  readonly used: number
+  readonly remaining: number
+  /** Milliseconds until some of it is free again; 0 if nothing is used. */
+  readonly resetMs: number
+}
+
+const MAX_NOTED = 1000
+
+/** The budgets that calls of this process have asked for, the latest 1,000. Their counts are those of the store. */
+export class Budgets {
+  readonly #counters: Pick<CounterStore, 'peek'>
+  readonly #inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>
+  /** By key, the latest last. */
+  readonly #noted = new Map<string, LimitUseOf>()
+
+  constructor(counters: Pick<CounterStore, 'peek'>, inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>) {
+    this.#counters = counters
+    this.#inTime = inTime
+  }
+
+  /** Notes the budgets of a call. */
+  note(uses: readonly LimitUseOf[]): void {
+    for (const use of uses) {
+      if (!use.costing) continue
+      this.#noted.delete(use.key)
+      this.#noted.set(use.key, use)
+      const [oldest] = this.#noted.size > MAX_NOTED ? this.#noted.keys() : []
+      if (oldest !== undefined) this.#noted.delete(oldest)
+    }
+  }
+
+  /** Returns what is left of the latest budgets, the least left first. Takes nothing. */
+  async list(limit: number): Promise<readonly Budget[]> {
+    const uses = [...this.#noted.values()].slice(-limit)
+    const rows = await Promise.all(uses.map((use) => this.#read(use)))
+    return rows.toSorted((a, b) => a.remaining / a.max - b.remaining / b.max)
+  }
+
+  async #read({ key, max, windowMs, rule, label, holder = {} }: LimitUseOf): Promise<Budget> {
+    const peek = (cost: number) => this.#inTime(this.#counters.peek([{ key, max, windowMs, cost }]))
+    const { remaining } = await peek(0)
+    const left = Math.max(0, Math.min(max, remaining))
+    // What does not fit any more fits when something is free again.
+    const { resetMs } = left < max ? await peek(left + 1) : { resetMs: 0 }
+    return { rule, limit: label, holder, max, used: max - left, remaining: left, resetMs }
+  }
+}
