@@ -37,6 +37,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
   await page.getByLabel(/key/i).fill(KEYS.console)
   await page.keyboard.press('Enter')
   for (const [name, address] of [
+    ['overview', 'overview?period=1h'],
+    ['calls', 'calls?outcome=refused'],
     ['tools', 'tools?as=operator'],
     ['tool', 'tool?id=files:write_file&as=operator'],
     ['live', 'live'],
