@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGate, memoryAudit, type View } from '@toolgate/core'
+import { createGate, memoryAudit, type Policy, type View } from '@toolgate/core'
 import type { AuditSink } from '@toolgate/core/audit'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
@@ -20,9 +20,12 @@ const limits = [{ match: '*', max: 1_000_000, windowMs: 100 }]
 
 const sinks: AuditSink[] = []
 
-async function viewWith(audit: AuditSink, limited: boolean): Promise<View> {
+/** Rules about the tool that hold for no input of the bench. */
+const further: Policy = { name: 'further', deny: [{ match: '*:read_*', input: "!within(input.path, '/workspace')" }] }
+
+async function viewWith(audit: AuditSink, limited: boolean, ...more: readonly Policy[]): Promise<View> {
   sinks.push(audit)
-  return createGate({ tools, policy, audit, ...(limited ? { limits } : {}) }).view(caller)
+  return createGate({ tools, policy: [policy, ...more], audit, ...(limited ? { limits } : {}) }).view(caller)
 }
 
 function callsOf(name: string, view: View, budget = ''): Case {
@@ -54,6 +57,8 @@ const inMemory = await measure([
   bareCall,
   callsOf('a gated call: decision, audit in memory', await viewWith(memoryAudit(), false)),
   callsOf('… and a limit', await viewWith(memoryAudit(), true), '1.5 µs'),
+  callsOf('… one policy more, with a condition about the input', await viewWith(memoryAudit(), false, further)),
+  callsOf('… the same policy as a shadow', await viewWith(memoryAudit(), false, { ...further, mode: 'shadow' })),
 ])
 printFigures('One call through the gate, two audit records each', inMemory, bareCall.name)
 const inFiles = await measure([

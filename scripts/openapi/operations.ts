@@ -199,6 +199,11 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'NeedsBody',
     faults: ['app_unknown'],
   },
+  'GET /api/policy': {
+    who: 'person',
+    summary: 'Lists the clauses of the policies, each with its place in the file and how often it held.',
+    answer: 'PolicyBody',
+  },
   'GET /api/warnings': {
     who: 'person',
     summary: 'Lists likely mistakes in the configuration.',

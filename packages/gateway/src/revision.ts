@@ -1,7 +1,7 @@
 import { createEmitter, type Emitter, sha256Hex } from '@toolgate/core/internal'
 import { createKeyring, type EndedCallers, type Keyring } from './auth/keyring.ts'
 import type { GatewayConfig } from './config/config.ts'
-import type { ConfigPlaces } from './config/places.ts'
+import type { ConfigPlaces, PolicySource } from './config/places.ts'
 import type { ConfigWarning } from './config/problems.ts'
 
 /** The sections that a reload replaces. */
@@ -23,6 +23,7 @@ export interface Revision extends Rules {
   readonly warnings: readonly ConfigWarning[]
   /** Where policies and clauses are written. */
   readonly places: ConfigPlaces
+  readonly policySource: PolicySource | undefined
   /** The keys of the file. */
   readonly keyring: Keyring
 }
@@ -88,6 +89,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     secrets,
     warnings = [],
     places = new Map(),
+    policySource,
   } = config
   const rules: Rules = {
     policy,
@@ -105,6 +107,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     number,
     warnings,
     places,
+    policySource,
     keyring: createKeyring(callers, before?.keyring),
   })
 }

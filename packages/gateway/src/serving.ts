@@ -362,6 +362,10 @@ export function toApiDeps(
     refreshGroups: () => fleetGroups?.refresh(),
     servers,
     logs: (server, range) => fleet.logs.of(server, range),
+    policy: () => {
+      const { number, places, policySource } = revisions.current
+      return { revision: number, places, source: policySource, clauses: gate.coverage() }
+    },
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
     audit,
     evidence: () => {

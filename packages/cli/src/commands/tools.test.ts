@@ -83,7 +83,7 @@ describe('toolgate tools --kind, and why about other kinds', () => {
   const run = serveScripted(({ url = '' }) => {
     const { pathname, searchParams } = new URL(url, 'http://gateway')
     asked.push(`${pathname} ${searchParams.get('kind') ?? searchParams.get('tool') ?? ''}`)
-    const why = { as: 'vera', kind: 'resource', outcome: 'deny', visible: false, reasons: [] }
+    const why = { as: 'vera', kind: 'resource', outcome: 'deny', visible: false, reasons: [], answers: [] }
     return { body: pathname === '/api/why' ? { ...why, tool: searchParams.get('tool') } : RESOURCES }
   })
   beforeEach(() => (asked.length = 0))

@@ -1,6 +1,7 @@
-import { defineCaller, type Reason, ToolgateError } from '@toolgate/core'
+import { defineCaller, ToolgateError } from '@toolgate/core'
+import { clauseText } from '@toolgate/core/internal'
 import type { ItemKind } from '@toolgate/core/toolset'
-import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody, WhyBody } from '@toolgate/gateway'
+import type { CallersBody, NeedRow, NeedsBody, PlacedReason, ToolRow, ToolsBody, WhyBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
@@ -91,15 +92,33 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
   if (body.reasons.length === 0) printLine(io.stdout, '  No layer objects.')
   for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
+  const yes = body.answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
+  if (body.reasons.length > 0 && yes.length > 0)
+    printLine(io.stdout, `  ${paint('dim', `said yes: ${yes.join(', ')}`)}`)
+  for (const reason of body.shadow?.reasons ?? [])
+    printLine(io.stdout, `  ${paint('dim', 'a shadow would say:')}\n${reasonLines(reason, paint)}`)
   for (const { pointer, message } of body.schemaWarnings ?? [])
     printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
 }
 
-function reasonLines({ outcome, layer, code, text, message, suggestion }: Reason, paint: Paint): string {
+function reasonLines(reason: PlacedReason, paint: Paint): string {
+  const { outcome, layer, code, text, clause, place, message, suggestion } = reason
   const lines = [`  ${outcomeWord(paint, outcome)}  ${layer}: ${printable(text)} ${paint('dim', `(${code})`)}`]
+  const written = [
+    place && `${place.file}:${place.line}:${place.column}`,
+    clause && clauseText(clause),
+    hitsText(reason),
+  ].flatMap((part) => (part === undefined ? [] : [printable(part)]))
+  if (written.length > 0) lines.push(`        ${paint('dim', written.join('  '))}`)
   if (message !== undefined) lines.push(`        the caller is told: ${printable(message)}`)
   if (suggestion !== undefined) lines.push(`        ${printable(suggestion)}`)
   return lines.join('\n')
+}
+
+function hitsText({ hits, lastHitAt, countedSince }: PlacedReason): string | undefined {
+  if (hits === undefined || countedSince === undefined) return undefined
+  if (lastHitAt === undefined) return `no call has reached it since ${new Date(countedSince).toISOString()}`
+  return `${count(hits, 'call')}, the last at ${new Date(lastHitAt).toISOString()}`
 }
 
 export interface NeedsOptions extends TargetOptions {

@@ -60,6 +60,7 @@ export function whyBody(tool: string): WhyBody {
     outcome: row?.outcome ?? 'deny',
     visible: row?.visible ?? false,
     reasons: row?.reasons ?? [],
+    answers: [],
     ...(tool === 'web:search'
       ? { schemaWarnings: [{ pointer: '/properties/q/pattern', message: 'is not checked' }] }
       : {}),

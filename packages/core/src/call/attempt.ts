@@ -1,6 +1,7 @@
 import type { RunSource } from './run-source.ts'
 import type { Caller } from '../ports/caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
+import type { Coverage } from '../decide/coverage.ts'
 import type { Decided, Visible } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
 import type { ParsedClause } from '../policy/parse.ts'
@@ -158,6 +159,7 @@ export interface CallPorts {
   /** Absent where no tool needs a place for each caller. */
   readonly admission: Admission | undefined
   readonly histories: Histories
+  readonly coverage: Coverage
   readonly runs: RunSource | undefined
   /** Absent where this process shares its state with no other. */
   readonly lease: ReplicaLease | undefined
@@ -238,6 +240,8 @@ export interface Attempt {
   hits: readonly ParsedClause[]
   /** What the shadows of policies would decide, if that is stricter. */
   would: Would | undefined
+  /** Whether its clauses are counted. */
+  isCounted: boolean
   /** The approval that this call would use. */
   approval: Approval | undefined
   /** These must be given back if the call does not go ahead. */
@@ -281,6 +285,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     withInput: undefined,
     hits: NO_HITS,
     would: undefined,
+    isCounted: false,
     approval: undefined,
     taken: undefined,
     approvalId: undefined,
@@ -497,10 +502,15 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
   const { view, request, callId, decided, ports, input, trace, would } = attempt
   const { caller } = view
   const { run } = request
+  const wallMs = ports.clock.wallMs()
+  if (!attempt.isCounted) {
+    attempt.isCounted = true
+    ports.coverage.count(decided, attempt.hits, wallMs)
+  }
   // One shape for every entry and no spread, as this runs twice in each call.
   const written = ports.audit.write({
     event,
-    wallMs: ports.clock.wallMs(),
+    wallMs,
     tool: decided.tool?.id ?? unknownName(attempt),
     kind: kindOf(attempt),
     purpose: request.purpose,

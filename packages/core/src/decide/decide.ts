@@ -206,17 +206,22 @@ export interface LayerAnswer {
 export interface Explanation extends Decision {
   /** The deciding layer first, the others in the order of the layers. */
   readonly answers: readonly LayerAnswer[]
+  /** What the shadows of policies would decide. Absent where there is none. */
+  readonly shadow?: Decision
   /** Keywords of the tool's input schema that are not checked, where there are some. */
   readonly schemaWarnings?: readonly SchemaWarning[]
 }
 
-export function toExplanation({ outcome, reasons }: Decision, tool: Tool | undefined): Explanation {
+export function toExplanation(decided: Decided, { outcome, reasons }: Decision): Explanation {
+  const { tool } = decided
+  const shadow = decideShadows(decided)
   const answers = ASKED_LAYERS.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
   const schemaWarnings = tool ? schemaWarningsOf(tool) : []
   return {
     outcome,
     reasons,
     answers: answers.toSorted((a, b) => compareStrictness(a.outcome, b.outcome)),
+    ...(shadow ? { shadow } : {}),
     ...(schemaWarnings.length > 0 ? { schemaWarnings } : {}),
   }
 }

@@ -94,6 +94,8 @@ export type { HooksInput } from '../call/hooks.ts'
 export { parseLimits, type RateLimit } from '../call/limits.ts'
 export type { CapPart, ConcurrencyCap } from '../call/slots.ts'
 export type { Admission, NoPlace, Place } from '../ports/ports.ts'
+export type { LayerAnswer } from '../decide/decide.ts'
+export type { ClauseCoverage } from '../decide/coverage.ts'
 export { type ClauseRef, clauseText } from '../policy/clause-ref.ts'
 export { parsePolicies } from '../policy/parse.ts'
 

@@ -1,3 +1,4 @@
+import type { ClauseCoverage } from '../decide/coverage.ts'
 import { parseHooks } from '../call/hooks.ts'
 import { type Apps, createApps } from './apps.ts'
 import type { Caller } from '../ports/caller.ts'
@@ -100,6 +101,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * tools that nobody can see, names that look alike.
    */
   lint(): readonly LintWarning[]
+  /** Returns how often each clause of its policies and apps has held when a call was decided, in the order of the clauses. */
+  coverage(): readonly ClauseCoverage[]
   readonly approvals: Approvals
   /**
    * Stops all that the target names, here at once and on every replica within a second: calls that come, that wait for
@@ -308,6 +311,11 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       }),
       ...lintRuns(stack.current().parsed, catalog.snapshot(), rules().labels),
     ],
+    coverage: () =>
+      ports.coverage.of(
+        [...stack.current().parsed, ...[...rules().apps.values()].flatMap(({ policies }) => policies)],
+        [catalog.snapshot(), catalog.items()],
+      ),
     approvals,
     async halt(request) {
       if (!catalog.dynamic) checkTarget(request, groupsNow(), catalog)

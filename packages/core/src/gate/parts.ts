@@ -31,6 +31,7 @@ import { createEmitter, type Emitter } from '../util/emitter.ts'
 import { createAvailability } from '../groups/availability.ts'
 import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
+import { Coverage } from '../decide/coverage.ts'
 import { Histories, type HistoriesOptions } from '../history/histories.ts'
 import { type ParsedLabels, parseLabels } from '../history/labels.ts'
 import { memoryHistories } from '../memory/histories.ts'
@@ -156,10 +157,12 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const { watched, loads, unlisted, policies, rules, parse: parseNamed, catalog, availability } = tools
   const parse: Shared['parse'] = (policy, root) => {
     const parsed = parseNamed(policy, root)
+    ports.coverage.follow(parsed)
     ports.histories.use(historyUse(parsed))
     return parsed
   }
   ports.histories.use(historyUse(policiesOf(tools.parsed)))
+  ports.coverage.follow(policiesOf(tools.parsed))
   const shared: Shared = {
     changes: basis.changes,
     rules,
@@ -361,6 +364,7 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   setRules(toRules(definitions, parsed, names))
   ports.slots?.regroup(parsed.caps)
   ports.histories.use(historyUse(policiesOf(parsed)))
+  ports.coverage.follow(policiesOf(parsed))
   Object.assign(ports.checks, checksFor(options, tools.rules(), ports.histories))
   halts.regroup()
   stack.replace(parsed.own)
@@ -446,6 +450,7 @@ function createPorts(
   const ports: CallPorts = {
     checks: checksFor(options, rules(), histories),
     histories,
+    coverage: new Coverage(() => clock.wallMs()),
     runs: options.runs,
     counters,
     budgets: new Budgets(counters, (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)),

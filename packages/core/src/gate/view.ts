@@ -273,7 +273,7 @@ class CallerView implements View, CallView {
 
   readonly explain = (id: string): Explanation => {
     const decided = this.decide(id)
-    return toExplanation(explain(decided), decided.tool)
+    return toExplanation(decided, explain(decided))
   }
 
   readonly search = (query: string, options?: ItemSearchOptions): readonly SearchHit[] =>

@@ -21,6 +21,7 @@ import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
 import { findCaller, type NamedCaller, type NamedCallers, nameCallers, parseWhose } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
+import { policyRoute } from './routes/policy.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { OPENAPI } from '../files.ts'
@@ -136,6 +137,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/session', { GET: asPerson(sessionRoute) })
   serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
   serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
+  serve('/api/policy', { GET: asPerson(policyRoute(deps)) })
   serve('/api/warnings', { GET: asPerson(warningsRoute(deps)) })
   serve('/api/apps', { GET: asPerson(appsRoute(deps)) })
   serve('/api/needs', { GET: asPerson(needsRoute(deps)) })

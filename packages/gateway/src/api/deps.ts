@@ -1,6 +1,6 @@
 import type { Caller, Gate, Tool, View } from '@toolgate/core'
 import type { AuditCounter, AuditExporter, AuditReader } from '@toolgate/core/audit'
-import type { Approvals, HaltTarget, MaybePromise } from '@toolgate/core/internal'
+import type { Approvals, ClauseCoverage, HaltTarget, MaybePromise } from '@toolgate/core/internal'
 import type { Pins } from '@toolgate/core/pins'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
@@ -13,6 +13,7 @@ import type { RequestSource } from '../http/client-address.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
 import type { PageConnections } from './connect-page.ts'
 import type { CallerConfig } from '../config/config.ts'
+import type { ConfigPlaces, PolicySource } from '../config/places.ts'
 import type { OidcDeps } from './oidc.ts'
 import type { AskedChange } from '../change/what-if.ts'
 import type { Reload } from '../reload/describe.ts'
@@ -36,6 +37,14 @@ import type { AgentDeps } from './agent.ts'
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release' | 'underWay'> {
   list(): Gate['halts']
   reach(target: HaltTarget): HaltReach
+}
+
+/** The policy, with the counts of its clauses. */
+export interface PolicyInForce {
+  readonly revision: number
+  readonly source?: PolicySource | undefined
+  readonly places?: ConfigPlaces
+  readonly clauses: readonly ClauseCoverage[]
 }
 
 /** Everything that the API reads and changes. */
@@ -68,6 +77,8 @@ export interface ApiDeps {
   servers(): readonly ServerRow[]
   /** Returns the latest lines of a server, oldest first. Default: none. */
   logs?(server: string, range: { readonly after?: number; readonly limit?: number }): readonly ServerLogLine[]
+  /** Returns the policy that is in force. Default: it is not known. */
+  policy?(): PolicyInForce
   /** Returns the current warnings. Default: none. */
   warnings?(): readonly WarningRow[]
   /** Default: none. */

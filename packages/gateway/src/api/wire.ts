@@ -4,7 +4,8 @@ import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
-import type { Budget, HaltTarget, JsonObject, SchemaWarning } from '@toolgate/core/internal'
+import type { Budget, ClauseRef, HaltTarget, JsonObject, LayerAnswer, SchemaWarning } from '@toolgate/core/internal'
+import type { ConfigPlace } from '../config/problems.ts'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
 import type { ApprovalDecision } from '@toolgate/core/stores'
@@ -462,6 +463,16 @@ export interface CallersBody {
 }
 
 /** `GET /api/why?tool=<id>&as=<user>&app=<app>` */
+/** A reason with the place of its rule in the configuration, and how often its clause has held for calls. */
+export interface PlacedReason extends Reason {
+  readonly place?: ConfigPlace
+  readonly hits?: number
+  /** Wall-clock milliseconds. */
+  readonly lastHitAt?: number
+  /** Wall-clock milliseconds. */
+  readonly countedSince?: number
+}
+
 export interface WhyBody {
   /** The id of an item of any kind. A resource need not be listed. */
   readonly tool: string
@@ -470,7 +481,11 @@ export interface WhyBody {
   readonly app?: string
   readonly outcome: OutcomeWord
   readonly visible: boolean
-  readonly reasons: readonly Reason[]
+  readonly reasons: readonly PlacedReason[]
+  /** The answer of every layer, the deciding one first. */
+  readonly answers: readonly LayerAnswer[]
+  /** What the shadows of policies would decide, if there are some. */
+  readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
   /** Keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
   /** Whose list of the server it was looked up in. Absent where all users share one. */
@@ -756,6 +771,38 @@ export interface HaltBody {
   readonly reason: string
   /** Halts even if no tool or no configured agent matches now. Otherwise such a halt is refused with `halt_empty`. */
   readonly force?: boolean
+}
+
+/** `GET /api/policy` */
+export interface PolicyBody {
+  /** Grows with each reload. */
+  readonly revision: number
+  /** As it was named when the gateway started. For approvers without a tenant, as `text` and `line` are. */
+  readonly file?: string
+  /** The section `policy`, as it is written. */
+  readonly text?: string
+  /** The line of the file in which the text begins. */
+  readonly line?: number
+  /** Of the gateway's policies and its apps, in their order. */
+  readonly clauses: readonly ClauseRow[]
+}
+
+/** A clause, and how often it held when a call was decided, on this replica. */
+export interface ClauseRow {
+  /** As in records: `baseline#deny[2]`. */
+  readonly clause: string
+  readonly ref: ClauseRef
+  /** Such as `policy[0].deny[2]`. */
+  readonly path: string
+  readonly place?: ConfigPlace
+  readonly shadow?: true
+  readonly hits: number
+  /** Wall-clock milliseconds. Absent: none since `countedSince`. */
+  readonly lastHitAt?: number
+  /** Wall-clock milliseconds. */
+  readonly countedSince: number
+  /** How many tools and other items its selectors match now. */
+  readonly matchesTools: number
 }
 
 /** `GET /api/warnings`: likely mistakes in the configuration, as of now */

@@ -9,7 +9,7 @@ import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
-import type { ConfigPlaces } from './places.ts'
+import type { ConfigPlaces, PolicySource } from './places.ts'
 import type { ConfigWarning } from './problems.ts'
 import type { ReplicaConfig, StoresConfig } from './stores.ts'
 
@@ -83,6 +83,8 @@ export interface GatewayConfig {
   readonly warnings?: readonly ConfigWarning[]
   /** Where its policies and clauses are written. */
   readonly places?: ConfigPlaces
+  /** Its policy, as it is written. */
+  readonly policySource?: PolicySource | undefined
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
 }

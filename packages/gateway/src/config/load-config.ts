@@ -12,7 +12,7 @@ import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './read
 import { readGroups } from './groups.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { configSchema } from './schema.ts'
-import { findPlaces } from './places.ts'
+import { findPlaces, findPolicySource } from './places.ts'
 import { findOwnerWarnings } from './per-user.ts'
 import { findPublicUrlWarnings } from './public-url.ts'
 import { readOAuth, readOidc } from './read-oauth.ts'
@@ -115,6 +115,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...config,
     ...(config.stores && { text }),
     places: findPlaces(source),
+    policySource: findPolicySource(source, text),
     secrets: secrets.list(),
     ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}),
   }

@@ -4,6 +4,23 @@ import type { Source, SourceNode } from './source.ts'
 /** Where policies, their lists and their clauses are written, by the paths of reasons, such as `policy[0].deny[1]`. */
 export type ConfigPlaces = ReadonlyMap<string, ConfigPlace>
 
+/** The section `policy` as it is written, with the file and the line in which it begins. */
+export interface PolicySource {
+  readonly file: string
+  readonly line: number
+  readonly text: string
+}
+
+export function findPolicySource(source: Source, text: string): PolicySource | undefined {
+  const place = source.placeOf(['policy'])
+  if (!place) return undefined
+  const { file, line } = place
+  const lines = text.split('\n')
+  const begins = [...(source.root?.entries?.keys() ?? [])].flatMap((key) => source.placeOf([key])?.line ?? [])
+  const end = Math.min(...begins.filter((one) => one > line), lines.length + 1)
+  return { file, line, text: lines.slice(line - 1, end - 1).join('\n') }
+}
+
 /** Returns the places of the policies of the gateway and of its apps. */
 export function findPlaces(source: Source): ConfigPlaces {
   const places = new Map<string, ConfigPlace>()

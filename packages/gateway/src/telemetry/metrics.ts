@@ -1,6 +1,6 @@
 import type { Gate } from '@toolgate/core'
 import type { AuditReader } from '@toolgate/core/audit'
-import type { Approvals } from '@toolgate/core/internal'
+import { type Approvals, clauseText } from '@toolgate/core/internal'
 import type { PinnedTool } from '@toolgate/core/pins'
 import type { IssuerRow, ServerRow } from '../api/wire.ts'
 import type { RefusedTokens } from '../auth/oauth/refusals.ts'
@@ -24,7 +24,7 @@ import {
 
 export interface MetricsDeps {
   readonly counts: CallCounts
-  readonly gate: Pick<Gate, 'catalog' | 'halts'> & Partial<Pick<Gate, 'budgets'>>
+  readonly gate: Pick<Gate, 'catalog' | 'halts' | 'coverage'> & Partial<Pick<Gate, 'budgets'>>
   /** Absent without pins. */
   readonly pins?: { list(): readonly Pick<PinnedTool, 'status'>[] } | undefined
   /** The current warnings about the configuration. */
@@ -94,6 +94,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       issuersFamily(deps.issuers?.() ?? []),
       ...(await budgetsOf(deps)),
       ...(await optional(() => pendingFamily(deps.approvals))),
+      ...(await optional(() => clauseFamily(deps.gate.coverage()))),
       ...(await optional(() => warningsFamily(deps.warnings().map(({ code }) => code)))),
       ...(await optional(() => writtenFamily(deps.audit))),
       ...evidenceFamilies(deps.evidence?.() ?? { problems: [] }),
@@ -192,6 +193,21 @@ function warningsFamily(found: readonly string[]): Family {
     type: 'gauge',
     help: 'Likely mistakes in the configuration, such as a selector that matches nothing.',
     samples: codes.map((code) => ({ labels: { code }, value: found.filter((one) => one === code).length })),
+  }
+}
+
+/** More would be too many series for most that read metrics. */
+const MAX_CLAUSES = 500
+
+function clauseFamily(clauses: ReturnType<Gate['coverage']>): Family {
+  return {
+    name: 'toolgate_clause_hits_total',
+    type: 'counter',
+    help: 'Calls for which a clause of the policy held, by clause.',
+    samples: clauses.slice(0, MAX_CLAUSES).map(({ ref, path, shadow, hits }) => ({
+      labels: { clause: clauseText(ref), path, shadow: shadow ? 'true' : 'false' },
+      value: hits,
+    })),
   }
 }
 

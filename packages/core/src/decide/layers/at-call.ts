@@ -59,7 +59,7 @@ export function decideAtStep(index: PolicyIndex, at: number, context: CallContex
 const ALLOWS: Decision = { outcome: 'allow', reasons: [] }
 
 /** Returns the places of an item, and of every template that may match it. */
-function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
+export function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
   return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
 }
 

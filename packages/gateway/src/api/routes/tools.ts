@@ -9,6 +9,7 @@ import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
 import { mayCallAs } from '../own-agent.ts'
+import { placing } from './policy.ts'
 import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
@@ -119,7 +120,8 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { name, caller } = findCaller(callers(), whose, person)
     const view = await deps.view(caller, app)
     const list = checkKnown(id, { person, caller }, deps)
-    const { outcome, reasons, schemaWarnings } = view.explain(id)
+    const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
+    const placed = placing(deps)
     return {
       tool: id,
       kind: kindOfId(id),
@@ -127,7 +129,9 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       ...(app === undefined ? {} : { app }),
       outcome,
       visible: view.has(id),
-      reasons,
+      reasons: reasons.map(placed),
+      answers,
+      ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
       ...(schemaWarnings ? { schemaWarnings } : {}),
       ...(list ? { list } : {}),
     } satisfies WhyBody

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, type Gate } from '../gate/gate.ts'
+import { clauseText } from '../policy/clause-ref.ts'
+import type { Policy } from '../policy/policy.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import { defineTool } from '../tools/tool.ts'
+
+const tools = ['mail', 'read', 'write'].map((name) => defineTool({ name, execute: () => name }))
+const TEAM: Policy = {
+  name: 'team',
+  allow: ['read', { match: '*', when: "'admin' in caller.roles" }, { match: 'mail', input: "input.to == 'x'" }],
+  deny: [
+    { match: 'write', unless: "'admin' in caller.roles" },
+    { match: 'mail', input: "input.to == 'y'" },
+  ],
+  ask: [{ match: 'read', mode: 'shadow' }],
+}
+const [vera, ada] = [
+  { user: 'vera', roles: ['viewer'] },
+  { user: 'ada', roles: ['admin'] },
+]
+
+function hitsOf(gate: Pick<Gate, 'coverage'>) {
+  return Object.fromEntries(gate.coverage().flatMap(({ ref, hits }) => (hits > 0 ? [[clauseText(ref), hits]] : [])))
+}
+
+describe('gate.coverage', () => {
+  const rows: readonly (readonly [shows: string, caller: object, tool: string, input: object, hits: object])[] = [
+    ['the clause that allows, and a shadow that holds', vera, 'read', {}, { 'team#allow[0]': 1, 'team#ask[0]': 1 }],
+    ['the clause that denies', vera, 'write', {}, { 'team#deny[0]': 1 }],
+    ['one with a condition about the caller', ada, 'write', {}, { 'team#allow[1]': 1 }],
+    ['of an allow list the first', ada, 'read', {}, { 'team#allow[0]': 1, 'team#ask[0]': 1 }],
+    ['one about the input', vera, 'mail', { to: 'x' }, { 'team#allow[2]': 1 }],
+    ['the first that allows, and all that deny', ada, 'mail', { to: 'y' }, { 'team#allow[1]': 1, 'team#deny[1]': 1 }],
+    ['none where none holds', vera, 'mail', { to: 'z' }, {}],
+    ['none for an unknown tool', vera, 'none', {}, {}],
+  ]
+  for (const [shows, caller, tool, input, hits] of rows)
+    it(`counts ${shows}`, async () => {
+      const gate = createGate({ tools, policy: TEAM })
+      const view = await gate.view(caller)
+      await view.call({ tool, input })
+      assert.deepEqual(hitsOf(gate), hits)
+    })
+
+  it('counts calls, and neither lists nor explanations nor previews', async () => {
+    const gate = createGate({ tools, policy: TEAM })
+    const view = await gate.view(vera)
+    view.explain('read')
+    await view.preview({ tool: 'read' })
+    await view.requestApproval({ tool: 'read' })
+    assert.deepEqual(hitsOf(gate), {})
+  })
+
+  it('says when, how many tools a clause matches, and where it is', async () => {
+    const clock = manualClock()
+    const gate = createGate({ tools, clock, policy: { name: 'p', allow: ['read', '*'] } })
+    const countedSince = clock.wallMs()
+    clock.advance(5000)
+    await (await gate.view(vera)).call({ tool: 'read' })
+    const ref = { policy: 'p', kind: 'allow' }
+    assert.deepEqual(gate.coverage(), [
+      {
+        ref: { ...ref, index: 0, match: 'read' },
+        path: 'policy[0].allow[0]',
+        hits: 1,
+        lastHitAt: countedSince + 5000,
+        countedSince,
+        matches: 1,
+      },
+      { ref: { ...ref, index: 1, match: '*' }, path: 'policy[0].allow[1]', hits: 0, countedSince, matches: 3 },
+    ])
+  })
+
+  it('goes on counting a clause that a new policy has too, and begins with one that has changed', async () => {
+    const gate = createGate({ tools, policy: { name: 'p', allow: ['read', 'write'] } })
+    const view = await gate.view(vera)
+    await view.call({ tool: 'read' })
+    await view.call({ tool: 'write' })
+    gate.setPolicy([{ name: 'p', allow: [{ match: 'write', when: 'true' }, 'read'] }])
+    assert.deepEqual(hitsOf(gate), { 'p#allow[1]': 1 })
+    await view.call({ tool: 'read' })
+    assert.deepEqual(hitsOf(gate), { 'p#allow[1]': 2 })
+  })
+
+  it('counts more clauses than there was room for at first', async () => {
+    const ids = Array.from({ length: 200 }, (_, i) => `t${i}`)
+    const many = ids.map((name) => defineTool({ name, execute: () => name }))
+    const gate = createGate({ tools: many, policy: { name: 'p', allow: ids } })
+    const view = await gate.view(vera)
+    for (const tool of ids) await view.call({ tool })
+    assert.ok(gate.coverage().every(({ hits }) => hits === 1))
+  })
+
+  it('counts what an app adds', async () => {
+    const gate = createGate({
+      tools,
+      policy: { name: 'p', allow: ['*'] },
+      apps: { small: { tools: ['read'], policy: { name: 'of the app', allow: ['read'] } } },
+    })
+    await (await gate.view(vera, { app: 'small' })).call({ tool: 'read' })
+    assert.deepEqual(hitsOf(gate), { 'p#allow[0]': 1, 'of the app#allow[0]': 1 })
+  })
+})

@@ -1,0 +1,42 @@
+import type { Reason } from '@toolgate/core'
+import { type ClauseCoverage, clauseText } from '@toolgate/core/internal'
+import { redactor } from '@toolgate/core/redact'
+import { isApprover } from '../callers.ts'
+import type { ApiDeps } from '../deps.ts'
+import { parseQuery, type Route } from '../request.ts'
+import type { ClauseRow, PlacedReason, PolicyBody } from '../wire.ts'
+
+/** `GET /api/policy`: each clause with its place and its hits; for approvers without a tenant, the policy as it is written. */
+export function policyRoute(deps: ApiDeps): Route {
+  return ({ query, person }) => {
+    parseQuery(query, {})
+    const { revision, source: written, clauses } = deps.policy?.() ?? { revision: 0, clauses: [] }
+    const source = isApprover(person) && person.tenant === undefined ? written : undefined
+    const { redactText } = deps.redact ?? redactor
+    return {
+      revision,
+      // Line by line, so that the lines stay where they are.
+      ...(source && { ...source, text: source.text.split('\n').map(redactText).join('\n') }),
+      clauses: clauses.map((clause) => toRow(clause, deps)),
+    } satisfies PolicyBody
+  }
+}
+
+function toRow({ path, ref, matches, ...counts }: ClauseCoverage, deps: ApiDeps): ClauseRow {
+  const place = deps.policy?.().places?.get(path)
+  return { clause: clauseText(ref), ref, path, ...(place && { place }), matchesTools: matches, ...counts }
+}
+
+/** Returns a function that adds to a reason where its rule is written, and how often its clause has held. */
+export function placing(deps: ApiDeps): (reason: Reason) => PlacedReason {
+  const { places, clauses = [] } = deps.policy?.() ?? {}
+  const byPath = new Map(clauses.map((clause) => [clause.path, clause]))
+  return (reason) => {
+    const { path = '' } = reason
+    const place = places?.get(path)
+    const counted = byPath.get(path)
+    if (!counted) return place ? { ...reason, place } : reason
+    const { hits, lastHitAt, countedSince } = counted
+    return { ...reason, ...(place && { place }), hits, ...(lastHitAt !== undefined && { lastHitAt }), countedSince }
+  }
+}
