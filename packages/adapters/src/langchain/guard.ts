@@ -82,7 +82,7 @@ export function guard<Name extends string, Native>(
     beforeAgent: async (_state, runtime) => ({ [SAVED]: toState(await runs.begin(withContext(runtime))) }),
     async wrapModelCall(request, handler) {
       const run = await runs.of(savedOf(request.state), request.runtime)
-      const now = run.view.narrow({})
+      const now = run.view.narrow({ facts: await run.facts() })
       const offered = offers.offer(request.tools, now)
       let bound = offered
       const onBound = (tools: readonly LangChainTool[]) => (bound = offers.admit(tools, offered))

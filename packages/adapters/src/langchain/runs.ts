@@ -74,7 +74,7 @@ export class Runs {
     const view = await this.#openView(caller, undefined, runtime)
     const id = options.runId?.(runtime) ?? randomUUID()
     const saved = sealCeiling(id, ceilingOf(view, gate.catalog.snapshot().ids))
-    await this.#runs.open(runtime.writer ?? {}, keyOf(caller, saved), async () => this.#toRun(view, id, runtime))
+    await this.#runs.open(runtime.writer ?? {}, keyOf(caller, saved), async () => this.#toRun(view, id, runtime, false))
     return saved
   }
 
@@ -82,7 +82,7 @@ export class Runs {
   async of(saved: SavedRun | undefined, runtime: GuardRuntime): Promise<AgentRun> {
     const caller = await this.#callerOf(runtime)
     return this.#runs.of(runtime.writer ?? {}, keyOf(caller, saved), async () =>
-      this.#toRun(await this.#openView(caller, saved, runtime), saved?.run, runtime),
+      this.#toRun(await this.#openView(caller, saved, runtime), saved?.run, runtime, saved !== undefined),
     )
   }
 
@@ -101,12 +101,12 @@ export class Runs {
     )
   }
 
-  #toRun(view: View, id: string | undefined, runtime: GuardRuntime): AgentRun {
+  #toRun(view: View, id: string | undefined, runtime: GuardRuntime, resumed: boolean): AgentRun {
     const { binds, options } = this.#parts
     const named = options.runId?.(runtime)
     const bindsApprovals = named !== undefined || (id !== undefined && binds(runtime))
     const words = wordsOf(options, runtime)
-    return new AgentRun({ ...this.#parts, view, id: id ?? named, bindsApprovals, words })
+    return new AgentRun({ ...this.#parts, view, id: id ?? named, bindsApprovals, words, resumed })
   }
 }
 
