@@ -33,14 +33,21 @@ export function getJson<Body>(path: string, { query = {}, signal }: GetOptions =
   return request(`${path}${search}`, signal ? { signal } : {})
 }
 
-/** `keepalive`: also if the page goes meanwhile. @throws {ApiError} */
-export function postJson<Body>(path: string, body: object, keepalive = false): Promise<Body> {
-  return request(path, {
-    method: 'POST',
-    keepalive,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+export interface PostOptions {
+  /** It is sent also if the page goes meanwhile. */
+  readonly keepalive?: boolean
+  /** For what takes its time. Default 15,000. */
+  readonly timeoutMs?: number
+}
+
+/** @throws {ApiError} */
+export function postJson<Body>(
+  path: string,
+  body: object,
+  { keepalive = false, timeoutMs }: PostOptions = {},
+): Promise<Body> {
+  const headers = { 'content-type': 'application/json' }
+  return request(path, { method: 'POST', keepalive, headers, body: JSON.stringify(body) }, timeoutMs)
 }
 
 /** @throws {ApiError} */
@@ -51,8 +58,8 @@ export function deleteJson<Body>(path: string): Promise<Body> {
 /** After this time without an answer, the page counts as out of date. */
 const TIMEOUT_MS = 15_000
 
-async function request<Body>(path: string, init: RequestInit): Promise<Body> {
-  const signal = AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(init.signal ? [init.signal] : [])])
+async function request<Body>(path: string, init: RequestInit, timeoutMs = TIMEOUT_MS): Promise<Body> {
+  const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])])
   const answer = await fetch(path, { ...init, signal, credentials: 'same-origin' }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
     health.failed()

@@ -14,7 +14,7 @@ export const verdicts: Verdicts = createVerdicts({
   holdMs: HOLD_MS,
   announce,
   // A rejection may be sent as the page goes.
-  post: (id, verdict) => postJson(`/api/approvals/${encodeURIComponent(id)}`, verdict, true),
+  post: (id, verdict) => postJson(`/api/approvals/${encodeURIComponent(id)}`, verdict, { keepalive: true }),
 })
 
 live.onMessage((message) => {

@@ -1,5 +1,6 @@
 /** The bodies of the gateway's API. Types only: the console and the gateway share no code. */
 export type {
+  AgentCallBody,
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
@@ -52,7 +53,9 @@ export type {
   ToolsBody,
   WarningRow,
   WarningsBody,
+  TrialRequestBody,
   WhyBody,
+  WhyInputBody,
 } from '../../gateway/src/api/wire.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'

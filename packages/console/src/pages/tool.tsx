@@ -9,10 +9,11 @@ import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact, JsonBlock } from '../parts/exact.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Playground } from '../parts/playground.tsx'
 import { Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
 import { pinOf, stateOfTool } from '../states.ts'
-import type { AuditBody, ToolBody, ToolRow, ToolsBody, ToolExport } from '../wire.ts'
+import type { AuditBody, CallersBody, ToolBody, ToolRow, ToolsBody, ToolExport } from '../wire.ts'
 import { useCallers } from './tools.tsx'
 
 const REFRESH_MS = 2000
@@ -64,7 +65,7 @@ export function ToolPage(): ReactElement {
         !tool && error && <Failed error={error} retry={whole.refetch} />
       )}
       {!tool && !error && id !== '' && !list.data && <Loading what="the tool" />}
-      {tool && <Facts tool={tool} body={whole.data} whose={whose} />}
+      {tool && <Facts key={tool.id} tool={tool} body={whole.data} whose={whose} callers={callers} />}
     </>
   )
 }
@@ -84,9 +85,10 @@ interface FactsProps {
   /** Absent if the gateway does not send it. */
   readonly body: ToolBody | undefined
   readonly whose: Readonly<Record<string, string>>
+  readonly callers: CallersBody['callers']
 }
 
-function Facts({ tool, body, whose }: FactsProps): ReactElement {
+function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
   const state = stateOfTool(tool)
   const pin = pinOf(usePins(), tool)
   return (
@@ -101,6 +103,11 @@ function Facts({ tool, body, whose }: FactsProps): ReactElement {
         <Reasons reasons={tool.reasons} />
         <HaltButton target={{ tool: tool.id }} label="Halt this tool…" />
       </Part>
+      {body && (
+        <Part title="Playground">
+          <Playground tool={tool} inputSchema={body.inputSchema} whose={whose} callers={callers} />
+        </Part>
+      )}
       <Part title="Details">
         <dl className="facts">
           <Fact name="Kind">{tool.kind}</Fact>
