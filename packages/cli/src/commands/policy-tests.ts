@@ -5,7 +5,15 @@ import { type GatewayConfig, loadConfig, readConfig, readPolicyTests } from '@to
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { describeMissed, type FileResults, toJunit, toRows, toTap } from '../policy-tests/results.ts'
+import {
+  type ClauseRow,
+  describeMissed,
+  type FileResults,
+  toClauseRows,
+  toJunit,
+  toRows,
+  toTap,
+} from '../policy-tests/results.ts'
 import { count } from '../render.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
@@ -40,13 +48,15 @@ export async function policyTestsCommand(
   // All files are read first: a test that cannot run must not look like one that has passed.
   const read = []
   for (const file of files) read.push(await readPolicyTests(file, { config, catalog, defaultConfig: options.config }))
+  const tested = []
   for (const one of read) {
     const report = await testPolicies(one.options)
+    tested.push({ of: one, report })
     results.push(toRows(one, report))
     for (const { path: at, text } of report.warnings) warnings.add(`${at}: ${text}`)
   }
   const failed = results.flatMap(({ tests }) => tests).filter(({ ok }) => !ok).length
-  print(results, [...warnings], options, io)
+  print({ results, clauses: toClauseRows(tested), warnings: [...warnings] }, options, io)
   return failed === 0 ? 'ok' : 'no'
 }
 
@@ -69,19 +79,21 @@ function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: Policy
   })
 }
 
-function print(
-  results: readonly FileResults[],
-  warnings: readonly string[],
-  { tap, junit, json }: PolicyTestsOptions,
-  io: Io,
-): void {
-  if (json) return printJson(io.stdout, { files: results, warnings })
-  if (tap) return void io.stdout.write(toTap(results))
-  if (junit) return void io.stdout.write(toJunit(results))
-  printForPeople(results, warnings, io)
+interface Printed {
+  readonly results: readonly FileResults[]
+  readonly clauses: readonly ClauseRow[]
+  readonly warnings: readonly string[]
 }
 
-function printForPeople(results: readonly FileResults[], warnings: readonly string[], io: Io): void {
+function print(all: Printed, { tap, junit, json }: PolicyTestsOptions, io: Io): void {
+  const { results, clauses, warnings } = all
+  if (json) return printJson(io.stdout, { files: results, clauses, warnings })
+  if (tap) return void io.stdout.write(toTap(results))
+  if (junit) return void io.stdout.write(toJunit(results))
+  printForPeople(all, io)
+}
+
+function printForPeople({ results, clauses, warnings }: Printed, io: Io): void {
   const paint = painter(io.stdout, io.env)
   for (const { file, tests } of results) {
     printLine(io.stdout, paint('bold', printable(file)))
@@ -98,6 +110,13 @@ function printForPeople(results: readonly FileResults[], warnings: readonly stri
   const failed = all.filter(({ ok }) => !ok).length
   const summary = failed === 0 ? paint('green', 'all passed') : paint('red', `${failed} failed`)
   printLine(io.stdout, `${count(all.length, 'test')}, ${summary}`)
+  const unreached = clauses.filter(({ hits }) => hits === 0)
+  if (unreached.length > 0) printLine(io.stdout, paint('yellow', 'No test reaches:'))
+  for (const { file, line, column, clause, match } of unreached)
+    printLine(
+      io.stdout,
+      `  ${paint('cyan', `${printable(file)}:${line}:${column}:`)} ${printable(clause)} ${printable(match)}`,
+    )
   for (const warning of warnings)
     printLine(io.stderr, `${painter(io.stderr, io.env)('yellow', 'warn')}  ${printable(warning)}`)
 }

@@ -1,4 +1,5 @@
 import type { MissedExpectation, PolicyTestReport } from '@toolgate/core/change'
+import { clauseText } from '@toolgate/core/internal'
 import type { PolicyTestFile } from '@toolgate/gateway'
 
 /** The results of one file. */
@@ -45,6 +46,33 @@ function toMissed(
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
+}
+
+/** A clause of a configuration, and how many expected calls it held for. */
+export interface ClauseRow {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  readonly clause: string
+  readonly match: string
+  readonly hits: number
+}
+
+/** Returns the clauses of the tested configurations, with the hits of all files, in the order in which they are written. */
+export function toClauseRows(
+  tested: readonly { readonly of: PolicyTestFile; readonly report: PolicyTestReport }[],
+): readonly ClauseRow[] {
+  const rows = new Map<string, ClauseRow>()
+  for (const { of, report } of tested)
+    for (const { ref, path, hits } of report.clauses) {
+      const place = of.clausePlace(path)
+      if (!place) continue
+      const key = `${place.file} ${path}`
+      rows.set(key, { ...place, clause: clauseText(ref), match: ref.match, hits: (rows.get(key)?.hits ?? 0) + hits })
+    }
+  return [...rows.values()].toSorted((a, b) =>
+    a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line || a.column - b.column,
+  )
 }
 
 /** Returns what a test missed, on one line: `expect.call files:write_file: expected allow, found deny`. */

@@ -303,6 +303,30 @@ describe('testPolicies', () => {
     assert.deepEqual(RAN, [])
   })
 
+  it('counts the clauses that expected calls reach, and neither lists nor earlier calls', async () => {
+    const { clauses } = await testPolicies({
+      ...RULES,
+      tests: [
+        { shows: 'list', expect: { hides: ['mail:send'] } },
+        {
+          shows: 'call',
+          caller: 'olga',
+          history: { calls: [{ tool: 'mail:send' }] },
+          input: { path: '/etc' },
+          expect: { call: { 'files:write_file': 'deny', 'files:read_file': 'allow' } },
+        },
+      ],
+    })
+    const reached = clauses.filter(({ hits }) => hits > 0).map(({ path, hits }) => [path, hits])
+    assert.deepEqual(reached, [
+      ['policy[0].deny[0]', 1],
+      ['policy[0].allow[0]', 1],
+      ['policy[0].allow[2]', 1],
+      ['policy[1].allow[0]', 2],
+    ])
+    assert.ok(clauses.length > reached.length)
+  })
+
   it('warns of a rule about a tool that the catalog does not have', async () => {
     const { warnings } = await testPolicies({ ...RULES, policy: { deny: ['mail:sned'] }, tests: [] })
     assert.deepEqual(

@@ -1,3 +1,4 @@
+import type { ClauseCoverage } from '../decide/coverage.ts'
 import { REASONS, ruleText } from '../decide/decision.ts'
 import type { View } from '../gate/view.ts'
 import { UNTRUSTED } from '../history/facts.ts'
@@ -44,10 +45,15 @@ export interface PolicyTestResult {
   readonly missed: readonly MissedExpectation[]
 }
 
+/** A clause, and how often it held. */
+export type TestedClause = Pick<ClauseCoverage, 'ref' | 'path' | 'hits' | 'shadow'>
+
 export interface PolicyTestReport {
   readonly passed: number
   readonly failed: number
   readonly results: readonly PolicyTestResult[]
+  /** Every clause, with how many of the expected calls it held for. Lists do not count. */
+  readonly clauses: readonly TestedClause[]
   /** Rules about tools that the catalog does not have, and the like. */
   readonly warnings: readonly LintWarning[]
 }
@@ -79,21 +85,38 @@ const OPTIONS = shapeOf<PolicyTestOptions>({
  */
 export async function testPolicies(options: PolicyTestOptions): Promise<PolicyTestReport> {
   const warnings = new Map<string, LintWarning>()
-  const bench = openBench(options, (warning) => void warnings.set(`${warning.path} ${warning.text}`, warning))
+  const clauses = new Map<string, TestedClause>()
+  const bench = openBench(options, {
+    onWarning: (warning) => void warnings.set(`${warning.path} ${warning.text}`, warning),
+    onCoverage: (counted) => addHits(clauses, counted),
+  })
   const [problem] = findProblems(options.tests, await namesIn(bench))
   if (problem) throw toConfigError(problem)
   const results: PolicyTestResult[] = []
   for (const test of options.tests) results.push({ shows: test.shows, missed: await runTest(bench, test) })
   const failed = results.filter(({ missed }) => missed.length > 0).length
-  return { passed: results.length - failed, failed, results, warnings: [...warnings.values()] }
+  return {
+    passed: results.length - failed,
+    failed,
+    results,
+    clauses: [...clauses.values()],
+    warnings: [...warnings.values()],
+  }
 }
 
 /** Returns every problem of tests: unknown keys and names. @throws {ConfigError} for rules that no gate takes */
 export async function checkPolicyTests(options: PolicyTestOptions): Promise<readonly TestProblem[]> {
-  return findProblems(options.tests, await namesIn(openBench(options, () => {})))
+  return findProblems(options.tests, await namesIn(openBench(options, { onWarning: () => {}, onCoverage: () => {} })))
 }
 
-function openBench(options: PolicyTestOptions, onWarning: Bench['onWarning']): Bench {
+function addHits(clauses: Map<string, TestedClause>, counted: readonly ClauseCoverage[]): void {
+  for (const { ref, path, hits, shadow } of counted) {
+    const before = clauses.get(path)?.hits ?? 0
+    clauses.set(path, { ref, path, hits: before + hits, ...(shadow && { shadow }) })
+  }
+}
+
+function openBench(options: PolicyTestOptions, listeners: Pick<Bench, 'onWarning' | 'onCoverage'>): Bench {
   checkShape('testPolicies', options, OPTIONS)
   const { catalog, tests: _tests, callers = {}, findUnlisted, ...rules } = options
   if (!Array.isArray(catalog)) checkObject('testPolicies.catalog', catalog)
@@ -106,7 +129,7 @@ function openBench(options: PolicyTestOptions, onWarning: Bench['onWarning']): B
     stage: createStage(catalog, findUnlisted),
     limits: statedLimits(parseLimits(rules.limits, selectors)),
     callers: toNamedMap('testPolicies.callers', callers),
-    onWarning,
+    ...listeners,
   }
 }
 

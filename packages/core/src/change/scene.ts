@@ -1,4 +1,5 @@
 import { type CallOutcome, wordOf } from '../call/outcome.ts'
+import type { ClauseCoverage } from '../decide/coverage.ts'
 import type { OutcomeWord, Reason } from '../decide/decision.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
@@ -29,6 +30,8 @@ export interface Bench {
   readonly limits: StatedLimits
   readonly callers: ReadonlyMap<string, Caller>
   readonly onWarning: (warning: LintWarning) => void
+  /** Receives how often each clause held, once a situation is over. */
+  readonly onCoverage: (clauses: readonly ClauseCoverage[]) => void
 }
 
 /** What a test says is so. */
@@ -95,6 +98,7 @@ export async function withScene<T>(
       },
     })
   } finally {
+    bench.onCoverage(gate.coverage())
     await gate.close()
   }
 }

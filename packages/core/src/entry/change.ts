@@ -10,6 +10,7 @@ export {
   type PolicyTestOptions,
   type PolicyTestReport,
   type PolicyTestResult,
+  type TestedClause,
   testPolicies,
 } from '../change/run-tests.ts'
 

@@ -36,6 +36,8 @@ export interface PolicyTestFile {
   readonly options: PolicyTestOptions
   /** Returns where a part of the tests is written: `[2, 'expect', 'call']`. */
   placeOf(path: ConfigPath): ConfigPlace
+  /** Returns where a clause of the configuration is written, such as `policy[0].deny[1]`. */
+  clausePlace(path: string): ConfigPlace | undefined
 }
 
 export interface PolicyTestFileOptions {
@@ -78,6 +80,7 @@ export async function readPolicyTests(file: string, how: PolicyTestFileOptions):
   return {
     file,
     options,
+    clausePlace: (at) => config.places?.get(at),
     placeOf: (at) => placeIn(source, ['tests', ...at]) ?? { file, line: 1, column: 1 },
   }
 }
