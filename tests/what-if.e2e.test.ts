@@ -156,3 +156,56 @@ describe('POST /api/what-if', () => {
     for (let status = 429; status === 429;) status = (await asking()).status
   })
 })
+
+const READING = FILE.replace('deny: [', 'deny: [{ id: no-b, match: "slow:echo", input: "input.text == \'b\'" }, ')
+
+describe('audit.inputs: facts', () => {
+  for (const store of ['sqlite', 'jsonl'] as const)
+    it(`lets a change of a rule about inputs be judged, in ${store}`, async (t) => {
+      const folder = tempFolder()
+      t.after(() => folder.remove())
+      const file = join(folder.path, 'toolgate.yaml')
+      const audit = join(folder.path, 'audit')
+      const text = READING.replace('store: memory', `store: ${store}, inputs: facts, path: ${JSON.stringify(audit)}`)
+      writeFileSync(file, text)
+      const gateway = await startTestGateway(loadConfig(file))
+      const catalog = join(folder.path, 'catalog.json')
+      try {
+        writeFileSync(catalog, formatSnapshot(takeSnapshot(gateway.gate.catalog)))
+        for (const sent of ['a', 'b', 'c']) await gateway.call('viewer', MODERN, 'slow__echo', { text: sent })
+        const asked = await gateway.api('/api/what-if', {
+          method: 'POST',
+          body: { config: text.replace("== 'b'", "== 'c'") },
+        })
+        const { rows, unknown } = asked.body as WhatIfBody
+        assert.deepEqual(
+          [rows.map(({ from, to, count }) => [from, to, count]).toSorted(), unknown],
+          [
+            [
+              ['allow', 'deny', 1],
+              ['deny', 'allow', 1],
+            ],
+            0,
+          ],
+        )
+      } finally {
+        await gateway.close()
+      }
+      assert.doesNotMatch(readFileSync(audit, 'latin1'), /"facts":"[^\n]*\[\\"[abc]\\"\]/)
+      const changed = join(folder.path, 'new.yaml')
+      writeFileSync(changed, text.replace("== 'b'", "== 'a'"))
+      const args = ['--policy', changed, '--config', file, '--catalog', catalog, '--file', audit, '--json']
+      const { code, out, err } = await runCommand('http://127.0.0.1:9', 'what-if', ...args)
+      assert.equal(code, 0, err)
+      const found = JSON.parse(out) as WhatIf
+      assert.deepEqual([found.calls, found.changed, found.unknown], [3, 2, 0])
+    })
+
+  it('refuses another word, with the near one', () => {
+    const folder = tempFolder()
+    const file = join(folder.path, 'toolgate.yaml')
+    writeFileSync(file, FILE.replace('store: memory', 'store: memory, inputs: fact'))
+    assert.throws(() => loadConfig(file), /audit\.inputs: .*facts/)
+    folder.remove()
+  })
+})

@@ -27,6 +27,8 @@ export type OpenedAudit = AuditSink &
   AuditExporter &
   AuditCounter & {
     readonly droppedCount?: number
+    /** Returns the keyed hash by which `facts` keep a text. */
+    hashText?: ((text: string) => string) | undefined
     /** Absent for one in memory. */
     rotate?(): Promise<string | undefined>
     /** Absent for an audit without evidence, such as one in memory. */
@@ -50,13 +52,13 @@ export interface SharedAuditDeps extends AuditDeps {
 
 /** Opens the audit of a configuration. Only the configured store is loaded. */
 export async function openAudit(config: AuditConfig, deps: AuditDeps = {}): Promise<OpenedAudit> {
-  const { store, path = '', mode, preview = true, checkpoints, durable: _, ...kept } = config
-  const options = { path, mode, preview, ...deps, ...toCheckpoints(checkpoints), ...kept }
+  const { store, path = '', mode, preview = true, inputs, checkpoints, durable: _, ...kept } = config
+  const options = { path, mode, preview, ...(inputs && { inputs }), ...deps, ...toCheckpoints(checkpoints), ...kept }
   switch (store) {
     case 'postgres':
       throw new ConfigError('audit.store', 'is postgres, which only a gateway with its stores can open')
     case 'memory':
-      return memoryAudit({ redact: deps.redact, preview })
+      return memoryAudit({ redact: deps.redact, preview, inputs })
     case 'jsonl': {
       const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
       return openJsonlAudit(options)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { AuditCounter, AuditExporter, AuditReader, AuditSink, SealOptions } from '@toolgate/core/audit'
 import { ConfigError } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
@@ -67,6 +68,7 @@ const OPTIONS = shapeOf<AuditFileOptions>({
   onFault: true,
   redact: true,
   preview: true,
+  inputs: true,
   inputKey: true,
 })
 const CHECKPOINTS = shapeOf<CheckpointOptions>({
@@ -93,8 +95,8 @@ export function checkAuditFileOptions(opener: string, options: AuditFileOptions)
 }
 
 /** Returns the options for sealing entries. */
-export function sealOptionsOf({ redact, preview, inputKey }: AuditFileOptions): SealOptions {
-  return { redact, preview, inputKey }
+export function sealOptionsOf({ redact, preview, inputs, inputKey }: AuditFileOptions): SealOptions {
+  return { redact, preview, inputs, inputKey }
 }
 
 const DAY_MS = 86_400_000
@@ -115,16 +117,19 @@ export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditC
    * close, as in SQLite.
    */
   rotate(): Promise<string | undefined>
+  /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. Absent: this process does not have the key. */
+  hashText?: ((text: string) => string) | undefined
   /** How many entries were refused, or lost when the audit was closed on a failing disk. */
   readonly droppedCount: number
 }
 
 const KEY_BYTES = 32
 
-/** Adds the key for hashes of inputs to the options. It is made at first use, also without checkpoints. */
+/** Adds the key for hashes of inputs to the options. It is made at first use, also without checkpoints; who only reads makes none. */
 export function withInputKey(options: AuditFileOptions): AuditFileOptions {
-  if (options.readOnly || options.inputKey !== undefined) return options
+  if (options.inputKey !== undefined) return options
   const file = inputKeyOf(checkpointsPath(options.path, options.checkpoints || {}))
+  if (options.readOnly && !existsSync(file)) return options
   const key = Buffer.from(secretAt(file, () => `${randomBytes(KEY_BYTES).toString('hex')}\n`).trim(), 'hex')
   if (key.length !== KEY_BYTES) throw new Error(`the key of inputs ${file} does not have ${KEY_BYTES} bytes in hex`)
   return { ...options, inputKey: key }

@@ -1,4 +1,5 @@
-import { type AuditEntry, type AuditRecord, SOLE_WRITER } from '@toolgate/core/audit'
+import { type AuditEntry, type AuditRecord, hashOfText, SOLE_WRITER } from '@toolgate/core/audit'
+
 import type { AuditFile } from './audit-file.ts'
 import { type AuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
 import { openCheckpoints } from './checkpoints.ts'
@@ -8,7 +9,7 @@ import { BatchedAudit, ReadOnlyAudit, RequiredAudit } from './sink.ts'
 
 /** Returns the audit that the options ask for, on a file of any format. */
 export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit {
-  if (options.readOnly) return toFunctions(new ReadOnlyAudit(file))
+  if (options.readOnly) return toFunctions(new ReadOnlyAudit(file), options)
   const { mode = 'batched', maxWaiting = 10_000, nowMs = Date.now } = options
   try {
     const checkpoints = openCheckpoints(file, options, nowMs)
@@ -25,7 +26,7 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
       retainMs: options.retainMs,
       onFault: options.onFault ?? (() => {}),
     }
-    return toFunctions(mode === 'required' ? new RequiredAudit(parts) : new BatchedAudit(parts))
+    return toFunctions(mode === 'required' ? new RequiredAudit(parts) : new BatchedAudit(parts), options)
   } catch (error) {
     file.close()
     throw error
@@ -33,8 +34,9 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
 }
 
 /** Returns an audit whose functions a host may take out, or spread into an object with a `write` of its own. */
-function toFunctions(audit: FileAudit): FileAudit {
+function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudit {
   return {
+    hashText: inputKey && ((text) => hashOfText(inputKey, text)),
     write: (entry) => audit.write(entry),
     flush: () => audit.flush(),
     close: () => audit.close(),

@@ -140,7 +140,7 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
 export async function withReader<T>(
   options: Pick<AuditOptions, 'file' | keyof TargetOptions>,
   io: Io,
-  use: (reader: AuditReader & AuditExporter) => Promise<T>,
+  use: (reader: AuditReader & AuditExporter & HashesTexts) => Promise<T>,
 ): Promise<T> {
   if (options.file === undefined) return use(createApi(findTarget(options, io.env)))
   const audit = await openAuditFile(options.file)
@@ -246,7 +246,12 @@ async function findPolicy(reader: AuditReader, hash: string): Promise<AuditRecor
 }
 
 /** An audit that is read from its file, also while a gateway writes it. */
-type OpenAudit = AuditReader & AuditExporter & { close(): Promise<void> }
+type OpenAudit = AuditReader & AuditExporter & HashesTexts & { close(): Promise<void> }
+
+/** An audit whose file has its key beside it can tell the texts that its facts have only the hashes of. */
+interface HashesTexts {
+  hashText?: ((text: string) => string) | undefined
+}
 
 const SQLITE_MAGIC = 'SQLite format 3\0'
 

@@ -54,7 +54,16 @@ export async function whatIfCommand(
       const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq } : {}
       const records = reader.exportRecords({ since: options.since - BEFORE_MS, ...goesOn })
       const onProgress = (state: WhatIfProgress) => progress.show(state)
-      return whatIf({ before, after, records, since: options.since, resumed, onProgress, signal: stop.signal })
+      return whatIf({
+        before,
+        after,
+        records,
+        since: options.since,
+        resumed,
+        hashOf: reader.hashText,
+        onProgress,
+        signal: stop.signal,
+      })
     })
     progress.finish()
     if (options.json) printJson(io.stdout, found)

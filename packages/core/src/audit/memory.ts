@@ -11,6 +11,7 @@ import type {
   AuditRecord,
   AuditSink,
 } from '../ports/ports.ts'
+import { hashOfText } from './facts.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { checkAuditQuery, checkCountQuery, createOutcomeTally, matchesAuditQuery, outcomeOfRecord } from './query.ts'
 import { sealEntry, type SealOptions } from './record.ts'
@@ -24,6 +25,8 @@ export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter, Audi
   write(entry: AuditEntry): void
   query(query: AuditQuery): readonly AuditRecord[]
   countOutcomes(query: AuditCountQuery): AuditCounts
+  /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. */
+  hashText(text: string): string
 }
 
 export interface MemoryAuditOptions extends SealOptions {
@@ -31,7 +34,13 @@ export interface MemoryAuditOptions extends SealOptions {
   readonly capacity?: number
 }
 
-const OPTIONS = shapeOf<MemoryAuditOptions>({ capacity: true, redact: true, preview: true, inputKey: true })
+const OPTIONS = shapeOf<MemoryAuditOptions>({
+  capacity: true,
+  redact: true,
+  preview: true,
+  inputs: true,
+  inputKey: true,
+})
 
 /**
  * Returns an audit that keeps its newest records in memory, for tests and embedding.
@@ -109,6 +118,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
       }
       return tally.counts(written)
     },
+    hashText: (text) => hashOfText(sealing.inputKey, text),
     flush: async () => {},
     close: async () => {
       closed = true

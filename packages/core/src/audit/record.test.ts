@@ -117,6 +117,7 @@ describe('RECORD_FIELDS', () => {
       duration_ms: true,
       error: true,
       event: true,
+      facts: true,
       hash: true,
       input_hash: true,
       input_preview: true,

@@ -4,6 +4,8 @@ import { hmacSha256Hex, sha256Hex } from '../util/hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports/ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { operandsOfCall } from '../decide/operands-of.ts'
+import { factsText } from './facts.ts'
 import { operandsText } from './operands.ts'
 import { previewInput } from './preview.ts'
 
@@ -20,11 +22,17 @@ export interface SealOptions {
   readonly redact?: Redactor | undefined
   /** Whether a record has the redacted beginning of the input. Default `true`. */
   readonly preview?: boolean | undefined
+  /** What is kept of inputs beside the preview. `facts`: what the loaded rules read of a call, for `whatIf`. Default `redacted`: nothing. */
+  readonly inputs?: AuditInputs | undefined
   /** The key of the hashes of inputs, a secret of the audit. Without a key they are plain SHA-256, from which short inputs can be guessed. */
   readonly inputKey?: Uint8Array | undefined
 }
 
-const SEAL = shapeOf<SealOptions>({ redact: true, preview: true, inputKey: true })
+/** What an audit keeps of inputs. */
+export const AUDIT_INPUTS = ['redacted', 'facts'] as const
+export type AuditInputs = (typeof AUDIT_INPUTS)[number]
+
+const SEAL = shapeOf<SealOptions>({ redact: true, preview: true, inputs: true, inputKey: true })
 
 /** @throws {ConfigError} for an unknown option: a misspelt `preview: false` would keep the input */
 export function checkSealOptions(options: SealOptions): void {
@@ -33,7 +41,7 @@ export function checkSealOptions(options: SealOptions): void {
 
 /** An entry that waits for long. It has the hash and the preview of the input instead of the input. */
 export interface HeldEntry extends AuditEntry {
-  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands'>
+  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'>
 }
 
 /** Receives the fields of a record, in alphabetical order. `undefined` is a field that the record does not have. */
@@ -77,6 +85,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.number('duration_ms', finite(entry.duration_ms))
   to.free('error', entry.error)
   to.name('event', entry.event)
+  to.own('facts', factsOf(entry, options))
   to.hash()
   to.plain('input_hash', inputHash)
   to.own('input_preview', inputPreview)
@@ -170,8 +179,13 @@ export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = 
   checkSealOptions(options)
   if ('held' in entry) return entry
   const operands = operandsOf(entry, options)
-  const held = operands === undefined ? digestOf(entry, options) : { ...digestOf(entry, options), operands }
-  return { ...entry, input: undefined, read: undefined, held }
+  const facts = factsOf(entry, options)
+  const held = {
+    ...digestOf(entry, options),
+    ...(operands !== undefined && { operands }),
+    ...(facts !== undefined && { facts }),
+  }
+  return { ...entry, input: undefined, decided: undefined, uses: undefined, read: undefined, held }
 }
 
 /** A record as text without its `hash`, in two parts: `{"agent":…,"event":"tool_call"` and `,"input_hash":…,"user_id":"vera"}`. */
@@ -351,6 +365,21 @@ function operandsOf(
 ): string | undefined {
   if ('held' in entry) return entry.held.operands
   return entry.read && operandsText(entry.read, redact, preview)
+}
+
+function factsOf(
+  entry: AuditEntry | HeldEntry,
+  { inputs, redact = redactor, inputKey }: SealOptions,
+): string | undefined {
+  if (inputs !== 'facts') return undefined
+  if ('held' in entry) return entry.held.facts
+  const { decided, uses, input } = entry
+  if (!decided || input === undefined) return undefined
+  try {
+    return factsText(operandsOfCall(decided, uses), { caller: decided.bounds.caller, input }, { redact, inputKey })
+  } catch {
+    return undefined
+  }
 }
 
 function digest(input: unknown, { redact = redactor, preview = true, inputKey }: SealOptions): HeldEntry['held'] {

@@ -544,6 +544,8 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     run_labels: attempt.facts?.isUnknown ? undefined : attempt.facts?.labels,
     read: fields.read ?? (attempt.withInput && countedIn(attempt.withInput)),
     input: event === 'tool_result' ? undefined : input,
+    decided: event === 'tool_result' ? undefined : decided,
+    uses: event === 'tool_result' ? undefined : attempt.uses,
     would_outcome: event === 'tool_call' ? undefined : would?.outcome,
     would_clause: event === 'tool_call' ? undefined : would?.clause,
   })

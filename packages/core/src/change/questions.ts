@@ -1,4 +1,7 @@
 import type { LimitUseOf } from '../call/costs.ts'
+import { operandsOfCall } from '../decide/operands-of.ts'
+import { joinOperands } from '../policy/operands.ts'
+import { HashedTexts, LazyInput, type RecordedInput } from './recorded-facts.ts'
 import { callerKey } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { RecordedCaller, RecordedCallers } from './recorded-callers.ts'
@@ -20,6 +23,8 @@ export interface Question {
   /** The limits that only the new rules have, and those that only the old ones had. */
   readonly newUses: readonly LimitUseOf[]
   readonly goneUses: readonly LimitUseOf[]
+  /** Returns the input of a call of it, as far as its record tells. */
+  inputOf(record: AuditRecord): RecordedInput
 }
 
 type Both<Value> = { readonly before: Value; readonly after: Value }
@@ -29,6 +34,8 @@ export interface QuestionsOptions extends Both<Side> {
   readonly sameApps: boolean
   /** Whether both rules say the same of what calls do to runs. */
   readonly sameRuns: boolean
+  /** Returns the keyed hash of a text that a rule compares with. Absent: nobody has the key. */
+  readonly hashOf: ((text: string) => string) | undefined
 }
 
 /** Asks both rules about each caller and tool of the records once. */
@@ -48,9 +55,13 @@ export class Questions {
   }
 
   async #ask(record: AuditRecord, caller: RecordedCaller, key: string): Promise<Question> {
-    const { callers, before, after, sameApps, sameRuns } = this.#options
+    const { callers, before, after, sameApps, sameRuns, hashOf } = this.#options
     const earlier = callers.before.of(record)
     const pairs = { before: await pairOf(before, earlier, record), after: await pairOf(after, caller, record) }
+    const isPlain = record.kind === undefined || record.kind === 'prompt'
+    const operands = [pairs.before.strict, pairs.after.strict].map(({ decided, uses }) => operandsOfCall(decided, uses))
+    // Templates decide about resources, too, and may read more.
+    const texts = new HashedTexts(joinOperands(operands), isPlain ? hashOf : undefined)
     const question: Question = {
       caller,
       ...pairs,
@@ -58,12 +69,12 @@ export class Questions {
         callerKey(earlier.strict) === callerKey(caller.strict) &&
         (record.app === undefined || sameApps) &&
         (sameRuns || !pairs.after.strict.readsRun) &&
-        // Templates decide about resources, too.
-        (record.kind === undefined || record.kind === 'prompt') &&
+        isPlain &&
         pairs.after.strict.decided.tool !== undefined &&
         before.rulesAbout(pairs.before.strict) === after.rulesAbout(pairs.after.strict),
       newUses: withoutUses(pairs.after.strict.uses, pairs.before.strict.uses),
       goneUses: withoutUses(pairs.before.strict.uses, pairs.after.strict.uses),
+      inputOf: (one) => new LazyInput(one, texts),
     }
     let known = this.#known.get(caller)
     if (!known || known.size >= MAX_TOOLS) this.#known.set(caller, (known = new Map()))

@@ -1,4 +1,8 @@
 import { type Caller, callerKey, defineCaller } from '../ports/caller.ts'
+import type { CallFacts } from '../audit/facts.ts'
+import { NO_OPERANDS } from '../policy/operands.ts'
+import { canonicalize } from '../util/json.ts'
+import { factsIn, HashedTexts, partsOf } from './recorded-facts.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import { readCallerAs } from '../policy/condition.ts'
 import { type KnownParts, type Leaning, uncertainValue } from '../policy/uncertain.ts'
@@ -13,7 +17,7 @@ export interface RecordedCaller {
 
 type Identity = Pick<
   AuditRecord,
-  'user_id' | 'tenant' | 'agent' | 'client' | 'actor' | 'session_id' | 'chat_id' | 'key_made_by'
+  'user_id' | 'tenant' | 'agent' | 'client' | 'actor' | 'session_id' | 'chat_id' | 'facts'
 >
 
 /** Finds the callers of records: the configured ones, and those of whom only the identity was recorded. */
@@ -30,7 +34,7 @@ export class RecordedCallers {
 
   /** Returns the caller of a record. The same object for records of the same caller. */
   of(record: Identity): RecordedCaller {
-    const key = JSON.stringify([
+    let key = JSON.stringify([
       record.user_id,
       record.tenant,
       record.agent,
@@ -39,9 +43,12 @@ export class RecordedCallers {
       record.session_id,
       record.chat_id,
     ])
+    const named = namedIn(record)
+    const facts = record.facts === undefined || this.has(named) ? undefined : factsIn(record)?.caller
+    if (facts) key += canonicalize(facts)
     let caller = this.#known.get(key)
     if (!caller) {
-      caller = this.ofCaller(namedIn(record))
+      caller = facts ? this.#ofFacts(named, facts) : this.ofCaller(named)
       if (this.#known.size >= MAX_CALLERS) this.#known.clear()
       this.#known.set(key, caller)
     }
@@ -67,6 +74,16 @@ export class RecordedCallers {
     return { strict: known, lax: known, name }
   }
 
+  /** Returns a caller whose roles, scopes and some attributes were recorded. */
+  #ofFacts(named: Caller, { roles, scopes, attributes, chatType }: NonNullable<CallFacts['caller']>): RecordedCaller {
+    const chat = named.chat && { id: named.chat.id, ...(chatType !== undefined && { type: chatType }) }
+    const caller = { ...named, roles, scopes, ...(chat && { chat }) }
+    const known = knownPartsOf(caller, [...IDENTITY, 'roles', 'scopes'])
+    const parts = chat ? new Map([...known.parts, ['chat', chat]]) : known.parts
+    const partly = new Map([['attributes', partsOf(attributes, NO_TEXTS)]])
+    return { ...this.#uncertain(caller, { parts, partly }), name: nameOfCaller(named) }
+  }
+
   #uncertain(named: Caller, known: KnownParts): Pick<RecordedCaller, 'strict' | 'lax'> {
     const leaning = (which: Leaning): Caller => {
       const scopes = named.scopes ?? (which === 'lax' ? this.#scopes : [])
@@ -79,6 +96,7 @@ export class RecordedCallers {
   }
 }
 
+const NO_TEXTS = new HashedTexts(NO_OPERANDS, undefined)
 const MAX_CALLERS = 100_000
 
 function namedIn(record: Identity): Caller {
@@ -109,7 +127,7 @@ const IDENTITY = ['user', 'tenant', 'agent', 'client', 'actor', 'session'] as co
 const FIELDS = [...IDENTITY, 'roles', 'scopes', 'attributes'] as const
 
 /** Records say who called and from where, and nothing of roles, scopes, attributes and the type of a chat. */
-function knownPartsOf(caller: Caller, fields: typeof IDENTITY | typeof FIELDS): KnownParts {
+function knownPartsOf(caller: Caller, fields: readonly (typeof FIELDS)[number][]): KnownParts {
   const chat = caller.chat && { parts: new Map([['id', caller.chat.id]]), partly: new Map() }
   return {
     parts: new Map<string, unknown>([

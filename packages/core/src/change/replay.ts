@@ -1,8 +1,8 @@
 import { portsOf } from '../gate/view.ts'
-import { NOTHING_KNOWN, uncertainValue } from '../policy/uncertain.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { AskedPair, Question, Questions } from './questions.ts'
 import { endOf, type RecordedEnd } from './recorded-calls.ts'
+import { type RecordedInput, UNKNOWN_INPUT } from './recorded-facts.ts'
 import { RecordedLimits } from './recorded-limits.ts'
 import { type RecordedFacts, RecordedRuns, type RecordedSince } from './recorded-runs.ts'
 import { judge, type Side, type Verdict } from './side.ts'
@@ -20,17 +20,6 @@ export interface ReplayOptions {
   readonly sinceMs: number | undefined
   /** How long a history of these rules lasts after its last use. */
   readonly keepMs: Both<number>
-}
-
-/** The input of a call as far as it is known, twice. */
-interface RecordedInput {
-  readonly strict: unknown
-  readonly lax: unknown
-}
-
-const UNKNOWN_INPUT: RecordedInput = {
-  strict: uncertainValue(NOTHING_KNOWN, 'strict'),
-  lax: uncertainValue(NOTHING_KNOWN, 'lax'),
 }
 
 /** What rules would have done with a recorded call. */
@@ -70,7 +59,7 @@ export class Replay {
     const { clock, sinceMs, tally } = this.#options
     this.#runs ??= this.#openRuns(question)
     this.readsPast ||= this.#runs.before.isRead || this.#runs.after.isRead || question.newUses.length > 0
-    const input = UNKNOWN_INPUT
+    const input = question.inputOf(record)
     const isJudged = !isDone && (sinceMs === undefined || clock.nowMs >= sinceMs)
     if (isJudged && record.continues === undefined && record.purpose === undefined) {
       tally.call(record)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { hashOfText } from '../audit/facts.ts'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineCaller, type Caller } from '../ports/caller.ts'
@@ -36,9 +37,8 @@ interface Call {
 type Rules = Omit<RulesOfChange, 'catalog' | 'callers'>
 
 /** Makes calls for real under some rules. Returns their records, and what other rules would have said just before each. */
-async function makeCalls(rules: Rules, calls: readonly Call[], other?: Rules) {
+async function makeCalls(rules: Rules, calls: readonly Call[], other?: Rules, audit = memoryAudit()) {
   const clock = { nowMs: Date.parse('2026-11-23T10:00:00Z') }
-  const audit = memoryAudit()
   const gate = createGate({
     sources: [{ name: 'tools', tools: () => items, subscribe: () => () => {} }],
     ...rules,
@@ -339,3 +339,127 @@ describe('other rules', () => {
 function word(outcome: string): string {
   return outcome === 'deny' || outcome === 'wait' ? 'refused' : outcome
 }
+
+describe('with facts', () => {
+  const key = new Uint8Array(32).fill(7)
+  const hashOf = (text: string) => hashOfText(key, text)
+  const texts = ['a', 'b', 'c']
+  const conditions = fc.constantFrom(
+    "input.to == 'a'",
+    "input.to in ['a', 'b']",
+    "input.to != 'c'",
+    "input.to.startsWith('a')",
+    'input.n > 2.0',
+    'has(input.to)',
+    "input.order.id == 'b'",
+  )
+  const reading = fc.record({ match: fc.constantFrom('files:*', 'mail:send', '*'), input: conditions })
+  const readingPolicy = fc
+    .record({
+      deny: fc.array(reading, { maxLength: 2 }),
+      ask: fc.array(reading, { maxLength: 1 }),
+      allow: fc.option(fc.array(reading, { minLength: 1, maxLength: 2 }), { nil: undefined }),
+    })
+    .map(({ deny, ask, allow }) => ({ name: 'drawn', deny, ask, ...(allow && { allow }) }))
+  const inputs = fc.record(
+    {
+      to: fc.constantFrom(...texts),
+      n: fc.constantFrom(1, 3),
+      order: fc.constantFrom<unknown>({ id: 'a' }, { id: 'b' }, {}),
+    },
+    { requiredKeys: [] },
+  )
+  const calls = fc.array(
+    fc.record({
+      caller: fc.constantFrom(...callers),
+      tool: fc.constantFrom(...items.map(({ id }) => id)),
+      input: inputs,
+    }),
+    { minLength: 1, maxLength: 20 },
+  )
+
+  /** Makes calls under rules that keep facts. */
+  const makeKept = async (rules: Rules, made: readonly Call[], other?: Rules) =>
+    makeCalls(rules, made, other, memoryAudit({ inputs: 'facts', inputKey: key }))
+
+  it('decide calls about inputs as a gate with these rules does, or say unknown', () =>
+    fc.assert(
+      fc.asyncProperty(readingPolicy, readingPolicy, calls, async (rules, other, made) => {
+        const { records, said } = await makeKept({ policy: rules }, made, { policy: other })
+        const after = { catalog: items, callers, policy: other }
+        const found = await whatIf({ before: { catalog: items, callers, policy: rules }, after, records, hashOf })
+        const firsts = records.filter(({ event }) => /tool_(?:call|blocked|approval_required)/.test(event))
+        const expected = firsts.flatMap((record, i) => {
+          const from = record.event === 'tool_call' ? 'allow' : record.event === 'tool_blocked' ? 'refused' : 'ask'
+          return from === said[i] ? [] : [`${record.user_id} ${record.tool} ${from} ${said[i]}`]
+        })
+        const rows = found.rows.flatMap(({ caller, tool, from, to, count }) =>
+          Array.from({ length: count }, () => `${caller.split(' ')[0]} ${tool} ${word(from)} ${word(to)}`),
+        )
+        // Each difference is a real one, and each real one is found or unknown.
+        for (const row of rows) assert.ok(expected.includes(row), row)
+        assert.ok(expected.length - rows.length <= found.unknown, `${expected.length} ${rows.length} ${found.unknown}`)
+        if (JSON.stringify(rules) === JSON.stringify(other)) assert.deepEqual(rows, [])
+      }),
+      runs(80),
+    ))
+
+  it('know what the old rules read, so that other texts and bounds of it are judged', async () => {
+    const [vera] = callers as [Caller]
+    const deny = [{ match: 'mail:send', input: "input.to == 'x' || input.n > 9.0" }]
+    const { records } = await makeKept({ policy: { name: 'base', deny } }, [
+      { caller: vera, tool: 'mail:send', input: { to: 'a', n: 1 } },
+      { caller: vera, tool: 'mail:send', input: { to: 'b', n: 3 } },
+      { caller: vera, tool: 'mail:send', input: {} },
+    ])
+    const ask = async (input: string) => {
+      const sides = {
+        before: { policy: { name: 'base', deny } },
+        after: { policy: { name: 'base', deny: [{ match: 'mail:send', input }] } },
+      }
+      const both = {
+        before: { catalog: items, callers, ...sides.before },
+        after: { catalog: items, callers, ...sides.after },
+      }
+      const { changed, unknown } = await whatIf({ ...both, records, hashOf })
+      return [changed, unknown]
+    }
+    // The third call has neither: a condition that cannot be evaluated denies.
+    assert.deepEqual(await ask("input.to == 'b' || input.n > 9.0"), [1, 0])
+    assert.deepEqual(await ask('has(input.n) && input.n > 2.0'), [2, 0])
+    assert.deepEqual(await ask("has(input.to) && input.to.startsWith('b')"), [1, 2])
+    assert.deepEqual(await ask('has(input.subject)'), [0, 3])
+    assert.match(records[0]?.facts ?? '', /"to":"hmac-sha256:[0-9a-f]{64}"/)
+    assert.doesNotMatch(records.map(({ facts }) => facts).join(''), /"a"|"b"/)
+  })
+
+  it('know the roles of a caller who is not configured', async () => {
+    const token = defineCaller({
+      user: 'tina',
+      client: 'desktop',
+      roles: ['operator'],
+      attributes: { team: 'red', pin: '1234' },
+    })
+    const before = { policy: { name: 'base', deny: [{ match: 'web:*', when: "caller.attributes.team == 'blue'" }] } }
+    const { records } = await makeKept(before, [{ caller: token, tool: 'web:get' }])
+    const after = (when: string) =>
+      compare(records, before, { policy: { name: 'base', deny: [{ match: 'web:*', when }] } })
+    assert.equal((await after("'operator' in caller.roles")).changed, 1)
+    assert.equal((await after("'admin' in caller.roles")).same, 1)
+    assert.equal((await after("caller.attributes.team == 'red'")).changed, 1)
+    assert.equal((await after("caller.attributes.pin == '1234'")).unknown, 1)
+    assert.doesNotMatch(records[0]?.facts ?? '', /1234/)
+  })
+
+  it('leave out secrets and long values', async () => {
+    const [vera] = callers as [Caller]
+    const deny = [{ match: 'mail:send', input: "input.to.startsWith('x') || input.password.startsWith('x')" }]
+    const { records } = await makeKept({ policy: { name: 'base', deny } }, [
+      { caller: vera, tool: 'mail:send', input: { to: 'y'.repeat(2000), password: 'hunter22' } },
+    ])
+    assert.deepEqual(JSON.parse(records[0]?.facts ?? ''), {
+      caller: { attributes: {}, roles: ['viewer'], scopes: [] },
+      input: {},
+    })
+  })
+})

@@ -32,6 +32,8 @@ export interface WhatIfOptions {
   readonly resumed?: WhatIfState | undefined
   /** Called every 250 records. What it returns is waited for. */
   readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
+  /** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare: of {@link hashOfText} and its key. */
+  readonly hashOf?: ((text: string) => string) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -42,6 +44,7 @@ const OPTIONS = shapeOf<WhatIfOptions>({
   since: true,
   resumed: true,
   onProgress: true,
+  hashOf: true,
   signal: true,
 })
 
@@ -79,13 +82,14 @@ export interface WhatIf extends TallyState {
  */
 export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   checkShape('whatIf', options, OPTIONS)
-  const { before, after, records, since, resumed, onProgress, signal } = options
+  const { before, after, records, since, resumed, onProgress, hashOf, signal } = options
   const clock: TrialClock = { nowMs: 0 }
   const sides = { before: openSide(before, clock), after: openSide(after, clock) }
   const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
   const questions = new Questions({
     ...sides,
     callers: known,
+    hashOf,
     sameApps: isSame(before.apps, after.apps),
     sameRuns: (['labels', 'groups', 'aliases', 'history'] as const).every((name) => isSame(before[name], after[name])),
   })

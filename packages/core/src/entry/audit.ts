@@ -36,6 +36,7 @@ export {
 
 // Writing: records are sealed and chained
 export { type ChainEnd, createSealer, GENESIS, readLink, readSeq, type Sealer } from '../audit/chain.ts'
+export { hashOfText } from '../audit/facts.ts'
 export { holdEntry, recordKeys, sealEntry, type SealOptions, SOLE_WRITER } from '../audit/record.ts'
 
 // Checkpoints and proofs

@@ -11,6 +11,7 @@ import {
   toCelTool,
 } from './condition.ts'
 import { counting } from './functions.ts'
+import { type Operands, operandsOf } from './operands.ts'
 
 /** The variables of an amount. */
 export interface AmountContext {
@@ -24,6 +25,7 @@ export interface AmountContext {
 export interface ParsedAmount {
   /** The CEL text. */
   readonly text: string
+  readonly operands: Operands
   /**
    * Returns a whole number from 0 to 2^53 - 1: fractions are rounded up.
    *
@@ -47,6 +49,7 @@ export function parseAmount(path: string, text: string, scope: 'input' | 'input 
   const stepsEach = stepsOfEachItem(program.ast)
   return {
     text,
+    operands: operandsOf(program.ast),
     evaluate({ caller, tool, input, output }) {
       const work = conditionWork()
       spendOnItems(work, input, stepsEach)

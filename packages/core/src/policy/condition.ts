@@ -8,6 +8,7 @@ import { isObject } from '../util/json.ts'
 import { type Work, spend } from '../util/work.ts'
 import { childrenOf, countNodes, isMacro, mentions } from './cel-tree.ts'
 import { counting, host, like, within } from './functions.ts'
+import { type Operands, operandsOf } from './operands.ts'
 import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
 import { ADDRESSEES, readingRun, registerRun, type RunRead, runWith } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
@@ -42,6 +43,8 @@ export interface ParsedCondition {
   readonly run?: RunUse | undefined
   /** Whether it needs the input of a call. */
   readonly readsInput: boolean
+  /** What it reads of a call. Absent: nobody knows. */
+  readonly operands?: Operands
   /** The paths of the input that it reads, such as `order.id`. */
   readonly inputPaths?: readonly string[]
   /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
@@ -139,6 +142,7 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
     perTool: mentions(program.ast, 'tool'),
     run,
     readsInput,
+    operands: operandsOf(program.ast),
     inputPaths: inputPathsOf(program.ast),
     test(context) {
       // The fields of callers and tools are short. Only inputs can be large.

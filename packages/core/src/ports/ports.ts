@@ -1,3 +1,5 @@
+import type { LimitUseOf } from '../call/costs.ts'
+import type { Decided } from '../decide/decide.ts'
 import type { Caller } from './caller.ts'
 import type { EarlierCall, FactRead, Origin } from './fact-read.ts'
 import type { Cancelling } from '../util/cancelling.ts'
@@ -290,6 +292,8 @@ export interface AuditRecord {
   readonly input_hash?: string
   /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
+  /** What the rules read of the call, as JSON. Only with `inputs: facts`. */
+  readonly facts?: string
   /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
   readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
@@ -308,6 +312,9 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly read?: readonly FactRead[] | undefined
   readonly wallMs: number
   readonly input?: unknown
+  /** What decided, and the limits, for what rules read of the call: see `inputs` of the sink. */
+  readonly decided?: Decided | undefined
+  readonly uses?: readonly LimitUseOf[] | undefined
   /** The policies that decided. The sink records their hash with each entry, and their text once. */
   readonly in_force?: PolicyDocument | undefined
   /** Supplies `run_id`, `step` and `model` if those are absent: one field for data that most calls lack. */
@@ -351,6 +358,7 @@ type GivenBySink =
   | 'ts'
   | 'input_hash'
   | 'input_preview'
+  | 'facts'
   | 'labels'
   | 'run_labels'
   | 'operands'

@@ -8,12 +8,13 @@ import { exportFor } from '../api/callers.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { Rules, Settings } from '../revision.ts'
+import type { OpenedAudit } from '../stores.ts'
 import { rulesOfChange } from './rules-of-change.ts'
 
 /** Everything that a what-if in a running gateway needs. */
 export interface WhatIfDeps {
   readonly gate: Gate
-  readonly audit: AuditExporter
+  readonly audit: AuditExporter & Pick<OpenedAudit, 'hashText'>
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly settings: Settings
   rules(): Rules
@@ -60,6 +61,7 @@ export async function whatIfText(deps: WhatIfDeps, { text, since, person, signal
     records: inTime(),
     since: from,
     signal,
+    hashOf: audit.hashText,
     onProgress: nextTurn,
   })
   return toBody(found, { isWhole, redactor: redactor(config) })

@@ -317,6 +317,8 @@ export interface WitnessConfig {
 export interface AuditConfig {
   /** Default `true`. */
   readonly preview?: boolean
+  /** Default `redacted`. */
+  readonly inputs?: 'redacted' | 'facts'
   readonly checkpoints?: CheckpointConfig | false
   /** Of `postgres`: who sees each signed checkpoint. */
   readonly witness?: WitnessConfig

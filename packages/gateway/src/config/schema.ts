@@ -529,6 +529,12 @@ export const auditSchema = z.strictObject({
     .boolean()
     .describe('Whether the redacted beginning of each input is kept beside its hash. Default: true.')
     .exactOptional(),
+  inputs: z
+    .enum(['redacted', 'facts'])
+    .describe(
+      'What is kept of inputs beside the preview. facts: what the conditions in force read of each call, for toolgate what-if; texts that are only compared as keyed hashes. Default: redacted, nothing.',
+    )
+    .exactOptional(),
   checkpoints: z
     .union([
       z.literal(false),

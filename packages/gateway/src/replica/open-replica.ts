@@ -185,7 +185,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
     },
-    openAudit: ({ preview = true, checkpoints, witness, path: disk, retainMs }, auditDeps) => {
+    openAudit: ({ preview = true, inputs, checkpoints, witness, path: disk, retainMs }, auditDeps) => {
       const { id: name, incarnation } = membership.self
       const { keyFile, everyMs } = checkpoints || {}
       const signing = {
@@ -195,7 +195,15 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
       }
       const kept = { ...(disk !== undefined && { disk }), ...(retainMs !== undefined && { retainMs }) }
       return engines
-        .openAudit({ replica: name, incarnation, preview, log: signing, ...kept, ...auditDeps })
+        .openAudit({
+          replica: name,
+          incarnation,
+          preview,
+          ...(inputs && { inputs }),
+          log: signing,
+          ...kept,
+          ...auditDeps,
+        })
         .catch((error: unknown) => {
           const isOfFolder = error instanceof ConfigError && error.path === 'disk'
           throw isOfFolder ? new ConfigError('audit.path', error.problem, { cause: error }) : error

@@ -7,6 +7,7 @@ import {
   type AuditRecord,
   type AuditSink,
   createNoteSigner,
+  hashOfText,
   newSigningKey,
   type SealOptions,
   SOLE_WRITER,
@@ -83,6 +84,7 @@ const OPTIONS = shapeOf<SharedAuditOptions>({
   onProblem: true,
   redact: true,
   preview: true,
+  inputs: true,
   inputKey: true,
 })
 
@@ -103,6 +105,8 @@ export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, Audi
   /** What is on the replica's own disk alone. Absent where nothing is written there. */
   readonly unshipped: { readonly records: number; readonly ageMs: number } | undefined
   evidence(): AuditEvidence
+  /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. */
+  hashText(text: string): string
   /** Signs the log now, if this process is the one that signs. */
   sign(): Promise<void>
   /** Removes now what `retainMs` no longer keeps, if this process is the one that signs. @throws if records cannot be removed */
@@ -130,7 +134,7 @@ export async function openSharedAudit(
   const signer = createNoteSigner(origin, log.key ?? (await sharedKey(state, KEYS.signing, newSigningKey)))
   const chain = { replica, incarnation }
   const witness = log.witness && (await openWitness(db, log.witness, { verifierKey: signer.verifierKey, onFault }))
-  const { sink, store, close } = await openSink(db, state, { ...options, chain })
+  const { sink, store, hashText, close } = await openSink(db, state, { ...options, chain })
   const onLost = async (lost: number) => {
     const open = await openCallsOf(db, lost)
     if (open.length > 0) await sink.record(...open.map((call) => abandonedEntry(call, nowMs())))
@@ -149,7 +153,7 @@ export async function openSharedAudit(
   logSigner.start()
   const { verifierKey } = signer
   const retention = openRetention(db, { logSigner, verifierKey, options, record: (entry) => sink.record(entry) })
-  return toAudit(chain, { sink, reader: sharedReader(db, store.id), logSigner, retention, close, witness })
+  return toAudit(chain, { sink, reader: sharedReader(db, store.id), hashText, logSigner, retention, close, witness })
 }
 
 interface RetentionDeps {
@@ -173,6 +177,7 @@ function openRetention(db: PostgresDatabase, deps: RetentionDeps): Rounds | unde
 interface OpenedSink {
   readonly sink: SharedSink | DiskSink
   readonly store: ChainStore
+  hashText(text: string): string
   close(): Promise<void>
 }
 
@@ -181,9 +186,10 @@ async function openSink(
   state: Pick<StateStore, 'get' | 'add'>,
   options: SharedAuditOptions & { readonly chain: ChainName },
 ): Promise<OpenedSink> {
-  const { chain, disk, maxWaiting = 10_000, nowMs = Date.now, redact, preview, onFault = () => {} } = options
+  const { chain, disk, maxWaiting = 10_000, nowMs = Date.now, redact, preview, inputs, onFault = () => {} } = options
   const inputKey = options.inputKey ?? Buffer.from(await sharedKey(state, KEYS.inputs, newInputKey), 'hex')
-  const sealing = { redact, preview, inputKey }
+  const sealing = { redact, preview, inputs, inputKey }
+  const hashText = (text: string) => hashOfText(inputKey, text)
   const onProblem = safely(options.onProblem, onFault)
   const { sealer, tree } = newChain(sealing)
   const start = { end: sealer, root: tree.root() }
@@ -191,7 +197,7 @@ async function openSink(
     const store = await beginChain(db, chain, start)
     const sink = new SharedSink({ store, sealing, sealer, tree, nowMs, maxWaiting, onProblem })
     await sink.record(ownEntry('audit_opened', nowMs(), { reason: SOLE_WRITER }))
-    return { sink, store, close: () => sink.close() }
+    return { sink, store, hashText, close: () => sink.close() }
   }
   const folder = takeFolder(disk)
   try {
@@ -207,7 +213,7 @@ async function openSink(
       await sink.close()
       folder.release()
     }
-    return { sink, store, close }
+    return { sink, store, hashText, close }
   } catch (error) {
     folder.release()
     throw error
@@ -248,13 +254,17 @@ async function openCallsOf(db: PostgresDatabase, chain: number): Promise<readonl
 interface AuditParts {
   readonly sink: SharedSink | DiskSink
   readonly reader: SharedAuditReader
+  readonly hashText: (text: string) => string
   readonly logSigner: LogSigner
   readonly retention: Rounds | undefined
   readonly close: () => Promise<void>
   readonly witness: Witness | undefined
 }
 
-function toAudit(chain: ChainName, { sink, reader, logSigner, retention, close, witness }: AuditParts): SharedAudit {
+function toAudit(
+  chain: ChainName,
+  { sink, reader, hashText, logSigner, retention, close, witness }: AuditParts,
+): SharedAudit {
   let closing: Promise<void> | undefined
   const end = async () => {
     await retention?.close()
@@ -265,6 +275,7 @@ function toAudit(chain: ChainName, { sink, reader, logSigner, retention, close, 
   return {
     ...(sink instanceof DiskSink ? settled(reader, sink) : reader),
     chain,
+    hashText,
     write: (entry) => sink.write(entry),
     flush: () => sink.flush(),
     close: () => (closing ??= end()),
