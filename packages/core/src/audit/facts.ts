@@ -1,5 +1,4 @@
-import type { Caller } from '../ports/caller.ts'
-import type { Operands } from '../policy/operands.ts'
+import type { AskedCall } from '../ports/ports.ts'
 import type { Redactor } from '../redact/redact.ts'
 import { hmacSha256Hex } from '../util/hash.ts'
 import { canonicalize, isObject } from '../util/json.ts'
@@ -26,10 +25,12 @@ const MAX_FACTS = 16_384
  * hashes, and other values as previews show them. A value with a secret is left out, and so is a long one.
  */
 export function factsText(
-  operands: Operands,
-  { caller, input }: { readonly caller: Caller; readonly input: unknown },
+  asked: AskedCall,
+  input: unknown,
   { redact, inputKey }: { readonly redact: Redactor; readonly inputKey: Uint8Array | undefined },
 ): string | undefined {
+  const { caller } = asked
+  const operands = asked.operands()
   const facts = new Map<string, Fact>()
   for (const [path, use] of operands.input) {
     const { at, value } = walk(input, path)

@@ -4,7 +4,6 @@ import { hmacSha256Hex, sha256Hex } from '../util/hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports/ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { operandsOfCall } from '../decide/operands-of.ts'
 import { factsText } from './facts.ts'
 import { operandsText } from './operands.ts'
 import { previewInput } from './preview.ts'
@@ -185,7 +184,7 @@ export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = 
     ...(operands !== undefined && { operands }),
     ...(facts !== undefined && { facts }),
   }
-  return { ...entry, input: undefined, decided: undefined, uses: undefined, read: undefined, held }
+  return { ...entry, input: undefined, asked: undefined, read: undefined, held }
 }
 
 /** A record as text without its `hash`, in two parts: `{"agent":…,"event":"tool_call"` and `,"input_hash":…,"user_id":"vera"}`. */
@@ -373,10 +372,10 @@ function factsOf(
 ): string | undefined {
   if (inputs !== 'facts') return undefined
   if ('held' in entry) return entry.held.facts
-  const { decided, uses, input } = entry
-  if (!decided || input === undefined) return undefined
+  const { asked, input } = entry
+  if (!asked || input === undefined) return undefined
   try {
-    return factsText(operandsOfCall(decided, uses), { caller: decided.bounds.caller, input }, { redact, inputKey })
+    return factsText(asked, input, { redact, inputKey })
   } catch {
     return undefined
   }

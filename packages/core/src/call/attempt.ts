@@ -38,6 +38,7 @@ import type { Deadlines } from '../util/deadlines.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
+import { Asked } from './asked-call.ts'
 import type { LimitUseOf } from './costs.ts'
 import type { LiveCalls } from './lifetime.ts'
 import type { CallOutcome, Continuation } from './outcome.ts'
@@ -544,8 +545,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     run_labels: attempt.facts?.isUnknown ? undefined : attempt.facts?.labels,
     read: fields.read ?? (attempt.withInput && countedIn(attempt.withInput)),
     input: event === 'tool_result' ? undefined : input,
-    decided: event === 'tool_result' ? undefined : decided,
-    uses: event === 'tool_result' ? undefined : attempt.uses,
+    asked: event === 'tool_result' ? undefined : new Asked(decided, attempt.uses),
     would_outcome: event === 'tool_call' ? undefined : would?.outcome,
     would_clause: event === 'tool_call' ? undefined : would?.clause,
   })

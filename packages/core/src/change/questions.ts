@@ -1,5 +1,5 @@
 import type { LimitUseOf } from '../call/costs.ts'
-import { operandsOfCall } from '../decide/operands-of.ts'
+import { operandsOfCall } from '../call/asked-call.ts'
 import { joinOperands } from '../policy/operands.ts'
 import { HashedTexts, LazyInput, type RecordedInput } from './recorded-facts.ts'
 import { callerKey } from '../ports/caller.ts'

@@ -1,5 +1,3 @@
-import type { LimitUseOf } from '../call/costs.ts'
-import type { Decided } from '../decide/decide.ts'
 import type { Caller } from './caller.ts'
 import type { EarlierCall, FactRead, Origin } from './fact-read.ts'
 import type { Cancelling } from '../util/cancelling.ts'
@@ -312,13 +310,23 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly read?: readonly FactRead[] | undefined
   readonly wallMs: number
   readonly input?: unknown
-  /** What decided, and the limits, for what rules read of the call: see `inputs` of the sink. */
-  readonly decided?: Decided | undefined
-  readonly uses?: readonly LimitUseOf[] | undefined
+  /** What rules read of the call: see `inputs` of the sink. */
+  readonly asked?: AskedCall | undefined
   /** The policies that decided. The sink records their hash with each entry, and their text once. */
   readonly in_force?: PolicyDocument | undefined
   /** Supplies `run_id`, `step` and `model` if those are absent: one field for data that most calls lack. */
   readonly run?: RunOfCall | undefined
+}
+
+/** What the loaded rules read of a call: paths of the input, and attributes of the caller. */
+export interface AskedCall {
+  readonly caller: Caller
+  /** Computed once for each tool. */
+  operands(): {
+    /** `equality`: it is only compared with texts. */
+    readonly input: ReadonlyMap<string, 'equality' | 'value'>
+    readonly attributes: readonly string[]
+  }
 }
 
 /** Policies and groups as data. Both are made when first read. */
