@@ -132,15 +132,18 @@ export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, ca
   const { caller } = bounds
   // Work of their own: a shadow must not use up what enforced conditions may take.
   const context = call && { caller, tool, ...call, work: conditionWork() }
-  const answersOf = (index: PolicyIndex, at: number): readonly Decision[] => {
+  const against: Decision[] = []
+  const judge = (index: PolicyIndex, at: number) => {
     const evaluation = evaluationOf(index, caller)
-    const listed = { outcome: outcomeAt(evaluation, at), reasons: reasonsAt(evaluation, at) }
-    return context ? [listed, decideAtCall(index, at, context)] : [listed]
+    const outcome = outcomeAt(evaluation, at)
+    if (outcome !== 'allow') against.push({ outcome, reasons: reasonsAt(evaluation, at) })
+    const answer = context ? decideAtCall(index, at, context) : ALLOWED
+    if (answer.outcome !== 'allow') against.push(answer)
   }
-  const { outcome, reasons } = strictest([
-    ...first.flatMap((index) => answersOf(index, atFirst)),
-    ...current.flatMap((index) => answersOf(index, now)),
-  ])
+  for (const index of first) judge(index, atFirst)
+  for (const index of current) judge(index, now)
+  if (against.length === 0) return ALLOWED
+  const { outcome, reasons } = strictest(against)
   return { outcome, reasons: withoutRepeats(reasons) }
 }
 
