@@ -17,6 +17,7 @@ import { openapi } from './support/openapi.ts'
 import { httpServer, nodeServer } from './support/servers.ts'
 
 const HOST = 'host-key-of-a-runner'
+const OWN_AGENT = JSON.stringify({ user: 'owner', roles: ['admin'] })
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 
 describe('openapi.json', () => {
@@ -33,7 +34,11 @@ describe('openapi.json', () => {
           nodeServer('slow', [SLOW]),
           httpServer('mail', 'http://127.0.0.1:1/mcp', { per: 'user', listing: 'user', oauth: {} }),
         ],
-        callers: [...CALLERS, callerConfig(HOST, { user: 'runner' }, 'host')],
+        callers: [
+          ...CALLERS,
+          callerConfig(HOST, { user: 'runner' }, 'host'),
+          callerConfig('own-agent', { user: 'owner', roles: ['admin'] }),
+        ],
         apps: [{ name: 'small', import: [], tools: ['slow:echo'], policy: [] }],
         policy: [
           {
@@ -77,6 +82,8 @@ describe('openapi.json', () => {
       const { id } = (await send('POST /api/runs', { user: 'viewer' }, HOST)) as StartedRunBody
       await send('POST /api/runs', { parent: id, userWords: [] }, HOST)
       await send('POST /api/runs', { user: 'viewer' })
+      await send('GET /api/runs?limit=10', undefined, HOST)
+      await send('GET /api/runs?user=viewer')
       await send(`DELETE /api/runs/${id}`, undefined, HOST)
       await send(`DELETE /api/runs/${id}`, undefined, HOST)
     })
@@ -113,6 +120,15 @@ describe('openapi.json', () => {
       await send('POST /api/reload', { dryRun: true })
     })
 
+    it('to people: what they try', async () => {
+      const trial = { tool: 'slow:long', input: { file: SLOW } }
+      await send('POST /api/why', { ...trial, as: 'viewer' })
+      await send('POST /api/why', { ...trial, tool: 'slow:none', as: 'viewer' })
+      await send('POST /api/tool/call', { tool: 'slow:echo', caller: OWN_AGENT })
+      await send('POST /api/tool/call', { tool: 'slow:echo', as: 'viewer' })
+      await send('POST /api/what-if', { config: 'servers: {}' })
+    })
+
     it('to people: what they look at', async () => {
       await send('POST /api/login', { key: KEYS.console })
       await send('POST /api/login', { key: 'wrong' })
@@ -141,6 +157,9 @@ describe('openapi.json', () => {
         'audit/evidence',
         'logs?server=slow',
         'replicas',
+        'limits',
+        'policy',
+        'halts/reach?tool=slow:echo',
         'logs?server=none',
       ])
         await send(`GET /api/${path}`)
@@ -182,8 +201,8 @@ describe('openapi.json', () => {
   })
 })
 
-/** A gateway that is alone has nothing to accept: `replicas.e2e.test.ts` checks it. */
-const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set(['POST /api/replicas/accept 200'])
+/** This gateway is alone and has no file: `replicas.e2e.test.ts` and `what-if.e2e.test.ts` check these. */
+const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set(['POST /api/replicas/accept 200', 'POST /api/what-if 200'])
 
 function messageOf(body: unknown): string {
   return (body as ErrorBody).error.message
