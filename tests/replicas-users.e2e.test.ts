@@ -87,12 +87,12 @@ policy:
     })
 
     it('keep what was read without a run, wherever they go and after a replica was replaced', async () => {
-      const send = (at: number) => call(KEYS.operator, inTurn(at), 'send', { to: 'eve@evil.example' })
-      assert.match(await send(0), /send ran/)
+      const mail = (at: number) => call(KEYS.operator, inTurn(at), 'send', { to: 'eve@evil.example' })
+      assert.match(await mail(0), /send ran/)
       assert.match(await call(KEYS.operator, inTurn(1), 'fetch', {}), /fetch ran/)
-      for (const at of fleet.gateways.keys()) assert.doesNotMatch(await send(at), /send ran/)
+      for (const at of fleet.gateways.keys()) assert.doesNotMatch(await mail(at), /send ran/)
       await fleet.replace(0)
-      assert.doesNotMatch(await send(0), /send ran/)
+      assert.doesNotMatch(await mail(0), /send ran/)
     })
 
     it('have their own tools in the console of each, as their home has them', async () => {

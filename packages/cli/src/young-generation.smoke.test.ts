@@ -27,8 +27,8 @@ describe('the young generation', () => {
 
   it('grows with the load, up to its bound', () => {
     const young = youngAfter('keepYoungGenerationSmall(); growYoungGeneration(8 * 1024 * 1024)')
-    // V8 may count one page of 256 KiB more.
-    assert.ok(young === 8 || young === 8.25, `${young} MB`)
-    assert.ok(youngAfter('') > 8, 'it would grow further')
+    // V8 may count some pages of 256 KiB more.
+    assert.ok(young >= 8 && young < 10, `${young} MB`)
+    assert.ok(youngAfter('') >= 10, 'it would grow further')
   })
 })

@@ -240,7 +240,7 @@ export function createMcp(
     rounds,
     tasks,
     runsTasks: (server) =>
-      fleet.upstreams.some(({ name, state: { tasks: runs } }) => runs === true && (server ?? name) === name),
+      fleet.upstreams.some(({ name, state: { tasks: hasTasks } }) => hasTasks === true && (server ?? name) === name),
     approvalTasks,
     lists,
     items: {
