@@ -20,6 +20,7 @@ const FILES = [
   'redact.ts',
   'origins.ts',
   'history.ts',
+  'what-if.ts',
   'oauth.ts',
   'reload.ts',
   'search.ts',
