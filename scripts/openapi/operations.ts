@@ -398,6 +398,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ReplicasBody',
     faults: ['replica_forbidden', 'replica_none', 'state_unavailable'],
   },
+  'GET /api/servers': {
+    who: 'person',
+    summary: 'Lists the servers with their states and instances.',
+    answer: 'ServersBody',
+  },
+  'POST /api/servers/{id}/restart': {
+    who: 'person',
+    summary: 'Restarts a server. The calls that it runs end.',
+    answer: 'RestartedBody',
+    faults: ['restart_forbidden', 'server_unknown', 'audit_unavailable'],
+  },
   'GET /api/logs': {
     who: 'person',
     summary: 'Returns the latest lines of a server, oldest first.',

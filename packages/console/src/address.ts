@@ -8,6 +8,7 @@ export const PAGES = [
   'callers',
   'keys',
   'connections',
+  'servers',
   'replicas',
 ] as const
 export type Page = (typeof PAGES)[number]

@@ -13,6 +13,7 @@ import { LivePage } from './pages/live.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { LoginPage, SessionEnded } from './pages/login.tsx'
 import { ReplicasPage } from './pages/replicas.tsx'
+import { ServersPage } from './pages/servers.tsx'
 import { ToolPage } from './pages/tool.tsx'
 import { ToolsPage } from './pages/tools.tsx'
 import { Announcer } from './parts/announcer.tsx'
@@ -33,6 +34,7 @@ const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   callers: CallersPage,
   keys: KeysPage,
   connections: ConnectionsPage,
+  servers: ServersPage,
   replicas: ReplicasPage,
 }
 

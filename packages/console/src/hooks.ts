@@ -14,6 +14,8 @@ export interface Query {
   /** How often it is fetched again without a socket. */
   readonly everyMs?: number
   readonly enabled?: boolean
+  /** The socket does not announce its changes: it is fetched as often with one. */
+  readonly isUnannounced?: boolean
 }
 
 /** How often everything is fetched again with an open socket. */
@@ -22,7 +24,7 @@ const SELDOM_MS = 15_000
 /** Fetches from the API, and again when the data may have changed. If the session has ended, the login is shown. */
 export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
   const client = useQueryClient()
-  const { key, path, parameters = {}, everyMs, enabled = true } = query
+  const { key, path, parameters = {}, everyMs, enabled = true, isUnannounced = false } = query
   const isOpen = useLiveState() === 'open'
   return useQuery<Body, ApiError>({
     queryKey: key,
@@ -35,7 +37,7 @@ export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
         throw error
       }
     },
-    refetchInterval: everyMs === undefined ? false : isOpen ? SELDOM_MS : everyMs,
+    refetchInterval: everyMs === undefined ? false : isOpen && !isUnannounced ? SELDOM_MS : everyMs,
     placeholderData: keepPreviousData,
     enabled,
   })

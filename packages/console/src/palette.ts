@@ -36,8 +36,9 @@ export function toEntries({ pages, tools, callers, approvals, halts, here }: Pla
     ...halts.map(({ id, target, reason }): Entry => {
       return { kind: 'halt', text: wordsOfTarget(target), detail: reason, href: here, focus: `halt-${id}` }
     }),
-    ...callers.map(({ user, roles }): Entry => {
-      return { kind: 'caller', text: user, detail: roles.join(', '), href: linkTo('tools', { as: user }) }
+    ...callers.map(({ user, tenant, roles }): Entry => {
+      const detail = [...(tenant === undefined ? [] : [`of ${tenant}`]), ...roles].join(', ')
+      return { kind: 'caller', text: user, detail, href: linkTo('tools', { as: user }) }
     }),
     ...tools.map(({ id, title = '' }): Entry => ({
       kind: 'tool',

@@ -258,6 +258,11 @@ export class Fleet {
     })
   }
 
+  /** Restarts a server, or all its instances. Does nothing for an unknown name. */
+  async restart(name: string): Promise<void> {
+    await this.#byName.get(name)?.upstream.restart()
+  }
+
   /** Asks a server for the values that an argument of its prompt or template may have. */
   async complete(name: string, params: JsonObject, call: CallContext): Promise<JsonObject> {
     const server = this.#servers.find(({ config }) => config.name === name)

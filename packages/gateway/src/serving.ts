@@ -362,6 +362,7 @@ export function toApiDeps(
     refreshGroups: () => fleetGroups?.refresh(),
     servers,
     logs: (server, range) => fleet.logs.of(server, range),
+    restart: (server) => fleet.restart(server),
     policy: () => {
       const { number, places, policySource } = revisions.current
       return { revision: number, places, source: policySource, clauses: gate.coverage() }

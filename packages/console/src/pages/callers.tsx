@@ -203,13 +203,14 @@ function useColumns({ columns, callers, opened, choose }: Omit<MatrixProps, 'row
   )
 }
 
-function CallerHead({ caller: { user, roles, for: kind } }: { caller: CallerRow }): ReactElement {
+function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: CallerRow }): ReactElement {
   return (
     <>
       <a href={linkTo('tools', { as: user })}>
         <Exact text={user} />
       </a>
       <span className="dim sub">
+        {tenant !== undefined && <Exact text={`of ${tenant} · `} />}
         {kind === 'mcp' ? 'agent' : 'person'}
         {roles.length > 0 && ` · ${roles.join(', ')}`}
       </span>

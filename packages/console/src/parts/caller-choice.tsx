@@ -94,9 +94,10 @@ function Callers({ label, callers }: { label: string; callers: readonly CallerRo
   if (callers.length === 0) return null
   return (
     <optgroup label={label}>
-      {callers.map(({ user, roles, visible }) => (
+      {callers.map(({ user, tenant, roles, visible }) => (
         <option key={user} value={user}>
           {user}
+          {tenant !== undefined && ` of ${tenant}`}
           {roles.length > 0 && roles.join() !== user && ` (${roles.join(', ')})`} – sees {visible}
         </option>
       ))}

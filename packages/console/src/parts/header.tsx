@@ -19,6 +19,7 @@ export const TITLES: Readonly<Record<Page, string>> = {
   callers: 'Callers',
   keys: 'Keys',
   connections: 'Connections',
+  servers: 'Servers',
   replicas: 'Replicas',
 }
 export const NAVIGATED: readonly Page[] = [
@@ -28,6 +29,7 @@ export const NAVIGATED: readonly Page[] = [
   'calls',
   'approvals',
   'callers',
+  'servers',
   'connections',
   'keys',
   'replicas',

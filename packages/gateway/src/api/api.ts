@@ -32,6 +32,7 @@ import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts
 import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { limitsRoute } from './routes/limits.ts'
 import { logsRoute } from './routes/logs.ts'
+import { restartRoute, serversRoute } from './routes/servers.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { callsExportRoute, callsRoute } from './routes/calls.ts'
 import { overviewRoute } from './routes/overview.ts'
@@ -171,6 +172,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/replicas', { GET: asPerson(replicasRoute(deps)) })
   serve('/api/replicas/accept', { POST: asPerson(acceptReplicasRoute(deps)) })
   serve('/api/limits', { GET: asPerson(limitsRoute(deps)) })
+  serve('/api/servers', { GET: asPerson(serversRoute(deps)) })
+  serve('/api/servers/:id/restart', { POST: asPerson(restartRoute(deps)) })
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })

@@ -79,6 +79,8 @@ export interface ApiDeps {
   logs?(server: string, range: { readonly after?: number; readonly limit?: number }): readonly ServerLogLine[]
   /** Returns the policy that is in force. Default: it is not known. */
   policy?(): PolicyInForce
+  /** Restarts a server with the calls that it runs. Absent if none can be restarted. */
+  restart?(server: string): Promise<void>
   /** Returns the current warnings. Default: none. */
   warnings?(): readonly WarningRow[]
   /** Default: none. */

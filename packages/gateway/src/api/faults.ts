@@ -21,6 +21,7 @@ export const API_FAULTS = {
   reload_forbidden: 403,
   what_if_forbidden: 403,
   call_forbidden: 403,
+  restart_forbidden: 403,
   audit_forbidden: 403,
   key_forbidden: 403,
   run_forbidden: 403,

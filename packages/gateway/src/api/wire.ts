@@ -90,6 +90,18 @@ export interface ServerLogRow {
   readonly text: string
 }
 
+/** `GET /api/servers`: of the replica that answers. */
+export interface ServersBody {
+  readonly servers: readonly ServerRow[]
+  /** Whether this person may restart servers and read their logs. */
+  readonly mayOperate: boolean
+}
+
+/** `POST /api/servers/<name>/restart`: it ends, with the calls that it runs, and starts again. At this replica only. */
+export interface RestartedBody {
+  readonly server: string
+}
+
 /** `GET /api/logs` */
 export interface LogsBody {
   readonly server: string

@@ -77,6 +77,8 @@ class SupervisedUpstream implements Upstream {
   #logLevel: ServerLogLevel | undefined
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
+  /** Ends the pause before the next start. */
+  #endPause: (() => void) | undefined
 
   constructor(config: ServerConfig, deps: UpstreamDeps) {
     this.name = config.name
@@ -123,6 +125,17 @@ class SupervisedUpstream implements Upstream {
     return this.#watches.add(uri, listener)
   }
 
+  restart(): Promise<void> {
+    if (this.#isStopping || !this.#living) return Promise.resolve()
+    const { reason: _before, ...rest } = this.#state
+    this.#log('warn', 'is restarted by a person')
+    this.#setState({ ...rest, status: 'starting', since: this.#clock.wallMs() })
+    this.#backoff.reset()
+    this.#endRun?.()
+    this.#endPause?.()
+    return Promise.resolve()
+  }
+
   async close(): Promise<void> {
     if (!this.#isStopping) {
       this.#stopping.abort()
@@ -144,7 +157,10 @@ class SupervisedUpstream implements Upstream {
     while (!this.#isStopping) {
       const ended = await this.#liveOnce()
       this.#firstStart.resolve()
-      await Promise.all([ended?.close(), sleep(this.#backoff.nextDelayMs(), undefined, { signal }).catch(ignore)])
+      const pause = new AbortController()
+      this.#endPause = () => pause.abort()
+      const either = { signal: AbortSignal.any([signal, pause.signal]) }
+      await Promise.all([ended?.close(), sleep(this.#backoff.nextDelayMs(), undefined, either).catch(ignore)])
       if (!this.#isStopping) this.#setState({ ...this.#state, restarts: this.#state.restarts + 1 })
     }
   }
@@ -319,6 +335,9 @@ export function createBackoff({ resetMs = 60_000, ...options }: RestartOptions =
   let failures = 0
   return {
     nextDelayMs: () => backoffMs(++failures, { firstMs: 250, maxMs: 30_000, ...options }),
+    reset() {
+      failures = 0
+    },
     ranFor(ms: number) {
       if (ms >= resetMs) failures = 0
     },

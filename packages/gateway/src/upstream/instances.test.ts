@@ -26,6 +26,7 @@ function slowToEnd(user: string, log: string[], ends: Map<string, () => void>): 
     state: { status: 'ready', since: 0, restarts: 0, rejected: [] },
     items: { tools: [], resources: [], templates: [], prompts: [] },
     subscribe: () => () => {},
+    restart: async () => {},
     start: async () => void log.push(`start ${user}`),
     call: async () => ({}),
     watch: async () => () => {},

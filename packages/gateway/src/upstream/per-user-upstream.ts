@@ -224,6 +224,11 @@ export class PerUserUpstream implements Upstream {
     return owner ? this.#deps.instances.endOf(this.name, owner) : Promise.resolve()
   }
 
+  /** Ends all instances. Each starts again for the next call of its user. */
+  async restart(): Promise<void> {
+    await Promise.all([this.#listing?.restart(), this.#deps.instances.closeAll(this.name, this.#config)])
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.#pauses.close()

@@ -136,6 +136,8 @@ export interface Upstream {
   subscribe(listener: () => void): () => void
   /** Starts it. Resolves when it is ready or its first start has failed, and never rejects. Failed starts are repeated. */
   start(): Promise<void>
+  /** Ends it with the calls that it runs, as if it had ended itself, and starts it again soon. Resolves when it has begun to. */
+  restart(): Promise<void>
   /**
    * Sends a request and returns its result. A server of MCP 2026-07-28 may answer with the `resultType`
    * `input_required`, and one that is told of the extension for tasks with `task`.

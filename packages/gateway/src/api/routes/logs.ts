@@ -4,7 +4,7 @@ import { redactor } from '@toolgate/core/redact'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { parseQuery, required, type Route, shortText, wholeNumber } from '../request.ts'
-import type { LogsBody } from '../wire.ts'
+import type { LogsBody, ServerRow } from '../wire.ts'
 
 const ROLES: ReadonlySet<string> = new Set(['approver', 'operator'])
 
@@ -27,13 +27,17 @@ export function logsRoute({ logs, servers, redact = redactor }: ApiDeps): Route 
         'The logs of servers take a person with the role "operator" or "approver", and no tenant.',
       )
     const server = required('server', asked)
-    const names = servers().map(({ name }) => name)
-    if (!names.includes(server)) {
-      const near = nearestOf(server, names)
-      const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
-      throw new ApiFault('server_unknown', `No server is named ${JSON.stringify(server)}.${hint}`)
-    }
+    checkServer(server, servers())
     const lines = (logs?.(server, range) ?? []).map((line) => ({ ...line, text: redact.redactText(line.text) }))
     return { server, lines } satisfies LogsBody
   }
+}
+
+/** @throws {ApiFault} `server_unknown`, which names the nearest one */
+export function checkServer(server: string, rows: readonly Pick<ServerRow, 'name'>[]): void {
+  const names = rows.map(({ name }) => name)
+  if (names.includes(server)) return
+  const near = nearestOf(server, names)
+  const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+  throw new ApiFault('server_unknown', `No server is named ${JSON.stringify(server)}.${hint}`)
 }

@@ -61,7 +61,7 @@ function listOf(id: string, { lists }: Shown): ListRow | undefined {
 }
 
 /** Only approvers see who has an instance of a server. Others get the counts. */
-function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow {
+export function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow {
   if (!instances) return row
   const { users = [], ...counts } = instances
   if (!isApprover(person)) return { ...row, instances: counts }
