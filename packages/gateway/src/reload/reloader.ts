@@ -231,7 +231,17 @@ function isSameSecrets(before: Revision, next: Revision): boolean {
 }
 
 /** What the gateway computes itself. */
-const NOT_FIELDS = ['file', 'text', 'secrets', 'secretCommands', 'notRun', 'ran', 'warnings', 'places'] as const
+const NOT_FIELDS = [
+  'file',
+  'text',
+  'secrets',
+  'secretCommands',
+  'notRun',
+  'ran',
+  'warnings',
+  'places',
+  'policySource',
+] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 
 /** Returns the settings that differ and need a restart. */
