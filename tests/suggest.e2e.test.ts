@@ -76,6 +76,8 @@ describe('toolgate suggest', () => {
       allow: [{ match: 'slow:pid', when: '"admin" in caller.roles' }],
     })
     assert.deepEqual(leftOut, [])
+    const { err } = await suggest('--role', 'admin')
+    assert.match(err, /Of 1 recorded call, 0 would have ended otherwise, and 0 cannot be judged\.\n$/)
   })
 
   it('says so where there was nothing to learn from', async () => {

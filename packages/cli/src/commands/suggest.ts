@@ -38,9 +38,9 @@ export async function suggestCommand(
   const rules = configuredRules(snapshot, config)
   return withReader<ExitName>(options, io, async (reader) => {
     const records = () => reader.exportRecords({ since: since - BEFORE_MS })
-    const suggestion = await suggestPolicy({ rules, records: records(), since, ...(role !== undefined && { role }) })
+    const suggestion = await suggestPolicy({ rules, records: records(), since, role })
     const after = { ...rules, policy: suggestion.policy }
-    const found = await whatIf({ before: rules, after, records: records(), since })
+    const found = await whatIf({ before: rules, after, records: records(), since, role, hashOf: reader.hashText })
     if (options.json) printJson(io.stdout, { ...suggestion, whatIf: found })
     else print(suggestion, found, io)
     return 'ok'

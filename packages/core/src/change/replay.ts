@@ -1,5 +1,6 @@
 import { portsOf } from '../gate/view.ts'
 import type { AuditRecord } from '../ports/ports.ts'
+import type { RecordedCaller } from './recorded-callers.ts'
 import type { AskedPair, Question, Questions } from './questions.ts'
 import { endOf, type RecordedEnd } from './recorded-calls.ts'
 import { type RecordedInput, UNKNOWN_INPUT } from './recorded-facts.ts'
@@ -18,6 +19,8 @@ export interface ReplayOptions {
   readonly tally: Tally
   /** Calls from then on are judged. */
   readonly sinceMs: number | undefined
+  /** Calls of callers with this role are judged. Absent: all. */
+  readonly role: string | undefined
   /** How long a history of these rules lasts after its last use. */
   readonly keepMs: Both<number>
 }
@@ -56,11 +59,12 @@ export class Replay {
   }
 
   #take(record: AuditRecord, end: RecordedEnd, question: Question, isDone: boolean): undefined {
-    const { clock, sinceMs, tally } = this.#options
+    const { clock, sinceMs, role, tally } = this.#options
     this.#runs ??= this.#openRuns(question)
     this.readsPast ||= this.#runs.before.isRead || this.#runs.after.isRead || question.newUses.length > 0
     const input = question.inputOf(record)
-    const isJudged = !isDone && (sinceMs === undefined || clock.nowMs >= sinceMs)
+    const isAsked = role === undefined || hasRole(question.caller, role)
+    const isJudged = !isDone && isAsked && (sinceMs === undefined || clock.nowMs >= sinceMs)
     if (isJudged && record.continues === undefined && record.purpose === undefined) {
       tally.call(record)
       this.#judge(record, end, question, input)
@@ -160,6 +164,11 @@ export class Replay {
   #factsOf(side: 'before' | 'after', record: AuditRecord, { caller }: Question): RecordedFacts | undefined {
     return this.#since && this.#runs?.[side].factsOf(record, caller.strict, this.#since)
   }
+}
+
+/** What is not known of a caller is no role. */
+function hasRole({ strict, lax }: RecordedCaller, role: string): boolean {
+  return [strict, lax].every(({ roles = [] }) => roles.includes(role))
 }
 
 function limitRule({ rule, label }: { readonly rule: string; readonly label: string }): string {

@@ -28,6 +28,8 @@ export interface WhatIfOptions {
   readonly records: AsyncIterable<AuditRecord> | Iterable<AuditRecord>
   /** Wall-clock milliseconds: calls from then on are judged. Default: all. */
   readonly since?: number | undefined
+  /** Only calls of callers who are known to have this role are judged. */
+  readonly role?: string | undefined
   /** What an earlier what-if had counted, over the same rules: records up to its `lastSeq` are not judged again. */
   readonly resumed?: WhatIfState | undefined
   /** Called every 250 records. What it returns is waited for. */
@@ -42,6 +44,7 @@ const OPTIONS = shapeOf<WhatIfOptions>({
   after: true,
   records: true,
   since: true,
+  role: true,
   resumed: true,
   onProgress: true,
   hashOf: true,
@@ -82,7 +85,7 @@ export interface WhatIf extends TallyState {
  */
 export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   checkShape('whatIf', options, OPTIONS)
-  const { before, after, records, since, resumed, onProgress, hashOf, signal } = options
+  const { before, after, records, since, role, resumed, onProgress, hashOf, signal } = options
   const clock: TrialClock = { nowMs: 0 }
   const sides = { before: openSide(before, clock), after: openSide(after, clock) }
   const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
@@ -100,6 +103,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     clock,
     tally,
     sinceMs: since,
+    role,
     keepMs: { before: keepMsOf(before), after: keepMsOf(after) },
   })
   const seen = new Seen(resumed?.seen)
