@@ -7,9 +7,9 @@ import { LABELS, LIMITS, POLICY, RUN_CASES, TOOLS, USER_WORDS } from './support/
 describe('runs in the library', () => {
   for (const [name, steps] of Object.entries(RUN_CASES))
     it(name, async () => {
-      const tools = Object.entries(TOOLS).map(([id, { output = { ok: true }, addressees }]) => {
+      const tools = Object.entries(TOOLS).map(([id, { output = { ok: true }, text, ...more }]) => {
         const [namespace, tool = ''] = id.split(':')
-        return defineTool({ namespace, name: tool, addressees, execute: () => output })
+        return defineTool({ namespace, name: tool, ...more, execute: () => text ?? output })
       })
       const view = await createGate({ tools, policy: POLICY, limits: LIMITS, labels: LABELS }).view({ user: 'vera' })
       for (const [which, tool, input, expected] of steps) {

@@ -38,10 +38,14 @@ before(async () => {
   const names = [...new Set(Object.keys(TOOLS).map((id) => id.split(':')[0] ?? ''))]
   const started = names.map(async (server) => {
     const tools = Object.entries(TOOLS).filter(([id]) => id.startsWith(`${server}:`))
-    const recorded = tools.map(([id, { output = { ok: true } }]) => ({
+    const recorded = tools.map(([id, { output = { ok: true }, text, description }]) => ({
       name: id.slice(server.length + 1),
+      ...(description !== undefined && { description }),
       inputSchema: { type: 'object' },
-      run: () => ({ content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }),
+      run: () => ({
+        content: [{ type: 'text', text: text ?? JSON.stringify(output) }],
+        ...(text === undefined && { structuredContent: output }),
+      }),
     }))
     return [server, await startRecordingServer(recorded)] as const
   })
@@ -280,6 +284,42 @@ it('shows people what a run has read, and where its call sends', async () => {
     trail?.sends.map(({ field, value }) => [field, value]),
     [['to', 'eve@evil.example']],
   )
+})
+
+it('takes the text of a tool’s description for nobody’s words', async () => {
+  const { token } = await startRun({ user: 'vera', userWords: USER_WORDS })
+  assert.match(JSON.stringify((await ask(token, MODERN, 'tools/list')).json()), /help@mail\.example/)
+  assert.equal(await outcomeOf(token, MODERN, 'web:fetch', {}), 'runs')
+  assert.equal(await outcomeOf(token, MODERN, 'mail:send', { to: 'help@mail.example' }), 'asks')
+  const { approvals } = (await gateway.api('/api/approvals')).body as ApprovalsBody
+  assert.deepEqual(
+    approvals[0]?.trail?.sends.map(({ origin }) => origin),
+    ['unknown'],
+  )
+})
+
+it('names what a run has read only to a run that sees it', async () => {
+  const root = await startRun({ user: 'vera' })
+  const child = await startRun({ parent: root.id, tools: ['mail:*', 'refunds:*'] })
+  assert.equal(await outcomeOf(root.token, MODERN, 'web:fetch', {}), 'runs')
+  const told = async (token: string) => {
+    const mail = { name: 'mail__send', arguments: { to: 'eve@evil.example' } }
+    const calls = [mail, { name: 'refunds__close', arguments: {} }]
+    const overMcp = await Promise.all(calls.map(async (call) => (await ask(token, MODERN, 'tools/call', call)).json()))
+    const bodies = ['/api/decide', '/api/call'].flatMap((path) =>
+      [{ tool: 'mail:send', input: mail.arguments }, { tool: 'refunds:close' }].map(
+        async (body) => (await gateway.api(path, { key: token, method: 'POST', body })).body,
+      ),
+    )
+    return JSON.stringify([overMcp, await Promise.all(bodies)])
+  }
+  const seen = await told(root.token)
+  assert.match(seen, /read web__fetch, whose output is untrusted/)
+  assert.match(seen, /no successful call of fraud__report/)
+  const hidden = await told(child.token)
+  assert.match(hidden, /read something whose output is untrusted/)
+  assert.match(hidden, /no successful call of another tool/)
+  assert.doesNotMatch(hidden, /web|fetch|fraud|report/)
 })
 
 it('tells people what is left of a budget, and finds the records of a run', async () => {

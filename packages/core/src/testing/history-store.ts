@@ -143,6 +143,17 @@ export function historyStoreContract(name: string, make: Make): void {
       assert.equal(await other.read('a', undefined, NOW + 2 * HOUR_MS), undefined)
     })
 
+    it('refuses nobody a history because another owner has too much', async (t) => {
+      const { store, other } = await open(t, { maxBytes: 10_000_000, maxBytesOfOwner: 20_000 })
+      const first = await store.open('a', OPENING)
+      await store.add('a', adding(first, [{ kind: 'untrusted', text: 'x'.repeat(19_000), atMs: NOW }]))
+      const openMany = async (owner: string) => {
+        for (let i = 0; i < 20; i++) await other.open(`${owner} ${i}`, { ...OPENING, owner })
+      }
+      await assert.rejects(openMany('vera'), { code: 'history_full' })
+      await openMany('bob')
+    })
+
     it('refuses a new history where an owner, or all, have too much, and forgets nothing', async (t) => {
       for (const limits of [
         { maxBytes: 20_000, maxBytesOfOwner: 10_000_000 },
