@@ -1,13 +1,17 @@
 import { host, within } from '../policy/functions.ts'
+import type { AuditRecord } from '../ports/ports.ts'
 import { isObject } from '../util/json.ts'
+import { factsIn } from './recorded-facts.ts'
 
 /** What the calls of one tool had in one field of their input. */
 interface Field {
   /** Calls that had it. */
   count: number
+  /** Calls of whose input only a part is known, but whether they had it. */
+  knownInPart: number
   readonly texts: Set<string>
-  /** Whether each value was a list of texts. */
-  readonly isList: boolean
+  /** Whether each value was a list of texts. Absent: no call had it. */
+  isList: boolean | undefined
   /** Whether some value is of no kind that a condition can be made of. */
   isOther: boolean
 }
@@ -20,26 +24,46 @@ const REDACTED = /\[redacted:/
 /** The hosts and paths in the inputs of learned calls, by field. */
 export class LearnedFields {
   readonly #fields = new Map<string, Field>()
-  #known = 0
-  /** Calls whose input was not kept, or only in part. */
-  unknown = 0
+  /** Calls whose whole input is known. */
+  #whole = 0
+  /** Calls of whose input only some fields are known, by the names of these. */
+  readonly #inPart = new Map<string, number>()
 
-  /** `preview`: the beginning of an input, as its record has it. */
-  note(preview: string | undefined): void {
-    const input = readPreview(preview)
-    if (!input) {
-      this.unknown++
-      return
-    }
-    this.#known++
-    for (const [name, value] of Object.entries(input)) if (NAME.test(name)) this.#noteValue(name, value)
+  /** Takes in the input of a record: its preview if that is whole, and else the facts that rules read of it. */
+  note(record: Pick<AuditRecord, 'input_preview' | 'facts'>): void {
+    const input = readPreview(record.input_preview)
+    if (!input) return this.#noteFacts(record)
+    this.#whole++
+    for (const [name, value] of Object.entries(input)) if (NAME.test(name)) this.#noteValue(this.#of(name), value)
   }
 
-  #noteValue(name: string, value: unknown): void {
+  #noteFacts(record: Pick<AuditRecord, 'facts'>): void {
+    // Of a text that is only compared, the hash was kept.
+    const known = Object.entries(factsIn(record)?.input ?? {}).filter(
+      ([name, fact]) => NAME.test(name) && typeof fact !== 'string',
+    )
+    for (const [name, fact] of known) {
+      const field = this.#of(name)
+      field.knownInPart++
+      if (fact.length > 0) this.#noteValue(field, fact[0])
+    }
+    const names = known.map(([name]) => name).join(' ')
+    this.#inPart.set(names, (this.#inPart.get(names) ?? 0) + 1)
+  }
+
+  #of(name: string): Field {
+    let field = this.#fields.get(name)
+    if (!field) {
+      field = { count: 0, knownInPart: 0, texts: new Set(), isList: undefined, isOther: false }
+      this.#fields.set(name, field)
+    }
+    return field
+  }
+
+  #noteValue(field: Field, value: unknown): void {
     const isList = Array.isArray(value)
     const texts = isList ? value : [value]
-    let field = this.#fields.get(name)
-    if (!field) this.#fields.set(name, (field = { count: 0, texts: new Set(), isList, isOther: false }))
+    field.isList ??= isList
     field.count++
     if (isList !== field.isList || !texts.every((text) => typeof text === 'string')) field.isOther = true
     else for (const text of texts) field.texts.add(text)
@@ -48,16 +72,31 @@ export class LearnedFields {
 
   /** Returns the condition that all inputs were under: exact hosts, and no folder above the one that all paths have in common. */
   condition(): string | undefined {
-    const parts = [...this.#fields]
+    const parts = this.#tested().map(({ name, field, test }) => {
+      const path = `input.${name}`
+      const holds = field.isList ? `${path}.all(one, ${test('one')})` : test(path)
+      return field.count < this.#whole + field.knownInPart ? `(!has(${path}) || ${holds})` : holds
+    })
+    return parts.length === 0 ? undefined : parts.join(' && ')
+  }
+
+  /** Returns how many calls the condition may refuse, as a field that it reads was not kept; without one, the calls whose input is not known. */
+  unknown(): number {
+    const names = this.#tested().map(({ name }) => name)
+    return [...this.#inPart].reduce((sum, [known, calls]) => {
+      const parts = new Set(known.split(' '))
+      return names.length > 0 && names.every((name) => parts.has(name)) ? sum : sum + calls
+    }, 0)
+  }
+
+  /** Returns the fields with a condition, by name. */
+  #tested(): readonly { readonly name: string; readonly field: Field; readonly test: (value: string) => string }[] {
+    return [...this.#fields]
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .flatMap(([name, field]) => {
         const test = testOf(field)
-        if (test === undefined) return []
-        const path = `input.${name}`
-        const holds = field.isList ? `${path}.all(one, ${test('one')})` : test(path)
-        return [field.count < this.#known ? `(!has(${path}) || ${holds})` : holds]
+        return test === undefined ? [] : [{ name, field, test }]
       })
-    return parts.length === 0 ? undefined : parts.join(' && ')
   }
 }
 

@@ -259,3 +259,47 @@ describe('suggestPolicy', () => {
     ])
   })
 })
+
+describe('suggestPolicy of long inputs', () => {
+  const LONG = 'x'.repeat(400)
+  const rules = { catalog: CATALOG, callers: CALLERS }
+  /** Long inputs, which previews have the beginnings of, under a rule that reads their path. */
+  async function recordLong(inputs: readonly object[], deny: string) {
+    const audit = memoryAudit({ inputs: 'facts' })
+    const gate = createGate({
+      tools: CATALOG,
+      policy: [{ allow: ['*'] }, { deny: [{ match: 'files:write', input: deny }] }],
+      audit,
+      clock: manualClock(Date.parse('2026-11-01T00:00:00Z')),
+    })
+    for (const input of inputs)
+      await (await gate.view(VERA)).call({ tool: 'files:write', input: { aa: LONG, ...input } })
+    await gate.close()
+    return audit.records
+  }
+
+  it('are known by the facts that rules read of them', async () => {
+    const reads = 'has(input.path) && input.path.startsWith("/etc")'
+    const records = await recordLong([{ path: '/w/a/x' }, { path: '/w/a/y' }, {}], reads)
+    const { roles } = await suggestPolicy({ rules, records })
+    const [found] = roles[0]?.tools ?? []
+    assert.deepEqual(found, {
+      tool: 'files:write',
+      calls: 3,
+      ask: false,
+      input: '(!has(input.path) || within(input.path, "/w/a"))',
+      unknownInputs: 0,
+    })
+  })
+
+  it('are not known where only hashes of texts were kept, or a condition reads another part', async () => {
+    const hashed = await recordLong([{ path: '/w/a/x' }], 'input.path == "/etc/passwd"')
+    const [unknown] = (await suggestPolicy({ rules, records: hashed })).roles[0]?.tools ?? []
+    assert.deepEqual([unknown?.input, unknown?.unknownInputs], [undefined, 1])
+    const other = await recordLong([{ path: '/w/a/x', to: '/v/b' }], 'has(input.path) && input.path.startsWith("/etc")')
+    const whole = await record([[VERA, 'files:write', { path: '/w/a/z', to: '/v/c' }]])
+    const records = [...other, ...whole.map((one) => ({ ...one, seq: one.seq + 10, tool_call_id: 'other' }))]
+    const [both] = (await suggestPolicy({ rules, records })).roles[0]?.tools ?? []
+    assert.deepEqual([both?.input, both?.unknownInputs], ['within(input.path, "/w/a") && within(input.to, "/v/c")', 1])
+  })
+})

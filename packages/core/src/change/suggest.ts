@@ -183,7 +183,7 @@ class Learner {
     if (!learned) group.tools.set(tool, (learned = { calls: 0, ask: false, fields: new LearnedFields() }))
     learned.calls++
     if (record.approval_id !== undefined) learned.ask = true
-    learned.fields.note(record.input_preview)
+    learned.fields.note(record)
   }
 
   #leave(why: LeftOut): void {
@@ -226,7 +226,7 @@ function toRole({
       calls,
       ask,
       input: fields.condition(),
-      unknownInputs: fields.unknown,
+      unknownInputs: fields.unknown(),
     }))
   return {
     roles,
