@@ -73,6 +73,7 @@ describe('docs/guide/changing-a-policy.md', () => {
     await call('rosa', 'list_directory', 'papers')
     // There is no such file.
     await call('rosa', 'read_text_file', 'archive/lost.md')
+    if (day === 0) await call('rosa', 'read_text_file', '../toolgate.yaml')
     wallMs += 14 * HOUR_MS
   }
 

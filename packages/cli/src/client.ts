@@ -26,6 +26,7 @@ import {
   type NewKeyBody,
   type PinRow,
   type PinsBody,
+  type PolicyBody,
   type Reload,
   type ReloadRequestBody,
   type AcceptReplicasBody,
@@ -127,6 +128,8 @@ export interface Api extends AuditReader, AuditExporter {
   tool(tool: string, whose: Whose): Promise<ToolBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   callers(): Promise<CallersBody>
+  /** The clauses, and how many calls each held for. */
+  policy(): Promise<PolicyBody>
   needs(app?: string): Promise<NeedsBody>
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
@@ -161,6 +164,7 @@ export function createApi(target: Target): Api {
     tool: (tool, whose) => get<ToolBody>('/api/tool', { tool, ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
     callers: () => get<CallersBody>('/api/callers'),
+    policy: () => get<PolicyBody>('/api/policy'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),
     pins: () => get<PinsBody>('/api/pins'),
     acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),

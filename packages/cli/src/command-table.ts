@@ -176,13 +176,18 @@ export const COMMANDS: readonly CommandRow[] = [
         .argument('[files...]', 'files, or folders of them; default: those beside the configuration')
         .option('--config <file>', 'the configuration of files that name none; default: toolgate.yaml beside them')
         .option('--live', 'start the servers, and test on what they offer now')
+        .option('--audit', 'ask the running gateway, too, which clauses real calls have reached')
+        .option('--since <time>', 'with --audit: calls from then on; default: the last 30 days', timeAgo)
+        .option('--url <url>', 'with --audit: the gateway; default: TOOLGATE_URL, or where the configuration listens')
+        .option('--key <key>', 'with --audit: a console key; default: TOOLGATE_KEY')
         .option('--tap', 'for programs: the Test Anything Protocol')
         .option('--junit', 'for programs: the XML of JUnit')
         .option('--json', 'for programs'),
     run: async (command, deps) => {
       const [files] = command.processedArgs as [readonly string[]]
       const { policyTestsCommand } = await import('./commands/policy-tests.ts')
-      return policyTestsCommand(files, command.optsWithGlobals<PolicyTestsOptions>(), deps)
+      const options = command.optsWithGlobals<Omit<PolicyTestsOptions, 'since'> & { since?: number }>()
+      return policyTestsCommand(files, { ...options, since: options.since ?? timeAgo('30d') }, deps)
     },
   },
   {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type CatalogSnapshot, testPolicies } from '@toolgate/core/change'
 import { type GatewayConfig, loadConfig, readConfig, readPolicyTests } from '@toolgate/gateway'
+import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
@@ -14,13 +15,17 @@ import {
   toRows,
   toTap,
 } from '../policy-tests/results.ts'
+import { readRecordedHits } from '../policy-tests/recorded-hits.ts'
 import { count } from '../render.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
 
-export interface PolicyTestsOptions {
-  readonly config?: string
+export interface PolicyTestsOptions extends TargetOptions {
   readonly live?: boolean
+  /** Reads which clauses real calls have reached, from the running gateway. */
+  readonly audit?: boolean
+  /** With `audit`: wall-clock milliseconds. */
+  readonly since: number
   readonly tap?: boolean
   readonly junit?: string | boolean
   readonly json?: boolean
@@ -56,7 +61,8 @@ export async function policyTestsCommand(
     for (const { path: at, text } of report.warnings) warnings.add(`${at}: ${text}`)
   }
   const failed = results.flatMap(({ tests }) => tests).filter(({ ok }) => !ok).length
-  print({ results, clauses: toClauseRows(tested), warnings: [...warnings] }, options, io)
+  const recorded = options.audit ? await readRecordedHits(options, io) : undefined
+  print({ results, clauses: toClauseRows(tested, recorded), warnings: [...warnings] }, options, io)
   return failed === 0 ? 'ok' : 'no'
 }
 
@@ -110,13 +116,26 @@ function printForPeople({ results, clauses, warnings }: Printed, io: Io): void {
   const failed = all.filter(({ ok }) => !ok).length
   const summary = failed === 0 ? paint('green', 'all passed') : paint('red', `${failed} failed`)
   printLine(io.stdout, `${count(all.length, 'test')}, ${summary}`)
-  const unreached = clauses.filter(({ hits }) => hits === 0)
-  if (unreached.length > 0) printLine(io.stdout, paint('yellow', 'No test reaches:'))
-  for (const { file, line, column, clause, match } of unreached)
-    printLine(
-      io.stdout,
-      `  ${paint('cyan', `${printable(file)}:${line}:${column}:`)} ${printable(clause)} ${printable(match)}`,
-    )
+  printUnreached(clauses, io)
   for (const warning of warnings)
     printLine(io.stderr, `${painter(io.stderr, io.env)('yellow', 'warn')}  ${printable(warning)}`)
+}
+
+/** Prints the clauses that no test reaches, and with what real calls did to them where that is known. */
+function printUnreached(clauses: readonly ClauseRow[], io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  const unreached = clauses.filter(({ hits }) => hits === 0)
+  const reached = unreached.filter(({ recorded = 0 }) => recorded > 0)
+  const never = unreached.filter(({ recorded = 0 }) => recorded === 0)
+  const isAudited = unreached.some(({ recorded }) => recorded !== undefined)
+  const list = (title: string, rows: readonly ClauseRow[]) => {
+    if (rows.length > 0) printLine(io.stdout, paint('yellow', title))
+    for (const { file, line, column, clause, match, recorded = 0 } of rows) {
+      const place = paint('cyan', `${printable(file)}:${line}:${column}:`)
+      const calls = recorded > 0 ? `  ${count(recorded, 'call')}` : ''
+      printLine(io.stdout, `  ${place} ${printable(clause)} ${printable(match)}${calls}`)
+    }
+  }
+  list('No test reaches, but real calls do:', reached)
+  list(isAudited ? 'Neither a test nor a real call reaches:' : 'No test reaches:', never)
 }

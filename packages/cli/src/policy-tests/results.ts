@@ -56,11 +56,14 @@ export interface ClauseRow {
   readonly clause: string
   readonly match: string
   readonly hits: number
+  /** How many real calls it held for, where that was asked. */
+  readonly recorded?: number
 }
 
 /** Returns the clauses of the tested configurations, with the hits of all files, in the order in which they are written. */
 export function toClauseRows(
   tested: readonly { readonly of: PolicyTestFile; readonly report: PolicyTestReport }[],
+  recorded?: ReadonlyMap<string, number>,
 ): readonly ClauseRow[] {
   const rows = new Map<string, ClauseRow>()
   for (const { of, report } of tested)
@@ -68,7 +71,14 @@ export function toClauseRows(
       const place = of.clausePlace(path)
       if (!place) continue
       const key = `${place.file} ${path}`
-      rows.set(key, { ...place, clause: clauseText(ref), match: ref.match, hits: (rows.get(key)?.hits ?? 0) + hits })
+      const clause = clauseText(ref)
+      rows.set(key, {
+        ...place,
+        clause,
+        match: ref.match,
+        hits: (rows.get(key)?.hits ?? 0) + hits,
+        ...(recorded && { recorded: recorded.get(clause) ?? 0 }),
+      })
     }
   return [...rows.values()].toSorted((a, b) =>
     a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line || a.column - b.column,
