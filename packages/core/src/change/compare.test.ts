@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { compareStrictness } from '../decide/decision.ts'
-import type { Policies } from '../policy/policy.ts'
-import { toPolicy } from '../testing/policies.ts'
+import type { Clause, Policies } from '../policy/policy.ts'
+import { PATHS } from '../testing/conditions.ts'
+import { toPolicy, type WrittenPolicy } from '../testing/policies.ts'
 import { runs } from '../testing/runs.ts'
 import { inputOf, openWorld, worldWithMore } from '../testing/worlds.ts'
-import { defineTool } from '../tools/tool.ts'
+import { defineTool, type Tool } from '../tools/tool.ts'
 import { defineResource, defineTemplate } from '../tools/items.ts'
 import { comparePolicies } from './compare.ts'
 
@@ -62,7 +63,11 @@ describe('comparePolicies', () => {
       { ask: [{ match: 'files:*', input: within('/w') }] },
       { deny: [{ match: 'files:*', input: within('/w') }] },
     ],
-    ['a question for every input', { ask: [{ match: 'files:*', input: within('/w') }] }, { ask: ['files:*'] }],
+    [
+      'a question for every input, and still one that fails where it did',
+      { ask: [{ match: 'files:*', input: within('/w') }] },
+      { ask: ['files:*', { match: 'files:*', input: within('/w') }] },
+    ],
     [
       'fewer inputs that are allowed',
       {
@@ -149,6 +154,55 @@ describe('comparePolicies', () => {
       assert.deepEqual(counterexamples[0], example)
     })
 
+  it('says no where a condition failed, which denied, and a person is asked now', async () => {
+    const before = { ask: [{ match: 'files:write', input: within('/w') }] }
+    const { counterexamples } = await compare(before, { ask: ['files:write'] })
+    assert.deepEqual(counterexamples[0], {
+      caller: 'vera',
+      tool: 'files:write',
+      before: 'deny',
+      after: 'ask',
+      input: {},
+    })
+  })
+
+  it('says no where an equal condition reads another tag of the tool', async () => {
+    const policy = { deny: [{ match: 'files:*', input: "'write' in tool.tags" }] }
+    const of = (tags: readonly string[]) => ({ policy, catalog: [tool('files:write', tags)], callers: CALLERS })
+    const { grantsNoMore } = await comparePolicies({ before: of(['write']), after: of([]) })
+    assert.equal(grantsNoMore, 'no')
+  })
+
+  it('does not know where an equal condition about runs is about other tools, or about labels that others have', async () => {
+    const read = tool('files:read')
+    const [send, called] = [tool('mail:send'), { match: 'mail:*', input: "!run.called('tag:check')" }]
+    const labelled = { match: 'mail:*', input: "'secret' in run.labels" }
+    const of = (policy: Policies, catalog: readonly Tool[], more: object = {}) => ({
+      policy,
+      catalog,
+      callers: CALLERS,
+      ...more,
+    })
+    const deny = (clause: Clause): Policies => ({ deny: [clause] })
+    const pairs = [
+      [
+        of(deny(called), [tool('files:read', ['other']), send]),
+        of(deny(called), [tool('files:read', ['check']), send]),
+      ],
+      [of(deny(labelled), [read, send], { labels: { secret: ['*'] } }), of(deny(labelled), [read, send])],
+    ] as const
+    for (const [before, after] of pairs) {
+      assert.equal((await comparePolicies({ before, after })).grantsNoMore, 'unknown')
+      assert.equal((await comparePolicies({ before, after: before })).grantsNoMore, 'yes')
+    }
+  })
+
+  it('does not know without a caller', async () => {
+    const of = (policy: Policies) => ({ policy, catalog: CATALOG })
+    const compared = await comparePolicies({ before: of({ deny: ['*'] }), after: of({}) })
+    assert.equal(compared.grantsNoMore, 'unknown')
+  })
+
   const unknown: readonly (readonly [what: string, before: Policies, after: Policies, tools: readonly string[]])[] = [
     [
       'two conditions over the input that no tried input tells apart',
@@ -191,42 +245,71 @@ describe('comparePolicies', () => {
   })
 
   it('is right: after yes no call comes to less, and each example is one', async () => {
+    const written = fc.tuple(worldWithMore, fc.boolean(), fc.infiniteStream(fc.constantFrom(...MODES)))
     await fc.assert(
-      fc.asyncProperty(worldWithMore, fc.boolean(), async ({ world, more }, isMore) => {
-        const groups = Object.fromEntries(Object.entries(world.groups).map(([name, { tools }]) => [name, { tools }]))
-        const plain = { ...world, forks: [], opened: [], groups }
-        const after = isMore ? [...world.policies, ...more] : more
-        const worlds = { before: openWorld(plain), after: openWorld({ ...plain, policies: after }) }
-        const catalog = worlds.before.tools
-        const rules = { catalog, callers: [world.caller], groups }
-        const { grantsNoMore, counterexamples } = await comparePolicies({
-          before: { ...rules, policy: world.policies.map(toPolicy) },
-          after: { ...rules, policy: after.map(toPolicy) },
-        })
-        if (isMore) assert.notEqual(grantsNoMore, 'no')
-        const views = {
-          before: await worlds.before.gate.view(world.caller),
-          after: await worlds.after.gate.view(world.caller),
-        }
-        const wordOf = async (side: 'before' | 'after', id: string, input: unknown) => {
-          const preview = await views[side].preview({ tool: id, input })
-          return preview.status === 'refused' ? preview.decision.outcome : preview.status
-        }
-        if (grantsNoMore === 'yes')
-          for (const item of catalog) {
-            const input = inputOf(world, item)
-            const [had, has] = [await wordOf('before', item.id, input), await wordOf('after', item.id, input)]
-            assert.ok(compareStrictness(has, had) <= 0, `${item.id} was ${had} and is ${has}`)
+      fc.asyncProperty(
+        written,
+        fc.constantFrom([], ['read'], ['danger']),
+        async ([ground, isMore, modes], retagged) => {
+          const { world, more } = ground
+          const groups = Object.fromEntries(Object.entries(world.groups).map(([name, { tools }]) => [name, { tools }]))
+          const plain = { ...world, forks: [], opened: [], groups }
+          // More rules of an equal catalog can only tighten. Others may be anything, over tools with other tags.
+          const tools = isMore ? world.tools : world.tools.map((one) => ({ ...one, tags: retagged }))
+          const policies = isMore ? [...world.policies, ...more] : [...more, ...world.policies.map(withModes(modes))]
+          const worlds = { before: openWorld(plain), after: openWorld({ ...plain, tools, policies }) }
+          const sides = { before: world.policies, after: policies }
+          const rulesOf = (side: 'before' | 'after') => ({
+            catalog: worlds[side].tools,
+            callers: [world.caller],
+            groups,
+            policy: sides[side].map(toPolicy),
+          })
+          const { grantsNoMore, counterexamples } = await comparePolicies({
+            before: rulesOf('before'),
+            after: rulesOf('after'),
+          })
+          if (isMore) assert.notEqual(grantsNoMore, 'no')
+          const views = {
+            before: await worlds.before.gate.view(world.caller),
+            after: await worlds.after.gate.view(world.caller),
           }
-        for (const { tool: id, input, weakerApproval } of counterexamples) {
-          if (weakerApproval || id.includes('{')) continue
-          const item = catalog.find((one) => one.id === id)
-          const given = input ?? (item && inputOf(world, item))
-          const [had, has] = [await wordOf('before', id, given), await wordOf('after', id, given)]
-          assert.ok(compareStrictness(has, had) > 0, `${id} was ${had} and is ${has}`)
-        }
-      }),
+          const wordOf = async (side: 'before' | 'after', id: string, input: unknown) => {
+            const preview = await views[side].preview({ tool: id, input })
+            return preview.status === 'refused' ? preview.decision.outcome : preview.status
+          }
+          if (grantsNoMore === 'yes')
+            for (const item of worlds.before.tools)
+              for (const path of [undefined, ...PATHS]) {
+                const input = inputOf({ ...world, input: path === undefined ? {} : { path } }, item)
+                const [had, has] = [await wordOf('before', item.id, input), await wordOf('after', item.id, input)]
+                assert.ok(compareStrictness(has, had) <= 0, `${item.id} was ${had} and is ${has}`)
+              }
+          for (const { tool: id, input, weakerApproval } of counterexamples) {
+            if (weakerApproval || id.includes('{')) continue
+            const item = worlds.before.tools.find((one) => one.id === id)
+            const given = input ?? (item && inputOf(world, item))
+            const [had, has] = [await wordOf('before', id, given), await wordOf('after', id, given)]
+            assert.ok(compareStrictness(has, had) > 0, `${id} was ${had} and is ${has}`)
+          }
+        },
+      ),
       runs(60),
     )
   })
 })
+
+const MODES = [undefined, undefined, undefined, 'shadow'] as const
+
+/** Turns some rules of a policy into shadows. */
+function withModes(modes: Iterator<'shadow' | undefined>): (policy: WrittenPolicy) => WrittenPolicy {
+  const next = () => {
+    const { value } = modes.next()
+    return value && { mode: value }
+  }
+  const all = (clauses: WrittenPolicy['deny']) => clauses?.map((clause) => ({ ...clause, ...next() }))
+  return (policy) => {
+    const whole = next()
+    return whole ? { ...policy, ...whole } : { ...policy, deny: all(policy.deny), ask: all(policy.ask) }
+  }
+}

@@ -3,10 +3,14 @@ import { compareStrictness, type OutcomeWord } from '../decide/decision.ts'
 import type { Gate } from '../gate/gate.ts'
 import { toCallView, type View } from '../gate/view.ts'
 import { type Caller, callerKey, defineCaller } from '../ports/caller.ts'
+import { parseAliases } from '../tools/aliases.ts'
+import { toGroupMap } from '../tools/groups.ts'
+import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { dependsOnCall, grantsNoMore, restrictionsOn } from './restrictions.ts'
+import { grantsNoMore, restrictionsOn } from './restrictions.ts'
 import { nameOfCaller } from './recorded-callers.ts'
 import { probeInputs } from './probe-inputs.ts'
+import { createStage } from './stage.ts'
 import { createTrial } from './trial.ts'
 import type { RulesOfChange } from './what-if.ts'
 
@@ -48,7 +52,8 @@ const MAX_COUNTEREXAMPLES = 100
 /**
  * Returns whether the policies after grant no more than those before: for every caller that either names, for every tool,
  * resource and prompt of either catalog, for every input and in every run. Exact for what is known when tools are listed. Where
- * conditions over inputs or runs differ, a few inputs are tried for a counterexample; without one the answer is `unknown`.
+ * conditions over inputs or runs differ, or what they read of tools, a few inputs are tried for a counterexample; without one the
+ * answer is `unknown`, as it is without callers.
  *
  * @throws {ConfigError} for rules that no gate takes
  * @example
@@ -58,19 +63,21 @@ export async function comparePolicies(options: ComparePoliciesOptions): Promise<
   checkShape('comparePolicies', options, OPTIONS)
   const { before, after } = options
   const gates = { before: openTrial(before), after: openTrial(after) }
+  const grounds = { before: groundOfRuns(before), after: groundOfRuns(after) }
   const ids = [
     ...new Set(
       [gates.before, gates.after].flatMap(({ catalog }) => [...catalog.snapshot().ids, ...catalog.items().ids]),
     ),
   ]
+  const callers = callersOf(options)
   const counterexamples: MoreGranted[] = []
   const notCompared: NotCompared[] = []
   try {
-    for (const caller of callersOf(options)) {
+    for (const caller of callers) {
       const views = { before: await gates.before.view(caller), after: await gates.after.view(caller) }
       const unknown: string[] = []
       for (const id of ids) {
-        const found = await compareOne(views, id)
+        const found = await compareOne(views, id, grounds)
         if (found === 'unknown') unknown.push(id)
         else if (found !== 'yes' && counterexamples.length < MAX_COUNTEREXAMPLES)
           counterexamples.push({ caller: nameOfCaller(caller), tool: id, ...found })
@@ -80,8 +87,9 @@ export async function comparePolicies(options: ComparePoliciesOptions): Promise<
   } finally {
     await Promise.all([gates.before.close(), gates.after.close()])
   }
-  const grants = counterexamples.length > 0 ? 'no' : notCompared.length > 0 ? 'unknown' : 'yes'
-  return { grantsNoMore: grants, counterexamples, notCompared }
+  if (counterexamples.length > 0) return { grantsNoMore: 'no', counterexamples, notCompared }
+  const isCompared = callers.length > 0 && notCompared.length === 0
+  return { grantsNoMore: isCompared ? 'yes' : 'unknown', counterexamples, notCompared }
 }
 
 function openTrial({ catalog, callers: _, ...rules }: RulesOfChange): Gate {
@@ -93,26 +101,48 @@ function callersOf({ before, after }: ComparePoliciesOptions): readonly Caller[]
   return [...new Map(all.map((caller) => [callerKey(caller), caller])).values()]
 }
 
+/** Returns what conditions about runs read beside the run: which calls a selector means, and what gives which labels. */
+function groundOfRuns({ catalog, groups, aliases, labels, history }: RulesOfChange): string {
+  const items = createStage(catalog).items.map(({ id, tags, category, requiredScopes, trusted, ...item }) => ({
+    id,
+    tags,
+    category,
+    requiredScopes,
+    trusted,
+    labels: item.labels,
+    addressees: item.addressees,
+    groups: item.groups,
+  }))
+  const members = [...toGroupMap(groups ?? {})].map(([name, { tools }]) => ({ name, tools }))
+  return canonicalize(
+    JSON.parse(JSON.stringify({ items, members, aliases: [...parseAliases(aliases)], labels, history })),
+  )
+}
+
 interface Views {
   readonly before: View
   readonly after: View
 }
 
-async function compareOne(views: Views, id: string): Promise<'yes' | 'unknown' | Omit<MoreGranted, 'caller' | 'tool'>> {
-  const before = restrictionsOn(toCallView(views.before), id)
-  const after = restrictionsOn(toCallView(views.after), id)
+async function compareOne(
+  views: Views,
+  id: string,
+  grounds: { readonly before: string; readonly after: string },
+): Promise<'yes' | 'unknown' | Omit<MoreGranted, 'caller' | 'tool'>> {
+  const before = restrictionsOn(toCallView(views.before), id, grounds.before)
+  const after = restrictionsOn(toCallView(views.after), id, grounds.after)
   const answer = grantsNoMore(before, after)
   if (answer === 'yes') return 'yes'
   const words = { before: before.listed.outcome, after: after.listed.outcome }
   if (answer === 'approval') return { ...words, weakerApproval: true }
-  if (answer === 'no' && !dependsOnCall(after)) return words
+  if (answer === 'no') return words
   const tool = views.after.get(id) ?? views.before.get(id)
   for (const input of tool ? probeInputs(tool, [before, after]) : []) {
     const had = await wordOfCall(views.before, id, input)
     const has = await wordOfCall(views.after, id, input)
     if (compareStrictness(has, had) > 0) return { before: had, after: has, input }
   }
-  return answer === 'no' ? words : 'unknown'
+  return 'unknown'
 }
 
 async function wordOfCall(view: View, tool: string, input: unknown): Promise<OutcomeWord> {

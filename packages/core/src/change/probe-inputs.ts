@@ -60,5 +60,5 @@ function numbersIn(texts: readonly string[]): readonly number[] {
 }
 
 function textsOf(json: string): string {
-  return (JSON.parse(json) as readonly (string | null)[]).filter((text) => text !== null).join('\n')
+  return (JSON.parse(json) as readonly unknown[]).filter((part) => typeof part === 'string').join('\n')
 }

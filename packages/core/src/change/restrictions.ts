@@ -3,7 +3,7 @@ import { compareStrictness, type Decision, type OutcomeWord, type Reason } from 
 import { answerOf, type ClauseIndex, Failure, isAtCall, type PolicyIndex } from '../decide/layers/clauses.ts'
 import { templatesOf } from '../decide/templates.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
-import type { ParsedCondition } from '../policy/condition.ts'
+import { type ParsedCondition, toCelTool } from '../policy/condition.ts'
 import type { ParsedClause } from '../policy/parse.ts'
 import type { ApproverRule } from '../ports/ports.ts'
 import { hasBit } from '../tools/bits.ts'
@@ -21,8 +21,11 @@ export interface Restrictions {
   readonly allow: readonly ReadonlySet<string>[]
 }
 
-/** Returns what the rules of a view say of a tool, or of another item. */
-export function restrictionsOn(view: CallView, id: string): Restrictions {
+/**
+ * Returns what the rules of a view say of a tool, or of another item. `ground`: what conditions about runs read beside the run,
+ * as a text.
+ */
+export function restrictionsOn(view: CallView, id: string, ground: string): Restrictions {
   const decided = view.decide(id)
   const { today, now, tool } = decided
   const found = { deny: new Set<string>(), ask: [] as Restrictions['ask'][number][], allow: [] as Set<string>[] }
@@ -31,15 +34,16 @@ export function restrictionsOn(view: CallView, id: string): Restrictions {
   for (const index of today.policies)
     for (const at of placesOf(index, now)) {
       const of = { caller: view.caller, tool: index.snapshot.tools[at] as Tool }
+      const textOfClause = (clause: ParsedClause) => pendingText(clause, of.tool, ground)
       const about = (clauses: readonly ClauseIndex[]) => clauses.filter(({ bits }) => hasBit(bits, at))
       for (const { clause } of [...about(index.deny), ...about(index.ask)].filter(isAtCall)) {
         const holds = answerOf(clause, of)
         if (holds instanceof Failure) listed = { outcome: 'deny', reasons: listed.reasons }
-        else if (holds && clause.kind === 'deny') found.deny.add(pendingText(clause))
-        else if (holds) found.ask.push({ text: pendingText(clause), approver: clause.approver })
+        else if (holds && clause.kind === 'deny') found.deny.add(textOfClause(clause))
+        else if (holds) found.ask.push({ text: textOfClause(clause), approver: clause.approver })
       }
       const candidates = index.allow && about(index.allow).filter(({ clause }) => answerOf(clause, of) === true)
-      if (candidates?.every(isAtCall)) found.allow.push(new Set(candidates.map(({ clause }) => pendingText(clause))))
+      if (candidates?.every(isAtCall)) found.allow.push(new Set(candidates.map(({ clause }) => textOfClause(clause))))
     }
   return { listed, ...found }
 }
@@ -49,12 +53,12 @@ function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
   return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
 }
 
-/** Returns the conditions of a clause that only a call decides. Equal texts decide equally. */
-function pendingText({ when, unless, input }: ParsedClause): string {
+/** Returns the conditions of a clause that only a call decides, and what they read beside it. Equal texts decide equally. */
+function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, ground: string): string {
+  const pending = [when?.run && when, unless?.run && unless, input]
   return canonicalize([
-    when?.run ? textOf(when) : null,
-    unless?.run ? textOf(unless) : null,
-    input ? textOf(input) : null,
+    ...pending.map((condition) => (condition ? textOf(condition) : null)),
+    { tool: pending.some((condition) => condition?.perTool) ? toCelTool(tool) : null, run: run ? ground : null },
   ])
 }
 
@@ -66,14 +70,13 @@ function textOf({ text, functionName }: ParsedCondition): string {
 let functions = 0
 
 /** Whether rules can answer calls of one tool by one caller differently. */
-export function dependsOnCall({ listed, deny, ask, allow }: Restrictions): boolean {
+function dependsOnCall({ listed, deny, ask, allow }: Restrictions): boolean {
   return listed.outcome !== 'deny' && deny.size + ask.length + allow.length > 0
 }
 
-/** Returns the strictest that a call may come to. */
-function strictestOf({ listed, deny, ask, allow }: Restrictions): OutcomeWord {
-  if (deny.size + allow.length > 0) return 'deny'
-  return ask.length > 0 && compareStrictness('ask', listed.outcome) < 0 ? 'ask' : listed.outcome
+/** Returns the strictest that a call may come to: a condition that asks denies where it fails. */
+function strictestOf(restrictions: Restrictions): OutcomeWord {
+  return dependsOnCall(restrictions) ? 'deny' : restrictions.listed.outcome
 }
 
 /**
@@ -90,11 +93,9 @@ export function grantsNoMore(before: Restrictions, after: Restrictions): 'yes' |
 
 /** Whether each condition that restricts calls before restricts them as much after. */
 function isCovered(before: Restrictions, after: Restrictions): boolean {
+  // A condition that fails denies, so a question for every input is less than one about some inputs.
   const asks = (text: string, approver: ApproverRule | undefined) =>
-    after.deny.has(text) ||
-    (after.listed.outcome === 'ask' && coversApprover(approverOf(after), approver)) ||
-    compareStrictness(after.listed.outcome, 'ask') < 0 ||
-    after.ask.some((one) => one.text === text && coversApprover(one.approver, approver))
+    after.deny.has(text) || after.ask.some((one) => one.text === text && coversApprover(one.approver, approver))
   return (
     [...before.deny].every((text) => after.deny.has(text)) &&
     before.ask.every(({ text, approver }) => asks(text, approver)) &&
