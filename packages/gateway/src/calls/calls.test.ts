@@ -31,6 +31,26 @@ describe('findCalls', () => {
     assert.ok((calls[1]?.startedAt ?? '') < (calls[1]?.endedAt ?? ''))
   })
 
+  it('takes no record of another tenant whose call has the same id, as frameworks count their calls', async () => {
+    const of = (tenant: string) => ({ tenant, tool: `${tenant}:send` })
+    const audit = makeAudit([
+      ['call_1', 'tool_call', of('globex')],
+      ['call_1', 'tool_result', of('acme')],
+      ['call_2', 'tool_call', of('acme')],
+      ['call_2', 'tool_result', of('globex')],
+      ['call_3', 'tool_blocked', of('acme')],
+    ])
+    const filter = { tenant: 'acme' }
+    const { calls } = await findCalls(audit, { filter, limit: 10, before: 5 })
+    assert.deepEqual(
+      calls.map(({ id, outcome, records }) => [id, outcome, records.map(({ tenant }) => tenant)]),
+      [
+        ['call_2', 'running', ['acme']],
+        ['call_1', 'done', ['acme']],
+      ],
+    )
+  })
+
   it('has each call once over all pages, however calls overlap and whatever the page length', async () => {
     const events: fc.Arbitrary<readonly (readonly [string, boolean])[]> = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), fc.boolean()),

@@ -2,6 +2,7 @@ import { setImmediate as endOfTurn } from 'node:timers/promises'
 import {
   type AuditExporter,
   type AuditExportQuery,
+  type AuditQuery,
   type AuditReader,
   type AuditRecord,
   outcomeOfRecord,
@@ -96,7 +97,7 @@ class CallSearch {
   async #hasEnded({ tool_call_id: call = '', seq }: AuditRecord): Promise<boolean> {
     if (this.#query.before === undefined && !isNarrow(this.#query.filter)) return false
     if (this.#lookups++ >= MAX_LOOKUPS) return true
-    const later = await this.#audit.query({ call, afterSeq: seq, limit: 10 })
+    const later = await this.#recordsOf(call, { afterSeq: seq, limit: 10 })
     return later.some((one) => outcomeOfRecord(one) !== undefined)
   }
 
@@ -112,7 +113,13 @@ class CallSearch {
     const isWhole = end === undefined || records.length > 1 || !RAN.has(end.event)
     if (isWhole || this.#lookups++ >= MAX_LOOKUPS) return records
     const call = end.tool_call_id ?? ''
-    return [...records, ...(await this.#audit.query({ call, beforeSeq: end.seq, limit: 1 }))]
+    return [...records, ...(await this.#recordsOf(call, { beforeSeq: end.seq, limit: 1 }))]
+  }
+
+  /** Of the tenant that is asked for: calls of another one may have the same id. */
+  async #recordsOf(call: string, more: Omit<AuditQuery, 'call'>): Promise<readonly AuditRecord[]> {
+    const { tenant } = this.#query.filter
+    return this.#audit.query({ call, ...(tenant !== undefined && { tenant }), ...more })
   }
 }
 
