@@ -1,9 +1,17 @@
 import { readFileSync } from 'node:fs'
+import { LineCounter, visit } from 'yaml'
 import type { GatewayConfig } from '../config/config.ts'
 import { ConfigFileError } from '../config/problems.ts'
+import { parseYaml } from '../config/source.ts'
 
-/** Everything that a file takes from elsewhere: `${VAR}`, `${file:…}`, `${command:…}`. */
-const TAKEN = /\$\{[^}]*\}/g
+/** Everything that a text takes from elsewhere: `${VAR}`, `${file:…}`, `${command:…}`. What has no end takes nothing. */
+const TAKEN = /\$?\$\{[^}]*\}?/g
+
+interface Taken {
+  readonly whole: string
+  /** Where its value begins. */
+  readonly offset: number
+}
 
 /**
  * Checks a text that somebody proposes for a file: it may only take what the file takes already. Whoever sends a text could
@@ -12,12 +20,27 @@ const TAKEN = /\$\{[^}]*\}/g
  * @throws {ConfigFileError} with the place of everything else
  */
 export function checkTaken(text: string, { file }: Pick<GatewayConfig, 'file'>): void {
-  const taken = new Set(readFileSync(file, 'utf8').match(TAKEN) ?? [])
-  const problems = [...text.matchAll(TAKEN)].flatMap(({ 0: whole, index }) => {
+  const taken = new Set(takenBy(readFileSync(file, 'utf8')).map(({ whole }) => whole))
+  const problems = takenBy(text).flatMap(({ whole, offset }) => {
     if (taken.has(whole)) return []
-    const before = text.slice(0, index).split('\n')
+    const before = text.slice(0, offset).split('\n')
     const message = `found ${whole}, which the running file does not have; use "toolgate what-if" where the file is`
     return [{ file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1, path: '', message }]
   })
   if (problems.length > 0) throw new ConfigFileError(problems)
+}
+
+/** Reads values as they are filled: YAML may write each character of them in another way. */
+function takenBy(text: string): readonly Taken[] {
+  const found: Taken[] = []
+  const document = parseYaml(text, new LineCounter(), () => {})
+  if (document)
+    visit(document, {
+      Scalar(_key, { value, range }) {
+        if (typeof value !== 'string') return
+        for (const whole of value.match(TAKEN) ?? [])
+          if (whole.endsWith('}') && !whole.startsWith('$$')) found.push({ whole, offset: range?.[0] ?? 0 })
+      },
+    })
+  return found
 }

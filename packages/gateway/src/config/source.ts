@@ -82,9 +82,9 @@ export function parseSource(file: string, text: string, fill: Fill = asWritten):
   }
 }
 
-type Add = (offset: number, path: ConfigPath, message: string) => void
+export type Add = (offset: number, path: ConfigPath, message: string) => void
 
-function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.Parsed | undefined {
+export function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.Parsed | undefined {
   if (text.length > MAX_LENGTH) {
     add(0, [], `the file has ${text.length} characters, expected at most ${MAX_LENGTH}`)
     return undefined
