@@ -1,54 +1,35 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useEffect, useRef } from 'react'
 import type { Page } from './address.ts'
-import { useAddress, useApi, useHealth } from './hooks.ts'
+import { useAddress, useApi, useHealth, useLater } from './hooks.ts'
 import { followLive } from './live-updates.ts'
 import { verdicts } from './approval-verdicts.ts'
-import { ApprovalsPage } from './pages/approvals.tsx'
-import { CallsPage } from './pages/calls.tsx'
-import { CallersPage } from './pages/callers.tsx'
-import { ConnectionsPage } from './pages/connections.tsx'
-import { KeysPage } from './pages/keys.tsx'
-import { LivePage } from './pages/live.tsx'
-import { OverviewPage } from './pages/overview.tsx'
-import { LoginPage, SessionEnded } from './pages/login.tsx'
-import { ReplicasPage } from './pages/replicas.tsx'
-import { ServersPage } from './pages/servers.tsx'
-import { ToolPage } from './pages/tool.tsx'
-import { ToolsPage } from './pages/tools.tsx'
+import { LOGIN, loadTheRest, PAGE_CONTENT, SESSION_ENDED } from './pages.ts'
 import { Announcer } from './parts/announcer.tsx'
-import { FaultBoundary, Failed, Loading } from './parts/panels.tsx'
+import { FaultBoundary, Failed, Loading, NotLoaded } from './parts/panels.tsx'
 import { Halts } from './parts/halts.tsx'
 import { Header } from './parts/header.tsx'
 import { StaleStrip, Warnings } from './parts/notices.tsx'
 import { Shortcuts } from './parts/shortcuts.tsx'
 import type { SessionBody } from './wire.ts'
 
-const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
-  tools: ToolsPage,
-  tool: ToolPage,
-  overview: OverviewPage,
-  live: LivePage,
-  calls: CallsPage,
-  approvals: ApprovalsPage,
-  callers: CallersPage,
-  keys: KeysPage,
-  connections: ConnectionsPage,
-  servers: ServersPage,
-  replicas: ReplicasPage,
-}
-
 /** Shows the login, or the page of the address for a logged-in user. */
 export function App(): ReactElement {
   const session = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
   const isOut = session.error?.status === 401
   if (session.data) return <Shell session={session.data} hasEnded={isOut} />
-  if (isOut) return <LoginPage />
+  if (isOut) return <LoggedOut />
   return (
     <main className="alone">
       {session.error ? <Failed error={session.error} retry={session.refetch} /> : <Loading what="the console" />}
     </main>
   )
+}
+
+function LoggedOut(): ReactElement {
+  const { Content, hasFailed } = useLater(LOGIN)
+  if (Content) return <Content />
+  return <main className="alone">{hasFailed ? <NotLoaded /> : <Loading what="the login" />}</main>
 }
 
 /** The page of a logged-in user. If the session ends, the page stays, under a dialog to log in again. */
@@ -59,8 +40,11 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   const { isStale } = useHealth()
   useEffect(() => (hasEnded ? undefined : followLive(client)), [client, hasEnded])
   useEffect(() => verdicts.onSettled(() => void client.invalidateQueries({ queryKey: ['approvals'] })), [client])
-  useFocusOnMove(page, main)
-  const Content = CONTENT[page]
+  const { Content, hasFailed } = useLater(PAGE_CONTENT[page])
+  const isShown = Content !== undefined
+  useFocusOnMove(isShown ? page : undefined, main)
+  useEffect(() => void (isShown && loadTheRest()), [isShown])
+  const ended = useLater(SESSION_ENDED, hasEnded)
   return (
     <>
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
@@ -72,22 +56,24 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       <Halts />
       <main ref={main} tabIndex={-1} className={isStale || hasEnded ? 'stale' : undefined}>
         <FaultBoundary key={page}>
-          <Content />
+          {Content ? <Content /> : hasFailed ? <NotLoaded /> : <Loading what="the page" />}
         </FaultBoundary>
       </main>
       <Announcer />
       {!hasEnded && <Shortcuts session={session} />}
-      {hasEnded && <SessionEnded user={session.user} />}
+      {hasEnded && ended.Content && <ended.Content user={session.user} />}
     </>
   )
 }
 
-/** Focuses the heading of a new page, so that screen readers announce it. */
-function useFocusOnMove(page: Page, main: React.RefObject<HTMLElement | null>): void {
+/** Focuses the heading of a new page once it is there, so that screen readers announce it. */
+function useFocusOnMove(page: Page | undefined, main: React.RefObject<HTMLElement | null>): void {
   const shown = useRef(page)
   useEffect(() => {
-    if (shown.current === page) return
+    if (page === undefined || shown.current === page) return
+    const isFirst = shown.current === undefined
     shown.current = page
+    if (isFirst) return
     scrollTo({ top: 0 })
     const heading = main.current?.querySelector('h1')
     heading?.setAttribute('tabindex', '-1')

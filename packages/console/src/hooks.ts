@@ -4,6 +4,7 @@ import { type Address, formatAddress, parseAddress, withChoices } from './addres
 import { ApiError, getJson, type GetOptions } from './api.ts'
 import { type Health, health } from './health.ts'
 import type { LiveState } from './live.ts'
+import type { Later, LaterState } from './later.ts'
 import { live } from './live-updates.ts'
 import { createMoveWatch } from './move-watch.ts'
 
@@ -109,6 +110,13 @@ export function useStillButtons(): StillButtons {
 
 function watchMoves(element: Element | null): (() => void) | undefined {
   return element ? moves.watch(element) : undefined
+}
+
+/** Loads a part when it is needed, and returns what there is of it. */
+export function useLater<Props>(part: Later<Props>, isNeeded = true): LaterState<Props> {
+  const state = useSyncExternalStore(part.subscribe, () => part.state)
+  useEffect(() => void (isNeeded && part.load()), [part, isNeeded])
+  return state
 }
 
 /** Returns whether the page is scrolled down. */

@@ -1,3 +1,5 @@
+// First, so that its requests go out before React is evaluated.
+import { FIRST } from './first.ts'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -6,8 +8,13 @@ import { App } from './app.tsx'
 // The next poll is the retry. So a failure shows at once, and goes as soon as a request succeeds.
 // `always`: a gateway on this machine is reachable without a network.
 const client = new QueryClient({
-  defaultOptions: { queries: { retry: false, networkMode: 'always' }, mutations: { networkMode: 'always' } },
+  defaultOptions: {
+    // What has just come is not fetched again by the part that shows it.
+    queries: { retry: false, networkMode: 'always', staleTime: 2000 },
+    mutations: { networkMode: 'always' },
+  },
 })
+for (const { key, data } of FIRST) void client.prefetchQuery({ queryKey: key, queryFn: () => data })
 
 createRoot(document.querySelector('#root') as HTMLElement).render(
   <StrictMode>

@@ -123,17 +123,48 @@ if (executablePath !== undefined)
           ['calls', 'tr.record'],
           ['tools?as=operator', '.listing-rows'],
         ] as const) {
-          await page.goto('about:blank')
-          await page.goto(`${gateway.url}/#/${address}`)
-          await page.locator(ready).first().waitFor()
-          const ms = await page.evaluate(() => performance.now())
-          t.diagnostic(`${address}: the first view after ${Math.round(ms)} ms`)
+          const times: number[] = []
+          for (let round = 0; round < 5; round++) {
+            await page.goto('about:blank')
+            await page.goto(`${gateway.url}/#/${address}`, { waitUntil: 'commit' })
+            times.push(await page.evaluate(untilShown, ready))
+          }
+          const [best = 0, , median = 0] = times.toSorted((a, b) => a - b).map(Math.round)
+          t.diagnostic(`${address}: the first view after ${median} ms (median of 5), ${best} ms (best)`)
         }
       } finally {
         await context.close()
         await gateway.close()
       }
     })
+
+    for (const [address, path, ready] of [
+      ['overview?period=1h', '/api/overview', '.figure'],
+      ['calls?outcome=done', '/api/calls', 'tr.record'],
+      ['tools?as=operator', '/api/tools', '.listing-rows'],
+      ['callers', '/api/callers', '.matrix'],
+    ] as const)
+      it(`shows ${address} from the answer to its first request`, async () => {
+        const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
+        const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+        try {
+          await page.goto(`${gateway.url}/#/overview`)
+          await logIn(page)
+          await page.locator('.figure').first().waitFor()
+          await page.goto('about:blank')
+          let requests = 0
+          await page.route(
+            (url) => url.pathname === path,
+            (route) => (++requests === 1 ? route.continue() : route.abort()),
+          )
+          await page.goto(`${gateway.url}/#/${address}`)
+          await page.locator(ready).first().waitFor()
+          assert.deepEqual(strayed, [])
+        } finally {
+          await context.close()
+          await gateway.close()
+        }
+      })
 
     it('shows a change of a group at once', async (t) => {
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
@@ -203,6 +234,17 @@ if (executablePath !== undefined)
       }
     })
   })
+
+/** Resolves with the milliseconds from the navigation to the frame in which a part is there. */
+function untilShown(selector: string): Promise<number> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (document.querySelector(selector)) resolve(performance.now())
+      else requestAnimationFrame(look)
+    }
+    requestAnimationFrame(look)
+  })
+}
 
 /** Scrolls as fast as possible for ten seconds, in steps of a screen. */
 async function scrollThrough(page: Page): Promise<void> {

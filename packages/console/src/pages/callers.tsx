@@ -7,7 +7,7 @@ import { type CallerColumn, type MatrixRow, toColumn, toRows, type MatrixCell, t
 import { Budgets } from '../parts/budgets.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import type { CallersBody, ToolsBody } from '../wire.ts'
-import { useCallers } from './tools.tsx'
+import { useCallers } from '../callers.ts'
 import { createColumnHelper, FlexRender, tableFeatures, useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { linkTo } from '../address.ts'

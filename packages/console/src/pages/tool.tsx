@@ -14,7 +14,7 @@ import { Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
 import { pinOf, stateOfTool } from '../states.ts'
 import type { AuditBody, CallersBody, ToolBody, ToolRow, ToolsBody, ToolExport } from '../wire.ts'
-import { useCallers } from './tools.tsx'
+import { useCallers } from '../callers.ts'
 
 const REFRESH_MS = 2000
 const RECENT = 15

@@ -1,4 +1,5 @@
 import { type ReactElement, useDeferredValue, useEffect, useId, useMemo, useRef } from 'react'
+import { useCallers } from '../callers.ts'
 import { count, listsText, toSentence } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
@@ -7,7 +8,7 @@ import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
-import type { AppRow, AppsBody, CallersBody, ItemKind, OutcomeWord, ToolsBody, NeedRow, NeedsBody } from '../wire.ts'
+import type { AppRow, AppsBody, ItemKind, OutcomeWord, ToolsBody, NeedRow, NeedsBody } from '../wire.ts'
 import { StateBadge } from '../parts/badges.tsx'
 import { Since } from '../parts/when.tsx'
 
@@ -66,11 +67,6 @@ export function ToolsPage(): ReactElement {
       )}
     </>
   )
-}
-
-/** Fetches the callers that `as` may name. */
-export function useCallers() {
-  return useApi<CallersBody>({ key: ['callers'], path: '/api/callers', everyMs: 4 * REFRESH_MS })
 }
 
 const NO_APPS: readonly AppRow[] = []

@@ -1,23 +1,12 @@
-import { type ComponentType, type ReactElement, useEffect, useState } from 'react'
+import { type ReactElement, useState } from 'react'
 import { AUDIT_OUTCOMES, type RecordFilter } from '../audit-feed.ts'
 import { type ChartData, type ChartPeriod, toChartData, toPeriod } from '../chart-data.ts'
 import { formatDuration, formatNumber } from '../format.ts'
-import { type Choose, useApi, useNow } from '../hooks.ts'
+import { type Choose, useApi, useLater, useNow } from '../hooks.ts'
+import { createLater } from '../later.ts'
 import type { AuditCountsBody, AuditRecord } from '../wire.ts'
 
-type Charts = ComponentType<{ data: ChartData }>
-
-/** Loads the charts when they are first shown. The browser loads the module only once. */
-function useCharts(): { readonly Charts?: Charts; readonly hasFailed?: true } {
-  const [found, setFound] = useState<{ readonly Charts?: Charts; readonly hasFailed?: true }>({})
-  useEffect(() => {
-    import('./charts.tsx').then(
-      ({ default: Charts }) => setFound({ Charts }),
-      () => setFound({ hasFailed: true }),
-    )
-  }, [])
-  return found
-}
+const CHARTS = createLater(async () => (await import('./charts.tsx')).default)
 
 const SPANS: ReadonlyMap<string, { readonly ms: number; readonly label: string }> = new Map([
   ['5m', { ms: 300_000, label: '5 min' }],
@@ -38,7 +27,7 @@ export interface ChartPanelProps {
 /** Calls by outcome, as the gateway counts them, and the latency of the loaded ones, as numbers and charts. */
 export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
-  const { Charts, hasFailed } = useCharts()
+  const { Content: Charts, hasFailed } = useLater(CHARTS)
   const { ms } = SPANS.get(span) ?? { ms: 300_000 }
   const period = toPeriod(ms, nowMs)
   const { counted, isComing } = useCounts(filter, period)

@@ -9,11 +9,11 @@ import {
   useState,
 } from 'react'
 import { linkTo, type Page } from '../address.ts'
+import { useCallers } from '../callers.ts'
 import { count } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { type Entry, type EntryKind, findEntries, toEntries } from '../palette.ts'
 import { usePending } from '../pending.ts'
-import { useCallers } from '../pages/tools.tsx'
 import type { HaltsBody, ToolsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 

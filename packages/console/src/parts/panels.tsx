@@ -50,6 +50,19 @@ export class FaultBoundary extends Component<{ children: ReactNode }, { hasFaile
   }
 }
 
+/** A part whose files the gateway no longer has, or cannot send. */
+export function NotLoaded(): ReactElement {
+  return (
+    <div className="panel failed" role="alert">
+      <p className="panel-title">This page could not be loaded</p>
+      <p>The gateway does not answer, or is of another version by now.</p>
+      <button type="button" onClick={() => location.reload()}>
+        Reload
+      </button>
+    </div>
+  )
+}
+
 function Fault(): ReactElement {
   return (
     <div className="panel failed" role="alert">

@@ -1,8 +1,10 @@
 import { type ReactElement, useEffect, useMemo, useRef, useState } from 'react'
+import { useLater } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
+import { PALETTE } from '../pages.ts'
 import type { SessionBody } from '../wire.ts'
 import { NAVIGATED, OPERATORS, TITLES } from './header.tsx'
-import { Palette } from './palette.tsx'
+import { NotLoaded } from './panels.tsx'
 
 /** What keys do, as the help shows it. */
 const SHORTCUTS: readonly { readonly keys: readonly string[]; readonly does: string; readonly on?: string }[] = [
@@ -39,6 +41,7 @@ export function Shortcuts({ session }: { session: SessionBody }): ReactElement {
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
+  const { Content: Palette, hasFailed } = useLater(PALETTE, shown === 'palette')
   const close = (): void => dialog.current?.close()
   return (
     <dialog
@@ -49,7 +52,8 @@ export function Shortcuts({ session }: { session: SessionBody }): ReactElement {
       // A click on the backdrop is one on the dialog itself.
       onClick={(event) => event.target === event.currentTarget && close()}
     >
-      {shown === 'palette' && <Palette pages={pages} close={close} />}
+      {shown === 'palette' && Palette && <Palette pages={pages} close={close} />}
+      {shown === 'palette' && hasFailed && <NotLoaded />}
       {shown === 'help' && <Help close={close} />}
     </dialog>
   )

@@ -1,0 +1,29 @@
+import type { Page } from './address.ts'
+import { createLater, type Later } from './later.ts'
+
+/** The content of each page, loaded when the page is opened. */
+export const PAGE_CONTENT: Readonly<Record<Page, Later>> = {
+  tools: createLater(async () => (await import('./pages/tools.tsx')).ToolsPage),
+  tool: createLater(async () => (await import('./pages/tool.tsx')).ToolPage),
+  overview: createLater(async () => (await import('./pages/overview.tsx')).OverviewPage),
+  live: createLater(async () => (await import('./pages/live.tsx')).LivePage),
+  calls: createLater(async () => (await import('./pages/calls.tsx')).CallsPage),
+  approvals: createLater(async () => (await import('./pages/approvals.tsx')).ApprovalsPage),
+  callers: createLater(async () => (await import('./pages/callers.tsx')).CallersPage),
+  keys: createLater(async () => (await import('./pages/keys.tsx')).KeysPage),
+  connections: createLater(async () => (await import('./pages/connections.tsx')).ConnectionsPage),
+  servers: createLater(async () => (await import('./pages/servers.tsx')).ServersPage),
+  replicas: createLater(async () => (await import('./pages/replicas.tsx')).ReplicasPage),
+}
+
+export const LOGIN = createLater(async () => (await import('./pages/login.tsx')).LoginPage)
+export const SESSION_ENDED = createLater(async () => (await import('./pages/login.tsx')).SessionEnded)
+export const PALETTE = createLater(async () => (await import('./parts/palette.tsx')).Palette)
+
+/** Loads one part after the other while the browser is idle, so that opening one does not wait for the network. */
+export async function loadTheRest(): Promise<void> {
+  for (const part of [SESSION_ENDED, PALETTE, ...Object.values(PAGE_CONTENT)]) {
+    await new Promise((resolve) => (globalThis.requestIdleCallback ?? setTimeout)(resolve))
+    await part.load()
+  }
+}
