@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findEntries, toEntries } from './palette.ts'
+import { findEntries, toEntries, toSearch } from './palette.ts'
 
 const entries = toEntries({
   pages: [
@@ -44,5 +44,10 @@ describe('the palette', () => {
     assert.equal(approval?.href, '#/approvals?tool=files:write_file&user=vera')
     const [tool] = findEntries(entries, 'mail:read', 1).entries
     assert.equal(tool?.href, '#/tool?id=mail:read')
+  })
+
+  it('searches the calls for what was typed, and for nothing without it', () => {
+    assert.equal(toSearch('  a&b #1 ')?.href, '#/calls?text=a%26b+%231')
+    assert.equal(toSearch('  '), undefined)
   })
 })

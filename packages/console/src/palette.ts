@@ -49,6 +49,12 @@ export function toEntries({ pages, tools, callers, approvals, halts, here }: Pla
   ]
 }
 
+/** Returns the entry that searches all calls for what was typed, for the end of the list. */
+export function toSearch(query: string): Entry | undefined {
+  const text = query.trim()
+  return text === '' ? undefined : { kind: 'calls', text, detail: 'search all calls', href: linkTo('calls', { text }) }
+}
+
 export interface Found {
   readonly entries: readonly Entry[]
   /** How many others match. */

@@ -12,7 +12,7 @@ import { linkTo, type Page } from '../address.ts'
 import { useCallers } from '../callers.ts'
 import { count } from '../format.ts'
 import { useApi } from '../hooks.ts'
-import { type Entry, type EntryKind, findEntries, toEntries } from '../palette.ts'
+import { type Entry, type EntryKind, findEntries, toEntries, toSearch } from '../palette.ts'
 import { usePending } from '../pending.ts'
 import type { HaltsBody, ToolsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
@@ -33,13 +33,12 @@ export interface PaletteProps {
   readonly close: () => void
 }
 
-/** Finds pages, tools, callers, requests and halts by their names, and goes there. */
+/** Finds pages, tools, callers, requests and halts by their names and goes there, or searches the calls. */
 export function Palette({ pages, close }: PaletteProps): ReactElement {
   const id = useId()
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
-  const found = useFound(pages, useDeferredValue(query))
-  const { entries, more } = found
+  const { entries, more } = useFound(pages, useDeferredValue(query))
   const active = Math.min(at, entries.length - 1)
   const list = useRef<HTMLUListElement>(null)
   useEffect(() => {
@@ -105,7 +104,11 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
         ))}
       </ul>
       <p className="dim" role="status">
-        {entries.length === 0 ? 'Nothing is found.' : more > 0 ? count(more, 'more match') : ''}
+        {entries.every(({ kind }) => kind === 'calls')
+          ? 'Nothing has this name.'
+          : more > 0
+            ? count(more, 'more match')
+            : ''}
       </p>
     </div>
   )
@@ -136,5 +139,9 @@ function useFound(pages: PaletteProps['pages'], query: string) {
       }),
     [pages, rows, callers, approvals, halts],
   )
-  return useMemo(() => findEntries(entries, query, SHOWN), [entries, query])
+  return useMemo(() => {
+    const found = findEntries(entries, query, SHOWN)
+    const search = toSearch(query)
+    return search ? { ...found, entries: [...found.entries, search] } : found
+  }, [entries, query])
 }
