@@ -133,6 +133,15 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
+    it('prints what would have to change, and where', async () => {
+      const { out } = await run(['why', 'files:delete', '--as', 'viewer'])
+      assert.deepEqual(out.split('\n').slice(-3), [
+        '  would allow it  `operator` in `roles`, and the group `web` available',
+        '  would allow it  `files#deny[1]` removed, or narrowed (toolgate.yaml:12:7)',
+        '',
+      ])
+    })
+
     it('names the parts of the input that are not checked', async () => {
       const { out } = await run(['why', 'web:search', '--as', 'viewer'])
       assert.match(out, /\n {2}warn {2}inputSchema\/properties\/q\/pattern is not checked\n$/)

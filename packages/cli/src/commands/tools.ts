@@ -1,7 +1,16 @@
 import { defineCaller, ToolgateError } from '@toolgate/core'
 import { clauseText } from '@toolgate/core/internal'
 import type { ItemKind } from '@toolgate/core/toolset'
-import type { CallersBody, NeedRow, NeedsBody, PlacedReason, ToolRow, ToolsBody, WhyBody } from '@toolgate/gateway'
+import type {
+  CallersBody,
+  NeedRow,
+  NeedsBody,
+  PlacedChange,
+  PlacedReason,
+  ToolRow,
+  ToolsBody,
+  WhyBody,
+} from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
@@ -95,6 +104,8 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   const yes = body.answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
   if (body.reasons.length > 0 && yes.length > 0)
     printLine(io.stdout, `  ${paint('dim', `said yes: ${yes.join(', ')}`)}`)
+  for (const way of body.wouldAllow ?? [])
+    printLine(io.stdout, `  ${paint('green', 'would allow it')}  ${wayText(way)}`)
   for (const reason of body.shadow?.reasons ?? [])
     printLine(io.stdout, `  ${paint('dim', 'a shadow would say:')}\n${reasonLines(reason, paint)}`)
   for (const { pointer, message } of body.schemaWarnings ?? [])
@@ -113,6 +124,12 @@ function reasonLines(reason: PlacedReason, paint: Paint): string {
   if (message !== undefined) lines.push(`        the caller is told: ${printable(message)}`)
   if (suggestion !== undefined) lines.push(`        ${printable(suggestion)}`)
   return lines.join('\n')
+}
+
+/** Returns the changes of one way, all of which it takes. */
+function wayText(way: readonly PlacedChange[]): string {
+  const texts = way.map(({ text, place }) => (place ? `${text} (${place.file}:${place.line}:${place.column})` : text))
+  return printable(texts.join(', and '))
 }
 
 function hitsText({ hits, lastHitAt, countedSince }: PlacedReason): string | undefined {

@@ -64,8 +64,25 @@ export function whyBody(tool: string): WhyBody {
     ...(tool === 'web:search'
       ? { schemaWarnings: [{ pointer: '/properties/q/pattern', message: 'is not checked' }] }
       : {}),
+    ...(tool === 'files:delete' ? { wouldAllow: WAYS } : {}),
   }
 }
+
+const WAYS: NonNullable<WhyBody['wouldAllow']> = [
+  [
+    { on: 'caller', does: 'add', field: 'roles', value: 'operator', text: '`operator` in `roles`' },
+    { on: 'state', does: 'release', text: 'the group `web` available' },
+  ],
+  [
+    {
+      on: 'policy',
+      does: 'remove',
+      path: 'policy[0].deny[1]',
+      text: '`files#deny[1]` removed, or narrowed',
+      place: { file: 'toolgate.yaml', line: 12, column: 7 },
+    },
+  ],
+]
 
 export function auditRecord(seq: number): AuditRecord {
   return {

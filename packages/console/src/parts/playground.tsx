@@ -7,7 +7,7 @@ import type { AgentCallBody, CallersBody, Reason, ToolRow, TrialRequestBody, Why
 import { OutcomeBadge } from './badges.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
 import { InputFields } from './input-form.tsx'
-import { Reasons } from './reasons.tsx'
+import { Reasons, WouldAllow } from './reasons.tsx'
 
 /** Dry runs that stay on the page, to compare inputs. */
 const KEPT_RUNS = 5
@@ -169,6 +169,7 @@ function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
               <Exact text={`${WORDS[latest.body.outcome]} Nothing was run.`} />
             </p>
             <Reasons reasons={latest.body.reasons} />
+            <WouldAllow ways={latest.body.wouldAllow} />
             {latest.body.text !== undefined && (
               <p className="dim">
                 The agent would read: “<Exact text={latest.body.text} />”

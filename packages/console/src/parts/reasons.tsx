@@ -1,9 +1,31 @@
 import type { ReactElement } from 'react'
 import { formatDuration, toSentence } from '../format.ts'
-import type { Reason } from '../wire.ts'
+import type { Reason, WhyInputBody } from '../wire.ts'
 import { OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
+
+type Ways = NonNullable<WhyInputBody['wouldAllow']>
+
+/** What would have to change, each way by itself. */
+export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElement | null {
+  if (ways.length === 0) return null
+  return (
+    <>
+      <p className="dim">It would be allowed with one of these:</p>
+      <ul>
+        {ways.map((way) => {
+          const text = way.map((change) => change.text).join(', and ')
+          return (
+            <li key={text}>
+              <Exact text={text} />
+            </li>
+          )
+        })}
+      </ul>
+    </>
+  )
+}
 
 /** All reasons, the deciding one first. */
 export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactElement {

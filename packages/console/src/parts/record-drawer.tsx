@@ -8,7 +8,7 @@ import { EventBadge, OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { HaltButton } from './halt-dialog.tsx'
 import { Empty, Loading } from './panels.tsx'
-import { Reasons } from './reasons.tsx'
+import { Reasons, WouldAllow } from './reasons.tsx'
 import { RunTimeline } from './run-timeline.tsx'
 
 export interface RecordDrawerProps {
@@ -204,6 +204,7 @@ function CurrentDecision({ tool, user }: { tool: string; user: string }): ReactE
         <span className="dim">{data.visible ? 'Listed.' : 'Not listed.'}</span>
       </p>
       <Reasons reasons={data.reasons} />
+      <WouldAllow ways={data.wouldAllow} />
     </>
   )
 }

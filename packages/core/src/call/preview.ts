@@ -1,3 +1,4 @@
+import type { RunFacts } from '../history/facts.ts'
 import { type Decision, strictest } from '../decide/decision.ts'
 import { type Attempt, type CallPorts, type CallRequest, type CallView, openAttempt } from './attempt.ts'
 import { textFor } from './call.ts'
@@ -12,6 +13,8 @@ export interface PreviewPass {
   readonly status: 'allow' | 'ask'
   /** With the reasons of the clauses that ask, those about the input and the run included. */
   readonly decision: Decision
+  /** What was known of the run, where a rule reads it. */
+  readonly facts?: RunFacts
 }
 
 export interface PreviewRefused {
@@ -19,6 +22,7 @@ export interface PreviewRefused {
   readonly decision: Decision
   /** The text that the call would get. */
   readonly text: string
+  readonly facts?: RunFacts
 }
 
 /** The first checks of a call, which take nothing and ask nobody. */
@@ -43,7 +47,7 @@ export async function preview(view: CallView, request: CallRequest, ports: CallP
     const limited = attempt.uses.length > 0 ? await peek(attempt, tool) : undefined
     if (limited) return refused(attempt, limited.decision)
     const answers = [view.explainDecided(attempt.decided), ...(attempt.withInput ? [attempt.withInput] : [])]
-    return { status: asksForPerson(attempt) ? 'ask' : 'allow', decision: strictest(answers) }
+    return { status: asksForPerson(attempt) ? 'ask' : 'allow', decision: strictest(answers), ...factsOf(attempt) }
   } catch (error) {
     ports.onFault(error)
     return refused(attempt, storeFailed(error))
@@ -53,5 +57,9 @@ export async function preview(view: CallView, request: CallRequest, ports: CallP
 }
 
 function refused(attempt: Attempt, decision: Decision): PreviewRefused {
-  return { status: 'refused', decision, text: textFor(attempt, decision) }
+  return { status: 'refused', decision, text: textFor(attempt, decision), ...factsOf(attempt) }
+}
+
+function factsOf({ facts }: Attempt): { readonly facts?: RunFacts } {
+  return facts ? { facts } : {}
 }

@@ -41,6 +41,8 @@ export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.t
 
 // Callers, gates and views
 export { createTrial } from '../change/trial.ts'
+export type { NeededChange } from '../change/needed-change.ts'
+export { whatWouldAllow } from '../change/what-would-allow.ts'
 export type { Budget } from '../call/budgets.ts'
 export type { RunHistories } from '../gate/gate.ts'
 export { enterSaid, raiseLabels } from '../call/history.ts'

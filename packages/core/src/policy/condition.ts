@@ -45,6 +45,8 @@ export interface ParsedCondition {
   readonly readsInput: boolean
   /** What it reads of a call. Absent: nobody knows. */
   readonly operands?: Operands
+  /** Absent for a function. */
+  readonly tree?: ASTNode
   /** The paths of the input that it reads, such as `order.id`. */
   readonly inputPaths?: readonly string[]
   /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
@@ -143,6 +145,7 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
     run,
     readsInput,
     operands: operandsOf(program.ast),
+    tree: program.ast,
     inputPaths: inputPathsOf(program.ast),
     test(context) {
       // The fields of callers and tools are short. Only inputs can be large.

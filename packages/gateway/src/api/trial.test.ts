@@ -115,6 +115,19 @@ describe('POST /api/why', () => {
     assert.deepEqual([world.ran, world.audit.records], [[], []])
   })
 
+  it('says what would have to change, for an input and for a caller', async () => {
+    const texts = async (body: object) =>
+      (await why(body)).wouldAllow?.map((way) => way.map(({ text }) => text).join(' + '))
+    assert.equal(await texts({ tool: 'files:write', input: { path: '/tmp' } }), undefined)
+    assert.deepEqual(await texts({ tool: 'files:write', input: { path: '/etc' } }), [
+      '`files#deny[0]` removed, or narrowed',
+    ])
+    assert.deepEqual(await texts({ tool: 'files:hidden', input: { path: 'x' } }), [
+      '`admin` in `roles`',
+      '`files#deny[1]` removed, or narrowed',
+    ])
+  })
+
   it('takes no limit', async () => {
     for (let i = 0; i < 5; i++) assert.equal((await why({ tool: 'files:read', input: { path: 'x' } })).outcome, 'allow')
   })

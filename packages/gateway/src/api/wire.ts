@@ -4,7 +4,15 @@ import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 import type { Need } from '@toolgate/core/groups'
-import type { Budget, ClauseRef, HaltTarget, JsonObject, LayerAnswer, SchemaWarning } from '@toolgate/core/internal'
+import type {
+  Budget,
+  ClauseRef,
+  HaltTarget,
+  JsonObject,
+  LayerAnswer,
+  NeededChange,
+  SchemaWarning,
+} from '@toolgate/core/internal'
 import type { ConfigPlace } from '../config/problems.ts'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
@@ -498,10 +506,17 @@ export interface WhyBody {
   readonly answers: readonly LayerAnswer[]
   /** What the shadows of policies would decide, if there are some. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
+  /** What would have to change for it to be visible: ways that have been decided again, the smallest first. Absent if none is known. */
+  readonly wouldAllow?: readonly (readonly PlacedChange[])[]
   /** Keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
   /** Whose list of the server it was looked up in. Absent where all users share one. */
   readonly list?: ListRow
+}
+
+/** One change of a way, with the place of the rule that it is about. */
+export interface PlacedChange extends NeededChange {
+  readonly place?: ConfigPlace
 }
 
 /** The body of `POST /api/why` and of `POST /api/tool/call`: of a configured caller by name, or any other. */
@@ -525,7 +540,9 @@ export interface WhyInputBody {
   readonly outcome: OutcomeWord
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
-  readonly reasons: readonly Reason[]
+  readonly reasons: readonly PlacedReason[]
+  /** What would have to change for this call to go on. As in `WhyBody`. */
+  readonly wouldAllow?: readonly (readonly PlacedChange[])[]
   /** The refusal that the agent would get. */
   readonly text?: string
 }

@@ -1,10 +1,10 @@
 import type { Reason } from '@toolgate/core'
-import { type ClauseCoverage, clauseText } from '@toolgate/core/internal'
+import { type ClauseCoverage, clauseText, type NeededChange } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import { isApprover } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route } from '../request.ts'
-import type { ClauseRow, PlacedReason, PolicyBody } from '../wire.ts'
+import type { ClauseRow, PlacedChange, PlacedReason, PolicyBody } from '../wire.ts'
 
 /** `GET /api/policy`: each clause with its place and its hits; for approvers without a tenant, the policy as it is written. */
 export function policyRoute(deps: ApiDeps): Route {
@@ -39,4 +39,17 @@ export function placing(deps: ApiDeps): (reason: Reason) => PlacedReason {
     const { hits, lastHitAt, countedSince } = counted
     return { ...reason, ...(place && { place }), hits, ...(lastHitAt !== undefined && { lastHitAt }), countedSince }
   }
+}
+
+/** Returns what would have to change, with the places of rules; nothing where no way is known. */
+export function wouldAllowOf(
+  ways: readonly (readonly NeededChange[])[],
+  deps: ApiDeps,
+): { readonly wouldAllow?: readonly (readonly PlacedChange[])[] } {
+  const { places } = deps.policy?.() ?? {}
+  const placed = (change: NeededChange): PlacedChange => {
+    const place = places?.get(change.path ?? '')
+    return place ? { ...change, place } : change
+  }
+  return ways.length === 0 ? {} : { wouldAllow: ways.map((way) => way.map(placed)) }
 }

@@ -1,6 +1,6 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { isItemId, kindOfId, nearestOf, originalHash, titleOf } from '@toolgate/core/internal'
+import { isItemId, kindOfId, nearestOf, originalHash, titleOf, whatWouldAllow } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { ITEM_KINDS } from '@toolgate/core/words'
@@ -9,7 +9,7 @@ import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
 import { mayCallAs } from '../own-agent.ts'
-import { placing } from './policy.ts'
+import { placing, wouldAllowOf } from './policy.ts'
 import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
@@ -132,6 +132,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       reasons: reasons.map(placed),
       answers,
       ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
+      ...wouldAllowOf(whatWouldAllow(view, id), deps),
       ...(schemaWarnings ? { schemaWarnings } : {}),
       ...(list ? { list } : {}),
     } satisfies WhyBody

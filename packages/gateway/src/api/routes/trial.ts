@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { isObject, type JsonObject, kindOfId } from '@toolgate/core/internal'
+import { isObject, type JsonObject, kindOfId, whatWouldAllow } from '@toolgate/core/internal'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
@@ -9,6 +9,7 @@ import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { invalidBody, itemId, type Parameter, parseQuery, readBody, type Route } from '../request.ts'
 import { mayCall, ownAgent } from '../own-agent.ts'
+import { placing, wouldAllowOf } from './policy.ts'
 import { checkKnown } from './tools.ts'
 import type { AgentCallBody, WhyInputBody } from '../wire.ts'
 
@@ -33,7 +34,10 @@ export function whyInputRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { tool, app, input, name, caller } = await readTrial(request, person, callers)
     checkKnown(tool, { person, caller }, deps)
     const view = await deps.view(caller, app)
-    const previewed = await view.preview({ tool, input: toInput(tool, input, deps, caller) })
+    const given = toInput(tool, input, deps, caller)
+    const previewed = await view.preview({ tool, input: given })
+    const { facts } = previewed
+    const ways = whatWouldAllow(view, tool, { input: given, facts })
     return {
       tool,
       kind: kindOfId(tool),
@@ -41,7 +45,8 @@ export function whyInputRoute(deps: ApiDeps, callers: NamedCallers): Route {
       ...(app === undefined ? {} : { app }),
       outcome: outcomeOf(previewed),
       visible: view.has(tool),
-      reasons: previewed.decision.reasons,
+      reasons: previewed.decision.reasons.map(placing(deps)),
+      ...wouldAllowOf(ways, deps),
       ...(previewed.status === 'refused' ? { text: previewed.text } : {}),
     } satisfies WhyInputBody
   }
