@@ -77,7 +77,7 @@ describe('POST /api/what-if', () => {
 
   it('reads no variable and no file that the running file does not', async () => {
     for (const taken of ['${HOME}', '${file:/etc/hostname}', '${command:id}']) {
-      const { status, body } = await ask({ config: tighter.replace('no-echo', taken) })
+      const { status, body } = await ask({ config: tighter.replace('no-echo', JSON.stringify(taken)) })
       assert.equal(status, 400)
       assert.match((body as { error: { message: string } }).error.message, /which the running file does not have/)
     }
