@@ -1,13 +1,4 @@
-import {
-  type KeyboardEvent,
-  type ReactElement,
-  useDeferredValue,
-  useEffect,
-  useId,
-  useMemo,
-  useRef,
-  useState,
-} from 'react'
+import { type KeyboardEvent, type ReactElement, useEffect, useId, useMemo, useRef, useState } from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { useCallers } from '../callers.ts'
 import { count } from '../format.ts'
@@ -38,7 +29,7 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
   const id = useId()
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
-  const { entries, more } = useFound(pages, useDeferredValue(query))
+  const { entries, more } = useFound(pages, query)
   const active = Math.min(at, entries.length - 1)
   const list = useRef<HTMLUListElement>(null)
   useEffect(() => {
