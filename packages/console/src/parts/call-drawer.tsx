@@ -8,6 +8,7 @@ import { Badge, EventBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Empty, Loading } from './panels.tsx'
 import { Fields, InputPreview } from './record-drawer.tsx'
+import { RunTimeline } from './run-timeline.tsx'
 
 interface CallDrawerProps {
   readonly id: string
@@ -51,7 +52,7 @@ export function CallDrawer({ id, held, close }: CallDrawerProps): ReactElement {
 }
 
 function Records({ call: { records } }: { call: CallRow }): ReactElement {
-  const { run_id: run, session_id: session } = records.at(-1) ?? {}
+  const { run_id: run, session_id: session, seq } = records.at(-1) ?? {}
   return (
     <>
       <p className="call-links">
@@ -67,6 +68,12 @@ function Records({ call: { records } }: { call: CallRow }): ReactElement {
           <InputPreview record={record} />
         </section>
       ))}
+      {run !== undefined && seq !== undefined && (
+        <section className="part">
+          <h3>The run</h3>
+          <RunTimeline run={run} seq={seq} />
+        </section>
+      )}
     </>
   )
 }

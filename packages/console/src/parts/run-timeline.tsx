@@ -10,8 +10,8 @@ import { Loading } from './panels.tsx'
 
 const MAX_RECORDS = 200
 
-/** The calls of a run, oldest first, with its labels as they rise. */
-export function RunTimeline({ run, seq }: { run: string; seq: number }): ReactElement {
+/** The calls of a run, oldest first, with its labels as they rise. `seq` is the record that the person looks at. */
+export function RunTimeline({ run, seq }: { run: string; seq?: number }): ReactElement {
   const { data, error } = useApi<AuditBody>({
     key: ['audit', 'run', run],
     path: '/api/audit',

@@ -1,12 +1,34 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useState } from 'react'
 import type { Approval } from '../wire.ts'
 import { Exact } from './exact.tsx'
+import { RunTimeline } from './run-timeline.tsx'
 import { Ago } from './when.tsx'
 
 type Trail = NonNullable<Approval['trail']>
 
-/** What the run has read before the call, and where the call sends something. Nothing where no rule reads runs. */
-export function ApprovalTrail({ approval: { trail } }: { approval: Approval }): ReactElement | null {
+/** What the run has done before the call, and where the call sends something. */
+export function ApprovalTrail({ approval: { run, trail } }: { approval: Approval }): ReactElement {
+  return (
+    <>
+      <Facts trail={trail} />
+      {run !== undefined && <RunSoFar run={run} />}
+    </>
+  )
+}
+
+/** The timeline of a run, fetched once it is opened. */
+function RunSoFar({ run }: { run: string }): ReactElement {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details className="run-so-far" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>The run’s timeline</summary>
+      {isOpen && <RunTimeline run={run} />}
+    </details>
+  )
+}
+
+/** Nothing where no rule reads runs. */
+function Facts({ trail }: { trail: Trail | undefined }): ReactElement | null {
   if (!trail || (!trail.isUnknown && trail.read.length === 0 && trail.sends.length === 0)) return null
   const { read, sends, isUnknown } = trail
   return (
