@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { formatSnapshot, takeSnapshot, type WhatIf } from '@toolgate/core/change'
-import { loadConfig, type WhatIfBody } from '@toolgate/gateway'
+import { loadConfig, type PolicyBody, type WhatIfBody } from '@toolgate/gateway'
 import { runCommand } from './support/command.ts'
 import { type Answer, send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
@@ -75,6 +75,45 @@ describe('POST /api/what-if', () => {
     assert.match(error.message, /toolgate\.yaml:9:\d+: policy\[0\]\.deny\[0\]\.wen: .*"when"/)
   })
 
+  const sectionOf = (text: string) => text.split('\n').find((line) => line.startsWith('policy:')) ?? ''
+
+  it('takes the section "policy" in the place of that of the file, with the lines of the file', async () => {
+    const { body } = await ask({ policy: sectionOf(tighter) })
+    assert.deepEqual(
+      (body as WhatIfBody).access.map(({ caller, loses }) => [caller, loses]),
+      [['viewer', ['slow:echo']]],
+    )
+    const broken = await ask({ policy: `policy:\n  - name: base\n    alow: []` })
+    assert.match(
+      (broken.body as { error: { message: string } }).error.message,
+      /toolgate\.yaml:11:5: policy\[0\]\.alow/,
+    )
+    const other = await ask({ policy: `${sectionOf(FILE)}\nservers: {}` })
+    assert.match((other.body as { error: { message: string } }).error.message, /servers/)
+  })
+
+  it('refuses the section where the file no longer has the one that is in force', async () => {
+    writeFileSync(join(folder.path, 'toolgate.yaml'), tighter)
+    const { status, body } = await ask({ policy: sectionOf(FILE) })
+    assert.equal(status, 400)
+    assert.match((body as { error: { message: string } }).error.message, /as it is in force; reload the file first/)
+    rmSync(join(folder.path, 'toolgate.yaml'))
+    assert.equal((await ask({ policy: sectionOf(FILE) })).status, 400)
+  })
+
+  it('refuses the section where something in it is redacted', async () => {
+    const key = 'sk-live-0123456789abcdefghijklmnop'
+    const file = join(folder.path, 'redacted.yaml')
+    writeFileSync(file, FILE.replace('match: "slow:pid"', `match: "slow:pid", message: "api_key=${key}"`))
+    await gateway.close()
+    gateway = await startTestGateway(loadConfig(file))
+    const { text = '', isRedacted } = (await gateway.api('/api/policy')).body as PolicyBody
+    assert.equal(isRedacted, true)
+    assert.ok(!text.includes(key))
+    const { status, body } = await ask({ policy: text })
+    assert.deepEqual([status, (body as { error: { code: string } }).error.code], [409, 'reload_refused'])
+  })
+
   it('reads no variable and no file that the running file does not', async () => {
     for (const taken of ['${HOME}', '${file:/etc/hostname}', '${command:id}']) {
       const { status, body } = await ask({ config: tighter.replace('no-echo', JSON.stringify(taken)) })
@@ -85,7 +124,14 @@ describe('POST /api/what-if', () => {
 
   it('refuses who may not reload, and a body that is something else', async () => {
     assert.deepEqual((await ask({ config: tighter }, 'demo-tenant')).status, 403)
-    for (const body of [{}, { config: 1 }, { config: tighter, since: 'soon' }, { config: tighter, more: 1 }])
+    for (const body of [
+      {},
+      { config: 1 },
+      { policy: 1 },
+      { config: tighter, policy: 'policy: []' },
+      { config: tighter, since: 'soon' },
+      { config: tighter, more: 1 },
+    ])
       assert.deepEqual((await ask(body)).status, 400, JSON.stringify(body))
   })
 

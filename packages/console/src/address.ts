@@ -5,6 +5,7 @@ export const PAGES = [
   'live',
   'calls',
   'approvals',
+  'policy',
   'callers',
   'keys',
   'connections',

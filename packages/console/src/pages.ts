@@ -9,6 +9,7 @@ export const PAGE_CONTENT: Readonly<Record<Page, Later>> = {
   live: createLater(async () => (await import('./pages/live.tsx')).LivePage),
   calls: createLater(async () => (await import('./pages/calls.tsx')).CallsPage),
   approvals: createLater(async () => (await import('./pages/approvals.tsx')).ApprovalsPage),
+  policy: createLater(async () => (await import('./pages/policy.tsx')).PolicyPage),
   callers: createLater(async () => (await import('./pages/callers.tsx')).CallersPage),
   keys: createLater(async () => (await import('./pages/keys.tsx')).KeysPage),
   connections: createLater(async () => (await import('./pages/connections.tsx')).ConnectionsPage),

@@ -35,6 +35,9 @@ export type {
   NewKeyRequestBody,
   PinRow,
   PinsBody,
+  PlacedReason,
+  PolicyBody,
+  ClauseRow,
   LatencyRow,
   LiveMessage,
   OverviewBody,
@@ -59,6 +62,8 @@ export type {
   TrialRequestBody,
   WhyBody,
   WhyInputBody,
+  WhatIfBody,
+  ReloadBody,
 } from '../../gateway/src/api/wire.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'

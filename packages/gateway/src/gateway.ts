@@ -11,7 +11,7 @@ import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { type LoadConfigOptions, readConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
-import { checkTaken } from './change/proposed-config.ts'
+import { checkTaken, withPolicy } from './change/proposed-config.ts'
 import { type WhatIfDeps, whatIfText } from './change/what-if.ts'
 import { checkUsable } from './config/usable.ts'
 import { CONSOLE_DIR } from './files.ts'
@@ -226,6 +226,7 @@ function toWhatIfDeps(
     clock,
     settings: config,
     rules: () => revisions.current,
+    withPolicy: (policy) => withPolicy(policy, config, revisions.current.policySource),
     async parse(text) {
       checkTaken(text, config)
       return read(text, { mayRun: [] })

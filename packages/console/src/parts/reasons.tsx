@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
+import { linkTo } from '../address.ts'
 import { formatDuration, toSentence } from '../format.ts'
-import type { Reason, WhyInputBody } from '../wire.ts'
+import type { PlacedReason, Reason, WhyInputBody } from '../wire.ts'
 import { OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
@@ -28,7 +29,7 @@ export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElem
 }
 
 /** All reasons, the deciding one first. */
-export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactElement {
+export function Reasons({ reasons }: { reasons: readonly (Reason | PlacedReason)[] }): ReactElement {
   if (reasons.length === 0) return <p className="dim">No rule is against it.</p>
   return (
     <ol className="reasons">
@@ -44,6 +45,7 @@ export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactEleme
             <p className="dim">
               {i === 0 && 'decides · '}
               {reason.layer} · <code>{reason.code}</code>
+              <Rule reason={reason} />
               {reason.limit !== undefined && ` · limit ${reason.limit}`}
               {reason.resetMs !== undefined && ` · free again in ${formatDuration(reason.resetMs)}`}
               {reason.since !== undefined && (
@@ -62,5 +64,19 @@ export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactEleme
         </li>
       ))}
     </ol>
+  )
+}
+
+/** Leads to the rule in the policy, with its line where that is known. */
+function Rule({ reason: { path = '', ...reason } }: { reason: Reason | PlacedReason }): ReactElement | null {
+  if (!/^(policy\[|apps\.)/.test(path)) return null
+  const place = 'place' in reason ? reason.place : undefined
+  return (
+    <>
+      {' · '}
+      <a href={linkTo('policy', { at: path })}>
+        <Exact text={place ? `${place.file}:${place.line}` : path} />
+      </a>
+    </>
   )
 }

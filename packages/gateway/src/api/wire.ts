@@ -376,7 +376,9 @@ export interface ReloadRequestBody {
 /** The body of `POST /api/what-if`. */
 export interface WhatIfRequestBody {
   /** The text of a configuration, in the place of the gateway's file. */
-  readonly config: string
+  readonly config?: string
+  /** Instead of `config`: the file with this in the place of its section `policy`, as `GET /api/policy` shows it. */
+  readonly policy?: string
   /** RFC 3339, or milliseconds since 1970: calls from then on are judged. Default: seven days ago. */
   readonly since?: string | number
 }
@@ -812,6 +814,8 @@ export interface PolicyBody {
   readonly text?: string
   /** The line of the file in which the text begins. */
   readonly line?: number
+  /** Something in the text is redacted, so that it cannot be sent back changed. */
+  readonly isRedacted?: boolean
   /** Of the gateway's policies and its apps, in their order. */
   readonly clauses: readonly ClauseRow[]
 }

@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { ConfigError } from '@toolgate/core'
 import { LineCounter, visit } from 'yaml'
 import type { GatewayConfig } from '../config/config.ts'
+import { readText } from '../config/load-config.ts'
+import type { PolicySource } from '../config/places.ts'
 import { ConfigFileError } from '../config/problems.ts'
 import { parseYaml } from '../config/source.ts'
 
@@ -20,7 +22,7 @@ interface Taken {
  * @throws {ConfigFileError} with the place of everything else
  */
 export function checkTaken(text: string, { file }: Pick<GatewayConfig, 'file'>): void {
-  const taken = new Set(takenBy(readFileSync(file, 'utf8')).map(({ whole }) => whole))
+  const taken = new Set(takenBy(readText(file)).map(({ whole }) => whole))
   const problems = takenBy(text).flatMap(({ whole, offset }) => {
     if (taken.has(whole)) return []
     const before = text.slice(0, offset).split('\n')
@@ -43,4 +45,22 @@ function takenBy(text: string): readonly Taken[] {
       },
     })
   return found
+}
+
+/**
+ * Returns the text of a file with another section `policy`, whose lines begin where those of the one in force do.
+ *
+ * @throws {ConfigError} if the file no longer has the section that is in force
+ */
+export function withPolicy(
+  policy: string,
+  { file }: Pick<GatewayConfig, 'file'>,
+  inForce: PolicySource | undefined,
+): string {
+  if (!inForce) throw new ConfigError('policy', `is not in ${file}, so that nothing can take its place`)
+  const lines = readText(file).split('\n')
+  const [start, count] = [inForce.line - 1, inForce.text.split('\n').length]
+  if (lines.slice(start, start + count).join('\n') !== inForce.text)
+    throw new ConfigError('policy', `is not in ${file} as it is in force; reload the file first`)
+  return [...lines.slice(0, start), policy, ...lines.slice(start + count)].join('\n')
 }

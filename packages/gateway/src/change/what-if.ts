@@ -18,13 +18,17 @@ export interface WhatIfDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly settings: Settings
   rules(): Rules
+  /** Returns the text of the gateway's file with another section `policy`. @throws {ConfigError} */
+  withPolicy(policy: string): string
   /** Parses a text in the place of the gateway's file. Runs no command. @throws {ConfigFileError} with every problem */
   parse(text: string): Promise<GatewayConfig>
   redactor(config: GatewayConfig): Pick<Redactor, 'redactText'>
 }
 
 export interface AskedChange {
+  /** A whole file, or its section `policy`. */
   readonly text: string
+  readonly isPolicy: boolean
   /** Wall-clock milliseconds. */
   readonly since: number | undefined
   /** Sees the calls of their tenant only, if they have one. */
@@ -41,9 +45,10 @@ const MAX_NAMED = 100
 const MAX_CALLERS = 1000
 
 /** Returns what the rules of a text would mean for callers and recorded calls. @throws {ConfigFileError} and nothing was read */
-export async function whatIfText(deps: WhatIfDeps, { text, since, person, signal }: AskedChange): Promise<WhatIfBody> {
+export async function whatIfText(deps: WhatIfDeps, asked: AskedChange): Promise<WhatIfBody> {
   const { gate, audit, clock, settings, rules, parse, redactor } = deps
-  const config = await parse(text)
+  const { text, isPolicy, since, person, signal } = asked
+  const config = await parse(isPolicy ? deps.withPolicy(text) : text)
   const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
   const from = since ?? clock.wallMs() - WEEK_MS
   const endMs = clock.monotonicMs() + MAX_MS

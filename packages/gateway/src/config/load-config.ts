@@ -123,8 +123,8 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
 
 const MAX_BYTES = 8 * 1024 * 1024
 
-/** A pipe could be waited for, for ever, by a gateway that runs. */
-function readText(file: string): string {
+/** Returns the text of a file. A pipe could be waited for, for ever, by a gateway that runs. @throws {ConfigFileError} */
+export function readText(file: string): string {
   try {
     const stats = statSync(file)
     if (!stats.isFile() && !stats.isDirectory()) throw new Error('it is not a file')

@@ -2,6 +2,7 @@ import type { Reason } from '@toolgate/core'
 import { type ClauseCoverage, clauseText, type NeededChange } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import { isApprover } from '../callers.ts'
+import type { ConfigPlaces, PolicySource } from '../../config/places.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route } from '../request.ts'
 import type { ClauseRow, PlacedChange, PlacedReason, PolicyBody } from '../wire.ts'
@@ -10,20 +11,30 @@ import type { ClauseRow, PlacedChange, PlacedReason, PolicyBody } from '../wire.
 export function policyRoute(deps: ApiDeps): Route {
   return ({ query, person }) => {
     parseQuery(query, {})
-    const { revision, source: written, clauses } = deps.policy?.() ?? { revision: 0, clauses: [] }
+    const { revision, source: written, places, clauses } = deps.policy?.() ?? { revision: 0, clauses: [] }
     const source = isApprover(person) && person.tenant === undefined ? written : undefined
-    const { redactText } = deps.redact ?? redactor
+    const text = source ? shownText(source, deps) : ''
     return {
       revision,
-      // Line by line, so that the lines stay where they are.
-      ...(source && { ...source, text: source.text.split('\n').map(redactText).join('\n') }),
-      clauses: clauses.map((clause) => toRow(clause, deps)),
+      ...(source && { ...source, text, isRedacted: text !== source.text }),
+      clauses: clauses.map((clause) => toRow(clause, places)),
     } satisfies PolicyBody
   }
 }
 
-function toRow({ path, ref, matches, ...counts }: ClauseCoverage, deps: ApiDeps): ClauseRow {
-  const place = deps.policy?.().places?.get(path)
+/** Line by line, so that the lines stay where they are. */
+function shownText({ text }: PolicySource, { redact = redactor }: ApiDeps): string {
+  return text.split('\n').map(redact.redactText).join('\n')
+}
+
+/** Returns whether the policy as it is shown lacks something of the file. */
+export function isRedacted(deps: ApiDeps): boolean {
+  const source = deps.policy?.().source
+  return source !== undefined && shownText(source, deps) !== source.text
+}
+
+function toRow({ path, ref, matches, ...counts }: ClauseCoverage, places: ConfigPlaces | undefined): ClauseRow {
+  const place = places?.get(path)
   return { clause: clauseText(ref), ref, path, ...(place && { place }), matchesTools: matches, ...counts }
 }
 

@@ -1,0 +1,110 @@
+import { type ReactElement, useMemo, useState } from 'react'
+import { count } from '../format.ts'
+import { useAddress, useApi } from '../hooks.ts'
+import { mayManageKeys } from '../keys.ts'
+import { Exact } from '../parts/exact.tsx'
+import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { ClauseNote } from '../parts/policy-clause.tsx'
+import { PolicyEditor } from '../parts/policy-editor.tsx'
+import { PolicyText } from '../parts/policy-text.tsx'
+import { isShown, SHOWN, toLines, toUnplaced, WORDS } from '../policy.ts'
+import type { ClauseRow, PolicyBody, SessionBody } from '../wire.ts'
+
+const REFRESH_MS = 5000
+
+/** The policy in force: its text, what each clause has done, and what another text would mean. */
+export function PolicyPage(): ReactElement {
+  const session = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
+  const { data, error, refetch } = useApi<PolicyBody>({ key: ['policy'], path: '/api/policy', everyMs: REFRESH_MS })
+  const [isEdited, setEdited] = useState(false)
+  const mayEdit = session.data !== undefined && mayManageKeys(session.data) && data?.text !== undefined
+  return (
+    <>
+      <div className="page-head">
+        <h1>Policy</h1>
+        {data && (
+          <p>
+            {data.file !== undefined && (
+              <>
+                <Exact text={data.file} className="id" />,{' '}
+              </>
+            )}
+            revision {data.revision}
+          </p>
+        )}
+        {mayEdit && !isEdited && data.isRedacted !== true && (
+          <button type="button" className="end" onClick={() => setEdited(true)}>
+            Edit
+          </button>
+        )}
+        {mayEdit && data.isRedacted && <p>Some of it is redacted, so it can be changed in the file only.</p>}
+      </div>
+      {error && !data && <Failed error={error} retry={refetch} />}
+      {!data && !error && <Loading what="the policy" />}
+      {data && isEdited && <PolicyEditor body={data} close={() => setEdited(false)} />}
+      {data && !isEdited && <InForce body={data} />}
+    </>
+  )
+}
+
+function InForce({ body }: { body: PolicyBody }): ReactElement {
+  const [{ choices }, choose] = useAddress()
+  const show = choices.get('show') ?? ''
+  const lines = useMemo(() => toLines(body), [body])
+  const unplaced = useMemo(() => toUnplaced(body, lines), [body, lines])
+  const narrowed = useMemo(
+    () => (show === '' ? lines : lines.filter(({ clauses }) => clauses.some((one) => isShown(show, one)))),
+    [lines, show],
+  )
+  const others = unplaced.filter((one) => isShown(show, one))
+  if (body.clauses.length === 0 && lines.length === 0)
+    return (
+      <Empty title="No policy">
+        <p>Every caller may use every tool.</p>
+      </Empty>
+    )
+  return (
+    <>
+      <div className="toolbar" role="group" aria-label="Clauses">
+        <button type="button" className="chip" aria-pressed={show === ''} onClick={() => choose({ show: '' })}>
+          All <span className="n">{body.clauses.length}</span>
+        </button>
+        {SHOWN.map((name) => {
+          const n = body.clauses.filter((one) => isShown(name, one)).length
+          return (
+            <button
+              key={name}
+              type="button"
+              className={name === 'unmatched' ? 'chip deny' : 'chip'}
+              aria-pressed={show === name}
+              onClick={() => choose({ show: show === name ? '' : name })}
+            >
+              {WORDS[name]} <span className="n">{n}</span>
+            </button>
+          )
+        })}
+      </div>
+      {narrowed.length > 0 && <PolicyText key={show} lines={narrowed} at={choices.get('at') ?? ''} />}
+      {others.length > 0 && <Others clauses={others} isAll={lines.length === 0} />}
+      {narrowed.length === 0 && others.length === 0 && <Empty title="No such clause" />}
+    </>
+  )
+}
+
+/** More would make a page that nobody reads. */
+const MAX_OTHERS = 500
+
+/** Clauses without a line here: those of apps, or all, for people who do not see the text. */
+function Others({ clauses, isAll }: { clauses: readonly ClauseRow[]; isAll: boolean }): ReactElement {
+  return (
+    <section className="other-clauses" aria-label={isAll ? 'The clauses' : 'Clauses of apps'}>
+      {!isAll && <h2>In apps</h2>}
+      <ul className="clause-notes">
+        {clauses.slice(0, MAX_OTHERS).map((clause) => (
+          <ClauseNote key={clause.path} clause={clause} />
+        ))}
+      </ul>
+      {clauses.length > MAX_OTHERS && <p className="dim">and {count(clauses.length - MAX_OTHERS, 'other clause')}</p>}
+    </section>
+  )
+}

@@ -1,0 +1,28 @@
+import type { ReactElement } from 'react'
+import { wordsOfHits } from '../policy.ts'
+import type { ClauseRow } from '../wire.ts'
+import { Badge } from './badges.tsx'
+import { Exact } from './exact.tsx'
+import { Ago, Since } from './when.tsx'
+
+/** What a clause has done since it is counted. */
+export function ClauseNote({ clause }: { clause: ClauseRow }): ReactElement {
+  const { clause: name, hits, lastHitAt, countedSince, matchesTools, shadow } = clause
+  return (
+    <li className={matchesTools === 0 ? 'clause-note unmatched' : 'clause-note'}>
+      <Exact text={name} className="id" />
+      {shadow && <Badge word="shadow" look="ask" />}
+      {matchesTools === 0 && <Badge word="matches nothing" look="bad" />}
+      <span className={hits === 0 ? 'dim' : 'strong'}>{wordsOfHits(clause)}</span>
+      <span className="dim">
+        {lastHitAt !== undefined && (
+          <>
+            last <Ago ms={lastHitAt} />
+            {', '}
+          </>
+        )}
+        counted <Since ms={countedSince} />
+      </span>
+    </li>
+  )
+}

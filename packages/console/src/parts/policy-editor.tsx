@@ -1,0 +1,136 @@
+import { useMutation } from '@tanstack/react-query'
+import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
+import { type ApiError, postJson } from '../api.ts'
+import { offsetOf, type PolicyProblem, toProblems } from '../policy.ts'
+import type { PolicyBody, WhatIfBody } from '../wire.ts'
+import { announce } from './announcer.tsx'
+import { PolicyProblems } from './policy-problems.tsx'
+import { Reload } from './reload.tsx'
+import { WhatIfResult } from './what-if.tsx'
+
+/** The gateway reads records for a minute. */
+const WHAT_IF_TIMEOUT_MS = 90_000
+const DAY_MS = 86_400_000
+const PERIODS = [
+  ['the last day', 1],
+  ['the last 7 days', 7],
+  ['the last 30 days', 30],
+] as const
+
+interface Asked {
+  readonly policy: string
+  readonly days: number
+}
+
+/** Changes a copy of the policy, says what it would mean, and how it gets into force. Nothing here writes the file. */
+export function PolicyEditor({ body, close }: { body: PolicyBody; close: () => void }): ReactElement {
+  const id = useId()
+  const written = useMemo(() => (body.text ?? '').replaceAll('\r', ''), [body.text])
+  const [text, setText] = useState(written)
+  const [days, setDays] = useState(7)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const first = body.line ?? 1
+  const whatIf = useMutation<WhatIfBody, ApiError, Asked>({
+    mutationFn: ({ policy, days: back }) =>
+      postJson('/api/what-if', { policy, since: Date.now() - back * DAY_MS }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
+    onSuccess: () => announce('The answer is below the text'),
+  })
+  const asked = whatIf.variables?.policy
+  const problems = whatIf.error && asked === text ? toProblems(whatIf.error.message) : []
+
+  function goTo({ line = first, column = 1 }: PolicyProblem): void {
+    const at = offsetOf(text, line - first + 1, column)
+    field.current?.focus()
+    field.current?.setSelectionRange(at, at)
+  }
+  return (
+    <form
+      className="policy-editor"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!whatIf.isPending) whatIf.mutate({ policy: text, days })
+      }}
+    >
+      <Lines id={id} text={text} first={first} change={setText} field={field} isWrong={problems.length > 0} />
+      <PolicyProblems id={`${id}-problems`} problems={problems} goTo={goTo} />
+      <div className="playground-buttons">
+        <label>
+          <span className="label">Over the calls of</span>{' '}
+          <select value={days} onChange={(event) => setDays(Number(event.target.value))}>
+            {PERIODS.map(([words, n]) => (
+              <option key={n} value={n}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit" className="main" aria-disabled={whatIf.isPending}>
+          {whatIf.isPending ? 'Replaying…' : 'What would change'}
+        </button>
+        <button type="button" onClick={() => download(text)}>
+          Download
+        </button>
+        <button type="button" className="quiet" onClick={close}>
+          {text === written ? 'Close' : 'Discard'}
+        </button>
+      </div>
+      <div role="status">
+        {whatIf.data && asked !== text && <p className="dim">The text has changed since this was asked.</p>}
+      </div>
+      {whatIf.data && <WhatIfResult found={whatIf.data} />}
+      <Reload body={body} />
+    </form>
+  )
+}
+
+interface LinesProps {
+  readonly id: string
+  readonly text: string
+  readonly first: number
+  readonly change: (text: string) => void
+  readonly field: React.RefObject<HTMLTextAreaElement | null>
+  readonly isWrong: boolean
+}
+
+/** A text with the numbers that its lines have in the file. */
+function Lines({ id, text, first, change, field, isWrong }: LinesProps): ReactElement {
+  const numbers = useRef<HTMLPreElement>(null)
+  const lineCount = text.split('\n').length
+  const counted = useMemo(() => Array.from({ length: lineCount }, (_, i) => first + i).join('\n'), [lineCount, first])
+  return (
+    <div className="field">
+      <label htmlFor={id}>The section policy, from line {first} of the file</label>
+      <div className="numbered">
+        <pre ref={numbers} aria-hidden="true">
+          {counted}
+        </pre>
+        <textarea
+          ref={field}
+          id={id}
+          className="code"
+          rows={Math.min(Math.max(lineCount, 8), 24)}
+          wrap="off"
+          spellCheck={false}
+          autoComplete="off"
+          value={text}
+          aria-invalid={isWrong}
+          aria-describedby={`${id}-problems`}
+          onChange={(event) => change(event.target.value)}
+          onScroll={({ currentTarget: { scrollTop } }) => {
+            if (numbers.current) numbers.current.scrollTop = scrollTop
+          }}
+        />
+      </div>
+    </div>
+  )
+}
+
+function download(text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = 'policy.yaml'
+  link.click()
+  // The browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

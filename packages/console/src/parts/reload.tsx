@@ -1,0 +1,90 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { ReactElement } from 'react'
+import { linkTo } from '../address.ts'
+import { type ApiError, postJson } from '../api.ts'
+import { useApi } from '../hooks.ts'
+import { toProblems } from '../policy.ts'
+import type { PolicyBody, ReloadBody, ReplicasBody } from '../wire.ts'
+import { announce } from './announcer.tsx'
+import { Exact } from './exact.tsx'
+import { PolicyProblems } from './policy-problems.tsx'
+
+const RELOAD_TIMEOUT_MS = 60_000
+
+/**
+ * Brings what the file says now into force, after it has been shown. The console sends no text for that: who writes the
+ * file decides what the gateway runs, and a login here must not be enough to grant oneself anything.
+ */
+export function Reload({ body }: { body: PolicyBody }): ReactElement {
+  const client = useQueryClient()
+  const replicas = useApi<ReplicasBody>({ key: ['replicas'], path: '/api/replicas' })
+  const publish = (replicas.data?.replicas.length ?? 0) > 0
+  const reload = useMutation<ReloadBody, ApiError, { dryRun: boolean }>({
+    mutationFn: ({ dryRun }) =>
+      postJson(
+        '/api/reload',
+        { ...(dryRun && { dryRun }), ...(publish && { publish }) },
+        { timeoutMs: RELOAD_TIMEOUT_MS },
+      ),
+    onSuccess: ({ isApplied }) => {
+      if (!isApplied) return undefined
+      announce('Applied')
+      return client.invalidateQueries()
+    },
+  })
+  const { data, error } = reload
+  const waits = data !== undefined && !data.isApplied && data.changes.length > 0
+  return (
+    <section className="apply" aria-label="Apply">
+      <h2>Apply</h2>
+      <ol>
+        <li>
+          Download the text, and put it in the place of the section <code>policy</code> in{' '}
+          <Exact text={body.file ?? 'the file'} className="id" />, from line {body.line}. Only who can write the file
+          can change what the gateway runs.
+        </li>
+        <li>
+          Check here what the file would change, then apply it: without a restart, and with a record. Or use{' '}
+          <code>toolgate reload</code>.
+        </li>
+      </ol>
+      <div className="playground-buttons">
+        <button
+          type="button"
+          aria-disabled={reload.isPending}
+          onClick={() => !reload.isPending && reload.mutate({ dryRun: true })}
+        >
+          Check the file
+        </button>
+        {waits && (
+          <button
+            type="button"
+            className="main"
+            aria-disabled={reload.isPending}
+            onClick={() => !reload.isPending && reload.mutate({ dryRun: false })}
+          >
+            Apply the file
+          </button>
+        )}
+      </div>
+      <div role="status">
+        {data && (
+          <>
+            <p className="strong">
+              {data.isApplied
+                ? `Applied: revision ${data.revision.number}.`
+                : waits
+                  ? 'This would change:'
+                  : 'The file says what is in force.'}
+            </p>
+            <pre className="json" tabIndex={0} role="group" aria-label="Changes">
+              <Exact text={data.text.join('\n')} />
+            </pre>
+            {data.isApplied && <a href={linkTo('live', { event: 'config_changed' })}>Its record</a>}
+          </>
+        )}
+      </div>
+      <PolicyProblems problems={error ? toProblems(error.message) : []} />
+    </section>
+  )
+}
