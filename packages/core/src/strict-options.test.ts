@@ -487,6 +487,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'unchanged',
   'unescapePointer',
   'watchStream',
+  'whatWouldAllow',
   'withTools',
   'takeSnapshot',
   'toSnapshot',

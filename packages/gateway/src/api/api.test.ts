@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, it } from 'node:test'
-import { type Approval, type Caller, type Decision, defineTool, ToolgateError, type View } from '@toolgate/core'
+import { type Approval, type Caller, createGate, defineTool, ToolgateError } from '@toolgate/core'
 import type { AuditCountQuery, AuditQuery, AuditRecord } from '@toolgate/core/audit'
 import { createApprovals } from '@toolgate/core/internal'
 import type { ApprovalVerdict } from '@toolgate/core/stores'
@@ -223,7 +223,8 @@ describe('createApi', () => {
     it('returns the decision about one tool', async () => {
       const body = await json<WhyBody>('/api/why?tool=files:write&as=viewer')
       assert.deepEqual([body.tool, body.as, body.outcome, body.visible], ['files:write', 'viewer', 'deny', false])
-      assert.equal(body.reasons[0]?.text, 'policy baseline denies it')
+      assert.match(body.reasons[0]?.text ?? '', /^policy "baseline" denies files:write, unless /)
+      assert.equal(body.wouldAllow?.[0]?.[0]?.text, '`approver` in `roles`')
     })
 
     it('answers 404 for an unknown tool, and suggests an id', async () => {
@@ -571,7 +572,8 @@ function makeWorld(): World {
     callerOf('vera-agent', 'mcp', { user: 'vera', tenant: 'acme', agent: 'desk' }),
     callerOf('vera-agent-2', 'mcp', { user: 'vera', tenant: 'acme', agent: 'desk' }),
   ]
-  const tools = ['read', 'write'].map((name) => defineTool({ namespace: 'files', name }))
+  const tools = ['read', 'write'].map((name) => defineTool({ namespace: 'files', name, execute: () => 'ok' }))
+  const gate = createGate({ tools, policy: BASELINE })
   const approvals = new Map(
     [approval('a1', 'viewer', undefined), approval('a2', 'vera', 'acme'), approval('a3', 'vera', 'other')].map((a) => [
       a.id,
@@ -591,7 +593,7 @@ function makeWorld(): World {
       authenticator: authenticateKeys(callers),
       origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: ['https://tools.example.com'] }),
       callers: () => callers,
-      view: async (caller) => fakeView(caller),
+      view: (caller) => gate.view(caller),
       tools: () => tools,
       wireName: (id) => id.replace(':', '__'),
       groups: () => [{ name: 'web', visibility: 'conditional', available: false, tools: [] }],
@@ -647,25 +649,13 @@ const EVIDENCE: AuditEvidenceBody = {
   problems: [{ code: 'checkpoints_missing', message: 'The checkpoints /srv/audit.checkpoints were removed.' }],
 }
 
-const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
-
 /** Callers with the role `approver` see all, others only `files:read`. */
-function fakeView(caller: Caller): View {
-  const ids = caller.roles?.includes('approver') ? ['files:read', 'files:write'] : ['files:read']
-  const denied: Decision = {
-    outcome: 'deny',
-    reasons: [{ layer: 'policy', code: 'policy_denied', outcome: 'deny', order: 0, text: 'policy baseline denies it' }],
-  }
-  const explain = (id: string): Decision => (ids.includes(id) ? { outcome: 'allow', reasons: [] } : denied)
-  const view: Partial<View> = {
-    caller,
-    ids,
-    size: ids.length,
-    has: (id: string) => ids.includes(id),
-    explain: (id: string) => ({ ...explain(id), answers: [] }),
-  }
-  return view as View
+const BASELINE = {
+  name: 'baseline',
+  deny: [{ match: 'files:write', unless: "has(caller.roles) && 'approver' in caller.roles" }],
 }
+
+const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
 
 function callerOf(text: string, kind: 'mcp' | 'console', caller: Caller): CallerConfig {
   return { keyHash: createHash('sha256').update(text).digest(), demoKey: text, for: kind, caller }
