@@ -160,9 +160,11 @@ describe('openapi.json', () => {
         'limits',
         'policy',
         'halts/reach?tool=slow:echo',
+        'servers',
         'logs?server=none',
       ])
         await send(`GET /api/${path}`)
+      await send('POST /api/servers/slow/restart')
     })
 
     it('by the parameters that each route knows, and no others', async () => {
