@@ -2,7 +2,7 @@ import type { Policy } from '@toolgate/core'
 import type { Shown } from './attackers.ts'
 import type { Suite } from './traces.ts'
 
-/** What the operator says of the tools of a suite: the part of a configuration that labels them. */
+/** The part of a configuration that labels the tools of a suite. */
 export interface SuiteLabels {
   readonly trusted: readonly string[]
   readonly tools: ReadonlyMap<string, { readonly tags?: readonly string[]; readonly addressees?: readonly string[] }>

@@ -12,7 +12,7 @@ interface First {
   readonly toData?: (body: unknown) => unknown
 }
 
-/** What each page needs. */
+/** The first requests of each page. */
 const EVERYWHERE: readonly First[] = [
   { key: ['session'], path: '/api/session' },
   { key: ['approvals', 'pending'], path: '/api/approvals', query: { status: 'pending', limit: 1000 } },

@@ -1,4 +1,4 @@
-/** What a field of the form holds. */
+/** The content of a field of the form. */
 export type Field =
   | { readonly kind: 'text' | 'number' | 'integer' | 'flag' | 'json' }
   | { readonly kind: 'choice'; readonly values: readonly unknown[] }
@@ -13,7 +13,7 @@ export interface Member {
   readonly field: Field
 }
 
-/** What somebody has typed: a text for a simple field, `undefined` for an untouched one. */
+/** The input so far: a text for a simple field, `undefined` for an untouched one. */
 export type Draft = string | readonly Draft[] | { readonly [name: string]: Draft } | undefined
 
 /** The problems of fields, by their RFC 6901 pointers. */

@@ -1,6 +1,6 @@
 import type { ComponentType } from 'react'
 
-/** What there is of a part that is loaded on demand: neither field while it loads. */
+/** A part that is loaded on demand: neither field while it loads. */
 export interface LaterState<Props> {
   readonly Content?: ComponentType<Props>
   readonly hasFailed?: true

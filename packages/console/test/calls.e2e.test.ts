@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { checkPage, logIn, setStage, type Stage } from './browser.ts'
+import { checkPage, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
-import { type FakeOptions, startFakeGateway } from './fake-gateway.ts'
+import type { FakeOptions } from './fake-gateway.ts'
+import { type OpenedPage, withFakePage } from './fake-page.ts'
 
 const executablePath = findChromium()
 const MAX_RENDERED = 80
@@ -103,24 +104,9 @@ if (executablePath !== undefined)
       })
     })
 
-    type Opened = Awaited<ReturnType<Stage['open']>> & { gateway: Awaited<ReturnType<typeof startFakeGateway>> }
-
-    async function withPage(
-      options: Partial<FakeOptions>,
+    const withPage = (
+      gateway: Partial<FakeOptions>,
       browser: Parameters<Stage['open']>[0],
-      work: (opened: Opened) => Promise<void>,
-    ): Promise<void> {
-      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, ...options })
-      const seat = await stage.open(browser)
-      try {
-        await seat.page.goto(`${gateway.url}/#/calls`)
-        await logIn(seat.page)
-        await seat.page.locator('tr.record').first().waitFor()
-        await work({ ...seat, gateway })
-        assert.deepEqual(seat.strayed, [])
-      } finally {
-        await seat.context.close()
-        await gateway.close()
-      }
-    }
+      work: (opened: OpenedPage) => Promise<void>,
+    ) => withFakePage(stage, { address: 'calls', ready: 'tr.record', gateway, browser }, work)
   })

@@ -23,7 +23,7 @@ export interface RunOptions<Name extends string = string> extends ViewOptions<Na
    * Default: a random id, to which approvals are not bound.
    */
   readonly runId?: string | undefined
-  /** What the user has written, for `origin` in conditions. Default: nothing, so `origin` never answers `user`. */
+  /** The words of the user, for `origin` in conditions. Default: none, so `origin` never answers `user`. */
   readonly userWords?: UserWords | undefined
   /** Results of tools in messages that the run begins with. They count as untrusted; `resultsOf` finds them. */
   readonly earlierResults?: readonly unknown[] | undefined

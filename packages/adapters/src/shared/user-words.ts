@@ -1,10 +1,10 @@
 import { ConfigError } from '@toolgate/core'
 import { fieldsOf } from './fields.ts'
 
-/** What the user has written, for `origin` in conditions. */
+/** The words of the user, for `origin` in conditions. */
 export type UserWords = string | readonly string[]
 
-/** What a host knows of a run before it begins. */
+/** The facts that a host has of a run before it begins. */
 export interface GivenWords {
   readonly userWords: UserWords | undefined
   readonly earlierResults: readonly unknown[] | undefined

@@ -19,7 +19,7 @@ export interface SuggestCommandOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** What is read before `since`, so that what runs had read is known. */
+/** The time before `since` whose records are read, so that labels of runs are known. */
 const BEFORE_MS = 86_400_000
 const MAX_ROWS = 20
 

@@ -33,7 +33,7 @@ export interface WhatIfCommandOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** What is read before `since`, so that what runs had done is known: how long their histories last. */
+/** The time before `since` whose records are read: as long as histories of runs last. */
 const BEFORE_MS = 86_400_000
 
 /** `toolgate what-if`: prints what the rules of another configuration would mean for callers and recorded calls. Changes nothing. */
