@@ -281,6 +281,9 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['options', 'filter', 'filters', () => buildToolset(loose({ from: [TOOL], filter: [() => false] }))],
   ],
   expose: [['options', 'strct', 'strict', async () => expose(await viewOf(), 'mcp', loose({ strct: true }))]],
+  dryRun: [
+    ['call', 'histroy', 'history', async () => core.dryRun(await viewOf(), loose({ tool: 'search', histroy: {} }))],
+  ],
   defineTarget: [
     ['definition', 'nme', 'name', () => core.defineTarget(loose<TargetDefinition<object>>({ nme: 'x', shape() {} }))],
   ],
@@ -370,6 +373,15 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
       'before',
       async () => change.comparePolicies(loose({ befor: {}, before: { catalog: [] }, after: { catalog: [] } })),
     ],
+    [
+      'others',
+      'isUsr',
+      'isUser',
+      async () =>
+        change.comparePolicies(
+          loose({ before: { catalog: [] }, after: { catalog: [] }, others: [{ fields: {}, isUsr: () => true }] }),
+        ),
+    ],
   ],
   checkPolicyTests: [
     [
@@ -410,6 +422,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'catchRejection',
   'chain',
   'checkDefinition',
+  'checkHistory',
   'checkPendingApprovals',
   'checkShape',
   'checkStateKey',
@@ -417,6 +430,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'clauseText',
   'combineTelemetry',
   'compareToolIds',
+  'countsOf',
   'createCanceller',
   'createDeadlines',
   'createEmitter',
@@ -432,6 +446,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'endsWithin',
   'enterSaid',
   'errnoOf',
+  'findIdleClauses',
   'escapePointer',
   'factsOf',
   'formatSnapshot',
@@ -439,9 +454,11 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'hashRecord',
   'isDefinedCaller',
   'isLiveAt',
+  'inputsRemovedBefore',
   'isObject',
   'isPlain',
   'isRequestTool',
+  'isShownWhole',
   'isThenable',
   'isSigned',
   'isToolError',
@@ -472,6 +489,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'retryAfterSeconds',
   'runWithDeadline',
   'safely',
+  'sealedOf',
   'sendersFromEnv',
   'sha256Hex',
   'shapeOf',
@@ -488,6 +506,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'unescapePointer',
   'watchStream',
   'whatWouldAllow',
+  'withInputs',
   'withTools',
   'takeSnapshot',
   'toSnapshot',
@@ -510,6 +529,7 @@ const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
       () => audit.sealEntry(loose({ event: 'tool_call', wallMs: 0 }), 1, loose({ prevew: false })),
     ],
   ],
+  createInputOpener: [['options', 'kye', 'key', () => audit.createInputOpener(loose({ kye: '' }))]],
   createSealer: [['options', 'prevew', 'preview', () => audit.createSealer(loose({ prevew: false }))]],
 }
 

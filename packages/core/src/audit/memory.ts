@@ -14,17 +14,19 @@ import type {
 import { hashOfText } from './facts.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { checkAuditQuery, checkCountQuery, createOutcomeTally, matchesAuditQuery, outcomeOfRecord } from './query.ts'
-import { sealEntry, type SealOptions } from './record.ts'
+import { checkSealOptions, sealedOf, sealEntry, type SealOptions } from './record.ts'
+import type { InputBoxes } from './sealed-input.ts'
 import { backgroundTimeout } from '../util/async.ts'
 
 const SEAL_MS = 1000
 
-export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
+export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter, InputBoxes {
   /** The newest records, oldest first. */
   readonly records: readonly AuditRecord[]
   write(entry: AuditEntry): void
   query(query: AuditQuery): readonly AuditRecord[]
   countOutcomes(query: AuditCountQuery): AuditCounts
+  inputBoxes(records: readonly AuditRecord[]): readonly (string | undefined)[]
   /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. */
   hashText(text: string): string
 }
@@ -52,10 +54,12 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   checkShape('memoryAudit', given, OPTIONS)
   const { capacity = 10_000, ...options } = given
   if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
+  checkSealOptions(options)
   const sealing = { ...options, inputKey: options.inputKey ?? crypto.getRandomValues(new Uint8Array(32)) }
   /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
   const kept: (AuditEntry | undefined)[] = []
   const sealed: AuditRecord[] = []
+  const boxes = new KeptBoxes(typeof options.inputs === 'object' ? options.inputs.keepForMs : undefined)
   let written = 0
   let sealedTo = 0
   let sealTimer: ReturnType<typeof setTimeout> | undefined
@@ -69,11 +73,16 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
     for (let seq = Math.max(sealedTo + 1, oldestSeq()); seq <= written; seq++) {
       const place = (seq - 1) % capacity
       const entry = kept[place]
-      if (entry) sealed[place] = sealEntry(entry, seq, sealing)
+      if (entry) {
+        sealed[place] = sealEntry(entry, seq, sealing)
+        const box = sealedOf(entry, sealing)?.box
+        if (box !== undefined) boxes.add({ seq, atMs: entry.wallMs, box })
+      }
       // It holds the input, which may be large.
       kept[place] = undefined
     }
     sealedTo = written
+    boxes.removeBefore(oldestSeq())
   }
 
   return {
@@ -118,11 +127,55 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
       }
       return tally.counts(written)
     },
+    inputBoxes(records) {
+      seal()
+      return records.map(({ seq }) => boxes.get(seq))
+    },
     hashText: (text) => hashOfText(sealing.inputKey, text),
     flush: async () => {},
     close: async () => {
       closed = true
       seal()
     },
+  }
+}
+
+/** Characters of sealed inputs that are kept. Then the oldest go. */
+const MAX_BOXES = 64 * 1024 * 1024
+
+interface KeptBox {
+  readonly seq: number
+  readonly atMs: number
+  readonly box: string
+}
+
+/** Sealed inputs by the numbers of their records, oldest first. */
+class KeptBoxes {
+  readonly #kept = new Map<number, KeptBox>()
+  readonly #keepForMs: number
+  #characters = 0
+
+  constructor(keepForMs = Number.POSITIVE_INFINITY) {
+    this.#keepForMs = keepForMs
+  }
+
+  add(one: KeptBox): void {
+    this.#kept.set(one.seq, one)
+    this.#characters += one.box.length
+  }
+
+  get(seq: number): string | undefined {
+    this.removeBefore(0)
+    return this.#kept.get(seq)?.box
+  }
+
+  /** Removes the boxes of records before a number, those that are too old, and the oldest where all are too long. */
+  removeBefore(first: number): void {
+    const sinceMs = Date.now() - this.#keepForMs
+    for (const { seq, atMs, box } of this.#kept.values()) {
+      if (seq >= first && atMs >= sinceMs && this.#characters <= MAX_BOXES) return
+      this.#kept.delete(seq)
+      this.#characters -= box.length
+    }
   }
 }

@@ -7,6 +7,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import { factsText } from './facts.ts'
 import { operandsText } from './operands.ts'
 import { previewInput } from './preview.ts'
+import { type AuditInputs, type SealedInput, sealingKeyOf, sealInput } from './sealed-input.ts'
 
 const MAX_TOOL_LENGTH = 256
 /** A cut URI could be that of another resource. */
@@ -21,26 +22,28 @@ export interface SealOptions {
   readonly redact?: Redactor | undefined
   /** Whether a record has the redacted beginning of the input. Default `true`. */
   readonly preview?: boolean | undefined
-  /** What is kept of inputs beside the preview. `facts`: what the loaded rules read of a call, for `whatIf`. Default `redacted`: nothing. */
+  /**
+   * What is kept of inputs beside the preview. `facts`: what the loaded rules read of a call, for `whatIf`. {@link SealedInputs}:
+   * the whole input, encrypted, and the facts. Default `redacted`: nothing.
+   */
   readonly inputs?: AuditInputs | undefined
   /** The key of the hashes of inputs, a secret of the audit. Without a key they are plain SHA-256, from which short inputs can be guessed. */
   readonly inputKey?: Uint8Array | undefined
 }
-
-/** What an audit keeps of inputs. */
-export const AUDIT_INPUTS = ['redacted', 'facts'] as const
-export type AuditInputs = (typeof AUDIT_INPUTS)[number]
 
 const SEAL = shapeOf<SealOptions>({ redact: true, preview: true, inputs: true, inputKey: true })
 
 /** @throws {ConfigError} for an unknown option: a misspelt `preview: false` would keep the input */
 export function checkSealOptions(options: SealOptions): void {
   checkShape('seal', options, SEAL)
+  sealingKeyOf(options.inputs)
 }
 
 /** An entry that waits for long. It has the hash and the preview of the input instead of the input. */
 export interface HeldEntry extends AuditEntry {
-  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'>
+  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'> & {
+    readonly sealed?: SealedInput
+  }
 }
 
 /** Receives the fields of a record, in alphabetical order. `undefined` is a field that the record does not have. */
@@ -86,8 +89,10 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.name('event', entry.event)
   to.own('facts', factsOf(entry, options))
   to.hash()
+  to.plain('input_box', sealedOf(entry, options)?.hash)
   to.plain('input_hash', inputHash)
   to.own('input_preview', inputPreview)
+  to.plain('inputs_before', entry.inputs_before)
   to.flag('is_error', entry.is_error || undefined)
   to.name('key_made_by', entry.key_made_by)
   to.name('kind', entry.kind)
@@ -102,6 +107,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.name('purpose', entry.purpose)
   to.name('reason', entry.reason)
   to.number('reset_ms', finite(entry.reset_ms))
+  to.name('run_history', entry.run_history)
   to.name('run_id', entry.run_id ?? run?.id)
   to.name('run_labels', entry.run_labels?.join(' '), MAX_LABELS_LENGTH)
   to.number('seq', seq)
@@ -179,10 +185,12 @@ export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = 
   if ('held' in entry) return entry
   const operands = operandsOf(entry, options)
   const facts = factsOf(entry, options)
+  const sealed = sealedOf(entry, options)
   const held = {
     ...digestOf(entry, options),
     ...(operands !== undefined && { operands }),
     ...(facts !== undefined && { facts }),
+    ...(sealed !== undefined && { sealed }),
   }
   return { ...entry, input: undefined, asked: undefined, read: undefined, held }
 }
@@ -370,7 +378,7 @@ function factsOf(
   entry: AuditEntry | HeldEntry,
   { inputs, redact = redactor, inputKey }: SealOptions,
 ): string | undefined {
-  if (inputs !== 'facts') return undefined
+  if (inputs === undefined || inputs === 'redacted') return undefined
   if ('held' in entry) return entry.held.facts
   const { asked, input } = entry
   if (!asked || input === undefined) return undefined
@@ -379,6 +387,24 @@ function factsOf(
   } catch {
     return undefined
   }
+}
+
+/** By entry: a record that is sealed again, after the disk has refused it, has the same box. */
+const sealedInputs = new WeakMap<AuditEntry, SealedInput>()
+
+/** Returns the sealed input of an entry; `undefined` if it has none, or inputs are not sealed. */
+export function sealedOf(entry: AuditEntry | HeldEntry, { inputs }: SealOptions): SealedInput | undefined {
+  if (inputs === undefined || typeof inputs === 'string') return undefined
+  if ('held' in entry) return entry.held.sealed
+  if (entry.input === undefined) return undefined
+  const known = sealedInputs.get(entry)
+  if (known) return known
+  const key = sealingKeyOf(inputs)
+  const { tool, user, session, call, atMs } = recordKeys(entry)
+  const tenant = entry.tenant === undefined ? undefined : capText(entry.tenant)
+  const made = key && sealInput(key, entry.input, [entry.event, atMs, tool, call, user, session, tenant])
+  if (made) sealedInputs.set(entry, made)
+  return made
 }
 
 function digest(input: unknown, { redact = redactor, preview = true, inputKey }: SealOptions): HeldEntry['held'] {

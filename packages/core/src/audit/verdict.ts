@@ -38,6 +38,17 @@ export interface AuditFinding {
   readonly text: string
 }
 
+/** What was found of sealed inputs. */
+export interface InputsVerdict {
+  /** Those that are the ones that were recorded. */
+  readonly present: number
+  /** Those that retention has removed, as a record says. */
+  readonly gone: number
+  /** Those that are not there, though nothing has removed them. */
+  readonly missing: number
+  readonly altered: number
+}
+
 export interface AuditVerdict {
   /** The worst status of all findings. */
   readonly status: AuditVerdictStatus
@@ -57,6 +68,8 @@ export interface AuditVerdict {
     readonly checkpoint: number
     readonly ts: string
   }
+  /** Absent if the audit has no sealed inputs. */
+  readonly inputs?: InputsVerdict
   readonly checkpoints: {
     readonly count: number
     /** The last record that a checkpoint has signed; 0 for none. */

@@ -5,6 +5,7 @@ import { areMissing, createSegments, readTrail, type SignedPoint, trailOf } from
 import type { VerifyingKey } from './checkpoint.ts'
 import { isHash } from './merkle.ts'
 import { isCanonicalRecord, parseRecord } from './record.ts'
+import { createInputsCheck } from './verify-inputs.ts'
 import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdict, type AuditVerdictStatus, worse } from './verdict.ts'
 
 export interface VerifyOptions {
@@ -30,16 +31,23 @@ const OPTIONS = shapeOf<VerifyOptions>({
   missing: true,
   maxFindings: true,
 })
-const END = shapeOf<{ readonly torn?: boolean }>({ torn: true })
+export interface VerifyEnd {
+  /** The last line is incomplete. */
+  readonly torn?: boolean
+  /** Wall-clock milliseconds: records of other chains say that sealed inputs before then were removed. */
+  readonly inputsRemovedBefore?: number | undefined
+}
+
+const END = shapeOf<VerifyEnd>({ torn: true, inputsRemovedBefore: true })
 
 /** Receives the records of an audit in the order in which they are stored. */
 export interface AuditVerifier {
-  /** Verifies the next record, given as the stored text. */
-  add(text: string): void
+  /** Verifies the next record, given as the stored text, and its sealed input: `null` if that is not there, absent if nobody has looked. */
+  add(text: string, box?: string | null): void
   /** Reports a problem of the last record that the store itself has found. */
   report(text: string): void
-  /** Returns the verdict. `torn`: the last line is incomplete. */
-  finish(end?: { readonly torn?: boolean }): AuditVerdict
+  /** Returns the verdict. */
+  finish(end?: VerifyEnd): AuditVerdict
 }
 
 /**
@@ -66,11 +74,13 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   const sequence = createSequence(report)
   const segments = createSegments(trail, report)
   const claims = createClaims(report)
+  const inputs = createInputsCheck(report)
   let line = 0
 
   return {
-    add(text) {
+    add(text, box) {
       line++
+      inputs.add(text, box)
       const link = readLink(text)
       if (line === 1 && link !== undefined && link.seq > 1) segments.startAfter(link.seq - 1, link.prev)
       else segments.before(sequence.lastSeq, sequence.head)
@@ -90,12 +100,13 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
     },
     finish(end = {}) {
       checkShape('finish', end, END)
-      const { torn = false } = end
+      const { torn = false, inputsRemovedBefore } = end
       segments.finish(sequence.lastSeq, sequence.head)
       const prunedTo = Math.min(segments.prunedSeq, sequence.firstSeq - 1)
       sequence.finish(prunedTo)
       claims.finish({ hasCheckpoints: segments.count > 0, missing: line > 0 ? missing : undefined })
       if (torn) report({ kind: 'torn', line: line + 1, text: 'The last line has no end: a crash left half a record.' })
+      const foundInputs = inputs.finish(inputsRemovedBefore)
       const { firstSeq, lastSeq, head, unchainedBefore } = sequence
       const { count, lastSeq: checkedSeq, lastTs } = segments
       return {
@@ -106,6 +117,7 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
         head,
         unchainedBefore,
         ...(prunedTo > 0 && segments.voucher !== undefined ? { pruned: { seq: prunedTo, ...segments.voucher } } : {}),
+        ...(foundInputs && { inputs: foundInputs }),
         checkpoints: { count, lastSeq: checkedSeq, lastTs },
         findings,
         findingCount,

@@ -13,6 +13,8 @@ import type {
 } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { catchRejection } from '../util/async.ts'
+import { sha256Hex } from '../util/hash.ts'
+import { canonicalize } from '../util/json.ts'
 import type { Redactor } from '../redact/redact.ts'
 
 /** Approvals as people handle them. */
@@ -98,6 +100,11 @@ export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, '
   if (approver.tenant !== approval.tenant) return false
   const isRequester = approver.user !== undefined && approver.user === approval.user
   return isRequester || (approver.roles ?? []).includes('approver')
+}
+
+/** Returns whether a person sees the very input of an approval, with nothing masked. */
+export function isShownWhole({ input, inputHash }: Pick<Approval, 'input' | 'inputHash'>): boolean {
+  return sha256Hex(canonicalize(input)) === inputHash
 }
 
 export function keyOf(binding: ApprovalBinding): string {

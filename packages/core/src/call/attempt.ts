@@ -44,6 +44,14 @@ import type { LiveCalls } from './lifetime.ts'
 import type { CallOutcome, Continuation } from './outcome.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
+/** A person who is to decide an approval reads what is there, with the rights of the caller who asked for it. */
+export interface Comparing {
+  /** The id of the approval. */
+  readonly approval: string
+  /** The person's name. */
+  readonly by: string
+}
+
 /** Why an item is called other than to run it: to complete an argument, or to be told of its updates. */
 export const CALL_PURPOSES = ['complete', 'subscribe'] as const
 export type CallPurpose = (typeof CALL_PURPOSES)[number]
@@ -81,6 +89,14 @@ export interface CallRequest<Name extends string = string> {
    * messages, which anyone can write and send again, that a person was asked.
    */
   readonly spends?: string | true | undefined
+  /** The host's own name of who calls, such as the id of their credential. Kept with an approval of the call; it decides nothing. */
+  readonly asker?: string | undefined
+  /**
+   * The call is not the caller's: a person reads what their call would change. It passes the same checks, but it takes no
+   * limit, leaves nothing in the history of the run, counts for no clause, and no `afterToolCall` hook is called. Where a person
+   * would have to approve it, it is refused.
+   */
+  readonly comparing?: Comparing | undefined
   /**
    * Returns the caller as they are now, of the same user and tenant; `undefined` where they may no longer call. Read when
    * the call is decided, and again before it runs. Default: the view's caller.
@@ -140,6 +156,8 @@ export interface CallView {
   /** The ids that are visible from the next step on, as known today. */
   idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
+  /** Returns the request with the run that the caller's token is for, if it is for one. */
+  ofRun(request: CallRequest): CallRequest
 }
 
 export interface CallPorts {
@@ -263,7 +281,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
   const asked = callerNow(view, request)
   const decided = view.decide(request.tool, asked)
-  const uses = view.usesOf(decided)
+  const uses = usesOf(view, decided, request)
   // Nothing throws from here on: an attempt that has begun must end.
   ports.live.begin()
   const attempt: Attempt = {
@@ -300,6 +318,12 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
 }
 
 const NO_HITS: readonly ParsedClause[] = []
+const NO_USES: readonly LimitUseOf[] = []
+
+/** Returns what a call takes from the limits. */
+export function usesOf(view: CallView, decided: Decided, { comparing }: CallRequest): readonly LimitUseOf[] {
+  return comparing === undefined ? view.usesOf(decided) : NO_USES
+}
 
 /** Returns the caller as the host reads them now; `undefined` where it does not, or where they may no longer call. */
 export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {
@@ -317,9 +341,11 @@ export function startTrace(attempt: Attempt): void {
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
-  const { signal, deadlineMs, run, continues, purpose, instead, idempotencyKey } = request
+  const { signal, deadlineMs, run, continues, purpose, instead, idempotencyKey, asker, comparing } = request
   if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
   if (run !== undefined) checkRun(run)
+  if (asker !== undefined && typeof asker !== 'string') throw new ConfigError('call.asker', 'must be a text')
+  if (comparing !== undefined) checkComparing(comparing, request)
   if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === ''))
     throw new ConfigError('call.idempotencyKey', 'must be a text that is not empty')
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
@@ -329,6 +355,14 @@ export function checkRequest(request: CallRequest): void {
   if ((purpose === undefined) !== (instead === undefined) || (instead !== undefined && typeof instead !== 'function'))
     throw new ConfigError('call.instead', 'must be a function, with a purpose')
   if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
+}
+
+function checkComparing(comparing: Comparing, { purpose, continues, spends }: CallRequest): void {
+  checkShape('call.comparing', comparing, COMPARING)
+  for (const field of ['approval', 'by'] as const)
+    if (typeof comparing[field] !== 'string') throw new ConfigError(`call.comparing.${field}`, 'must be a text')
+  if (purpose !== undefined || continues !== undefined || spends !== undefined)
+    throw new ConfigError('call.comparing', 'must not be with purpose, continues or spends')
 }
 
 function checkRun(run: RunOfCall): void {
@@ -363,7 +397,10 @@ const REQUEST = shapeOf<CallRequest>({
   idOf: true,
   purpose: true,
   instead: true,
+  asker: true,
+  comparing: true,
 })
+const COMPARING = shapeOf<Comparing>({ approval: true, by: true }, 'field')
 const CONTINUES = shapeOf<Continuation>(
   { callId: true, round: true, binding: true, approvalId: true, approver: true, asked: true, inner: true, event: true },
   'field',
@@ -502,9 +539,9 @@ export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { view, request, callId, decided, ports, input, trace, would } = attempt
   const { caller } = view
-  const { run } = request
+  const { run, comparing } = request
   const wallMs = ports.clock.wallMs()
-  if (!attempt.isCounted) {
+  if (!attempt.isCounted && !comparing) {
     attempt.isCounted = true
     ports.coverage.count(decided, attempt.hits, wallMs)
   }
@@ -514,7 +551,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     wallMs,
     tool: decided.tool?.id ?? unknownName(attempt),
     kind: kindOf(attempt),
-    purpose: request.purpose,
+    purpose: comparing ? 'compare' : request.purpose,
     tool_call_id: callId,
     chat_id: caller.chat?.id,
     user_id: caller.user,
@@ -527,19 +564,20 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     key_made_by: caller.keyMadeBy,
     app: view.app ?? run?.app,
     run,
+    run_history: run && ports.histories.sharedBy(caller, run),
     trace_id: trace?.traceId,
     policy_revision: decided.today.policyRevision,
     in_force: decided.today.policy,
     catalog_revision: decided.today.catalogRevision,
     reason: fields.reason,
-    detail: fields.detail,
+    detail: fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
     clause: fields.clause,
     limit: fields.limit,
     reset_ms: fields.reset_ms,
     duration_ms: fields.duration_ms,
     error: fields.error,
     is_error: fields.is_error,
-    approval_id: fields.approval_id,
+    approval_id: fields.approval_id ?? comparing?.approval,
     continues: request.continues?.callId,
     labels: attempt.labels,
     run_labels: attempt.facts?.isUnknown ? undefined : attempt.facts?.labels,

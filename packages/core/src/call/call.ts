@@ -175,7 +175,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { view, request, ports, callId, cancelling, input, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
-  if (ports.histories.rules) attempt.labels = ports.histories.raisedBy(tool)
+  if (ports.histories.rules && !request.comparing) attempt.labels = ports.histories.raisedBy(tool)
   const execution = {
     tool,
     instead: request.instead,
@@ -294,7 +294,7 @@ function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOu
 }
 
 function finish(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
-  if (attempt.hooks.length === 0) return record(attempt, ended)
+  if (attempt.hooks.length === 0 || attempt.request.comparing) return record(attempt, ended)
   return chain(tellHooks(attempt, tool, ended.outcome), () => record(attempt, ended))
 }
 

@@ -29,6 +29,7 @@ import {
   hookPorts,
   toHooked,
   callerNow,
+  usesOf,
   usesToTake,
 } from './attempt.ts'
 import { beginCall, readHistory, refreshFacts } from './history.ts'
@@ -355,7 +356,8 @@ export async function peek(attempt: Attempt, tool: Tool): Promise<Stop | undefin
 
 function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   if (!needsApproval(attempt, tool)) return undefined
-  const { purpose, spends } = attempt.request
+  const { purpose, spends, comparing } = attempt.request
+  if (comparing) return { decision: approvalImpossible('compare') }
   if (purpose !== undefined) return { decision: approvalImpossible(purpose) }
   return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
 }
@@ -403,12 +405,22 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
 }
 
 function ask(
-  { view, ports, input }: Attempt,
+  { view, request, ports, input }: Attempt,
   binding: ApprovalBinding,
   about: Pick<ApprovalAbout, 'why' | 'trail'>,
 ): MaybePromise<Approval> {
   const shown = shownInput(input, ports.redactor, ports.onFault)
-  return ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: view.caller.chat?.id, ...about })
+  return ports.approvals.request(binding, shown, ports.clock.wallMs(), {
+    chat: view.caller.chat?.id,
+    asker: askerOf(view, request),
+    ...about,
+  })
+}
+
+function askerOf({ app, caller: { session } }: CallView, { asker: id }: CallRequest): ApprovalAbout['asker'] {
+  return id === undefined
+    ? undefined
+    : { id, ...(app !== undefined && { app }), ...(session !== undefined && { session }) }
 }
 
 /** Returns the reasons that ask for a person. */
@@ -551,7 +563,7 @@ function checkStillAllowed(attempt: Attempt, tool: Tool): MaybePromise<Stop | un
 function usesNow({ view, request, decided, uses }: Attempt): readonly LimitUseOf[] {
   if (!view.isStale(decided)) return uses
   const now = view.decide(request.tool, callerNow(view, request))
-  return now.tool === decided.tool ? view.usesOf(now) : uses
+  return now.tool === decided.tool ? usesOf(view, now, request) : uses
 }
 
 function isSameUses(a: readonly LimitUseOf[], b: readonly LimitUseOf[]): boolean {

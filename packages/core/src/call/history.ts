@@ -17,7 +17,7 @@ export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefine
   const { ports } = attempt
   if (!ports.histories.rules || !isRead(attempt)) return undefined
   try {
-    const opened = openHistory(attempt, tool)
+    const opened = attempt.request.comparing ? lookAtHistory(attempt) : openHistory(attempt, tool)
     return opened instanceof Promise ? opened.catch((error: unknown) => unread(attempt, error)) : opened
   } catch (error) {
     return unread(attempt, error)
@@ -68,6 +68,15 @@ function openHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   })
 }
 
+/** Reads a history, and makes none. */
+function lookAtHistory(attempt: Attempt): MaybePromise<undefined> {
+  const { ports, view, request } = attempt
+  return chain(ports.histories.read(view.caller, request.run), (history) => {
+    attempt.facts = history?.facts
+    return undefined
+  })
+}
+
 /** Returns whether more has happened in the run since it was last read. */
 export function refreshFacts(attempt: Attempt): boolean {
   if (attempt.history === undefined || !readsRun(attempt.decided)) return false
@@ -83,6 +92,7 @@ export function beginCall(
   tool: Tool,
   decide: () => Stop | undefined,
 ): MaybePromise<Stop | undefined> {
+  if (attempt.request.comparing) return undefined
   return forRules(attempt.ports, () => enterBegin(attempt, tool, decide))
 }
 
@@ -189,7 +199,7 @@ export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> 
 /** Raises labels in the run of a running call. Nobody may get what the labels are about before this resolves. */
 export function raiseLabels(call: CallContext, labels: readonly string[]): MaybePromise<void> {
   const attempt = throughOf(call)
-  if (!attempt?.ports.histories.rules || labels.length === 0) return
+  if (!attempt?.ports.histories.rules || labels.length === 0 || attempt.request.comparing) return
   // A call that had nothing to enter has not opened it.
   attempt.labels = [...new Set([...(attempt.labels ?? []), ...labels])].toSorted()
   return forRules(attempt.ports, () => {

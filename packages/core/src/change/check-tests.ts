@@ -43,6 +43,17 @@ export function findProblems(tests: readonly PolicyTest[], known: Known): readon
   return tests.flatMap((test: unknown, i) => new TestCheck(known, [i]).check(test))
 }
 
+/** Returns everything in a stated history that is unknown or of the wrong kind. Paths begin in it. */
+export function findHistoryProblems(
+  history: unknown,
+  known: Pick<Known, 'tools' | 'servers' | 'labels'>,
+): readonly TestProblem[] {
+  return new TestCheck({ callers: [], groups: [], apps: [], limits: [], codes: [], ...known }, []).checkHistory(
+    history,
+    [],
+  )
+}
+
 type Path = TestProblem['path']
 
 /** Collects the problems of one test. */
@@ -73,7 +84,7 @@ class TestCheck {
       this.#name(['availability', name], name, this.#known.groups, 'group', true)
     for (const [i, by] of this.#list(['unlocked'], unlocked).entries()) this.#unlocking(['unlocked', i], by)
     for (const key of ['visibility', 'activeTools'] as const) this.#tools([key], given[key])
-    this.#history(history)
+    if (history !== undefined) this.checkHistory(history, ['history'])
     for (const name of this.#keys(['used'], used)) this.#used(name, (used as JsonObject)[name])
     this.#expected(expect)
     return this.#problems
@@ -99,12 +110,11 @@ class TestCheck {
       }
   }
 
-  #history(history: unknown): void {
-    if (history === undefined) return
-    const given = this.#object(['history'], history, STATED_HISTORY)
-    if (!given) return
+  checkHistory(history: unknown, path: Path): readonly TestProblem[] {
+    const given = this.#object(path, history, STATED_HISTORY)
+    if (!given) return this.#problems
     const { said, labels, calls, run, lost } = given
-    const at = (key: string): Path => ['history', key]
+    const at = (key: string): Path => [...path, key]
     if (run === false && said !== undefined) this.#add(at('said'), 'is known of a run only, and "run" is false')
     if (typeof said !== 'string')
       for (const [i, text] of this.#list(at('said'), said).entries()) this.#text([...at('said'), i], text)
@@ -115,6 +125,7 @@ class TestCheck {
     let before = Infinity
     for (const [i, call] of this.#list(at('calls'), calls).entries())
       before = this.#earlier([...at('calls'), i], call, before)
+    return this.#problems
   }
 
   /** Returns how long ago the call was. */

@@ -75,7 +75,7 @@ export class LearnedFields {
     const parts = this.#tested().map(({ name, field, test }) => {
       const path = `input.${name}`
       const holds = field.isList ? `${path}.all(one, ${test('one')})` : test(path)
-      return field.count < this.#whole + field.knownInPart ? `(!has(${path}) || ${holds})` : holds
+      return field.count < this.#whole + field.knownInPart ? `(!has(${path}) || (${holds}))` : holds
     })
     return parts.length === 0 ? undefined : parts.join(' && ')
   }
@@ -148,11 +148,14 @@ function pathsTest(paths: readonly string[]): ((value: string) => string) | unde
     }
   }
   const root = `/${first.slice(0, common === -1 ? first.length : common).join('/')}`
-  if (root !== '/' && isBelowAll([root])) return (value) => `within(${value}, ${celText(root)})`
+  // `within` takes a relative path from its root; a server may take it from elsewhere.
+  const isBelow = (value: string, one: string) => `within(${value}, ${celText(one)})`
+  const isAbsolute = (value: string) => `${value}.startsWith("/")`
+  if (root !== '/' && isBelowAll([root])) return (value) => `${isAbsolute(value)} && ${isBelow(value, root)}`
   // Nothing but / is above all, so each folder of the first level counts for itself.
   const roots = [...new Set(split.map(([top = '']) => `/${top}`))].toSorted()
   if (root !== '/' || roots.length > MAX_HOSTS || roots.includes('/') || !isBelowAll(roots)) return undefined
-  return (value) => `(${roots.map((one) => `within(${value}, ${celText(one)})`).join(' || ')})`
+  return (value) => `${isAbsolute(value)} && (${roots.map((one) => isBelow(value, one)).join(' || ')})`
 }
 
 /** JSON escapes what CEL does; `$` begins a variable in a configuration. */

@@ -2,6 +2,7 @@ import type { LimitUseOf } from '../call/costs.ts'
 import { operandsOfCall } from '../call/asked-call.ts'
 import { joinOperands } from '../policy/operands.ts'
 import { HashedTexts, LazyInput, type RecordedInput } from './recorded-facts.ts'
+import type { InputOf } from './sealed-calls.ts'
 import { callerKey } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { RecordedCaller, RecordedCallers } from './recorded-callers.ts'
@@ -36,6 +37,8 @@ export interface QuestionsOptions extends Both<Side> {
   readonly sameRuns: boolean
   /** Returns the keyed hash of a text that a rule compares with. Absent: nobody has the key. */
   readonly hashOf: ((text: string) => string) | undefined
+  /** Absent: no whole inputs are known. */
+  readonly inputOf: InputOf | undefined
 }
 
 /** Asks both rules about each caller and tool of the records once. */
@@ -55,7 +58,7 @@ export class Questions {
   }
 
   async #ask(record: AuditRecord, caller: RecordedCaller, key: string): Promise<Question> {
-    const { callers, before, after, sameApps, sameRuns, hashOf } = this.#options
+    const { callers, before, after, sameApps, sameRuns, hashOf, inputOf } = this.#options
     const earlier = callers.before.of(record)
     const pairs = { before: await pairOf(before, earlier, record), after: await pairOf(after, caller, record) }
     const isPlain = record.kind === undefined || record.kind === 'prompt'
@@ -74,7 +77,7 @@ export class Questions {
         before.rulesAbout(pairs.before.strict) === after.rulesAbout(pairs.after.strict),
       newUses: withoutUses(pairs.after.strict.uses, pairs.before.strict.uses),
       goneUses: withoutUses(pairs.before.strict.uses, pairs.after.strict.uses),
-      inputOf: (one) => new LazyInput(one, texts),
+      inputOf: (one) => new LazyInput(one, texts, inputOf),
     }
     let known = this.#known.get(caller)
     if (!known || known.size >= MAX_TOOLS) this.#known.set(caller, (known = new Map()))

@@ -3,6 +3,7 @@ import type { AuditRecord } from '../ports/ports.ts'
 import type { Operands } from '../policy/operands.ts'
 import { type KnownParts, NOTHING_KNOWN, uncertainValue } from '../policy/uncertain.ts'
 import { isObject } from '../util/json.ts'
+import type { InputOf } from './sealed-calls.ts'
 
 /** The input of a call as far as it is known, twice. */
 export interface RecordedInput {
@@ -51,11 +52,14 @@ export class HashedTexts {
 export class LazyInput implements RecordedInput {
   readonly #record: AuditRecord
   readonly #texts: HashedTexts
+  readonly #inputOf: InputOf | undefined
   #input: RecordedInput | undefined
 
-  constructor(record: AuditRecord, texts: HashedTexts) {
+  /** `inputOf` absent: no whole inputs are known. */
+  constructor(record: AuditRecord, texts: HashedTexts, inputOf?: InputOf) {
     this.#record = record
     this.#texts = texts
+    this.#inputOf = inputOf
   }
 
   get strict(): unknown {
@@ -67,11 +71,16 @@ export class LazyInput implements RecordedInput {
   }
 
   #read(): RecordedInput {
-    return (this.#input ??= inputOf(factsIn(this.#record), this.#texts))
+    return (this.#input ??= this.#whole() ?? partlyKnown(factsIn(this.#record), this.#texts))
+  }
+
+  #whole(): RecordedInput | undefined {
+    const input = this.#inputOf?.(this.#record)
+    return input && { strict: input.value, lax: input.value }
   }
 }
 
-function inputOf(facts: CallFacts | undefined, texts: HashedTexts): RecordedInput {
+function partlyKnown(facts: CallFacts | undefined, texts: HashedTexts): RecordedInput {
   if (!facts) return UNKNOWN_INPUT
   const known = partsOf(facts.input, texts)
   return { strict: uncertainValue(known, 'strict'), lax: uncertainValue(known, 'lax') }

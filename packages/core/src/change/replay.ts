@@ -4,10 +4,13 @@ import type { RecordedCaller } from './recorded-callers.ts'
 import type { AskedPair, Question, Questions } from './questions.ts'
 import { endOf, type RecordedEnd } from './recorded-calls.ts'
 import { type RecordedInput, UNKNOWN_INPUT } from './recorded-facts.ts'
+import { RecordedApprovals } from './recorded-approvals.ts'
+import type { RecordedCaps } from './recorded-caps.ts'
 import { RecordedLimits } from './recorded-limits.ts'
-import { type RecordedFacts, RecordedRuns, type RecordedSince } from './recorded-runs.ts'
+import { type RecordedFacts, RecordedRuns, type RecordedSince, sinceOf } from './recorded-runs.ts'
 import { judge, type Side, type Verdict } from './side.ts'
 import { ruleOf, type Tally, type UnknownPart } from './tally.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { TrialClock } from './trial.ts'
 
 type Both<Value> = { readonly before: Value; readonly after: Value }
@@ -23,6 +26,13 @@ export interface ReplayOptions {
   readonly role: string | undefined
   /** How long a history of these rules lasts after its last use. */
   readonly keepMs: Both<number>
+  /** Whether both rules say the same of labels. */
+  readonly sameLabels: boolean
+  readonly caps: RecordedCaps
+  /** Returns the groups that hold a tool back, and differ. */
+  readonly changedLocks: (tool: Tool) => readonly string[]
+  /** Whether the new rules demand something of approvers. */
+  readonly asksApprovers: boolean
 }
 
 /** What rules would have done with a recorded call. */
@@ -32,7 +42,9 @@ type Judged = { readonly verdict: Verdict } | { readonly part: UnknownPart; read
 export class Replay {
   readonly #options: ReplayOptions
   readonly #limits = new RecordedLimits()
+  readonly #approvals = new RecordedApprovals()
   #runs: Both<RecordedRuns> | undefined
+  /** Of the first record, which need not be about a call: an audit begins with `audit_opened`. */
   #since: RecordedSince | undefined
 
   constructor(options: ReplayOptions) {
@@ -45,11 +57,16 @@ export class Replay {
   /** Takes in a record. `isDone`: its call was judged before, and now only counts for those after it. */
   read(record: AuditRecord, isDone: boolean): Promise<void> | undefined {
     const { clock, questions } = this.#options
+    this.#since ??= sinceOf(record)
+    if (record.event === 'approval_decided') {
+      this.readsPast ||= this.#options.asksApprovers
+      this.#approvals.read(record)
+    }
     if (record.tool_call_id === undefined || record.tool === undefined) return undefined
     clock.nowMs = Date.parse(record.ts)
-    this.#since ??= { ms: clock.nowMs, isWhole: record.seq === 1 }
     const end = endOf(record)
     if (!end) {
+      this.#options.caps.end(record)
       if (this.#runs) for (const runs of [this.#runs.before, this.#runs.after]) runs.end(record, UNKNOWN_INPUT.strict)
       return undefined
     }
@@ -61,10 +78,12 @@ export class Replay {
   #take(record: AuditRecord, end: RecordedEnd, question: Question, isDone: boolean): undefined {
     const { clock, sinceMs, role, tally } = this.#options
     this.#runs ??= this.#openRuns(question)
-    this.readsPast ||= this.#runs.before.isRead || this.#runs.after.isRead || question.newUses.length > 0
+    this.readsPast ||=
+      this.#runs.before.isRead || this.#runs.after.isRead || question.newUses.length > 0 || this.#options.caps.isRead
     const input = question.inputOf(record)
     const isAsked = role === undefined || hasRole(question.caller, role)
     const isJudged = !isDone && isAsked && (sinceMs === undefined || clock.nowMs >= sinceMs)
+    this.#noteMissing(record, question)
     if (isJudged && record.continues === undefined && record.purpose === undefined) {
       tally.call(record)
       this.#judge(record, end, question, input)
@@ -73,14 +92,29 @@ export class Replay {
     return undefined
   }
 
+  /** Labels that were recorded of a run, and that no call of it has raised, are those of calls that are missing. */
+  #noteMissing(record: AuditRecord, { caller }: Question): void {
+    const [runs, since] = [this.#runs, this.#since]
+    if (record.run_labels === undefined || !runs?.before.isRead || !since) return
+    if (runs.before.isPartial(record, caller.strict, since)) runs.after.markPartial(record)
+  }
+
   #openRuns({ before, after }: Question): Both<RecordedRuns> {
-    const { keepMs } = this.#options
-    const open = ({ strict: { view } }: AskedPair, ms: number) => {
+    const { keepMs, sameLabels } = this.#options
+    const portsOfPair = ({ strict: { view } }: AskedPair) => {
       const ports = portsOf(view)
       if (!ports) throw new TypeError('a view of a gate is needed')
-      return new RecordedRuns(ports.histories, ms)
+      return ports
     }
-    return { before: open(before, keepMs.before), after: open(after, keepMs.after) }
+    const inForce = portsOfPair(before).histories
+    const open = (pair: AskedPair, ms: number, hasRecordedLabels: boolean) =>
+      new RecordedRuns(portsOfPair(pair).histories, {
+        keepMs: ms,
+        hasRecordedLabels,
+        knowsSharing: inForce.rules !== undefined,
+        ownLabels: (tool) => inForce.labels().of(tool).raises,
+      })
+    return { before: open(before, keepMs.before, true), after: open(after, keepMs.after, sameLabels) }
   }
 
   /** Enters what a call that ran does to its run and its limits. */
@@ -91,6 +125,7 @@ export class Replay {
       if (side?.isRead && tool) side.begin(record, caller.strict, tool, input.strict)
     }
     const { tool } = after.strict.decided
+    if (tool) this.#options.caps.begin(record, tool, caller.strict)
     if (newUses.length > 0 && tool && record.continues === undefined)
       this.#limits.take(newUses, { caller: caller.strict, tool, input: input.strict }, this.#options.clock.nowMs)
   }
@@ -98,23 +133,60 @@ export class Replay {
   #judge(record: AuditRecord, end: RecordedEnd, question: Question, input: RecordedInput): void {
     const { tally } = this.#options
     const caller = question.caller.name
-    if (end.outcome === 'other') return void tally.same++
+    const opened = record.reason === 'group_locked' ? this.#locksOf(record, question) : []
+    if (opened.length > 0) return tally.leaveOpen('run', opened)
+    if (end.outcome === 'other')
+      return record.reason === 'too_busy' && this.#options.caps.isLoosened
+        ? tally.leaveOpen('limit', ['concurrency'])
+        : void tally.same++
     if (end.outcome === 'limited') return this.#judgeLimited(record, question)
     const judged = question.isSame ? undefined : this.#ask('after', record, question, input)
     if (judged && 'part' in judged) return tally.leaveOpen(judged.part, judged.rules)
     const to = judged?.verdict ?? { outcome: end.outcome, reasons: [] }
+    const locks = to.outcome === 'deny' ? [] : this.#locksOf(record, question)
+    if (locks.length > 0) return tally.leaveOpen('run', locks)
     const ran = to.outcome === 'allow' || to.outcome === 'ask'
     const limit = ran && question.newUses.length > 0 ? this.#askLimits(question, input) : undefined
     if (limit && 'unknown' in limit) return tally.leaveOpen('limit', limit.unknown)
     if (limit)
       return tally.change(record, { caller, from: end.outcome, to: 'limited', rule: limit.over, why: 'it is used up' })
-    if (isSameEnd(to.outcome, end.outcome)) return void tally.same++
+    const full = ran && record.event === 'tool_call' ? this.#fullCaps(question) : []
+    if (full.length > 0) return tally.leaveOpen('limit', full)
+    if (isSameEnd(to.outcome, end.outcome)) {
+      if (to.outcome === 'ask' && judged) return this.#judgeApproval(record, question, input, judged.verdict)
+      return void tally.same++
+    }
     const before = this.#ask('before', record, question, input)
     const isDrift = 'verdict' in before && isSameEnd(before.verdict.outcome, to.outcome)
     if (isDrift) return void tally.drifted++
     const [by] = to.outcome !== 'allow' ? to.reasons : 'verdict' in before ? before.verdict.reasons : []
     const rule = by ? ruleOf(by) : (record.clause ?? record.reason ?? 'unknown')
     tally.change(record, { caller, from: end.outcome, to: to.outcome, rule, why: by?.text ?? record.detail ?? '' })
+  }
+
+  /** Returns the locks that differ, and that a call of a session may meet. */
+  #locksOf({ session_id: session }: AuditRecord, { after }: Question): readonly string[] {
+    const { tool } = after.strict.decided
+    return session === undefined || !tool ? [] : this.#options.changedLocks(tool).map((name) => `lock of group ${name}`)
+  }
+
+  /** A call that a person approved is the same if that person may approve it under the new rules. */
+  #judgeApproval(record: AuditRecord, question: Question, input: RecordedInput, to: Verdict): void {
+    const { tally } = this.#options
+    const asked = record.event === 'tool_call' ? this.#ask('before', record, question, input) : undefined
+    const found = this.#approvals.judge(record, asked && 'verdict' in asked ? asked.verdict : undefined, to)
+    if (!found) return void tally.same++
+    const [rule = 'unknown'] = to.reasons.flatMap((one) => (one.approver ? [ruleOf(one)] : []))
+    if (found.answer === 'unknown') return tally.leaveOpen('approver', [rule])
+    const why = `it must be approved ${found.demand}`
+    tally.change(record, { caller: question.caller.name, from: 'ask', to: 'ask', rule, why })
+  }
+
+  #fullCaps({ after, caller }: Question): readonly string[] {
+    const { tool } = after.strict.decided
+    return tool && this.#since
+      ? this.#options.caps.full(tool, caller.strict, this.#options.clock.nowMs, this.#since)
+      : []
   }
 
   /** A call that a limit refused may only end otherwise where no limit is left that could be the one. */
@@ -162,7 +234,9 @@ export class Replay {
   }
 
   #factsOf(side: 'before' | 'after', record: AuditRecord, { caller }: Question): RecordedFacts | undefined {
-    return this.#since && this.#runs?.[side].factsOf(record, caller.strict, this.#since)
+    const [runs, since] = [this.#runs, this.#since]
+    if (!runs || !since) return undefined
+    return runs[side].factsOf(record, caller.strict, since)
   }
 }
 

@@ -1,14 +1,17 @@
 import type { CallView } from '../call/attempt.ts'
 import { compareStrictness, type Decision, type OutcomeWord, type Reason } from '../decide/decision.ts'
-import { answerOf, type ClauseIndex, Failure, isAtCall, type PolicyIndex } from '../decide/layers/clauses.ts'
+import { answerOf, type ClauseIndex, Failure, isAtCall } from '../decide/layers/clauses.ts'
 import { templatesOf } from '../decide/templates.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import { type ParsedCondition, toCelTool } from '../policy/condition.ts'
 import type { ParsedClause } from '../policy/parse.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { ApproverRule } from '../ports/ports.ts'
 import { hasBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import { canonicalize } from '../util/json.ts'
+import { FUNCTION } from './plain-policies.ts'
 
 /** What rules say of one tool for one caller, whatever the input and the run are. */
 export interface Restrictions {
@@ -21,44 +24,112 @@ export interface Restrictions {
   readonly allow: readonly ReadonlySet<string>[]
 }
 
+/** A caller, and another one who has what is unknown of them in the way that counts against each call. */
+export interface Bounds {
+  readonly view: CallView
+  readonly strict: Caller
+  /** Whether it is known which scopes they have. */
+  readonly hasKnownScopes: boolean
+  /** The scopes that callers may still get. */
+  readonly stepUp: readonly string[]
+}
+
 /**
  * Returns what the rules of a view say of a tool, or of another item. `ground`: what conditions about runs read beside the run,
  * as a text.
  */
-export function restrictionsOn(view: CallView, id: string, ground: string): Restrictions {
+export function restrictionsOn(
+  { view, strict, hasKnownScopes, stepUp }: Bounds,
+  id: string,
+  ground: string,
+): Restrictions {
   const decided = view.decide(id)
   const { today, now, tool } = decided
   const found = { deny: new Set<string>(), ask: [] as Restrictions['ask'][number][], allow: [] as Set<string>[] }
-  let listed = view.explainDecided(decided)
+  let listed = afterStepUp(view.explainDecided(decided))
   if (!tool) return { listed, ...found }
+  for (const scope of hasKnownScopes ? [] : scopesOf(today.snapshot, now)) {
+    // To be refused is stricter than to wait for the scope.
+    found.deny.add(JSON.stringify(['step up', scope]))
+    if (!stepUp.includes(scope)) found.deny.add(JSON.stringify(['scope', scope]))
+  }
   for (const index of today.policies)
-    for (const at of placesOf(index, now)) {
-      const of = { caller: view.caller, tool: index.snapshot.tools[at] as Tool }
-      const textOfClause = (clause: ParsedClause) => pendingText(clause, of.tool, ground)
-      const about = (clauses: readonly ClauseIndex[]) => clauses.filter(({ bits }) => hasBit(bits, at))
-      for (const { clause } of [...about(index.deny), ...about(index.ask)].filter(isAtCall)) {
-        const holds = answerOf(clause, of)
-        if (holds instanceof Failure) listed = { outcome: 'deny', reasons: listed.reasons }
-        else if (holds && clause.kind === 'deny') found.deny.add(textOfClause(clause))
-        else if (holds) found.ask.push({ text: textOfClause(clause), approver: clause.approver })
+    for (const at of placesOf(index.snapshot, now)) {
+      const item = index.snapshot.tools[at] as Tool
+      const about = (clauses: readonly ClauseIndex[]) =>
+        clauses.flatMap(({ bits, clause }) =>
+          hasBit(bits, at) ? [judge(clause, view.caller, strict, item, ground)] : [],
+        )
+      for (const { clause, answer, isOpen, text } of [...about(index.deny), ...about(index.ask)]) {
+        if (answer instanceof Failure && !isOpen) listed = { outcome: 'deny', reasons: listed.reasons }
+        else if (answer === false && !isOpen) continue
+        else if (!isOpen && !isAtCall({ clause })) continue
+        else if (clause.kind === 'deny') found.deny.add(text)
+        else found.ask.push({ text, approver: clause.approver })
       }
-      const candidates = index.allow && about(index.allow).filter(({ clause }) => answerOf(clause, of) === true)
-      if (candidates?.every(isAtCall)) found.allow.push(new Set(candidates.map(({ clause }) => textOfClause(clause))))
+      const candidates = index.allow && about(index.allow).filter(({ answer }) => answer === true)
+      if (candidates?.every(({ clause, isOpen }) => isOpen || isAtCall({ clause })))
+        found.allow.push(new Set(candidates.map(({ text }) => text)))
     }
   return { listed, ...found }
 }
 
+/** A clause about an item. `answer`: the one in favour of the caller. `isOpen`: it depends on what is unknown of the caller. */
+function judge(clause: ParsedClause, lax: Caller, strict: Caller, tool: Tool, ground: string) {
+  const answer = answerOf(clause, { caller: lax, tool })
+  const other = lax === strict ? answer : answerOf(clause, { caller: strict, tool })
+  const isOpen = answer !== other && !(answer instanceof Failure && other instanceof Failure)
+  return { clause, answer, isOpen, text: pendingText(clause, tool, ground, isOpen) }
+}
+
+/** Who lacks a scope that they may still get is listed, and their calls wait for it. */
+function afterStepUp(listed: Decision): Decision {
+  const isStepUp = listed.outcome === 'ask' && listed.reasons.some(({ code }) => code === 'scope_step_up')
+  return isStepUp ? { outcome: 'wait', reasons: listed.reasons } : listed
+}
+
+/** Returns the conditions that decide who sees an item, and the scopes that it requires. */
+export function groundsOf(
+  view: CallView,
+  id: string,
+): { readonly conditions: readonly ParsedCondition[]; readonly scopes: readonly string[] } {
+  const { today, now, tool } = view.decide(id)
+  if (!tool) return { conditions: [], scopes: [] }
+  const places = today.policies.flatMap((index) => placesOf(index.snapshot, now).map((at) => ({ index, at })))
+  const clauses = places.flatMap(({ index: { allow = [], deny, ask }, at }) =>
+    [...allow, ...deny, ...ask].flatMap(({ clause, bits }) => (hasBit(bits, at) ? [clause] : [])),
+  )
+  return {
+    // The input of a resource is its URI, which is known.
+    conditions: clauses.flatMap(({ when, unless, input }) =>
+      [when, unless, tool.kind === 'resource' ? input : undefined].filter((one) => one !== undefined),
+    ),
+    scopes: scopesOf(today.snapshot, now),
+  }
+}
+
+function scopesOf(snapshot: Toolset, at: number): readonly string[] {
+  return placesOf(snapshot, at).flatMap((place) => snapshot.tools[place]?.requiredScopes ?? [])
+}
+
 /** An item is decided as every template that may match it, too. */
-function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
+function placesOf(snapshot: Toolset, at: number): readonly number[] {
   return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
 }
 
-/** Returns the conditions of a clause that only a call decides, and what they read beside it. Equal texts decide equally. */
-function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, ground: string): string {
-  const pending = [when?.run && when, unless?.run && unless, input]
+/**
+ * Returns the conditions of a clause that only a call, or the caller, decides, and what they read beside it. Equal texts decide
+ * equally.
+ */
+function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, ground: string, isOpen: boolean): string {
+  const pending = [(isOpen || when?.run) && when, (isOpen || unless?.run) && unless, input]
+  const asked = pending.filter((condition) => typeof condition === 'object')
+  const toolRead = asked.some(({ text }) => text.includes(FUNCTION))
+    ? JSON.parse(JSON.stringify(tool))
+    : asked.some(({ perTool }) => perTool) && toCelTool(tool)
   return canonicalize([
     ...pending.map((condition) => (condition ? textOf(condition) : null)),
-    { tool: pending.some((condition) => condition?.perTool) ? toCelTool(tool) : null, run: run ? ground : null },
+    { tool: toolRead || null, run: run ? ground : null },
   ])
 }
 

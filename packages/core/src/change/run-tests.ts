@@ -37,6 +37,8 @@ export interface PolicyTestOptions extends TestedRules {
   readonly callers?: Readonly<Record<string, Caller>> | ReadonlyMap<string, Caller> | undefined
   /** Returns a resource that its server does not list. Default: one without tags. */
   readonly findUnlisted?: FindUnlisted | undefined
+  /** Called before each expected call. What it returns is waited for. */
+  readonly onProgress?: (() => Promise<void> | undefined) | undefined
 }
 
 export interface PolicyTestResult {
@@ -46,7 +48,7 @@ export interface PolicyTestResult {
 }
 
 /** A clause, and how often it held. */
-export type TestedClause = Pick<ClauseCoverage, 'ref' | 'path' | 'hits' | 'shadow'>
+export type TestedClause = Pick<ClauseCoverage, 'id' | 'ref' | 'path' | 'hits' | 'shadow'>
 
 export interface PolicyTestReport {
   readonly passed: number
@@ -71,6 +73,7 @@ const OPTIONS = shapeOf<PolicyTestOptions>({
   tests: true,
   callers: true,
   findUnlisted: true,
+  onProgress: true,
 })
 
 /**
@@ -93,7 +96,8 @@ export async function testPolicies(options: PolicyTestOptions): Promise<PolicyTe
   const [problem] = findProblems(options.tests, await namesIn(bench))
   if (problem) throw toConfigError(problem)
   const results: PolicyTestResult[] = []
-  for (const test of options.tests) results.push({ shows: test.shows, missed: await runTest(bench, test) })
+  for (const test of options.tests)
+    results.push({ shows: test.shows, missed: await runTest(bench, test, options.onProgress) })
   const failed = results.filter(({ missed }) => missed.length > 0).length
   return {
     passed: results.length - failed,
@@ -110,15 +114,15 @@ export async function checkPolicyTests(options: PolicyTestOptions): Promise<read
 }
 
 function addHits(clauses: Map<string, TestedClause>, counted: readonly ClauseCoverage[]): void {
-  for (const { ref, path, hits, shadow } of counted) {
+  for (const { id, ref, path, hits, shadow } of counted) {
     const before = clauses.get(path)?.hits ?? 0
-    clauses.set(path, { ref, path, hits: before + hits, ...(shadow && { shadow }) })
+    clauses.set(path, { id, ref, path, hits: before + hits, ...(shadow && { shadow }) })
   }
 }
 
 function openBench(options: PolicyTestOptions, listeners: Pick<Bench, 'onWarning' | 'onCoverage'>): Bench {
   checkShape('testPolicies', options, OPTIONS)
-  const { catalog, tests: _tests, callers = {}, findUnlisted, ...rules } = options
+  const { catalog, tests: _tests, callers = {}, findUnlisted, onProgress: _rest, ...rules } = options
   if (!Array.isArray(catalog)) checkObject('testPolicies.catalog', catalog)
   const groups = toGroupMap(rules.groups ?? {})
   const { selectors } = parseGroups(groups, parseAliases(rules.aliases))
@@ -168,7 +172,12 @@ function labelsOf({ rules, stage, selectors }: Bench): readonly string[] {
   ]
 }
 
-async function runTest(bench: Bench, test: PolicyTest): Promise<readonly MissedExpectation[]> {
+async function runTest(
+  bench: Bench,
+  test: PolicyTest,
+  rest: PolicyTestOptions['onProgress'],
+): Promise<readonly MissedExpectation[]> {
+  await rest?.()
   const { visible, sees, hides, notices } = test.expect
   const ofView = visible ?? sees ?? hides ?? notices
   const first = ofView
@@ -177,6 +186,7 @@ async function runTest(bench: Bench, test: PolicyTest): Promise<readonly MissedE
   const missed = [...first]
   for (const tool of calledIn(test)) {
     if (missed.some(({ path }) => path[0] === 'history')) break
+    await rest?.()
     missed.push(...(await withScene(bench, test, (scene) => missedOfCall(scene, test, tool))))
   }
   return missed

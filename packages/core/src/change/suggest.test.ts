@@ -82,13 +82,13 @@ describe('suggestPolicy', () => {
     [
       'the folder that all paths have in common',
       [{ path: '/w/a/x.md' }, { path: '/w/a/b/y.md' }],
-      'within(input.path, "/w/a")',
+      'input.path.startsWith("/") && within(input.path, "/w/a")',
     ],
-    ['one file', [{ path: '/w/a.md' }], 'within(input.path, "/w/a.md")'],
+    ['one file', [{ path: '/w/a.md' }], 'input.path.startsWith("/") && within(input.path, "/w/a.md")'],
     [
       'no folder above all: each of the first level',
       [{ path: '/w/a' }, { path: '/v/b' }],
-      '(within(input.path, "/v") || within(input.path, "/w"))',
+      'input.path.startsWith("/") && (within(input.path, "/v") || within(input.path, "/w"))',
     ],
     ['a path that goes up', [{ path: '/w/../etc/passwd' }], undefined],
     ['the root', [{ path: '/' }], undefined],
@@ -99,8 +99,16 @@ describe('suggestPolicy', () => {
       'host(input.url) in ["a.example", "b.example"]',
     ],
     ['a URL in which readers find different hosts', [{ url: 'https://a.example\\@b.example/' }], undefined],
-    ['a field that not each call has', [{ path: '/w' }, {}], '(!has(input.path) || within(input.path, "/w"))'],
-    ['lists of paths', [{ paths: ['/w/a', '/w/b'] }, { paths: ['/w/c'] }], 'input.paths.all(one, within(one, "/w"))'],
+    [
+      'a field that not each call has',
+      [{ path: '/w' }, {}],
+      '(!has(input.path) || (input.path.startsWith("/") && within(input.path, "/w")))',
+    ],
+    [
+      'lists of paths',
+      [{ paths: ['/w/a', '/w/b'] }, { paths: ['/w/c'] }],
+      'input.paths.all(one, one.startsWith("/") && within(one, "/w"))',
+    ],
     ['values of several kinds', [{ path: '/w' }, { path: 7 }], undefined],
     ['numbers and other texts', [{ n: 7, text: 'hello' }], undefined],
     ['a path that readers take for another', [{ path: '/w/\uff0e\uff0e/etc' }], undefined],
@@ -214,6 +222,50 @@ describe('suggestPolicy', () => {
     assert.deepEqual((await gate.view(VERA)).ids, [])
   })
 
+  it('does not let a relative path pass for one below the folder that was learned', async () => {
+    const { policy } = await suggest([[VERA, 'files:read', { path: '/w/a.md' }]])
+    const view = await createGate({ tools: CATALOG, policy }).view(VERA)
+    for (const path of ['etc/passwd', 'a.md', ''])
+      assert.equal((await view.call({ tool: 'files:read', input: { path } })).status, 'refused', path)
+  })
+
+  it('allows nobody else what a caller without a name has called', async () => {
+    const records = await record([[{}, 'files:read']])
+    const { policy } = await suggestPolicy({ rules: { catalog: CATALOG, callers: [{}, VERA] }, records })
+    const gate = createGate({ tools: CATALOG, policy })
+    assert.deepEqual((await gate.view({})).ids, ['files:read'])
+    assert.deepEqual((await gate.view(VERA)).ids, [])
+  })
+
+  it('allows a tenant what this tenant has called, and no folder above those of two tenants', async () => {
+    const acme: Caller = { ...VERA, tenant: 'acme' }
+    const globex: Caller = { ...VERA, tenant: 'globex' }
+    const solo: Caller = { user: 'solo', tenant: 'acme' }
+    const callers = [acme, globex, solo, { user: 'solo', tenant: 'globex' }, VERA]
+    const records = await record([
+      [acme, 'files:read', { path: '/t/acme/x' }],
+      [globex, 'files:read', { path: '/t/globex/x' }],
+      [solo, 'mail:send'],
+      [VERA, 'files:move'],
+    ])
+    const { policy, roles } = await suggestPolicy({ rules: { catalog: CATALOG, callers }, records })
+    assert.deepEqual(
+      roles.map(({ tenant }) => tenant),
+      [undefined, 'acme', 'globex', 'acme'],
+    )
+    const gate = createGate({ tools: CATALOG, policy })
+    assert.deepEqual(await Promise.all(callers.map(async (caller) => (await gate.view(caller)).ids)), [
+      ['files:read'],
+      ['files:read'],
+      ['mail:send'],
+      [],
+      ['files:move'],
+    ])
+    const input = { path: '/t/globex/x' }
+    assert.equal((await (await gate.view(acme)).call({ tool: 'files:read', input })).status, 'refused')
+    assert.equal((await (await gate.view(globex)).call({ tool: 'files:read', input })).status, 'done')
+  })
+
   it('allows nothing where nothing was learned', async () => {
     const { policy, learned } = await suggest([])
     assert.deepEqual([policy, learned], [{ name: 'suggested', allow: [] }, 0])
@@ -255,7 +307,13 @@ describe('suggestPolicy', () => {
       [VERA, 'files:read', { path: '/w/c' }],
     ])
     assert.deepEqual(roles[0]?.tools, [
-      { tool: 'files:read', calls: 3, ask: false, input: 'within(input.path, "/w/c")', unknownInputs: 2 },
+      {
+        tool: 'files:read',
+        calls: 3,
+        ask: false,
+        input: 'input.path.startsWith("/") && within(input.path, "/w/c")',
+        unknownInputs: 2,
+      },
     ])
   })
 })
@@ -287,7 +345,7 @@ describe('suggestPolicy of long inputs', () => {
       tool: 'files:write',
       calls: 3,
       ask: false,
-      input: '(!has(input.path) || within(input.path, "/w/a"))',
+      input: '(!has(input.path) || (input.path.startsWith("/") && within(input.path, "/w/a")))',
       unknownInputs: 0,
     })
   })
@@ -300,6 +358,12 @@ describe('suggestPolicy of long inputs', () => {
     const whole = await record([[VERA, 'files:write', { path: '/w/a/z', to: '/v/c' }]])
     const records = [...other, ...whole.map((one) => ({ ...one, seq: one.seq + 10, tool_call_id: 'other' }))]
     const [both] = (await suggestPolicy({ rules, records })).roles[0]?.tools ?? []
-    assert.deepEqual([both?.input, both?.unknownInputs], ['within(input.path, "/w/a") && within(input.to, "/v/c")', 1])
+    assert.deepEqual(
+      [both?.input, both?.unknownInputs],
+      [
+        'input.path.startsWith("/") && within(input.path, "/w/a") && input.to.startsWith("/") && within(input.to, "/v/c")',
+        1,
+      ],
+    )
   })
 })

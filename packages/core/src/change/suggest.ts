@@ -59,6 +59,8 @@ export interface SuggestedRole {
   readonly roles: readonly string[]
   /** The callers, if they have no role. */
   readonly user?: string
+  /** The tenant of the callers. */
+  readonly tenant?: string
   readonly calls: number
   readonly tools: readonly SuggestedTool[]
 }
@@ -73,7 +75,7 @@ export interface Suggestion {
 
 /**
  * Returns the least that recorded calls show to be needed, as a policy to review: for each role, tools by their exact ids, exact
- * hosts, and the folder that all paths have in common.
+ * hosts, and the folder that all paths have in common. What one tenant has called is allowed to that tenant.
  *
  * It learns from calls that ended well in runs that had read nothing untrusted, so that an attack does not become a rule. Calls that
  * a person approved become `ask`.
@@ -113,6 +115,7 @@ class Learner {
   readonly #open = new Map<string, OpenCall>()
   readonly #learned = new Map<string, { readonly caller: Caller; readonly tools: Map<string, LearnedTool> }>()
   readonly #leftOut = new Map<LeftOut, number>()
+  readonly #hasTenants: boolean
 
   constructor(options: SuggestOptions) {
     const { catalog, callers = [], labels, groups = {}, aliases } = options.rules
@@ -124,6 +127,7 @@ class Learner {
     // A tool that is gone may have read anything.
     this.#runs = new TaintedRuns((tool) => raising.has(tool) || !this.#tools.has(tool), options.rules.history?.labelMs)
     this.#callers = new RecordedCallers(callers, [])
+    this.#hasTenants = callers.some(({ tenant }) => tenant !== undefined)
   }
 
   read(record: AuditRecord): void {
@@ -175,8 +179,8 @@ class Learner {
 
   #learn(record: AuditRecord, tool: string): void {
     const caller = this.#callerOf(record) as Caller
-    const { roles = [], user } = caller
-    const key = JSON.stringify(roles.length > 0 ? roles : [[user]])
+    const { roles = [], user, tenant } = caller
+    const key = JSON.stringify([tenant, roles.length > 0 ? roles : [[user]]])
     let group = this.#learned.get(key)
     if (!group) this.#learned.set(key, (group = { caller, tools: new Map() }))
     let learned = group.tools.get(tool)
@@ -196,7 +200,7 @@ class Learner {
     const roles = [...this.#learned.values()].map(toRole).toSorted((a, b) => (sortKeyOf(a) < sortKeyOf(b) ? -1 : 1))
     const reasons = Object.keys(LEFT_OUT) as readonly LeftOut[]
     return {
-      policy: toPolicy(roles),
+      policy: toPolicy(roles, this.#hasTenants),
       roles,
       learned: roles.reduce((sum, { calls }) => sum + calls, 0),
       leftOut: reasons.flatMap((why) => (this.#leftOut.has(why) ? [{ why, calls: this.#leftOut.get(why) ?? 0 }] : [])),
@@ -218,7 +222,7 @@ function toRole({
   readonly caller: Caller
   readonly tools: ReadonlyMap<string, LearnedTool>
 }): SuggestedRole {
-  const { roles = [], user } = caller
+  const { roles = [], user, tenant } = caller
   const suggested = [...tools]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([tool, { calls, ask, fields }]) => ({
@@ -231,57 +235,57 @@ function toRole({
   return {
     roles,
     ...(roles.length === 0 && user !== undefined && { user }),
+    ...(tenant !== undefined && { tenant }),
     calls: suggested.reduce((sum, { calls }) => sum + calls, 0),
     tools: suggested,
   }
 }
 
 /** Roles before callers without one. */
-function sortKeyOf({ roles, user = '' }: SuggestedRole): string {
-  return roles.length > 0 ? `1 ${roles.join(' ')}` : `2 ${user}`
+function sortKeyOf({ roles, user = '', tenant = '' }: SuggestedRole): string {
+  return `${roles.length > 0 ? `1 ${roles.join(' ')}` : `2 ${user}`} ${tenant}`
 }
 
-function toPolicy(roles: readonly SuggestedRole[]): Policy {
-  const ask = roles.flatMap((role) =>
-    toClauses(
-      role,
-      ({ ask: asks }) => asks,
-      () => undefined,
-    ),
+function toPolicy(roles: readonly SuggestedRole[], hasTenants: boolean): Policy {
+  const clausesOf = (
+    isWanted: (tool: SuggestedTool) => boolean,
+    conditionOf: (tool: SuggestedTool) => string | undefined,
+  ) => roles.flatMap((role) => toClauses(role.tools.filter(isWanted), whenOf(role, hasTenants), conditionOf))
+  const ask = clausesOf(
+    ({ ask: asks }) => asks,
+    () => undefined,
   )
-  return {
-    name: 'suggested',
-    allow: roles.flatMap((role) =>
-      toClauses(
-        role,
-        () => true,
-        ({ input }) => input,
-      ),
-    ),
-    ...(ask.length > 0 && { ask }),
-  }
+  const allow = clausesOf(
+    () => true,
+    ({ input }) => input,
+  )
+  return { name: 'suggested', allow, ...(ask.length > 0 && { ask }) }
 }
 
 /** Returns one clause for all tools of a role with the same condition. */
 function toClauses(
-  { roles, user, tools }: SuggestedRole,
-  isWanted: (tool: SuggestedTool) => boolean,
+  tools: readonly SuggestedTool[],
+  when: string,
   conditionOf: (tool: SuggestedTool) => string | undefined,
 ): readonly Clause[] {
-  const when = whenOf(roles, user)
-  const byInput = Map.groupBy(tools.filter(isWanted), conditionOf)
-  return [...byInput].map(([input, same]) => {
+  return [...Map.groupBy(tools, conditionOf)].map(([input, same]) => {
     const [first, ...more] = same.map(({ tool }) => tool)
     return {
       match: more.length === 0 ? (first as string) : [first as string, ...more],
-      ...(when !== undefined && { when }),
+      when,
       ...(input !== undefined && { input }),
     }
   })
 }
 
-/** A caller without roles is named. One without a name is nobody in particular, for whom there is no condition. */
-function whenOf(roles: readonly string[], user: string | undefined): string | undefined {
-  if (roles.length > 0) return roles.map((role) => `${JSON.stringify(role)} in caller.roles`).join(' && ')
-  return user === undefined ? undefined : `has(caller.user) && caller.user == ${JSON.stringify(user)}`
+/** A caller without roles is named. `hasTenants`: where there are tenants, a caller without one is none of theirs. */
+function whenOf({ roles, user, tenant }: SuggestedRole, hasTenants: boolean): string {
+  const who =
+    roles.length > 0 ? roles.map((role) => `${JSON.stringify(role)} in caller.roles`) : [isField('user', user)]
+  return [...who, ...(hasTenants ? [isField('tenant', tenant)] : [])].join(' && ')
+}
+
+function isField(field: 'user' | 'tenant', value: string | undefined): string {
+  const path = `caller.${field}`
+  return value === undefined ? `!has(${path})` : `has(${path}) && ${path} == ${JSON.stringify(value)}`
 }

@@ -1,5 +1,6 @@
 import { UNTRUSTED } from '../history/facts.ts'
 import type { AuditRecord } from '../ports/ports.ts'
+import { historyOf, type RecordedSince, sinceOf } from './recorded-runs.ts'
 
 const DAY_MS = 86_400_000
 const MAX_RUNS = 200_000
@@ -18,7 +19,7 @@ export class TaintedRuns {
   /** For a caller without a run. */
   readonly #labelMs: number
   readonly #seen = new Map<string, Seen>()
-  #since: { readonly ms: number; readonly isWhole: boolean } | undefined
+  #since: RecordedSince | undefined
 
   constructor(taints: (tool: string) => boolean, labelMs: number = DAY_MS) {
     this.#taints = taints
@@ -26,8 +27,8 @@ export class TaintedRuns {
   }
 
   /** Enters where the records begin. */
-  start({ ts, seq }: AuditRecord): void {
-    this.#since ??= { ms: Date.parse(ts), isWhole: seq === 1 }
+  start(record: AuditRecord): void {
+    this.#since ??= sinceOf(record)
   }
 
   /** Enters that a call begins. Returns what was known of its run before. */
@@ -73,9 +74,10 @@ function hasLabel(labels: string | undefined): boolean {
   return labels?.split(' ').includes(UNTRUSTED) ?? false
 }
 
-function keysOf({ tenant, run_id: run, session_id: session, user_id: user, client }: AuditRecord): readonly string[] {
+function keysOf(record: AuditRecord): readonly string[] {
+  const { tenant, session_id: session, user_id: user } = record
   return [
-    JSON.stringify(run === undefined ? [tenant, user, client, 'caller'] : [tenant, run]),
+    JSON.stringify([tenant, ...historyOf(record)]),
     ...(session === undefined ? [] : [JSON.stringify([tenant, user, session, 'session'])]),
   ]
 }

@@ -2,8 +2,11 @@ import { type OutcomeWord, type Reason, ruleText } from '../decide/decision.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { RecordedEnd } from './recorded-calls.ts'
 
-/** What is not known of a call: its input, its caller, what its run had done, its tool, or what its limits had counted. */
-export const UNKNOWN_PARTS = ['input', 'caller', 'run', 'tool', 'limit'] as const
+/**
+ * What is not known of a call: its input, its caller, what its run had done, its tool, what its limits had counted, or whether the
+ * one who approved it still could.
+ */
+export const UNKNOWN_PARTS = ['input', 'caller', 'run', 'tool', 'limit', 'approver'] as const
 export type UnknownPart = (typeof UNKNOWN_PARTS)[number]
 
 /** Calls of one caller to one tool that would end otherwise, in one way and for one reason. */
@@ -42,8 +45,8 @@ export interface TallyState {
   readonly changed: number
   readonly unknown: number
   readonly drifted: number
-  readonly firstAt: string | undefined
-  readonly lastAt: string | undefined
+  readonly firstAt?: string | undefined
+  readonly lastAt?: string | undefined
   readonly lastSeq: number
   readonly rows: readonly ChangedCalls[]
   /** The changed calls that no row has. */
@@ -71,7 +74,7 @@ export class Tally {
   #unlisted = 0
   readonly #rows = new Map<string, ChangedCalls>()
   readonly #rules = new Map<string, RuleTally>()
-  readonly #parts: Record<UnknownPart, number> = { input: 0, caller: 0, run: 0, tool: 0, limit: 0 }
+  readonly #parts: Record<UnknownPart, number> = { input: 0, caller: 0, run: 0, tool: 0, limit: 0, approver: 0 }
 
   constructor(state?: TallyState) {
     if (!state) return

@@ -31,10 +31,12 @@ interface Call {
   readonly tool: string
   readonly input?: unknown
   readonly run?: string | undefined
+  /** The run whose history this one shares. */
+  readonly history?: string | undefined
   readonly approves?: boolean
 }
 
-type Rules = Omit<RulesOfChange, 'catalog' | 'callers'>
+type Rules = Omit<RulesOfChange, 'catalog' | 'callers' | 'concurrency'>
 
 /** Makes calls for real under some rules. Returns their records, and what other rules would have said just before each. */
 async function makeCalls(rules: Rules, calls: readonly Call[], other?: Rules, audit = memoryAudit()) {
@@ -48,9 +50,9 @@ async function makeCalls(rules: Rules, calls: readonly Call[], other?: Rules, au
   })
   const fork = other?.policy && gate.fork({ policy: other.policy, inherit: false })
   const said: string[] = []
-  for (const { caller, tool, input = {}, run, approves } of calls) {
+  for (const { caller, tool, input = {}, run, history, approves } of calls) {
     clock.nowMs += 1000
-    const request = { tool, input, ...(run !== undefined && { run: { id: run } }) }
+    const request = { tool, input, ...(run !== undefined && { run: { id: run, history } }) }
     if (fork) {
       const preview = await (await fork.view(caller)).preview(request)
       said.push(preview.status)
@@ -129,7 +131,7 @@ describe('whatIf with what is not known', () => {
     const found = await compare(records, before, { policy: { name: 'base', deny } })
     assert.deepEqual([found.same, found.changed, found.unknown, found.rows], [3, 0, 1, []])
     assert.deepEqual(found.rules, [{ rule: 'base#a', changed: 0, unknown: 1 }])
-    assert.deepEqual(found.unknownParts, { input: 1, caller: 0, run: 0, tool: 0, limit: 0 })
+    assert.deepEqual(found.unknownParts, { input: 1, caller: 0, run: 0, tool: 0, limit: 0, approver: 0 })
   })
 
   it('does not guess the roles and scopes of a caller who is not configured', async () => {
@@ -181,6 +183,36 @@ describe('whatIf with what is not known', () => {
       after,
     )
     assert.deepEqual([late.changed, late.unknown, late.unknownParts.run], [0, 2, 2])
+  })
+
+  it('knows all runs of an audit whose first record is not about a call, and none of one that was cut there', async () => {
+    const before = { policy: { name: 'base' }, labels: { private: ['files:read'], trusted: ['*'] } }
+    const audit = memoryAudit()
+    audit.write({
+      event: 'audit_opened',
+      wallMs: Date.parse('2026-11-23T09:59:59Z'),
+      policy_revision: 1,
+      catalog_revision: 1,
+    })
+    const made = [
+      { caller: vera, tool: 'files:read', run: 'r1' },
+      { caller: vera, tool: 'web:get', run: 'r1' },
+      { caller: vera, tool: 'web:get', run: 'r2' },
+    ]
+    const { records } = await makeCalls(before, made, undefined, audit)
+    const after = {
+      ...before,
+      policy: { name: 'base', deny: [{ match: 'web:*', when: "'private' in run.labels" }] },
+    }
+    const whole = await compare(records, before, after)
+    assert.deepEqual([whole.changed, whole.unknown], [1, 0])
+    const cut = [{ ...records[0], seq: 2 } as (typeof records)[number], ...records.slice(1)]
+    const late = await compare(cut, before, after)
+    assert.deepEqual([late.changed, late.unknown, late.unknownParts.run], [0, 2, 2])
+    // Between the records of a replica that are still there, those of another may be gone.
+    const ofReplicas = records.map((record) => ({ ...record, chain_seq: record.seq }))
+    const replicas = await compare(ofReplicas, before, after)
+    assert.deepEqual([replicas.unknown, replicas.unknownParts.run], [2, 2])
   })
 
   it('judges a new limit by the calls that really ran, and says unknown for its first window', async () => {
@@ -264,6 +296,7 @@ const callDrawn = fc.record({
   caller: fc.constantFrom(...callers),
   tool: fc.constantFrom(...items.map(({ id }) => id), 'no:such'),
   run: fc.option(fc.constantFrom('r1', 'r2'), { nil: undefined }),
+  history: fc.option(fc.constantFrom('r1', 'root'), { nil: undefined }),
   approves: fc.boolean(),
 })
 const history = fc.array(callDrawn, { minLength: 1, maxLength: 25 })

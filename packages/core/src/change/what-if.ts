@@ -1,11 +1,16 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
-import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { changedLocks } from './changed-locks.ts'
 import { type AccessDifference, type CallersOfName, compareAccess } from './access.ts'
+import type { CapInput } from '../call/slots.ts'
+import { listPolicies } from '../policy/parse.ts'
+import { RecordedCaps } from './recorded-caps.ts'
 import { Questions } from './questions.ts'
 import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-callers.ts'
 import { Replay } from './replay.ts'
+import { isSame } from './same-rules.ts'
+import type { InputOf } from './sealed-calls.ts'
 import { Side } from './side.ts'
 import { Tally, type TallyState } from './tally.ts'
 import type { StagedCatalog } from './stage.ts'
@@ -17,6 +22,8 @@ export interface RulesOfChange extends TrialRules {
   readonly catalog: StagedCatalog
   /** The callers that are known with their roles, scopes and attributes. */
   readonly callers?: readonly Caller[] | undefined
+  /** How many calls may run at once. */
+  readonly concurrency?: CapInput | undefined
 }
 
 export interface WhatIfOptions {
@@ -36,6 +43,8 @@ export interface WhatIfOptions {
   readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
   /** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare: of {@link hashOfText} and its key. */
   readonly hashOf?: ((text: string) => string) | undefined
+  /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
+  readonly inputOf?: InputOf | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -48,6 +57,7 @@ const OPTIONS = shapeOf<WhatIfOptions>({
   resumed: true,
   onProgress: true,
   hashOf: true,
+  inputOf: true,
   signal: true,
 })
 
@@ -85,7 +95,7 @@ export interface WhatIf extends TallyState {
  */
 export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   checkShape('whatIf', options, OPTIONS)
-  const { before, after, records, since, role, resumed, onProgress, hashOf, signal } = options
+  const { before, after, records, since, role, resumed, onProgress, hashOf, inputOf, signal } = options
   const clock: TrialClock = { nowMs: 0 }
   const sides = { before: openSide(before, clock), after: openSide(after, clock) }
   const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
@@ -93,6 +103,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     ...sides,
     callers: known,
     hashOf,
+    inputOf,
     sameApps: isSame(before.apps, after.apps),
     sameRuns: (['labels', 'groups', 'aliases', 'history'] as const).every((name) => isSame(before[name], after[name])),
   })
@@ -104,6 +115,10 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     tally,
     sinceMs: since,
     role,
+    sameLabels: (['labels', 'groups', 'aliases'] as const).every((name) => isSame(before[name], after[name])),
+    caps: new RecordedCaps(before, after),
+    changedLocks: changedLocks(before, after),
+    asksApprovers: asksApprovers(after),
     keepMs: { before: keepMsOf(before), after: keepMsOf(after) },
   })
   const seen = new Seen(resumed?.seen)
@@ -137,7 +152,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
 
 const PROGRESS_EVERY = 250
 
-function openSide({ catalog, callers: _, ...rules }: RulesOfChange, clock: TrialClock): Side {
+function openSide({ catalog, callers: _, concurrency: __, ...rules }: RulesOfChange, clock: TrialClock): Side {
   return new Side(createTrial(catalog, rules, clock))
 }
 
@@ -148,29 +163,18 @@ function keepMsOf({ history: { keepMs = DAY_MS, labelMs = DAY_MS, calledMs = 0 }
   return Math.max(keepMs, labelMs, calledMs)
 }
 
+/** Whether a rule demands something of the person who approves. */
+function asksApprovers({ policy }: RulesOfChange): boolean {
+  return listPolicies(policy).some(
+    (one) =>
+      'ask' in one &&
+      one.ask?.some((clause) => typeof clause !== 'string' && (clause.by ?? clause.login) !== undefined),
+  )
+}
+
 function knownCallers({ callers = [] }: RulesOfChange, { gate: { catalog } }: Side): RecordedCallers {
   const items = [...catalog.snapshot(), ...catalog.items()]
   return new RecordedCallers(callers.map(defineCaller), [...new Set(items.flatMap((tool) => tool.requiredScopes))])
-}
-
-/** Whether two parts of rules are equal, as data. Functions are equal to themselves only. */
-function isSame(one: unknown, other: unknown): boolean {
-  return one === other || textOf(one) === textOf(other)
-}
-
-const functions = new WeakMap<object, string>()
-
-function textOf(value: unknown): string {
-  return canonicalize(
-    JSON.parse(
-      JSON.stringify(value ?? null, (_, part: unknown) => {
-        if (part instanceof Map) return { '': [...part] }
-        if (typeof part !== 'function') return part
-        if (!functions.has(part)) functions.set(part, crypto.randomUUID())
-        return functions.get(part)
-      }),
-    ),
-  )
 }
 
 const MAX_SEEN = 10_000

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createGate, type Gate } from '../gate/gate.ts'
 import { clauseText } from '../policy/clause-ref.ts'
 import type { Policy } from '../policy/policy.ts'
+import { countsOf } from '../gate/view-of.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
 
@@ -53,6 +57,43 @@ describe('gate.coverage', () => {
     assert.deepEqual(hitsOf(gate), {})
   })
 
+  it('goes on counting a clause when policies without names move', async () => {
+    const team: Policy = { allow: ['*'], deny: ['write'] }
+    const gate = createGate({ tools, policy: [team] })
+    const view = await gate.view(vera)
+    await view.call({ tool: 'write' })
+    gate.setPolicy([{ deny: ['mail'] }, team])
+    assert.deepEqual(hitsOf(gate), { 'policy 2#allow[0]': 1, 'policy 2#deny[0]': 1 })
+  })
+
+  it('counts two clauses with the same text apart', async () => {
+    const gate = createGate({ tools, policy: [{ allow: ['mail', 'read'] }, { allow: ['*', 'read'] }] })
+    await (await gate.view(vera)).call({ tool: 'read' })
+    assert.deepEqual(hitsOf(gate), { 'policy 1#allow[1]': 1, 'policy 2#allow[0]': 1 })
+    assert.equal(new Set(gate.coverage().map(({ id }) => id)).size, 4)
+  })
+
+  it('returns what was not told, of clauses that are new or have hits, and not those of views and forks', async () => {
+    const gate = createGate({ tools, policy: { allow: ['read', 'write'] } })
+    const counts = countsOf(gate)
+    assert.ok(counts)
+    const ids = gate.coverage().map(({ id }) => id)
+    const untold = () => counts.untold().map(({ id, hits }) => [ids.indexOf(id), hits])
+    assert.deepEqual(untold(), [
+      [0, 0],
+      [1, 0],
+    ])
+    const view = (await gate.view(vera)).narrow({ policy: { allow: ['*'] } })
+    counts.told(counts.untold())
+    await view.call({ tool: 'write' })
+    await view.call({ tool: 'write' })
+    const first = counts.untold()
+    assert.deepEqual(untold(), [[1, 2]])
+    await view.call({ tool: 'write' })
+    counts.told(first)
+    assert.deepEqual(untold(), [[1, 1]])
+  })
+
   it('says when, how many tools a clause matches, and where it is', async () => {
     const clock = manualClock()
     const gate = createGate({ tools, clock, policy: { name: 'p', allow: ['read', '*'] } })
@@ -60,7 +101,8 @@ describe('gate.coverage', () => {
     clock.advance(5000)
     await (await gate.view(vera)).call({ tool: 'read' })
     const ref = { policy: 'p', kind: 'allow' }
-    assert.deepEqual(gate.coverage(), [
+    const found = gate.coverage().map(({ id, ...rest }) => (assert.match(id, /^[\da-f]{32}$/), rest))
+    assert.deepEqual(found, [
       {
         ref: { ...ref, index: 0, match: 'read' },
         path: 'policy[0].allow[0]',
@@ -101,5 +143,46 @@ describe('gate.coverage', () => {
     })
     await (await gate.view(vera, { app: 'small' })).call({ tool: 'read' })
     assert.deepEqual(hitsOf(gate), { 'p#allow[0]': 1, 'of the app#allow[0]': 1 })
+  })
+
+  it('goes on counting its own clauses, whatever the policies of runs are', async () => {
+    const gate = createGate({ tools, policy: { name: 'p', allow: ['read', 'write'] } })
+    const view = await gate.view(vera)
+    const counts = countsOf(gate)
+    counts?.told(counts.untold())
+    await view.call({ tool: 'write' })
+    for (let run = 0; run < 21; run++) {
+      const deny = Array.from({ length: 5000 }, (_, i) => ({ match: 'mail', message: `${run}-${i}` }))
+      await view.narrow({ policy: { deny } }).call({ tool: 'read' })
+    }
+    assert.deepEqual(hitsOf(gate), { 'p#allow[0]': 21, 'p#allow[1]': 1 })
+    assert.deepEqual(
+      counts?.untold().map(({ hits }) => hits),
+      [21, 1],
+    )
+  })
+
+  it('keeps nothing of the long texts of runs that are gone', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const gate = createGate({ tools, policy: { name: 'p', allow: ['*'] } })
+    const view = await gate.view(vera)
+    const start = async (run: number) => {
+      const message = `${run} ${'x'.repeat(50_000)}`
+      await view.narrow({ policy: { deny: [{ match: 'write', message }] } }).call({ tool: 'read' })
+    }
+    const heldAfter = async (runs: number) => {
+      for (let run = 0; run < runs; run++) await start(run)
+      // A WeakRef holds its object to the end of the turn in which it was made or asked.
+      for (let i = 0; i < 3; i++) {
+        await turn()
+        collect()
+      }
+      return process.memoryUsage().heapUsed
+    }
+    const before = await heldAfter(10)
+    const held = (await heldAfter(1000)) - before
+    // The latest few hundred are held by what they were decided with.
+    assert.ok(held < 25_000_000, `${held} bytes of 50 MB`)
   })
 })

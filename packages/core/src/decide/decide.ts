@@ -218,15 +218,24 @@ export interface Explanation extends Decision {
 export function toExplanation(decided: Decided, { outcome, reasons }: Decision): Explanation {
   const { tool } = decided
   const shadow = decideShadows(decided)
-  const answers = ASKED_LAYERS.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
   const schemaWarnings = tool ? schemaWarningsOf(tool) : []
   return {
     outcome,
     reasons,
-    answers: answers.toSorted((a, b) => compareStrictness(a.outcome, b.outcome)),
+    // Computed when it is read: lists of a whole catalog do not read it.
+    get answers() {
+      return answersOf(ASKED_LAYERS, reasons)
+    },
     ...(shadow ? { shadow } : {}),
     ...(schemaWarnings.length > 0 ? { schemaWarnings } : {}),
   }
+}
+
+/** Returns what each layer says by some reasons, the strictest first. */
+export function answersOf(layers: readonly Layer[], reasons: Decision['reasons']): readonly LayerAnswer[] {
+  return layers
+    .map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
+    .toSorted((a, b) => compareStrictness(a.outcome, b.outcome))
 }
 
 function strictestOf(layer: Layer, reasons: Decision['reasons']): OutcomeWord {

@@ -39,6 +39,17 @@ export { type ChainEnd, createSealer, GENESIS, readLink, readSeq, type Sealer } 
 export { hashOfText } from '../audit/facts.ts'
 export { holdEntry, recordKeys, sealEntry, type SealOptions, SOLE_WRITER } from '../audit/record.ts'
 
+// Inputs, sealed beside their records
+export {
+  type AuditInputs,
+  type BoxedRecord,
+  createInputOpener,
+  type InputBoxes,
+  type InputOpener,
+  type OpenedInput,
+  type SealedInputs,
+} from '../audit/sealed-input.ts'
+
 // Checkpoints and proofs
 export {
   type Checkpoint,
@@ -105,6 +116,7 @@ export {
   type AuditFinding,
   type AuditVerdict,
   type AuditVerdictStatus,
+  type InputsVerdict,
   worse,
 } from '../audit/verdict.ts'
 export type { SignedPoint } from '../audit/checkpoint-trail.ts'

@@ -15,13 +15,10 @@ export {
 } from '../change/run-tests.ts'
 
 // Whether a policy grants no more than another
-export {
-  comparePolicies,
-  type ComparePoliciesOptions,
-  type MoreGranted,
-  type NotCompared,
-  type PolicyComparison,
-} from '../change/compare.ts'
+export { comparePolicies, type ComparePoliciesOptions, type PolicyComparison } from '../change/compare.ts'
+export type { MoreGranted, NotCompared } from '../change/comparison.ts'
+export type { OtherCallers } from '../change/supposed-callers.ts'
+export type { ReadField } from '../change/caller-reads.ts'
 
 // What calls have shown to be needed
 export {
@@ -49,9 +46,11 @@ export {
   type CallExample,
   type ChangedCalls,
   type RuleTally,
+  type TallyState,
   UNKNOWN_PARTS,
   type UnknownPart,
 } from '../change/tally.ts'
+export { type InputOf, withInputs } from '../change/sealed-calls.ts'
 export type { TrialRules } from '../change/trial.ts'
 export {
   type RulesOfChange,

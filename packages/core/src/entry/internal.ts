@@ -36,11 +36,14 @@ export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 // Stores
 export { hashRecord } from '../audit/chain.ts'
 export { isSigned } from '../audit/checkpoint.ts'
-export { parseRecord, RECORD_FIELDS } from '../audit/record.ts'
+export { parseRecord, RECORD_FIELDS, sealedOf } from '../audit/record.ts'
+export { TOO_LARGE } from '../audit/sealed-input.ts'
+export { inputsRemovedBefore } from '../audit/verify-inputs.ts'
 export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.ts'
 
 // Callers, gates and views
 export { createTrial } from '../change/trial.ts'
+export { checkHistory, dryRun, type DryRun } from '../change/dry-run.ts'
 export type { NeededChange } from '../change/needed-change.ts'
 export { whatWouldAllow } from '../change/what-would-allow.ts'
 export type { Budget } from '../call/budgets.ts'
@@ -49,12 +52,12 @@ export { enterSaid, raiseLabels } from '../call/history.ts'
 export type { RunHistory } from '../history/histories.ts'
 export type { RaisedLabel } from '../history/monitor.ts'
 export { markPassingTool } from '../tools/own-tool.ts'
-export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
+export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../ports/caller.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
-export { isView, isViewOf } from '../gate/view-of.ts'
+export { countsOf, isView, isViewOf } from '../gate/view-of.ts'
 
 // Cancelling
 export { type Canceller, type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
@@ -100,6 +103,7 @@ export type { LayerAnswer } from '../decide/decide.ts'
 export type { ClauseCoverage } from '../decide/coverage.ts'
 export { type ClauseRef, clauseText } from '../policy/clause-ref.ts'
 export { parsePolicies } from '../policy/parse.ts'
+export { findIdleClauses, type IdleClause } from '../policy/idle-clauses.ts'
 
 // Results of calls
 export { outputText } from '../util/output.ts'

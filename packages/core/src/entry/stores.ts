@@ -25,6 +25,7 @@ export type {
   StateOptions,
   StateStore,
 } from '../ports/ports.ts'
+export type { ClauseBatch, ClauseCount, ClauseCountStore } from '../ports/clause-counts.ts'
 export type {
   HistoryAddition,
   HistoryAnswer,

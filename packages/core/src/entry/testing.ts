@@ -3,6 +3,7 @@
 export { approvalStoreContract } from '../testing/approval-store.ts'
 export { auditSinkContract, type AuditUnderTest } from '../testing/audit-sink.ts'
 export { type DecisionCase, decisionCases } from '../testing/cases.ts'
+export { clauseCountStoreContract, type ClauseCountsUnderTest } from '../testing/clause-count-store.ts'
 export { counterStoreContract } from '../testing/counter-store.ts'
 export { auditEntry } from '../testing/entries.ts'
 export { type HistoriesUnderTest, historyStoreContract } from '../testing/history-store.ts'

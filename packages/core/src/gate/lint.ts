@@ -44,6 +44,8 @@ const OPTIONS = shapeOf<LintOptions>({
  * |---|---|
  * | `selector_unmatched` | a clause, a limit, a cap, or a member of a group names no tool |
  * | `tool_unreachable` | no caller could ever see these tools |
+ * | `clause_covered` | without this clause each decision is the same, because of another one |
+ * | `clause_never` | a clause whose condition can never hold |
  * | `kind_not_allowed` | a policy allows none of the resources or prompts of a server |
  * | `name_confusable` | names that look alike, that mix scripts, or that differ in letter case, `-` and `_` alone |
  * | `alias_taken` | an alias that is a tool itself |

@@ -1,4 +1,5 @@
 import type { CallPorts } from '../call/attempt.ts'
+import type { Coverage } from '../decide/coverage.ts'
 import { factsOfRun } from '../call/history.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
@@ -45,6 +46,11 @@ export function isViewOf(gate: object, view: View): boolean {
   if (!own) return false
   for (let ports = portsOf(view); ports; ports = forkedFrom.get(ports)) if (ports === own) return true
   return false
+}
+
+/** Returns what counts the clauses of a gate, for who adds up the counts of several. */
+export function countsOf(gate: object): Pick<Coverage, 'told' | 'untold'> | undefined {
+  return ownPorts(gate)?.coverage
 }
 
 function ownPorts(gate: object): CallPorts | undefined {

@@ -254,16 +254,16 @@ class CallerView implements View, CallView {
     return createView(this.#host, narrowBounds(this.#host, this.#bounds, options))
   }
 
-  readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, this.#ofRun(request), this.#host.ports)
+  readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, this.ofRun(request), this.#host.ports)
 
   readonly requestApproval = (request: CallRequest): Promise<CallRefused | CallWaiting | undefined> =>
-    requestApproval(this, this.#ofRun(request), this.#host.ports)
+    requestApproval(this, this.ofRun(request), this.#host.ports)
 
   readonly preview = (request: CallRequest): Promise<CallPreview> =>
-    preview(this, this.#ofRun(request), this.#host.ports)
+    preview(this, this.ofRun(request), this.#host.ports)
 
   /** A token's run is the token's: nobody who calls with it names another one. */
-  #ofRun(request: CallRequest): CallRequest {
+  ofRun(request: CallRequest): CallRequest {
     const { run: id } = this.caller
     if (id === undefined) return request
     const run = this.#host.ports.runs?.of(this.caller)?.run

@@ -17,6 +17,18 @@ export interface CallPattern {
   readonly key: string
 }
 
+const SHADOW = '~'
+
+/** Returns the key of a pattern that only shadows ask about. What is kept for it takes no room of what rules are enforced on. */
+export function keyOfShadow(key: string): string {
+  return SHADOW + key
+}
+
+/** Whether a key, or the hash of a call, is of a pattern that only shadows ask about. */
+export function isOfShadow(text: string): boolean {
+  return text.startsWith(SHADOW)
+}
+
 /**
  * What conditions see of a run.
  *

@@ -50,6 +50,8 @@ interface Place {
   /** Absent for callers without a run. */
   readonly run: string | undefined
   readonly id: string
+  /** User and client. */
+  readonly caller: readonly [string | null, string | null]
 }
 
 /** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
@@ -73,6 +75,18 @@ export class Histories {
     this.labels = labels
   }
 
+  /**
+   * Returns histories that keep what these keep, in another store: nothing is changed here. `nowMs`: of histories in which
+   * nothing has happened yet.
+   */
+  apart(store: HistoryStore, nowMs?: () => number): Histories {
+    const apart = new Histories({ ...this.#options, store, ...(nowMs && { clock: { wallMs: nowMs } }) })
+    apart.#rules = this.#rules
+    apart.#isEnforced = this.#isEnforced
+    apart.#activeMs = nowMs ? undefined : this.#activeMs
+    return apart
+  }
+
   /** What is kept. `undefined` while no rule reads a history. */
   get rules(): HistoryRules | undefined {
     return this.#rules
@@ -81,6 +95,10 @@ export class Histories {
   /** Whether any of that is enforced. If not, a history that cannot be kept stops no call. */
   get isEnforced(): boolean {
     return this.#isEnforced
+  }
+
+  get store(): HistoryStore {
+    return this.#host.store
   }
 
   nowMs(): number {
@@ -135,9 +153,24 @@ export class Histories {
     const history = run && (run.history ?? run.id)
     const known = this.#places.get(caller)
     if (known && known.run === history) return known
-    const place = { of: this, tenant, run: history, id: run ? idOfRun(caller, run) : idOfCaller(caller) }
+    const place = {
+      of: this,
+      tenant,
+      run: history,
+      id: run ? idOfRun(caller, run) : idOfCaller(caller),
+      caller: [caller.user ?? null, caller.client ?? null] as const,
+    }
     this.#places.set(caller, place)
     return place
+  }
+
+  /** Returns whose history a run shares, as records have it; `undefined` where it has its own. */
+  sharedBy(caller: Caller, run: RunOfCall): string | undefined {
+    const around = calling.getStore()
+    if (!around && (run.history === undefined || run.history === run.id)) return undefined
+    const place = this.#placeOf(caller, run, around)
+    if (place.run === run.id) return undefined
+    return JSON.stringify(place.run === undefined ? ['caller', ...place.caller] : ['run', place.run])
   }
 
   /** Adds what the host has handed in with the run. */

@@ -4,13 +4,14 @@ import fc from 'fast-check'
 import { parseSelector } from '../tools/selector.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
-import type { CallPattern } from './facts.ts'
+import { type CallPattern, isOfShadow, keyOfShadow } from './facts.ts'
 import { hashOfTuple } from './rules.ts'
 
 describe('hashOfTuple', () => {
   it('is the hash of the canonical JSON of key and values, also when it is asked again', () => {
     fc.assert(
-      fc.property(fc.string(), fc.array(fc.jsonValue(), { maxLength: 3 }), (key, values) => {
+      fc.property(fc.string(), fc.array(fc.jsonValue(), { maxLength: 3 }), (text, values) => {
+        const key = JSON.stringify([text])
         const pattern: CallPattern = { event: 'began', selector: parseSelector('*'), fields: [], key }
         const expected = plainly(() => sha256Hex(canonicalize([key, ...values])))
         for (let time = 0; time < 2; time++) assert.equal(hashOfTuple(pattern, values), expected)
@@ -20,6 +21,14 @@ describe('hashOfTuple', () => {
         )
       }),
     )
+  })
+
+  it('marks those that only shadows ask about, which no other hash can be', () => {
+    const pattern: CallPattern = { event: 'began', selector: parseSelector('*'), fields: [], key: '["began","pay"]' }
+    const ofShadow = hashOfTuple({ ...pattern, key: keyOfShadow(pattern.key) }, []) ?? ''
+    assert.equal(isOfShadow(ofShadow), true)
+    assert.equal(isOfShadow(hashOfTuple(pattern, []) ?? ''), false)
+    assert.notEqual(ofShadow, keyOfShadow(hashOfTuple(pattern, []) ?? ''))
   })
 })
 

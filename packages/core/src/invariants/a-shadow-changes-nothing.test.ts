@@ -56,6 +56,31 @@ describe('a shadow', () => {
       runs(60),
     ))
 
+  it('takes no room in a history from what is enforced', () => {
+    const enforced: Policy = { deny: [{ match: 'web', input: "run.began('web', { 'input.n': input.n })" }] }
+    const shadow: Policy = {
+      deny: ['mail', 'web'].flatMap((tool) => [
+        { match: '*', input: `run.began('${tool}', { 'input.n': input.n })` },
+        { match: '*', input: `!run.called('${tool}', { 'input.n': input.n, 'output.m': input.n })` },
+      ]),
+      mode: 'shadow',
+    }
+    const call = fc.record({ tool: fc.constantFrom('mail', 'web'), n: fc.nat(30) })
+    const outcomesOf = async (calls: readonly { tool: string; n: number }[], ...policy: readonly Policy[]) => {
+      const made = ['mail', 'web'].map((name) => defineTool({ name, execute: () => ({ m: 1 }) }))
+      const view = await createGate({ tools: made, policy, history: { maxBytes: 2500 } }).view({ user: 'vera' })
+      const said: string[] = []
+      for (const { tool, n } of calls) said.push((await view.call({ tool, input: { n }, run: { id: 'r1' } })).status)
+      return said
+    }
+    return fc.assert(
+      fc.asyncProperty(fc.array(call, { minLength: 20, maxLength: 40 }), async (calls) => {
+        assert.deepEqual(await outcomesOf(calls, enforced, shadow), await outcomesOf(calls, enforced))
+      }),
+      runs(40),
+    )
+  })
+
   const tools = ['mail', 'web'].map((name) => defineTool({ name, execute: () => `the text of ${name}` }))
   const tainted: Policy = {
     name: 'tainted',

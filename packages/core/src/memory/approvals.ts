@@ -79,7 +79,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   }
 
   return {
-    request(binding, input, nowMs, { chat, why, trail } = {}) {
+    request(binding, input, nowMs, { chat, why, trail, asker } = {}) {
       const keys = approvalKeys(binding)
       const current = find(idByBinding.get(keys.binding) ?? '', nowMs)
       if (current && isLiveAt(current, nowMs)) return current
@@ -105,6 +105,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         ...(chat !== undefined && { chat }),
         ...(why !== undefined && { why }),
         ...(trail !== undefined && { trail }),
+        ...(asker !== undefined && { asker }),
         input: structuredClone(input),
         requestedAt: nowMs,
         expiresAt: nowMs + ttlMs,

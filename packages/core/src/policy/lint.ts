@@ -7,6 +7,7 @@ import { type GroupSelectors, matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { ParsedPolicy, ParsedClause } from './parse.ts'
+import { findIdleClauses, type IdleClause } from './idle-clauses.ts'
 import { partsOf } from './shadow.ts'
 import {
   findUnknown,
@@ -30,6 +31,7 @@ export type LintCode =
   | 'selector_unmatched'
   | 'tool_unreachable'
   | 'kind_not_allowed'
+  | IdleClause['code']
   | 'name_confusable'
   | 'schema_skipped'
   | 'alias_taken'
@@ -51,7 +53,7 @@ export interface LintMore {
   readonly others?: OtherItems
 }
 
-/** Returns probable mistakes: selectors that match nothing, tools that nobody can see, names that look alike, and schema keywords that are not checked. */
+/** Returns probable mistakes: selectors that match nothing, tools that nobody can see, clauses that change nothing, names that look alike, and schema keywords that are not checked. */
 export function lintAll(
   policies: readonly ParsedPolicy[],
   groups: GroupSelectors,
@@ -66,15 +68,18 @@ export function lintAll(
     ...selectorsOfAliases(aliases),
     ...more,
   ]
+  const unmatched = findUnknown(written, snapshot, others).filter(({ selector }) => !mayStillCome(selector, unlisted))
+  const naming = new Set(unmatched.map(({ path }) => path))
   return [
-    ...findUnknown(written, snapshot, others)
-      .filter(({ selector }) => !mayStillCome(selector, unlisted))
-      .map(({ path, text }): LintWarning => ({ code: 'selector_unmatched', path, text })),
+    ...unmatched.map(({ path, text }): LintWarning => ({ code: 'selector_unmatched', path, text })),
     ...findUnreachable(enforced, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
     ...(others ? findUnallowed(enforced, others.items) : []).map((found): LintWarning => ({
       code: 'kind_not_allowed',
       ...found,
     })),
+    ...findIdleClauses(policies)
+      .filter(({ path }) => !naming.has(path))
+      .map(({ code, path, text }): LintWarning => ({ code, path, text })),
     ...findTaken(aliases, snapshot).map((found): LintWarning => ({ code: 'alias_taken', ...found })),
     ...[...findConfusions(snapshot.ids), ...findNearNames(snapshot.ids, aliases)].map(({ ids, text }): LintWarning => ({
       code: 'name_confusable',

@@ -146,8 +146,9 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
     if (!RULES.some((key) => key in policy))
       throw new ConfigError(path, 'is of a class that has neither a decide() nor clauses')
   }
+  const isShadow = parseMode(path, policy.mode)
   const clauses = (kind: ClauseKind) =>
-    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
+    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`, isShadow))
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
   checkList(`${path}.requireTags`, policy.requireTags)
   return {
@@ -159,7 +160,7 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
     requireTags: (policy.requireTags ?? []).map((tag, i) => checkText(`${path}.requireTags[${i}]`, tag)),
     decide: undefined,
     kinds: [],
-    isShadow: parseMode(path, policy.mode),
+    isShadow,
   }
 }
 
@@ -175,12 +176,14 @@ function parseClause(
   index: number,
   groups: GroupSelectors,
   path: string,
+  ofShadow: boolean,
 ): ParsedClause {
   const clause: Clause = typeof written === 'string' ? { match: written } : written
   checkShape(path, clause, CLAUSE)
   const texts = typeof clause.match === 'string' ? [clause.match] : clause.match
   checkList(`${path}.match`, texts)
   if (texts === undefined || texts.length === 0) throw new ConfigError(`${path}.match`, 'a clause must match something')
+  const isShadow = parseMode(path, clause.mode)
   const condition = (field: 'when' | 'unless' | 'input') =>
     clause[field] === undefined
       ? undefined
@@ -188,12 +191,11 @@ function parseClause(
           `${path}.${field}`,
           clause[field],
           field === 'input' ? 'input, caller and tool' : 'caller and tool',
-          { groups, tightens: (kind === 'allow') === (field === 'unless') },
+          { groups, tightens: (kind === 'allow') === (field === 'unless'), isShadow: ofShadow || isShadow },
         )
   const [when, unless, input] = [condition('when'), condition('unless'), condition('input')]
   const id = clause.id === undefined ? undefined : checkText(`${path}.id`, clause.id)
   const match = texts.join(', ')
-  const isShadow = parseMode(path, clause.mode)
   if (isShadow && kind === 'allow')
     throw new ConfigError(
       `${path}.mode`,

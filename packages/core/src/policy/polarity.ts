@@ -1,3 +1,4 @@
+import { keyOfShadow } from '../history/facts.ts'
 import type { ASTNode } from '@marcbachmann/cel-js'
 import type { CallPattern } from '../history/facts.ts'
 import { CALL_EVENTS, type CallEvent, type Origin, ORIGINS } from '../ports/fact-read.ts'
@@ -13,6 +14,8 @@ export interface Place {
   /** Whether the rule gets stricter when the condition holds. */
   readonly tightens: boolean
   readonly groups: GroupSelectors
+  /** What it asks of earlier calls is kept apart from what enforced rules ask. */
+  readonly isShadow?: boolean
   /** Returns the error about a node. */
   readonly fail: (problem: string, node: ASTNode) => Error
 }
@@ -238,8 +241,9 @@ function questionOf(event: CallEvent, args: readonly ASTNode[], node: ASTNode, u
   const selector = selectorIn(event, text, named, use)
   const fields = sorted.map(([field]) => field)
   const name = selector.kind === 'id' ? (selector.target ?? text) : text
+  const key = JSON.stringify([event, name, ...fields])
   return {
-    pattern: { event, selector, fields, key: JSON.stringify([event, name, ...fields]) },
+    pattern: { event, selector, fields, key: use.place.isShadow ? keyOfShadow(key) : key },
     values: sorted.map(([, value]) => value),
   }
 }

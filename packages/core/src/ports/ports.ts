@@ -85,6 +85,14 @@ export interface ApprovalAbout {
   /** Why it is asked for: the clauses that ask, in words. For people. */
   readonly why?: string | undefined
   readonly trail?: ApprovalTrail | undefined
+  readonly asker?: ApprovalAsker | undefined
+}
+
+/** Who asked first, as the host names them, and where. For the host: no person sees it, and an approval is not bound to it. */
+export interface ApprovalAsker {
+  readonly id: string
+  readonly app?: string
+  readonly session?: string
 }
 
 /** What the run of a call has read, and where the call sends something: for the person who decides. Recorded when it was asked for. */
@@ -104,6 +112,7 @@ export interface Approval extends ApprovalBinding {
   readonly why?: string
   /** Absent where no rule reads runs. */
   readonly trail?: ApprovalTrail
+  readonly asker?: ApprovalAsker
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown
@@ -202,6 +211,8 @@ export const GATE_EVENTS = [
   'audit_dropped',
   'audit_pruned',
   'audit_restored',
+  'inputs_pruned',
+  'input_opened',
 ] as const
 export const AUDIT_EVENTS = [...ATTEMPT_EVENTS, ...GATE_EVENTS] as const
 export type AttemptEvent = (typeof ATTEMPT_EVENTS)[number]
@@ -226,7 +237,7 @@ export interface AuditRecord {
   /** Absent for tools. */
   readonly kind?: 'resource' | 'template' | 'prompt'
   /** Why the item was called, other than to run it. */
-  readonly purpose?: 'complete' | 'subscribe'
+  readonly purpose?: 'complete' | 'subscribe' | 'compare'
   /** Absent only on events of the gate. */
   readonly tool_call_id?: string
   readonly chat_id?: string
@@ -244,6 +255,11 @@ export interface AuditRecord {
   readonly key_made_by?: string
   readonly app?: string
   readonly run_id?: string
+  /**
+   * Whose history the call had part in, where that was not its own run's: as JSON, `["run", id]`, or `["caller", user, client]` of a
+   * run that began in a call without one.
+   */
+  readonly run_history?: string
   /** Of the run, counted from 0. */
   readonly step?: number
   /** The model that made the call, as the host names it. */
@@ -290,8 +306,12 @@ export interface AuditRecord {
   readonly input_hash?: string
   /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
-  /** What the rules read of the call, as JSON. Only with `inputs: facts`. */
+  /** What the rules read of the call, as JSON. Only with `inputs: facts` and sealed inputs. */
   readonly facts?: string
+  /** SHA-256, hex, of the sealed input, which is kept beside the records; `too_large` for one that was not kept. */
+  readonly input_box?: string
+  /** Of `inputs_pruned`: the sealed inputs of records before this time were removed. RFC 3339, UTC. */
+  readonly inputs_before?: string
   /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
   readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */

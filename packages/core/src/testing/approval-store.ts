@@ -384,6 +384,15 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.ok(!('trail' in (await store.request({ ...BINDING, tool: 'other' }, {}, NOW))))
     })
 
+    it('keeps who asked first, for the host', async (t) => {
+      const store = await make(t)
+      const asker = { id: 'a key', app: 'research', session: 's1' }
+      const { id } = await store.request(BINDING, {}, NOW, { asker })
+      await store.request(BINDING, {}, NOW, { asker: { id: 'another' } })
+      assert.deepEqual((await store.get(id, NOW))?.asker, asker)
+      assert.ok(!('asker' in (await store.request({ ...BINDING, tool: 'other' }, {}, NOW))))
+    })
+
     it('lists those of one chat, and says in which each was asked for first', async (t) => {
       const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW, { chat: 'c1' })

@@ -565,6 +565,7 @@ const EVERY_FIELD = {
   key_made_by: 'ada',
   app: 'app',
   run_id: 'run',
+  run_history: '["run","root"]',
   reason: 'policy_denied',
   detail: 'the baseline policy',
   limit: '20/60',

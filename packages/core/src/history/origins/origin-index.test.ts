@@ -59,6 +59,8 @@ describe('originOf', () => {
         ["'bob@x.com', (amy@x.com)", 'bob@x.com', origin],
         ['"mail":"bob@x.com","n":1', 'bob@x.com', origin],
         ['<a href="mailto:bob@x.com">', 'bob@x.com', origin],
+        ['mailto:bob@x.com', 'bob@x.com', origin],
+        ['mailto:bob@x.com', 'ailto', 'unknown'],
         ['Bob  Lee\n(sales)', 'Bob Lee', origin],
         ['Write to rob.bob@x.com', 'bob@x.com', 'unknown'],
         ["Write to o'bob@x.com", 'bob@x.com', 'unknown'],

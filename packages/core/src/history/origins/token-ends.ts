@@ -7,6 +7,7 @@ const BETWEEN =
 const BEHIND = /[.!?:'\u2019`]/
 /** What a quotation puts in front of a word. */
 const BEFORE = /['\u2018`]/
+const MAILTO = 'mailto:'
 
 /** How many places of a text are looked at, before a value counts as not found. */
 const MAX_PLACES = 1000
@@ -53,10 +54,12 @@ function isWhole(text: string, from: number, to: number): boolean {
 }
 
 function startsWord(text: string, from: number): boolean {
-  let at = from
-  while (at > 0 && BEFORE.test(text.charAt(at - 1))) at--
-  if (at === 0 || BETWEEN.test(text.charAt(at - 1))) return true
-  return from === at && text.startsWith('mailto:', from - 7) && startsWord(text, from - 7)
+  for (let at = from; ; at -= MAILTO.length) {
+    const word = at
+    while (at > 0 && BEFORE.test(text.charAt(at - 1))) at--
+    if (at === 0 || BETWEEN.test(text.charAt(at - 1))) return true
+    if (at !== word || at < MAILTO.length || !text.startsWith(MAILTO, at - MAILTO.length)) return false
+  }
 }
 
 function endsWord(text: string, to: number): boolean {

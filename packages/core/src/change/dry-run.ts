@@ -1,0 +1,166 @@
+import type { CallPorts, CallView } from '../call/attempt.ts'
+import { type CallPreview, preview } from '../call/preview.ts'
+import { answersOf, decideShadows, type LayerAnswer } from '../decide/decide.ts'
+import { ASKED_LAYERS, type Decision, LAYER_ORDER } from '../decide/decision.ts'
+import { portsOf, toCallView, type View } from '../gate/view.ts'
+import { CallHistory } from '../history/call-history.ts'
+import type { Histories } from '../history/histories.ts'
+import { memoryHistories } from '../memory/histories.ts'
+import type { HistoryStore } from '../ports/history.ts'
+import type { RunOfCall } from '../ports/ports.ts'
+import { isItemId } from '../tools/tool-id.ts'
+import type { Tool } from '../tools/tool.ts'
+import { chain } from '../util/async.ts'
+import { isToolError } from '../util/output.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+import { findHistoryProblems, type TestProblem } from './check-tests.ts'
+import { parseAgo, type StatedHistory } from './policy-test.ts'
+import { statedHistories } from './stated.ts'
+import type { NeededChange } from './needed-change.ts'
+import { whatWouldAllow } from './what-would-allow.ts'
+
+/** A call that is not made. */
+export interface AskedDryRun {
+  readonly tool: string
+  readonly input: unknown
+  /** What has happened before, in the place of what has. `checkHistory` has found nothing in it. */
+  readonly history?: StatedHistory | undefined
+  /** The items that earlier calls may name. */
+  readonly items?: readonly Tool[]
+}
+
+const ASKED = shapeOf<AskedDryRun>({ tool: true, input: true, history: true, items: true })
+
+/** What a call would get now, with what each layer says. */
+export interface DryRun {
+  readonly preview: CallPreview
+  /** The deciding layer first. */
+  readonly answers: readonly LayerAnswer[]
+  /** What the shadows of policies would decide. Absent where there is none. */
+  readonly shadow?: Decision
+  /** What would have to change for the call to go on. */
+  readonly ways: readonly (readonly NeededChange[])[]
+}
+
+/**
+ * Returns what a call would get if it were made now, or after what is stated. It runs nothing, takes nothing, asks nobody,
+ * counts for no clause, and leaves neither a record nor a history.
+ */
+export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
+  checkShape('dryRun', dry, ASKED)
+  const { tool, input, history, items = [] } = dry
+  const asked = toCallView(view)
+  const ports = portsOf(view) as CallPorts
+  const run = history && runOf(history)
+  const histories = history ? await afterStated(asked, ports, { history, items }) : aside(ports)
+  const request = history ? { tool, input, ...(run && { run }) } : asked.ofRun({ tool, input })
+  const previewed = await preview(asked, request, { ...ports, histories })
+  const { facts } = previewed
+  const shadow = decideShadows(asked.decide(tool), { input, facts, hits: [] })
+  const reasons = [...view.explain(tool).reasons, ...previewed.decision.reasons]
+  const passed = previewed.status === 'refused' ? [] : (['input', 'limits'] as const)
+  const said = new Set([...ASKED_LAYERS, ...passed, ...reasons.map(({ layer }) => layer)])
+  return {
+    preview: previewed,
+    answers: answersOf(
+      LAYER_ORDER.filter((layer) => said.has(layer)),
+      reasons,
+    ),
+    ...(shadow && { shadow }),
+    ways: whatWouldAllow(view, tool, { input, facts }),
+  }
+}
+
+/** A person may state so many. */
+const MAX_CALLS = 200
+
+/** Returns everything in a stated history that cannot be used. `items`: those that earlier calls may name. */
+export function checkHistory(view: View, history: unknown, items: readonly Tool[]): readonly TestProblem[] {
+  const { histories, validate } = portsOf(view) as CallPorts
+  const found = findHistoryProblems(history, {
+    tools: items.map(({ id }) => id),
+    servers: new Set(items.flatMap(({ kind, namespace = '' }) => (kind === 'tool' ? [] : [namespace]))),
+    labels: [
+      ...new Set([
+        ...histories.labels().names,
+        ...(histories.rules?.labels ?? []),
+        ...items.flatMap(({ labels }) => labels),
+      ]),
+    ],
+  })
+  if (found.length > 0) return found
+  const { calls = [] } = history as StatedHistory
+  if (calls.length > MAX_CALLS) return [{ path: ['calls'], message: `has more than ${MAX_CALLS} calls`, isKey: false }]
+  const find = finder(toCallView(view), items)
+  return calls.flatMap(({ tool: id, input = {} }, i) => {
+    const tool = find(id)
+    if (!tool) return [{ path: ['calls', i, 'tool'], message: `unknown tool ${JSON.stringify(id)}`, isKey: false }]
+    const problem = tool.kind === 'tool' ? validate(tool.inputSchema, input) : undefined
+    if (!problem) return []
+    const { pointer, message } = problem
+    const text = `cannot have been called so: the input${pointer === '' ? '' : ` at ${pointer}`} ${message}`
+    return [{ path: ['calls', i, ...(calls[i]?.input === undefined ? [] : ['input'])], message: text, isKey: false }]
+  })
+}
+
+/** A resource need not be listed to have been read. */
+function finder(view: CallView, items: readonly Tool[]): (id: string) => Tool | undefined {
+  const known = new Map(items.map((item) => [item.id, item]))
+  return (id) => known.get(id) ?? (isItemId(id) ? view.decide(id).tool : undefined)
+}
+
+function runOf({ run = true, said, lost = false }: StatedHistory): RunOfCall | undefined {
+  if (!run) return undefined
+  return { id: 'stated', ...(said !== undefined && { userWords: said }), ...(lost && { resumed: true }) }
+}
+
+/** Returns histories in which a stated one has happened, and nothing else. */
+async function afterStated(
+  view: CallView,
+  { histories, clock }: CallPorts,
+  { history, items }: Pick<Required<AskedDryRun>, 'items'> & { readonly history: StatedHistory },
+): Promise<Histories> {
+  const atMs = clock.wallMs()
+  let msAgo = 0
+  const stated = histories.apart(statedHistories(history.labels ?? []), () => atMs - msAgo)
+  if (!stated.rules) return stated
+  const { calls = [] } = history
+  const find = finder(view, items)
+  const run = runOf(history)
+  msAgo = parseAgo(calls[0]?.ago) ?? 0
+  const opened = await stated.of(view.caller, run, true, true)
+  for (const { tool: id, input = {}, output = null, failed = false, ago } of calls) {
+    msAgo = parseAgo(ago) ?? 0
+    const tool = find(id)
+    if (!tool) throw new TypeError(`no item has the id ${id}`)
+    const call = new CallHistory(stated, opened, undefined)
+    await call.begin(tool, input, false, () => undefined)
+    await call.end(tool, input, failed ? FAILED : { done: !isToolError(output), output })
+  }
+  msAgo = 0
+  return stated
+}
+
+const FAILED = { done: false, output: 'it failed' }
+
+/** Returns the histories as they are, in which nothing is entered. */
+function aside({ histories }: CallPorts): Histories {
+  return histories.rules ? histories.apart(copyOnRead(histories.store)) : histories
+}
+
+/** Returns a store that takes a history of another one where it is first read, and keeps what is added to itself. */
+function copyOnRead(store: HistoryStore): HistoryStore {
+  const own = memoryHistories()
+  const copy: HistoryStore['read'] = (id, since, nowMs) => {
+    const known = own.read(id, since, nowMs)
+    if (known) return known
+    return chain(store.read(id, undefined, nowMs), (part) => {
+      if (!part) return undefined
+      const { kept, items, expiresAt } = part
+      const opened = own.open(id, { owner: '', kept, nowMs, expiresAt })
+      own.add(id, { items, since: opened, unlessChanged: false, nowMs, expiresAt })
+      return own.read(id, undefined, nowMs)
+    })
+  }
+  return { ...own, read: copy }
+}

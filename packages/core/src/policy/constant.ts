@@ -1,0 +1,104 @@
+import type { ASTNode } from '@marcbachmann/cel-js'
+import type { Caller } from '../ports/caller.ts'
+import { defineTool } from '../tools/tool.ts'
+import { childrenOf, isMacro, textOf } from './cel-tree.ts'
+import { parseCondition, type ParsedCondition } from './condition.ts'
+
+/**
+ * Whether a condition is always true, or always false, and fails for nobody: for everybody, or for all `callers`. `undefined`
+ * if that is not certain. Also by its first part, which is asked first: `false && …`, `true || …`.
+ */
+export function isAlways(
+  condition: ParsedCondition,
+  wanted: boolean,
+  callers: readonly Caller[] | undefined,
+): 'everybody' | 'callers' | undefined {
+  const { tree, run, test } = condition
+  if (!tree || run) return undefined
+  const first = firstOf(tree, wanted ? '||' : '&&')
+  return answerOf(tree, test, wanted, callers) ?? (first && answerOf(first, testOf(first), wanted, callers))
+}
+
+/** Returns what is asked first of a condition, if it has parts. */
+function firstOf(tree: ASTNode, op: '&&' | '||'): ASTNode | undefined {
+  if (tree.op !== op) return undefined
+  const first: ASTNode = tree.args[0]
+  return firstOf(first, op) ?? first
+}
+
+type Test = ParsedCondition['test']
+
+/** Returns a part as a condition; `undefined` where its text alone is none, as brackets are no part of a node. */
+function testOf(part: ASTNode): Test | undefined {
+  try {
+    return parseCondition('', textOf(part), 'caller and tool', { groups: new Map(), tightens: true }).test
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns for whom a part, with its test, is always as wanted. */
+function answerOf(part: ASTNode, test: Test | undefined, wanted: boolean, callers: readonly Caller[] = []) {
+  const reads = readsOf(part)
+  if (!test || reads === 'more' || (reads === 'callers' && callers.length === 0)) return undefined
+  const asked = reads === 'callers' ? callers : [NOBODY]
+  try {
+    if (!asked.every((caller) => test({ caller, tool: ANY }) === wanted)) return undefined
+    return reads === 'callers' ? 'callers' : 'everybody'
+  } catch {
+    return undefined
+  }
+}
+
+const NOBODY: Caller = {}
+const ANY = defineTool({ name: 'any' })
+
+/** The fields of a caller that come from the configuration alone. */
+const FIXED: ReadonlySet<unknown> = new Set(['roles', 'user', 'tenant'])
+
+function readsOf(part: ASTNode): 'nothing' | 'callers' | 'more' {
+  if (isFixedField(part)) return 'callers'
+  // A macro has a variable of its own.
+  if (part.op === 'id' || isMacro(part)) return 'more'
+  const reads = new Set(childrenOf(part).map(readsOf))
+  return reads.has('more') ? 'more' : reads.has('callers') ? 'callers' : 'nothing'
+}
+
+function isFixedField(node: ASTNode): boolean {
+  if (node.op !== '.') return false
+  const [of, name] = node.args
+  return of.op === 'id' && of.args === 'caller' && FIXED.has(name)
+}
+
+/** Whether a condition can fail, so that it is neither true nor false. `true` where that is not certain. */
+export function fails(condition: ParsedCondition | undefined): boolean {
+  if (!condition) return false
+  return condition.run !== undefined || !condition.tree || !isSafe(condition.tree)
+}
+
+/** Absent roles and scopes are empty lists. Any other absent field fails. */
+const LISTS: ReadonlySet<unknown> = new Set(['roles', 'scopes'])
+
+function isSafe(node: ASTNode): boolean {
+  switch (node.op) {
+    case 'value':
+      return typeof node.args === 'boolean'
+    case '!_':
+      return isSafe(node.args)
+    case '&&':
+    case '||':
+      return node.args.every(isSafe)
+    case 'in': {
+      const [text, list] = node.args
+      return text.op === 'value' && typeof text.args === 'string' && isCallerList(list)
+    }
+    default:
+      return false
+  }
+}
+
+function isCallerList(node: ASTNode): boolean {
+  if (node.op !== '.') return false
+  const [of, name] = node.args
+  return of.op === 'id' && of.args === 'caller' && LISTS.has(name)
+}
