@@ -7,8 +7,9 @@ import type {
   AuditQuery,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { CheckpointFile } from './checkpoint-file.ts'
+import type { InputBoxes } from './input-boxes.ts'
 
 /** An audit file of one format. */
 export interface AuditFile {
@@ -26,7 +27,7 @@ export interface AuditFile {
   checkpoint(file: CheckpointFile, sync: () => Promise<void>, prunedSeq?: number): Promise<void>
   /** Whether an error of `append` will pass within moments, such as another process's lock. */
   isPassing(error: unknown): boolean
-  query(query: AuditQuery): readonly AuditRecord[]
+  query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
   exportRecords(query: AuditExportQuery): AsyncGenerator<AuditRecord>
   /** Lets other work go on between parts of the file. */
   countOutcomes(query: AuditCountQuery): Promise<AuditCounts>
@@ -44,6 +45,8 @@ export interface AuditFile {
   removeUpTo(seq: number): boolean
   /** Gives some of the space of removed records back to the disk. Returns whether there is more. */
   reclaim(): boolean
+  /** The sealed inputs. Absent if there are none. */
+  readonly boxes?: InputBoxes | undefined
   /** Lets other processes know that this one has ended the calls that were left open. */
   opened(): void
   close(): void

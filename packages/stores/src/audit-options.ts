@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import type { AuditCounter, AuditExporter, AuditReader, AuditSink, SealOptions } from '@toolgate/core/audit'
+import type { AuditCounter, AuditExporter, AuditReader, AuditSink, InputBoxes, SealOptions } from '@toolgate/core/audit'
 import { ConfigError } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { type AuditEvidence, checkpointsPath, inputKeyOf, secretAt } from './evidence.ts'
@@ -99,6 +99,16 @@ export function sealOptionsOf({ redact, preview, inputs, inputKey }: AuditFileOp
   return { redact, preview, inputs, inputKey }
 }
 
+/** Whether whole inputs are kept, sealed. */
+export function sealsInputs({ inputs }: SealOptions): boolean {
+  return typeof inputs === 'object'
+}
+
+/** How long they are kept; `undefined` for as long as their records. */
+export function keepInputsMs({ inputs }: SealOptions): number | undefined {
+  return typeof inputs === 'object' ? inputs.keepForMs : undefined
+}
+
 const DAY_MS = 86_400_000
 
 /** Returns when files are closed. Retention removes whole files, so it needs closed ones. */
@@ -107,10 +117,10 @@ export function rotationOf({ rotate, retainMs }: AuditFileOptions): RotationOpti
 }
 
 /** An audit in a file. */
-export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
+export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter, InputBoxes {
   /** Returns the state of the checkpoints now. */
   evidence(): AuditEvidence
-  /** Removes now what `retainMs` no longer keeps, which otherwise happens every hour. @throws if records cannot be removed */
+  /** Removes now what `retainMs` and `inputs.keepForMs` no longer keep, which otherwise happens every hour. @throws if records cannot be removed */
   prune(): Promise<void>
   /**
    * Closes a file of JSON lines now and begins another. Returns the path of the closed one; `undefined` if there is nothing to

@@ -4,6 +4,7 @@ import {
   type AuditCountQuery,
   type AuditCounts,
   type AuditExportQuery,
+  type AuditQuery,
   type AuditRecord,
   checkAuditQuery,
   type CheckedAuditQuery,
@@ -11,8 +12,8 @@ import {
   eventOfOutcome,
   outcomeOfRecord,
 } from '@toolgate/core/audit'
-import { parseRecord } from '@toolgate/core/internal'
-import { type Row, textIn } from './rows.ts'
+import { type MaybePromise, parseRecord } from '@toolgate/core/internal'
+import { fieldText, type Row, textIn } from './rows.ts'
 import type { Schema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
 
@@ -64,7 +65,21 @@ export interface AuditRows {
   select(query: CheckedAuditQuery, direction: 'ASC' | 'DESC'): readonly AuditRecord[]
   /** Counts the records of a query by time, event and failure. */
   count(query: AuditCountQuery & AuditExportQuery): readonly RowCount[]
+  /** Returns the earliest and the latest time of the records of a part; `undefined` if it has none. */
+  timesOf(part: Part): Times | undefined
+  oldestSeq(): number
   newestSeq(): number
+}
+
+/** Records by their numbers, without the ends. */
+interface Part {
+  readonly afterSeq: number
+  readonly beforeSeq: number
+}
+
+interface Times {
+  readonly least: number
+  readonly most: number
 }
 
 interface RowCount {
@@ -75,6 +90,7 @@ interface RowCount {
   readonly count: number
 }
 
+const HAS_TEXT = 'instr(record, ?) > 0'
 /** In JSON, the quotes of a field's name occur nowhere else. */
 const HAS_FAILED = `(instr(record, ',"error":"') > 0 OR instr(record, ',"is_error":true') > 0)`
 /** Reads the record only if it matters. */
@@ -112,9 +128,9 @@ export function rowsIn(db: DatabaseSync): AuditRows {
     addFilter('seq > ?', afterSeq)
     if (outcome === 'failed') filters.push(HAS_FAILED)
     if (outcome === 'done') filters.push(`NOT ${HAS_FAILED}`)
-    addFilter("record ->> '$.tool_call_id' = ?", call)
-    addFilter("record ->> '$.run_id' = ?", run)
-    addFilter("record ->> '$.tenant' = ?", tenant)
+    addFilter(HAS_TEXT, call === undefined ? undefined : fieldText('tool_call_id', call))
+    addFilter(HAS_TEXT, run === undefined ? undefined : fieldText('run_id', run))
+    addFilter(HAS_TEXT, tenant === undefined ? undefined : fieldText('tenant', tenant))
     return { where: filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : '', values }
   }
 
@@ -133,6 +149,12 @@ export function rowsIn(db: DatabaseSync): AuditRows {
         .all(since, bucketMs, ...values)
         .map((row) => toRowCount(row, query))
     },
+    timesOf({ afterSeq, beforeSeq }) {
+      const sql = `SELECT min(${columns.at}), max(${columns.at}) FROM audit WHERE seq > ? AND seq < ?`
+      const [least, most] = Object.values(prepare(sql).get(afterSeq, beforeSeq) ?? {})
+      return least === null || least === undefined ? undefined : { least: Number(least), most: Number(most) }
+    },
+    oldestSeq: () => Number(prepare('SELECT coalesce(min(seq), 0) AS seq FROM audit').get()?.['seq']),
     newestSeq: () => Number(prepare('SELECT coalesce(max(seq), 0) AS seq FROM audit').get()?.['seq']),
   }
 }
@@ -147,21 +169,61 @@ function toRowCount(row: Row, { since, bucketMs }: AuditCountQuery): RowCount {
   }
 }
 
-const COUNT_PART = 10_000
+/** How many records are looked at in one turn of the event loop, so that a large audit does not delay calls. */
+const PART = 5_000
 
-/** Counts part by part, so that a large audit does not delay calls. */
-export async function countRows(rows: AuditRows, query: AuditCountQuery): Promise<AuditCounts> {
-  const tally = createOutcomeTally(query)
-  const newestSeq = rows.newestSeq()
-  for (let afterSeq = 0; afterSeq < newestSeq; afterSeq += COUNT_PART) {
-    const beforeSeq = Math.min(afterSeq + COUNT_PART, newestSeq) + 1
-    for (const { atMs, event, hasFailed, count } of rows.count({ ...query, afterSeq, beforeSeq })) {
-      const outcome = outcomeOfRecord({ event, ...(hasFailed ? { is_error: true } : {}) })
-      if (outcome !== undefined) tally.add(atMs, outcome, count)
+/** Returns a function that counts part by part. It knows the times of each full part, and does not count one of other times again. */
+export function countIn(rows: AuditRows, size = PART): (query: AuditCountQuery) => Promise<AuditCounts> {
+  const times = new Map<number, Times | undefined>()
+
+  function isBeside(part: Part, newestSeq: number, { since, until }: AuditCountQuery): boolean {
+    // Only removals change a full part, and those leave no other times.
+    const isFull = part.afterSeq + size <= newestSeq
+    const known = times.has(part.afterSeq) ? times.get(part.afterSeq) : rows.timesOf(part)
+    if (isFull) times.set(part.afterSeq, known)
+    return known === undefined || known.most < since || known.least >= until
+  }
+
+  return async (query) => {
+    const tally = createOutcomeTally(query)
+    const newestSeq = rows.newestSeq()
+    const first = Math.floor(Math.max(0, rows.oldestSeq() - 1) / size) * size
+    for (let afterSeq = first; afterSeq < newestSeq; afterSeq += size) {
+      const part = { afterSeq, beforeSeq: Math.min(afterSeq + size, newestSeq) + 1 }
+      const isKnown = times.has(afterSeq)
+      if (isBeside(part, newestSeq, query)) {
+        if (!isKnown) await endOfTurn()
+        continue
+      }
+      for (const { atMs, event, hasFailed, count } of rows.count({ ...query, ...part })) {
+        const outcome = outcomeOfRecord({ event, ...(hasFailed ? { is_error: true } : {}) })
+        if (outcome !== undefined) tally.add(atMs, outcome, count)
+      }
+      await endOfTurn()
     }
+    return tally.counts(newestSeq)
+  }
+}
+
+/** Returns the newest records of a query. One that filters is answered part by part, as it may look at all records. */
+export function newestOf(rows: AuditRows, query: AuditQuery, size = PART): MaybePromise<readonly AuditRecord[]> {
+  const checked = checkAuditQuery(query)
+  const { limit: _, beforeSeq: _before, afterSeq: _after, ...filters } = checked
+  const isFiltered = Object.values(filters).some((value) => value !== undefined)
+  return isFiltered ? newestInParts(rows, checked, size) : rows.select(checked, 'DESC')
+}
+
+async function newestInParts(rows: AuditRows, query: CheckedAuditQuery, size: number): Promise<readonly AuditRecord[]> {
+  const found: AuditRecord[] = []
+  const leastSeq = Math.max(query.afterSeq ?? 0, rows.oldestSeq() - 1)
+  let beforeSeq = Math.min(query.beforeSeq ?? Number.POSITIVE_INFINITY, rows.newestSeq() + 1)
+  for (;;) {
+    const afterSeq = Math.max(leastSeq, beforeSeq - 1 - size)
+    found.push(...rows.select({ ...query, afterSeq, beforeSeq, limit: query.limit - found.length }, 'DESC'))
+    if (found.length >= query.limit || afterSeq <= leastSeq) return found
+    beforeSeq = afterSeq + 1
     await endOfTurn()
   }
-  return tally.counts(newestSeq)
 }
 
 const EXPORT_PAGE = 500
@@ -175,6 +237,8 @@ export async function* exportRows(rows: AuditRows, query: AuditExportQuery): Asy
     yield* records
     if (records.length < EXPORT_PAGE) return
     afterSeq = records.at(-1)?.seq
+    // A reader that does not wait would otherwise keep the turn to the end of the audit.
+    await endOfTurn()
   }
 }
 

@@ -1,6 +1,10 @@
 import { type AuditEntry, holdEntry, type PolicyDocument, type SealOptions } from '@toolgate/core/audit'
+import { sealedOf } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
+
+/** Characters of sealed inputs that may wait. Then writes are refused. */
+const MAX_BOXES = 64 * 1024 * 1024
 
 /** Entries that wait for the file, in order. */
 export class EntryQueue {
@@ -10,6 +14,8 @@ export class EntryQueue {
   /** The audit's own entries, which are never dropped. */
   #own: AuditEntry[] = []
   #entries: AuditEntry[] = []
+  /** The length of their sealed inputs. */
+  #boxes = 0
   #droppedCount = 0
   /** Dropped entries that no record in the file mentions yet. */
   #unrecordedCount = 0
@@ -27,6 +33,11 @@ export class EntryQueue {
     return this.#entries.length
   }
 
+  /** Whether so much waits that no more may be added. */
+  get isHeavy(): boolean {
+    return this.#boxes >= MAX_BOXES
+  }
+
   /** How many entries were refused or dropped. */
   get droppedCount(): number {
     return this.#droppedCount
@@ -40,6 +51,7 @@ export class EntryQueue {
   add(entry: AuditEntry): void {
     if (entry.in_force !== undefined && entry.in_force !== this.#latestPolicy) this.#keepPolicy(entry.in_force)
     this.#entries.push(entry)
+    this.#boxes += sealedOf(entry, this.#options)?.box?.length ?? 0
   }
 
   /** Adds one of the audit's own entries. */
@@ -59,6 +71,7 @@ export class EntryQueue {
     }
     this.#own = []
     this.#entries = []
+    this.#boxes = 0
     this.#unrecordedCount = 0
     return all.length
   }
@@ -67,6 +80,7 @@ export class EntryQueue {
   drop(isKept: (entry: AuditEntry) => boolean = () => false): readonly AuditEntry[] {
     const dropped = this.#entries.filter((entry) => !isKept(entry))
     this.#entries = this.#entries.filter(isKept).map((entry) => holdEntry(entry, this.#options))
+    this.#boxes = this.#entries.reduce((sum, entry) => sum + (sealedOf(entry, this.#options)?.box?.length ?? 0), 0)
     this.#droppedCount += dropped.length
     this.#unrecordedCount += dropped.length
     return dropped

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { type AuditFile, openError } from './audit-file.ts'
 import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, withInputKey } from './audit-options.ts'
 import { type LogView, viewAt } from './jsonl/log-files.ts'
+import { openBoxes } from './input-boxes.ts'
 import { countLines, exportLines, queryLines } from './jsonl/read.ts'
 import { openWriter } from './jsonl/writer.ts'
 import { openAudit } from './open-audit.ts'
@@ -42,8 +43,10 @@ function readerOf(path: string): AuditFile {
   }
   // A path that does not exist is an error now and not an empty audit later.
   viewAt(path).close()
+  const boxes = openBoxes(path, { mayWrite: false, make: false })
   return {
     path,
+    boxes,
     isSole: false,
     append: refuse,
     sync: async () => {},
@@ -60,6 +63,6 @@ function readerOf(path: string): AuditFile {
     removeUpTo: refuse,
     reclaim: refuse,
     opened: () => {},
-    close: () => {},
+    close: () => boxes?.close(),
   }
 }

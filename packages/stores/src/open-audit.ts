@@ -1,7 +1,7 @@
 import { type AuditEntry, type AuditRecord, hashOfText, SOLE_WRITER } from '@toolgate/core/audit'
 
 import type { AuditFile } from './audit-file.ts'
-import { type AuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
+import { type AuditFileOptions, type FileAudit, keepInputsMs, sealOptionsOf } from './audit-options.ts'
 import { openCheckpoints } from './checkpoints.ts'
 import { EntryQueue } from './entry-queue.ts'
 import { abandonedEntry, createOpenCalls, findOpenCalls, ownEntry } from './own-records.ts'
@@ -24,6 +24,7 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
       nowMs,
       maxWaiting,
       retainMs: options.retainMs,
+      keepInputsMs: keepInputsMs(options),
       onFault: options.onFault ?? (() => {}),
     }
     return toFunctions(mode === 'required' ? new RequiredAudit(parts) : new BatchedAudit(parts), options)
@@ -36,6 +37,7 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
 /** Returns an audit whose functions a host may take out, or spread into an object with a `write` of its own. */
 function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudit {
   return {
+    inputBoxes: (records) => audit.inputBoxes(records),
     hashText: inputKey && ((text) => hashOfText(inputKey, text)),
     write: (entry) => audit.write(entry),
     flush: () => audit.flush(),

@@ -106,9 +106,9 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
 
 /** Returns an entry about the audit itself. */
 export function ownEntry(
-  event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'audit_pruned' | 'policy_recorded',
+  event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'audit_pruned' | 'inputs_pruned' | 'policy_recorded',
   wallMs: number,
-  fields: Pick<AuditEntry, 'reason' | 'detail' | 'signed_seq' | 'policy' | 'policy_hash'> = {},
+  fields: Pick<AuditEntry, 'reason' | 'detail' | 'signed_seq' | 'policy' | 'policy_hash' | 'inputs_before'> = {},
 ): AuditEntry {
   return { event, wallMs, policy_revision: 0, catalog_revision: 0, ...fields }
 }

@@ -1,3 +1,5 @@
+import type { AuditRecord } from '@toolgate/core/audit'
+
 /** A row as SQLite and Postgres return it. */
 export type Row = Readonly<Record<string, unknown>>
 
@@ -18,4 +20,9 @@ export function bytesIn(row: Row, column: string): Uint8Array {
 /** Returns the number in a column. */
 export function numberIn(row: Row, column: string): number {
   return Number(row[column])
+}
+
+/** Returns a field of a record as it stands in the record. In JSON, the quotes of a field's name occur nowhere else. */
+export function fieldText(name: keyof AuditRecord, value: string): string {
+  return `"${name}":${JSON.stringify(value)}`
 }

@@ -14,7 +14,9 @@ import type { FileAudit } from './audit-options.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import type { AuditEvidence } from './evidence.ts'
 import { abandonedEntry, type OpenCalls, ownEntry } from './own-records.ts'
+import { inputRetention } from './input-retention.ts'
 import { Retention } from './retention.ts'
+import type { Rounds } from './rounds.ts'
 import type { EntryQueue } from './entry-queue.ts'
 
 /** How long a flush or a required write waits for another process to release the file. */
@@ -32,7 +34,7 @@ abstract class AuditFileReader {
     this.file = file
   }
 
-  query(query: AuditQuery): readonly AuditRecord[] {
+  query(query: AuditQuery): MaybePromise<readonly AuditRecord[]> {
     this.beforeRead()
     return this.file.query(query)
   }
@@ -45,6 +47,11 @@ abstract class AuditFileReader {
   async countOutcomes(query: AuditCountQuery): Promise<AuditCounts> {
     this.beforeRead()
     return this.file.countOutcomes(query)
+  }
+
+  inputBoxes(records: readonly AuditRecord[]): readonly (string | undefined)[] {
+    this.beforeRead()
+    return this.file.boxes?.of(records) ?? records.map(() => undefined)
   }
 
   protected beforeRead(): void {
@@ -86,6 +93,8 @@ export interface SinkParts {
   readonly maxWaiting: number
   /** Absent if everything is kept. */
   readonly retainMs?: number | undefined
+  /** Absent if sealed inputs are kept as long as their records. */
+  readonly keepInputsMs?: number | undefined
   readonly onFault: (error: unknown) => void
 }
 
@@ -97,10 +106,12 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   protected lostSync: unknown
   readonly #checkpoints: Checkpoints
   readonly #retention: Retention | undefined
+  readonly #inputRetention: Rounds | undefined
   readonly #nowMs: () => number
   readonly #maxWaiting: number
 
-  constructor({ file, queue, openCalls, checkpoints, nowMs, maxWaiting, retainMs, onFault }: SinkParts) {
+  constructor(parts: SinkParts) {
+    const { file, queue, openCalls, checkpoints, nowMs, maxWaiting, retainMs, onFault } = parts
     super(file)
     this.queue = queue
     this.openCalls = openCalls
@@ -108,6 +119,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     this.#nowMs = nowMs
     this.#maxWaiting = maxWaiting
     checkpoints.start(() => this.sync())
+    this.#inputRetention = this.#retainInputs(parts)
     const { place } = checkpoints
     if (retainMs === undefined || place === undefined) return
     this.#retention = new Retention({
@@ -121,6 +133,20 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
       openSince: () => Math.min(...openCalls.list().map(({ wallMs }) => wallMs)),
     })
     this.#retention.start()
+  }
+
+  #retainInputs({ file, keepInputsMs, nowMs, onFault }: SinkParts): Rounds | undefined {
+    const { boxes } = file
+    if (keepInputsMs === undefined || boxes === undefined) return undefined
+    return inputRetention({
+      keepForMs: keepInputsMs,
+      nowMs,
+      onFault,
+      hasBefore: (atMs) => boxes.hasBefore(atMs),
+      removeBefore: (atMs) => boxes.removeBefore(atMs),
+      isPassing: (error) => file.isPassing(error),
+      record: (entry) => this.recordOwn(entry),
+    })
   }
 
   get droppedCount(): number {
@@ -138,7 +164,9 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   }
 
   async prune(): Promise<void> {
-    if (!this.isClosed) await this.#retention?.run()
+    if (this.isClosed) return
+    await this.#retention?.run()
+    await this.#inputRetention?.run()
   }
 
   async rotate(): Promise<string | undefined> {
@@ -155,6 +183,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     if (this.isClosed) return
     this.isClosed = true
     await this.#retention?.close()
+    await this.#inputRetention?.close()
     try {
       await this.finish()
     } finally {
@@ -175,7 +204,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   /** Queues an entry. @throws {ToolgateError} `audit_closed`, or `audit_unavailable` with the last error of the disk */
   protected accept(entry: AuditEntry, failure: () => unknown): void {
     if (this.isClosed) throw closedError(this.file)
-    if (this.lostSync !== undefined || this.queue.count >= this.#maxWaiting) {
+    if (this.lostSync !== undefined || this.queue.count >= this.#maxWaiting || this.queue.isHeavy) {
       this.queue.refuse()
       throw unavailableError(this.file, this.lostSync ?? failure())
     }

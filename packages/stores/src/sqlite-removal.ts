@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { AuditFile } from './audit-file.ts'
+import { InputBoxes } from './input-boxes.ts'
 import { numberIn, textIn } from './rows.ts'
 import { numberOf } from './sqlite-file.ts'
 
@@ -47,7 +48,10 @@ export function removalFrom(path: string): Removal {
     },
     removeUpTo(seq) {
       const upTo = Math.min(seq, firstSeq() + ROWS - 1)
-      open().prepare('DELETE FROM audit WHERE seq <= ?').run(upTo)
+      const db = open()
+      const boxes = new InputBoxes(db, { mayWrite: false })
+      while (boxes.removeUpTo(upTo));
+      db.prepare('DELETE FROM audit WHERE seq <= ?').run(upTo)
       return firstSeq() <= seq
     },
     reclaim() {

@@ -1,10 +1,8 @@
-import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type AuditEntry,
   type ChainEnd,
-  checkAuditQuery,
   checkCountQuery,
   createRecordTree,
   createSealer,
@@ -18,10 +16,12 @@ import {
   checkAuditFileOptions,
   type FileAudit,
   sealOptionsOf,
+  sealsInputs,
   withInputKey,
 } from './audit-options.ts'
-import { AUDIT, countRows, exportRows, rowsIn, toRecord } from './audit-rows.ts'
+import { AUDIT, countIn, exportRows, newestOf, rowsIn, toRecord } from './audit-rows.ts'
 import type { Segment } from './checkpoint-file.ts'
+import { InputBoxes, prepareBoxes, syncLog } from './input-boxes.ts'
 import { openAudit } from './open-audit.ts'
 import { removalFrom } from './sqlite-removal.ts'
 import { lockWithOthers, type OpenersLock } from './locks.ts'
@@ -71,7 +71,8 @@ function openDatabase(options: AuditFileOptions): AuditFile {
   }
 }
 
-function prepareDatabase(db: DatabaseSync, { path, mode = 'batched', readOnly = false }: AuditFileOptions): void {
+function prepareDatabase(db: DatabaseSync, options: AuditFileOptions): void {
+  const { path, mode = 'batched', readOnly = false } = options
   if (!readOnly) {
     checkSchema(db, AUDIT, { mayBeNew: true })
     // Only of a new database: the space of removed records can then be given back.
@@ -79,6 +80,7 @@ function prepareDatabase(db: DatabaseSync, { path, mode = 'batched', readOnly = 
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`PRAGMA synchronous = ${mode === 'required' ? 'FULL' : 'NORMAL'}`)
     prepareSchema(db, path, AUDIT)
+    if (sealsInputs(options)) prepareBoxes(db)
   }
   checkSchema(db, AUDIT, { mayBeNew: false })
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
@@ -99,8 +101,11 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const newest = db.prepare(NEWEST)
   const insert = lock && db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
   const rows = rowsIn(db)
-  const sealer = createSealer(sealOptionsOf(options))
+  const count = countIn(rows)
+  const sealing = sealOptionsOf(options)
+  const sealer = createSealer(sealing)
   const removal = removalFrom(path)
+  const boxes = new InputBoxes(db, { mayWrite: lock !== undefined && sealsInputs(options) })
   let epoch = 0
 
   /** Runs an action in one transaction. An exception undoes it. */
@@ -119,11 +124,13 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     const record = sealer.seal(entry)
     const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
     insert?.run(sealer.seq, entry.event, tool, user, session, atMs, record)
+    boxes.put(sealer.seq, entry, sealing)
     if (entry.event === 'audit_opened') epoch = sealer.seq
   }
 
   return {
     path,
+    boxes,
     isSole: lock?.isSole === true,
     append(entries) {
       inTransaction(() => {
@@ -139,14 +146,15 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     async checkpoint(file, _sync, prunedSeq) {
       await file.alone(() => {
         const segment = segmentAfter(db, file.last()?.seq ?? 0)
+        // A checkpoint must not be ahead of the disk.
         syncLog(path)
         file.append({ ...segment, epoch }, prunedSeq)
       })
     },
     isPassing: isBusy,
-    query: (query) => rows.select(checkAuditQuery(query), 'DESC'),
+    query: (query) => newestOf(rows, query),
     exportRecords: (query) => exportRows(rows, query),
-    countOutcomes: async (query) => countRows(rows, checkCountQuery(query)),
+    countOutcomes: async (query) => count(checkCountQuery(query)),
     *backwards() {
       for (const row of db.prepare('SELECT record FROM audit ORDER BY seq DESC').iterate()) yield toRecord(row)
     },
@@ -179,14 +187,4 @@ const NEWEST = 'SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1'
 function endOf(row: Row | undefined): ChainEnd {
   const head = row === undefined ? undefined : readLink(textIn(row, 'record'))?.hash
   return { seq: Number(row?.['seq'] ?? 0), head: head ?? GENESIS }
-}
-
-/** Syncs the log, with the commits of other processes: a checkpoint must not be ahead of the disk. */
-function syncLog(path: string): void {
-  const fd = openSync(`${path}-wal`, 'r')
-  try {
-    fdatasyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
 }

@@ -23,6 +23,7 @@ import { ToolgateError } from '@toolgate/core'
 import { errnoOf, isObject } from '@toolgate/core/internal'
 import { checkpointsPath, inputKeyOf, privateKeyOf } from '../evidence.ts'
 import { publicKeysOf } from '../checkpoint-file.ts'
+import { boxesBeside } from '../input-boxes.ts'
 import { closedFiles, viewAt } from '../jsonl/log-files.ts'
 import { linesForwards } from '../lines.ts'
 import { verifyAudit } from '../verify.ts'
@@ -134,14 +135,20 @@ async function copyConsistently(
     await copyState()
     try {
       if (audit.store === 'sqlite') await copyDatabase(audit.path, copy)
-      else copyLines(audit.path, copy)
+      else {
+        copyLines(audit.path, copy)
+        // After the records, so that none of their inputs is missing.
+        const boxes = boxesBeside(audit.path)
+        if (existsSync(boxes)) await copyDatabase(boxes, boxesBeside(copy))
+      }
     } catch (error) {
       // Retention has removed a file meanwhile.
       if (errnoOf(error) !== 'ENOENT' || tries === TRIES) throw error
       continue
     }
     const verdict = await verifyAudit({ path: copy, checkpoints, mustBeSigned: audit.hasCheckpoints })
-    for (const end of ['-wal', '-shm']) rmSync(copy + end, { force: true })
+    for (const file of [copy, boxesBeside(copy)])
+      for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
     const { status, lastSeq, findings } = verdict
     if (status === 'ok' || status === 'torn') return { lastSeq, signedSeq: verdict.checkpoints.lastSeq }
     if (status === 'tampered' || tries === TRIES)

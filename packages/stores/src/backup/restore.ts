@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ToolgateError } from '@toolgate/core'
 import { messageOf } from '@toolgate/core/internal'
+import { boxesBeside } from '../input-boxes.ts'
 import { closedFiles } from '../jsonl/log-files.ts'
 import { openJsonlAudit } from '../jsonl.ts'
 import { lockExclusively } from '../locks.ts'
@@ -22,7 +23,9 @@ import {
 /** Returns the files that a restore would replace. */
 export function filesInPlace(files: GatewayFiles): readonly string[] {
   const { config, others = [], audit, state } = files
-  const records = audit ? [audit.path, ...closedFiles(audit.path).map(({ path }) => path), ...evidenceOf(audit)] : []
+  const records = audit
+    ? [audit.path, boxesBeside(audit.path), ...closedFiles(audit.path).map(({ path }) => path), ...evidenceOf(audit)]
+    : []
   return [config, ...others, ...records, ...(state === undefined ? [] : [state])].filter((file) => existsSync(file))
 }
 
@@ -39,8 +42,8 @@ export function checkUnused({ audit, state }: GatewayFiles): void {
       throw inUse(audit.path)
     }
   }
-  for (const path of [audit?.store === 'sqlite' ? audit.path : undefined, state])
-    if (path !== undefined && existsSync(path)) checkDatabase(path)
+  const records = audit?.store === 'sqlite' ? audit.path : audit && boxesBeside(audit.path)
+  for (const path of [records, state]) if (path !== undefined && existsSync(path)) checkDatabase(path)
 }
 
 /** Leaving the mode WAL takes the only connection. */
@@ -103,13 +106,13 @@ export function draftFiles(
   if (new Set(drafts.map(({ place }) => place)).size < drafts.length)
     throw new ToolgateError('state_unavailable', `The backup ${folder} has two files for one place.`)
   try {
-    for (const { role, from, draft } of drafts) {
+    for (const { role, from, draft, place } of drafts) {
       mkdirSync(dirname(draft), { recursive: true, ...(role === 'evidence' ? { mode: 0o700 } : {}) })
       rmSync(draft, { force: true })
       copyFileSync(from, draft, constants.COPYFILE_EXCL)
       chmodSync(draft, 0o600)
-      if (role === 'state' || role === 'audit')
-        checkReadable(draft, role, role === 'state' ? 'sqlite' : to.audit?.store)
+      const isRecords = role === 'audit' && place !== (to.audit && boxesBeside(to.audit.path))
+      if (role === 'state' || isRecords) checkReadable(draft, role, role === 'state' ? 'sqlite' : to.audit?.store)
     }
   } catch (error) {
     for (const { draft } of drafts) rmSync(draft, { force: true })

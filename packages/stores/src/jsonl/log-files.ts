@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { readSeq } from '@toolgate/core/audit'
 import { parseRecord, RECORD_FIELDS } from '@toolgate/core/internal'
 import { type Line, linesBackwards, linesForwards } from '../lines.ts'
+import { endBefore } from './find-seq.ts'
 
 /** A file with records of an audit. */
 export interface LogFile {
@@ -67,7 +68,8 @@ export function firstSeqIn(fd: number, end: number): number | undefined {
 export interface LogView {
   readonly parts: readonly LogPart[]
   forwards(): Generator<readonly string[], boolean>
-  backwards(): Generator<Line>
+  /** Returns the lines, last one first: without most of those from the record `before` on. */
+  backwards(before?: number): Generator<Line>
   close(): void
 }
 
@@ -104,11 +106,13 @@ export function viewOf(closed: readonly LogFile[], active: ActivePart | undefine
       }
       return isTorn
     },
-    *backwards() {
+    *backwards(before) {
       for (const part of parts.toReversed()) {
+        const isNewer = part.path !== '' && before !== undefined && part.firstSeq >= before
+        if (isNewer) continue
         const { fd, end, done } = opened(part)
         try {
-          if (fd !== undefined) yield* linesBackwards(fd, end)
+          if (fd !== undefined) yield* linesBackwards(fd, before === undefined ? end : endBefore(fd, end, before))
         } finally {
           done()
         }

@@ -20,7 +20,7 @@ export function queryLines(view: LogView, query: AuditQuery): readonly AuditReco
   const checked = checkAuditQuery(query)
   const matches = createMatch(checked)
   const found: AuditRecord[] = []
-  for (const { text } of view.backwards()) {
+  for (const { text } of view.backwards(checked.beforeSeq)) {
     if (found.length >= checked.limit) break
     const record = matches(text)
     if (record === undefined) continue

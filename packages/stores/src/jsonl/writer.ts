@@ -18,7 +18,14 @@ import { promisify } from 'node:util'
 import { type AuditEntry, createSealer, type Sealer } from '@toolgate/core/audit'
 import { messageOf } from '@toolgate/core/internal'
 import type { AuditFile } from '../audit-file.ts'
-import { type AuditFileOptions, type RotationOptions, rotationOf, sealOptionsOf } from '../audit-options.ts'
+import {
+  type AuditFileOptions,
+  type RotationOptions,
+  rotationOf,
+  sealOptionsOf,
+  sealsInputs,
+} from '../audit-options.ts'
+import { type InputBoxes, openBoxes } from '../input-boxes.ts'
 import { lockExclusively } from '../locks.ts'
 import { endOfClosed, findEnd, firstOf, putAside } from './ends.ts'
 import { closedFiles, closedName, isSameFile, type LogFile, type LogView, viewOf } from './log-files.ts'
@@ -42,10 +49,13 @@ export function openWriter(path: string, options: AuditFileOptions, hooks?: Writ
   mkdirSync(dirname(path), { recursive: true })
   const unlock = lockExclusively(path)
   let fd: number | undefined
+  let boxes: InputBoxes | undefined
   try {
     fd = openActive(path)
-    return new JsonlWriter({ fd, path, options, unlock, hooks })
+    boxes = openBoxes(path, { mayWrite: true, make: sealsInputs(options) })
+    return new JsonlWriter({ fd, path, options, unlock, hooks, boxes })
   } catch (error) {
+    boxes?.close()
     if (fd !== undefined) closeSync(fd)
     unlock()
     throw error
@@ -63,12 +73,14 @@ interface WriterParts {
   readonly options: AuditFileOptions
   readonly unlock: () => void
   readonly hooks: WriterHooks | undefined
+  readonly boxes: InputBoxes | undefined
 }
 
 /** Writes the records of one chain into one file after the other. */
 class JsonlWriter implements AuditFile {
   readonly path: string
   readonly isSole = true
+  readonly boxes: InputBoxes | undefined
   readonly isPassing = (): boolean => false
   readonly #options: AuditFileOptions
   readonly #unlock: () => void
@@ -90,8 +102,9 @@ class JsonlWriter implements AuditFile {
   #hasFailedToRotate = false
   #latestFault = ''
 
-  constructor({ fd, path, options, unlock, hooks }: WriterParts) {
+  constructor({ fd, path, options, unlock, hooks, boxes }: WriterParts) {
     this.path = path
+    this.boxes = boxes
     this.#hooks = hooks
     this.#fd = fd
     this.#options = options
@@ -127,6 +140,7 @@ class JsonlWriter implements AuditFile {
         hashes.push(sealer.head)
         if (entry.event === 'audit_opened') epoch = sealer.seq
       }
+      this.#keepInputs(entries, before.seq)
       const bytes = Buffer.from(text)
       this.#isTorn = true
       // A full disk may write a part, which only the count shows.
@@ -143,7 +157,17 @@ class JsonlWriter implements AuditFile {
     this.#rotateIfDue()
   }
 
+  /** Before the records: a box without a record is replaced by that of the next one. */
+  #keepInputs(entries: readonly AuditEntry[], after: number): void {
+    const { boxes } = this
+    if (boxes === undefined || !sealsInputs(this.#options)) return
+    boxes.inTransaction(() => {
+      for (const [i, entry] of entries.entries()) boxes.put(after + i + 1, entry, this.#options)
+    })
+  }
+
   async sync(): Promise<void> {
+    this.boxes?.sync()
     this.#trying('go on in a new file', () => this.#findAgain())
     const { seq } = this.#sealer
     const closed = this.#unsynced
@@ -217,6 +241,7 @@ class JsonlWriter implements AuditFile {
   removeUpTo(seq: number): boolean {
     const [oldest, ...others] = this.#closed
     if (oldest === undefined || oldest.lastSeq > seq) return false
+    while (this.boxes?.removeUpTo(oldest.lastSeq));
     rmSync(oldest.path, { force: true })
     this.#closed = others
     return true
@@ -230,6 +255,7 @@ class JsonlWriter implements AuditFile {
 
   close(): void {
     for (const fd of [...this.#unsynced, this.#fd]) closeSync(fd)
+    this.boxes?.close()
     this.#unlock()
   }
 

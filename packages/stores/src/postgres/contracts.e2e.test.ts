@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { describe } from 'node:test'
+import { describe, it } from 'node:test'
 import { systemClock } from '@toolgate/core/stores'
 import {
   approvalStoreContract,
   auditSinkContract,
+  clauseCountStoreContract,
   historyStoreContract,
   sessionLockContract,
   stateStoreContract,
@@ -43,6 +45,22 @@ withBinaries(['postgres', 'initdb'], (paths) => {
         await postgres.open(t, { histories }),
       ]
       return { store, beside: () => other.histories }
+    })
+
+    clauseCountStoreContract('openPostgresStores', async (t, { clock }) => {
+      await postgres.empty()
+      const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
+      const open = async () => (await postgres.open(t, options)).clauses
+      return { store: await open(), beside: open }
+    })
+
+    it('add a batch once, however often it is sent', async (t) => {
+      await postgres.empty()
+      const { clauses } = await postgres.open(t)
+      const counts = [{ id: 'a', hits: 2, lastHitAt: 5, countedSince: 1 }]
+      for (const number of [1, 1, 2, 1, 2]) await clauses.add(counts, { writer: 'one', number })
+      await clauses.add(counts, { writer: 'two', number: 1 })
+      assert.deepEqual(await clauses.read(['a']), [{ ...counts[0], hits: 6 }])
     })
 
     sessionLockContract('openPostgresStores', async (t) => {

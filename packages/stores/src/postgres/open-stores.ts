@@ -1,6 +1,13 @@
 import { ConfigError } from '@toolgate/core'
 import { checkShape, errnoOf, shapeOf } from '@toolgate/core/internal'
-import type { ApprovalStore, Clock, CounterStore, HistoryStore, SessionLock } from '@toolgate/core/stores'
+import type {
+  ApprovalStore,
+  ClauseCountStore,
+  Clock,
+  CounterStore,
+  HistoryStore,
+  SessionLock,
+} from '@toolgate/core/stores'
 import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
@@ -8,7 +15,9 @@ import { approvalsIn } from './approvals.ts'
 import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from '../shared-audit/verify.ts'
 import type { SharedAuditSource } from '../shared-audit/source.ts'
 import { postgresSource } from './audit/source.ts'
+import { clauseCountsIn } from './clause-counts.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
+import { sharedReader, type SharedAuditReader } from './audit/reader.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
 import { describeError, openPool, type PostgresDatabase } from './database.ts'
 import { type Joined, joinProcesses, type JoinOptions } from './join.ts'
@@ -71,12 +80,16 @@ export interface PostgresStores {
   readonly counters: CounterStore
   /** What has happened in runs. */
   readonly histories: HistoryStore
+  /** How often the clauses of policies have held. */
+  readonly clauses: ClauseCountStore
   readonly lock: SessionLock
   readonly state: PostgresState
   /** Verifies the chains of all replicas against the signed log. */
   verifyAudit(options?: VerifySharedOptions): Promise<SharedVerdict>
   /** The audit of all replicas, to export it and to prove records: see `@toolgate/stores/verify`. */
   readonly auditSource: SharedAuditSource
+  /** Reads the records of all replicas, and their sealed inputs. Writes none. */
+  readonly auditReader: SharedAuditReader
   /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
   readonly database: PostgresDatabase
   /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
@@ -131,6 +144,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
     approvals: approvalsIn(database, options.approvals),
     counters: countersIn(database, clock, options.counters),
     histories: historiesIn(database, options.histories),
+    clauses: clauseCountsIn(database, clock),
     lock,
     state,
     database,
@@ -142,6 +156,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
       return replicasIn({ renewing, database, leaseMs, identity })
     },
     auditSource,
+    auditReader: sharedReader(database),
     verifyAudit: (given) => verifySharedAudit(auditSource, given),
     async openAudit(given) {
       const audit = await openSharedAudit(database, state, given)

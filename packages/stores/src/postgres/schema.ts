@@ -2,8 +2,10 @@ import { ConfigError } from '@toolgate/core'
 import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
+import { clauseTables } from './clause-counts.ts'
 import { historyTables } from './histories.ts'
 import { ownerTables } from './owners.ts'
+import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
 
@@ -83,6 +85,8 @@ ${limitTables(schema)}
   ownerTables,
   auditTables,
   historyTables,
+  clauseTables,
+  inputTables,
 ]
 
 /** The version that this program makes and knows. */

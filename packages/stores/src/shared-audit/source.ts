@@ -10,6 +10,10 @@ export interface SharedAuditSource {
   /** Returns the chains, in the order in which they joined. */
   chains(): Promise<readonly KeptChain[]>
   records(chain: KeptChain): AsyncIterable<readonly KeptRecord[]>
+  /** Returns the sealed inputs of some records of a chain. Absent where they were not copied. */
+  boxes?(chain: KeptChain, seqs: readonly number[]): Promise<ReadonlyMap<number, string>>
+  /** Returns the texts of records that say which sealed inputs were removed: at least the one of the latest time. */
+  inputsRemoved?(): Promise<readonly string[]>
   /** Returns the hashes of the records of a chain after one number up to another. */
   hashes(chain: KeptChain, after: number, upTo: number): AsyncIterable<readonly string[]>
   /** Returns the records of a call, or the one with a place in the order of all. */

@@ -1,7 +1,15 @@
-import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdictStatus, createVerifier, worse } from '@toolgate/core/audit'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import {
+  AUDIT_FINDINGS,
+  type AuditFinding,
+  type AuditVerdictStatus,
+  createVerifier,
+  type InputsVerdict,
+  readSeq,
+  worse,
+} from '@toolgate/core/audit'
+import { checkShape, inputsRemovedBefore, shapeOf } from '@toolgate/core/internal'
 import { keyOf, readSignedLog } from './log.ts'
-import { isPrunedAfter, type SharedAuditSource } from './source.ts'
+import { isPrunedAfter, type KeptChain, type KeptRecord, type SharedAuditSource } from './source.ts'
 
 export interface VerifySharedOptions {
   /** The trusted public keys of the log, `name+id+key`. Default: those in the database, which whoever can change it can change too. */
@@ -46,6 +54,8 @@ export interface SharedVerdict {
   }
   /** What the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
+  /** What was found of sealed inputs. Absent if there are none, or they were not copied. */
+  readonly inputs?: InputsVerdict
   readonly findings: readonly AuditFinding[]
   readonly findingCount: number
 }
@@ -70,9 +80,12 @@ export async function verifySharedAudit(
   const witness = options.witness && (await Array.fromAsync(options.witness))
   for (let left = TRIES; ; left--) {
     const { size } = await source.readLog()
+    const removed = Math.max(...(await removedTimes(source)))
     const verdict = await verifyOnce(source, { ...options, witness })
     // Records that are removed between the log and the chains would be missing.
-    if (verdict.findingCount === 0 || left === 1 || !(await isPrunedAfter(source, size))) return verdict
+    if (verdict.findingCount === 0 || left === 1) return verdict
+    const hasLost = Math.max(...(await removedTimes(source))) > removed
+    if (!hasLost && !(await isPrunedAfter(source, size))) return verdict
   }
 }
 
@@ -94,6 +107,8 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
   const chains: ChainVerdict[] = []
   let records = 0
   let unsigned = 0
+  let inputs: InputsVerdict | undefined
+  const removedBefore = Math.max(...(await removedTimes(source)))
   const seen = new Set<string>()
   for (const chain of await source.chains()) {
     const { replica, incarnation, seq: claimed } = chain
@@ -114,12 +129,15 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
       continue
     }
     const verifier = createVerifier({ signed: points, maxFindings })
-    for await (const page of source.records(chain))
+    for await (const page of source.records(chain)) {
+      const boxes = await boxesOf(source, chain, page)
       for (const { text, problem } of page) {
-        verifier.add(text)
+        verifier.add(text, boxes && (boxes.get(readSeq(text)) ?? null))
         if (problem !== undefined) verifier.report(problem)
       }
-    const verdict = verifier.finish()
+    }
+    const verdict = verifier.finish({ inputsRemovedBefore: removedBefore })
+    inputs = addInputs(inputs, verdict.inputs)
     for (const finding of verdict.findings) report(located(finding, { replica, incarnation }))
     findingCount += verdict.findingCount - verdict.findings.length
     const { lastSeq } = verdict
@@ -142,7 +160,33 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
   const { count, size, lastTs, keys } = log
   const checkpoints = { count, size, lastTs, keys }
   const witnessed = log.witness && { witness: log.witness }
-  return { status, records, chains, checkpoints, ...witnessed, findings, findingCount }
+  return { status, records, chains, checkpoints, ...witnessed, ...(inputs && { inputs }), findings, findingCount }
+}
+
+/** Removal is recorded in the chain of the replica that has removed, and concerns all chains. */
+async function removedTimes(source: SharedAuditSource): Promise<readonly number[]> {
+  return ((await source.inputsRemoved?.()) ?? []).flatMap((text) => inputsRemovedBefore(text) ?? [])
+}
+
+/** Returns the sealed inputs of a page of records; `undefined` where nobody can look. */
+async function boxesOf(
+  source: SharedAuditSource,
+  chain: KeptChain,
+  page: readonly KeptRecord[],
+): Promise<ReadonlyMap<number, string> | undefined> {
+  // In JSON, the quotes of a field's name occur nowhere else.
+  const seqs = page.flatMap(({ text }) => (text.includes(',"input_box":"') ? [readSeq(text)] : []))
+  return seqs.length === 0 ? undefined : source.boxes?.(chain, seqs)
+}
+
+function addInputs(one: InputsVerdict | undefined, other: InputsVerdict | undefined): InputsVerdict | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return {
+    present: one.present + other.present,
+    gone: one.gone + other.gone,
+    missing: one.missing + other.missing,
+    altered: one.altered + other.altered,
+  }
 }
 
 async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {

@@ -19,11 +19,11 @@ export const DEFAULT_LIMIT = 100
 export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 
 /** What is bound and shown, as a column keeps it. */
-export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail'> & { readonly input: unknown }
+export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
 
-export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail }: ApprovalAbout): Request {
+export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail, asker }: ApprovalAbout): Request {
   const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail }
+  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail, asker }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -44,7 +44,8 @@ function statusIn(row: Row): ApprovalStatus {
 
 export function toApproval(row: Row): Approval {
   const request = parseRequest(textIn(row, 'request'))
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail } = request
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail, asker } =
+    request
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -58,6 +59,7 @@ export function toApproval(row: Row): Approval {
     ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
     ...(trail === undefined ? {} : { trail }),
+    ...(asker === undefined ? {} : { asker }),
     ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),

@@ -208,7 +208,7 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which identifies our files. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 4
+const SCHEMA_VERSION = 5
 
 /** Owners and names are JSON, which has escapes for a lone surrogate. */
 const HISTORIES = `
@@ -246,6 +246,16 @@ const HISTORIES = `
     UPDATE history_sums SET bytes = bytes - OLD.bytes WHERE whose IN ('all', 'of ' || OLD.owner);
     DELETE FROM history_sums WHERE whose = 'of ' || OLD.owner AND bytes <= 0;
   END;
+`
+
+const CLAUSES = `
+  CREATE TABLE clause_counts (
+    id TEXT PRIMARY KEY,
+    hits INTEGER NOT NULL,
+    last_hit_at REAL,
+    counted_since REAL NOT NULL,
+    named_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
 `
 
 /**
@@ -326,6 +336,7 @@ const TABLES = `
     PRIMARY KEY (session, ticket)
   ) STRICT, WITHOUT ROWID;
 ${HISTORIES}
+${CLAUSES}
 `
 
 export const STATE: Schema = {
@@ -337,5 +348,6 @@ export const STATE: Schema = {
     [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT'],
     [2, 'ALTER TABLE approvals ADD COLUMN spend TEXT'],
     [3, HISTORIES],
+    [4, CLAUSES],
   ]),
 }

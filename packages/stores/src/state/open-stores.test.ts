@@ -54,7 +54,9 @@ describe('a file of version 1', () => {
     first.close()
     const db = new DatabaseSync(path)
     db.exec('ALTER TABLE approvals DROP COLUMN chat; ALTER TABLE approvals DROP COLUMN spend')
-    db.exec('DROP TABLE histories; DROP TABLE history_items; DROP TABLE history_sums; PRAGMA user_version = 1')
+    db.exec(
+      'DROP TABLE histories; DROP TABLE history_items; DROP TABLE history_sums; DROP TABLE clause_counts; PRAGMA user_version = 1',
+    )
     db.close()
     const { approvals } = openScratchStores(t, { path })
     assert.equal((await approvals.get(id, 1000))?.tool, 'old')

@@ -1,8 +1,17 @@
 import { resolve } from 'node:path'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
-import type { ApprovalStore, Clock, CounterStore, HistoryStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type {
+  ApprovalStore,
+  ClauseCountStore,
+  Clock,
+  CounterStore,
+  HistoryStore,
+  SessionLock,
+  StateStore,
+} from '@toolgate/core/stores'
 import type { StoredApprovalsOptions } from './approval-rows.ts'
 import { approvalsIn } from './approvals.ts'
+import { clauseCountsIn } from './clause-counts.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
 import type { StoredHistoriesOptions } from '../history-items.ts'
@@ -55,13 +64,15 @@ export interface SqliteStores {
   readonly lock: SessionLock
   readonly state: StateStore
   readonly histories: HistoryStore
+  /** How often the clauses of policies have held. */
+  readonly clauses: ClauseCountStore
   /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
   close(): void
 }
 
 /**
  * Opens the stores in an SQLite database, which several processes of one machine may share. Acknowledged writes survive the
- * end of the process and a power cut, except the last seconds of counters.
+ * end of the process and a power cut, except the last seconds of counters and clauses.
  *
  * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else
@@ -85,6 +96,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
     lock,
     state,
     histories: historiesIn(db, options.histories),
+    clauses: clauseCountsIn(counting),
     close() {
       if (!isOpen) return
       isOpen = false

@@ -4,14 +4,19 @@ import { auditEntry } from '@toolgate/core/testing'
 import { openPostgresStores } from '../postgres.ts'
 
 /**
- * A replica that records calls on its disk first, to be killed by a test: `disk-writer.ts <url> <folder> <name>`. Each line it
+ * A replica that records calls on its disk first, to be killed by a test: `disk-writer.ts <url> <folder> <name> [<key of inputs>]`. Each line it
  * prints is the `tool_call_id` of a call whose `tool_call` is acknowledged. It waits while calls are refused.
  */
-const [url = '', disk = '', name = ''] = process.argv.slice(2)
+const [url = '', disk = '', name = '', key] = process.argv.slice(2)
 const AT_ONCE = 20
 
 const stores = await openPostgresStores({ url })
-const audit = await stores.openAudit({ replica: 'r', disk, log: { everyMs: 500 } })
+const audit = await stores.openAudit({
+  replica: 'r',
+  disk,
+  log: { everyMs: 500 },
+  ...(key !== undefined && { inputs: { keep: 'sealed', key } }),
+})
 
 /** Writes before it returns. The pipe is full while the test is slower. */
 function say(text: string): void {
@@ -27,7 +32,7 @@ async function callAfterCall(worker: number): Promise<void> {
   for (let i = 0; ; i++) {
     const id = `${name}-${worker}-${i}`
     try {
-      await audit.write(auditEntry({ tool_call_id: id, detail: 'x'.repeat(i % 900) }))
+      await audit.write(auditEntry({ tool_call_id: id, detail: 'x'.repeat(i % 900), input: { id } }))
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 20))
       continue

@@ -21,6 +21,15 @@ export interface SealedGroup {
   /** The tree after the group, kept for a process that goes on with the chain. */
   readonly tree?: RecordTreeState
   readonly records: readonly { readonly atMs: number; readonly event: string; readonly text: string }[]
+  /** The sealed inputs of some of the records. */
+  readonly boxes?: readonly KeptBox[] | undefined
+}
+
+/** A sealed input, by the number of its record. */
+export interface KeptBox {
+  readonly seq: number
+  readonly atMs: number
+  readonly box: string
 }
 
 /** A chain of the shared audit, to append to. */
@@ -83,8 +92,8 @@ function storeOf(db: PostgresDatabase, id: number): ChainStore {
   const sql = statementsFor(db.schema)
   return {
     id,
-    async append({ after, end: { head }, root, records, onDisk, tree }) {
-      const [row = {}] = await db.query(sql.append, [
+    async append({ after, end: { head }, root, records, onDisk, tree, boxes = [] }) {
+      const values = [
         id,
         after.seq,
         after.head,
@@ -95,7 +104,11 @@ function storeOf(db: PostgresDatabase, id: number): ChainStore {
         toLines(records.map(({ text }) => text)),
         onDisk ?? null,
         tree === undefined ? null : JSON.stringify(tree),
-      ])
+      ]
+      const ofBoxes = [boxes.map(({ seq }) => seq), boxes.map(({ atMs }) => atMs), boxes.map(({ box }) => box)]
+      const [row = {}] = await (boxes.length === 0
+        ? db.query(sql.append, values)
+        : db.query(sql.appendInputs, [...values, ...ofBoxes.map(toLines)]))
       return row['other'] === null ? undefined : numberIn(row, 'other')
     },
     async leave() {
@@ -117,6 +130,9 @@ function statementsFor(schema: string) {
     append: statement(`
       SELECT ${schema}.append_audit($1, $2, $3, $4, $5, ${linesOf('$6')}::bigint[], ${linesOf('$7')}, ${linesOf('$8')}, $9, $10)
         AS other`),
+    appendInputs: statement(`
+      SELECT ${schema}.append_audit_inputs($1, $2, $3, $4, $5, ${linesOf('$6')}::bigint[], ${linesOf('$7')}, ${linesOf('$8')},
+        $9, $10, ${linesOf('$11')}::bigint[], ${linesOf('$12')}::bigint[], ${linesOf('$13')}) AS other`),
     find: statement(`SELECT id, seq, head, status, tree, pruned_tree FROM ${chains} WHERE incarnation = $1`),
     // In JSON, the quotes of a field's name occur nowhere else.
     hashes: statement(`

@@ -56,6 +56,7 @@ export class DiskSink {
       path: this.#path,
       end: { seq: sealer.seq, head: sealer.head },
       tree,
+      boxes: () => this.#file.boxes,
       onShipped: (seq) => this.#removeClosed(seq),
       onChange: () => this.#report.update(this.problem),
     })

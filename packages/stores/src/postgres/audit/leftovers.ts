@@ -9,7 +9,8 @@ import { abandonedEntry } from '../../own-records.ts'
 import type { PostgresDatabase } from '../database.ts'
 import { findChain, type KeptChain, type SealedGroup } from './chain-store.ts'
 import { chainFile, removeChainFiles } from './disk-sink.ts'
-import { toGroup } from './sealed-group.ts'
+import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
+import { toGroup, withBoxes } from './sealed-group.ts'
 
 /** A folder with the records that a replica has not shipped, held by one process. */
 export interface DiskFolder {
@@ -84,15 +85,17 @@ async function shipLeftover(incarnation: string, { db, folder }: LeftoverDeps): 
 /** Ships the records up to a number. Returns the end of the chain. */
 async function ship(path: string, { store, end, tree }: KeptChain, last: number): Promise<ChainEnd> {
   const tail = new LogTail(path, end.seq)
+  const boxes = openBoxes(path, { mayWrite: true, make: false })
   try {
     for (let after = end; ;) {
-      const group = nextGroup(tail, { path, after, last, tree })
+      const group = nextGroup(tail, { path, after, last, tree, boxes })
       if (group === undefined) return after
       const other = await store.append({ ...group, onDisk: last })
       if (other !== undefined) throw unusable(path, `its record ${other} is not the one that the database has`)
       after = group.end
     }
   } finally {
+    boxes?.close()
     tail.close()
   }
 }
@@ -102,12 +105,13 @@ interface Rest {
   readonly after: ChainEnd
   readonly last: number
   readonly tree: RecordTree
+  readonly boxes: InputBoxes | undefined
 }
 
-function nextGroup(tail: LogTail, { path, after, last, tree }: Rest): SealedGroup | undefined {
+function nextGroup(tail: LogTail, { path, after, last, tree, boxes }: Rest): SealedGroup | undefined {
   try {
     const texts = tail.read(last)
-    return texts.length === 0 ? undefined : toGroup(texts, after, tree)
+    return texts.length === 0 ? undefined : withBoxes(toGroup(texts, after, tree), boxes)
   } catch (error) {
     throw unusable(path, messageOf(error))
   }

@@ -5,6 +5,7 @@ import {
   type AuditExporter,
   type AuditReader,
   type AuditRecord,
+  type InputBoxes,
   type AuditSink,
   createNoteSigner,
   hashOfText,
@@ -17,6 +18,8 @@ import { checkShape, parseRecord, safely, shapeOf } from '@toolgate/core/interna
 import type { StateStore } from '@toolgate/core/stores'
 import type { AuditEvidence, EvidenceProblem } from '../../evidence.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
+import { keepInputsMs } from '../../audit-options.ts'
+import { inputRetention } from '../../input-retention.ts'
 import { Rounds } from '../../rounds.ts'
 import { numberIn, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
@@ -95,7 +98,7 @@ const WITNESS = shapeOf<WitnessOptions>({ file: true, url: true, key: true })
 const KEYS = { signing: 'gateway/audit/signing-key', inputs: 'gateway/audit/input-key' } as const
 
 /** The audit of several replicas. It reads the records of all, and writes those of one. */
-export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
+export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter, InputBoxes {
   readonly chain: ChainName
   write(entry: AuditEntry): Promise<void>
   /** How many entries were refused. */
@@ -109,7 +112,11 @@ export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, Audi
   hashText(text: string): string
   /** Signs the log now, if this process is the one that signs. */
   sign(): Promise<void>
-  /** Removes now what `retainMs` no longer keeps, if this process is the one that signs. @throws if records cannot be removed */
+  /**
+   * Removes now sealed inputs that are older than they are kept, and what `retainMs` no longer keeps if this process is the one that signs.
+   *
+   * @throws if records cannot be removed
+   */
   prune(): Promise<void>
 }
 
@@ -152,8 +159,19 @@ export async function openSharedAudit(
   })
   logSigner.start()
   const { verifierKey } = signer
-  const retention = openRetention(db, { logSigner, verifierKey, options, record: (entry) => sink.record(entry) })
-  return toAudit(chain, { sink, reader: sharedReader(db, store.id), hashText, logSigner, retention, close, witness })
+  const record = (entry: AuditEntry) => sink.record(entry)
+  const retention = openRetention(db, { logSigner, verifierKey, options, record })
+  const inputs = openInputRetention(db, options, record)
+  return toAudit(chain, {
+    sink,
+    reader: sharedReader(db, store.id),
+    hashText,
+    logSigner,
+    retention,
+    inputs,
+    close,
+    witness,
+  })
 }
 
 interface RetentionDeps {
@@ -173,6 +191,34 @@ function openRetention(db: PostgresDatabase, deps: RetentionDeps): Rounds | unde
   rounds.start()
   return rounds
 }
+
+/** Each replica removes sealed inputs: what one has removed, no other finds. */
+function openInputRetention(
+  db: PostgresDatabase,
+  options: SharedAuditOptions,
+  record: (entry: AuditEntry) => Promise<void>,
+): Rounds | undefined {
+  const { nowMs = Date.now, onFault = () => {} } = options
+  const keepForMs = keepInputsMs(options)
+  if (keepForMs === undefined) return undefined
+  const table = `${db.schema}.audit_inputs`
+  const has = statement(`SELECT 1 AS found FROM ${table} WHERE at < $1 LIMIT 1`)
+  const remove = statement(`
+    DELETE FROM ${table} WHERE (chain, seq) IN (SELECT chain, seq FROM ${table} WHERE at < $1 ORDER BY at LIMIT ${INPUTS})
+    RETURNING seq`)
+  return inputRetention({
+    keepForMs,
+    nowMs,
+    onFault,
+    hasBefore: async (atMs) => (await db.query(has, [atMs])).length > 0,
+    removeBefore: async (atMs) => (await db.query(remove, [atMs])).length === INPUTS,
+    isPassing: () => false,
+    record,
+  })
+}
+
+/** How many sealed inputs are removed at once. */
+const INPUTS = 500
 
 interface OpenedSink {
   readonly sink: SharedSink | DiskSink
@@ -257,17 +303,19 @@ interface AuditParts {
   readonly hashText: (text: string) => string
   readonly logSigner: LogSigner
   readonly retention: Rounds | undefined
+  readonly inputs: Rounds | undefined
   readonly close: () => Promise<void>
   readonly witness: Witness | undefined
 }
 
 function toAudit(
   chain: ChainName,
-  { sink, reader, hashText, logSigner, retention, close, witness }: AuditParts,
+  { sink, reader, hashText, logSigner, retention, inputs, close, witness }: AuditParts,
 ): SharedAudit {
   let closing: Promise<void> | undefined
   const end = async () => {
     await retention?.close()
+    await inputs?.close()
     await close()
     await logSigner.close()
     await witness?.close()
@@ -279,7 +327,10 @@ function toAudit(
     write: (entry) => sink.write(entry),
     flush: () => sink.flush(),
     close: () => (closing ??= end()),
-    prune: async () => retention?.run(),
+    async prune() {
+      await retention?.run()
+      await inputs?.run()
+    },
     sign: () => logSigner.run(),
     evidence() {
       const problems: EvidenceProblem[] = []
@@ -318,6 +369,10 @@ function settled(reader: SharedAuditReader, sink: DiskSink): SharedAuditReader {
     async countOutcomes(query) {
       await sink.settle()
       return reader.countOutcomes(query)
+    },
+    async inputBoxes(records) {
+      await sink.settle()
+      return reader.inputBoxes(records)
     },
   }
 }

@@ -8,6 +8,7 @@ import {
   type AuditQuery,
   type AuditReader,
   type AuditRecord,
+  type InputBoxes,
   checkAuditQuery,
   checkCountQuery,
   type CheckedAuditQuery,
@@ -16,11 +17,11 @@ import {
   outcomeOfRecord,
 } from '@toolgate/core/audit'
 import { parseRecord } from '@toolgate/core/internal'
-import { numberIn, type Row, textIn } from '../../rows.ts'
+import { fieldText, numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 
 /** Reads the records of all replicas. Their `seq` is the position in the whole audit, in the order in which they arrived. */
-export interface SharedAuditReader extends AuditReader, AuditExporter, AuditCounter {
+export interface SharedAuditReader extends AuditReader, AuditExporter, AuditCounter, InputBoxes {
   query(query: AuditQuery): Promise<readonly AuditRecord[]>
 }
 
@@ -88,12 +89,16 @@ export function sharedReader(db: PostgresDatabase, own?: number): SharedAuditRea
     },
     exportRecords,
     countOutcomes: async (query) => count(checkCountQuery(query)),
+    async inputBoxes(records) {
+      const rows = await db.query(sql.boxes, [records.map(({ seq }) => seq)])
+      const boxes = new Map(rows.map((row) => [numberIn(row, 'position'), textIn(row, 'box')]))
+      return records.map(({ seq }) => boxes.get(seq))
+    },
   }
 }
 
-/** In JSON, the quotes of a field's name occur nowhere else, so a text with both is that field. */
 function fieldOf(name: keyof AuditRecord, value: string | undefined): string | null {
-  return value === undefined ? null : `"${name}":${JSON.stringify(value)}`
+  return value === undefined ? null : fieldText(name, value)
 }
 
 /** Returns the parameters 3 to 13 of the statements below. */
@@ -134,6 +139,9 @@ function statementsFor(schema: string) {
         coalesce((SELECT position FROM ${schema}.audit WHERE chain = $1 ORDER BY seq DESC LIMIT 1), 0) AS own`),
     newest: select('DESC'),
     oldest: select('ASC'),
+    boxes: statement(`
+      SELECT position, box FROM ${schema}.audit AS kept JOIN ${schema}.audit_inputs USING (chain, seq)
+      WHERE position = ANY ($1::bigint[])`),
     span: statement(`
       SELECT coalesce(min(position), 1) AS first, coalesce(max(position), 0) AS last FROM ${schema}.audit
       WHERE position <= $1 AND at >= $2 AND at < $3`),

@@ -239,6 +239,8 @@ function statementsFor(schema: string) {
       SELECT seq FROM ${schema}.audit WHERE chain = $1 AND seq > $2 AND event = ANY ($4::text[]) AND strpos(record, $3) > 0
       ORDER BY seq LIMIT 1`),
     first: statement(`SELECT seq FROM ${schema}.audit WHERE chain = $1 AND seq > 0 ORDER BY seq LIMIT 1`),
-    remove: statement(`DELETE FROM ${schema}.audit WHERE chain = $1 AND seq >= $2 AND seq <= $3`),
+    remove: statement(`
+      WITH inputs AS (DELETE FROM ${schema}.audit_inputs WHERE chain = $1 AND seq >= $2 AND seq <= $3)
+      DELETE FROM ${schema}.audit WHERE chain = $1 AND seq >= $2 AND seq <= $3`),
   }
 }

@@ -1,7 +1,8 @@
 import { type ChainEnd, readLink, type RecordTree } from '@toolgate/core/audit'
 import { hashRecord } from '@toolgate/core/internal'
 import { readTime } from '../../jsonl/read.ts'
-import type { SealedGroup } from './chain-store.ts'
+import type { InputBoxes } from '../../input-boxes.ts'
+import type { KeptBox, SealedGroup } from './chain-store.ts'
 
 /** Returns sealed records as a group that continues a chain, and adds them to its tree. @throws if they do not continue it */
 export function toGroup(texts: readonly string[], after: ChainEnd, tree: RecordTree): SealedGroup {
@@ -15,6 +16,18 @@ export function toGroup(texts: readonly string[], after: ChainEnd, tree: RecordT
     return { atMs: readTime(text), event: eventOf(text), text }
   })
   return { after, end: { seq, head }, root: tree.root(), records }
+}
+
+/** Returns a group with the sealed inputs that the disk has of it. */
+export function withBoxes(group: SealedGroup, kept: InputBoxes | undefined): SealedGroup {
+  if (kept === undefined) return group
+  const boxes = group.records.flatMap(({ atMs, text }, i): KeptBox[] => {
+    const seq = group.after.seq + i + 1
+    // In JSON, the quotes of a field's name occur nowhere else.
+    const box = text.includes(',"input_box":"') ? kept.get(seq) : undefined
+    return box === undefined ? [] : [{ seq, atMs, box }]
+  })
+  return { ...group, boxes }
 }
 
 const EVENT_FIELD = ',"event":"'

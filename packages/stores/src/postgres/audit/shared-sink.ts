@@ -10,11 +10,11 @@ import {
   type Sealer,
   type SealOptions,
 } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf, sealedOf } from '@toolgate/core/internal'
 import { EntryQueue } from '../../entry-queue.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
 import { type AuditProblem, ProblemReport, unavailable } from './audit-problem.ts'
-import type { ChainStore, SealedGroup } from './chain-store.ts'
+import type { ChainStore, KeptBox, SealedGroup } from './chain-store.ts'
 
 export interface SharedSinkParts {
   readonly store: ChainStore
@@ -52,6 +52,7 @@ export class SharedSink implements AuditSink {
   readonly #maxWaiting: number
   readonly #wait: (ms: number) => Promise<unknown>
   readonly #queue: EntryQueue
+  readonly #sealing: SealOptions
   readonly #openCalls = createOpenCalls<AuditEntry>()
   readonly #report: ProblemReport
   /** Sealed, and perhaps committed. */
@@ -80,6 +81,7 @@ export class SharedSink implements AuditSink {
     this.#report = new ProblemReport(onProblem)
     this.#store = store
     this.#sealer = sealer
+    this.#sealing = sealing
     this.#tree = tree
     this.#nowMs = nowMs
     this.#maxWaiting = maxWaiting
@@ -102,7 +104,7 @@ export class SharedSink implements AuditSink {
     if (this.#isClosed) throw new ToolgateError('audit_closed', 'The audit is closed.')
     const hasFailed = this.problem !== undefined
     const isRefused = this.#fork !== undefined || (hasFailed && entry.event === 'tool_call')
-    if (isRefused || this.#queue.count >= this.#maxWaiting) {
+    if (isRefused || this.#queue.count >= this.#maxWaiting || this.#queue.isHeavy) {
       this.#queue.refuse()
       throw this.#unavailable()
     }
@@ -225,13 +227,17 @@ export class SharedSink implements AuditSink {
 
   #seal(entries: readonly AuditEntry[]): void {
     const after = { seq: this.#sealer.seq, head: this.#sealer.head }
+    const boxes: KeptBox[] = []
     const records = entries.map((entry) => {
       const text = this.#sealer.seal(entry)
       this.#tree.add(this.#sealer.head)
-      return { atMs: recordKeys(entry).atMs, event: entry.event, text }
+      const { atMs } = recordKeys(entry)
+      const box = sealedOf(entry, this.#sealing)?.box
+      if (box !== undefined) boxes.push({ seq: this.#sealer.seq, atMs, box })
+      return { atMs, event: entry.event, text }
     })
     const end = { seq: this.#sealer.seq, head: this.#sealer.head }
-    this.#sent = { group: { after, end, root: this.#tree.root(), records }, entries }
+    this.#sent = { group: { after, end, root: this.#tree.root(), records, boxes }, entries }
   }
 
   #unavailable(): ToolgateError {

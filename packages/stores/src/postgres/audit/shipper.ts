@@ -4,7 +4,8 @@ import { endsWithin, messageOf } from '@toolgate/core/internal'
 import { LogTail } from '../../jsonl/tail.ts'
 import type { AuditProblem } from './audit-problem.ts'
 import type { ChainStore, SealedGroup } from './chain-store.ts'
-import { toGroup } from './sealed-group.ts'
+import { type InputBoxes } from '../../input-boxes.ts'
+import { toGroup, withBoxes } from './sealed-group.ts'
 
 export interface ShipperParts {
   readonly store: ChainStore
@@ -13,6 +14,8 @@ export interface ShipperParts {
   /** The newest record in the database, and the tree over all of them. */
   readonly end: ChainEnd
   readonly tree: RecordTree
+  /** Returns the sealed inputs on this disk. */
+  readonly boxes: () => InputBoxes | undefined
   /** Called when the database has the records up to a number. */
   readonly onShipped: (seq: number) => void
   /** Called when {@link Shipper.problem} may have begun or ended. */
@@ -119,7 +122,8 @@ export class Shipper {
     try {
       while (this.#end.seq < this.#onDisk && !this.#isStopped) {
         const texts = this.#tail.read(this.#onDisk)
-        await this.#deliver(this.#withTree(toGroup(texts, this.#end, this.#parts.tree)))
+        const group = withBoxes(toGroup(texts, this.#end, this.#parts.tree), this.#parts.boxes())
+        await this.#deliver(this.#withTree(group))
       }
     } catch (error) {
       // What is on the disk is not what was written there.

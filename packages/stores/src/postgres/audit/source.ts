@@ -39,6 +39,14 @@ export function postgresSource(db: PostgresDatabase): SharedAuditSource {
       })),
     chains,
     records: ({ id }: KeptChain) => pagesOf(db, { of: sql.records, key: 'seq', values: [id] }, toRecord),
+    async boxes({ id }, seqs) {
+      const rows = await db.query(sql.boxes, [id, seqs])
+      return new Map(rows.map((row) => [numberIn(row, 'seq'), textIn(row, 'box')]))
+    },
+    async inputsRemoved() {
+      const rows = await db.query(sql.inputsRemoved)
+      return rows.map((row) => textIn(row, 'record'))
+    },
     hashes: ({ id }, after, upTo) =>
       pagesOf(db, { of: sql.hashes, key: 'seq', after, values: [id, upTo] }, (row) => textIn(row, 'hash')),
     async find(sought) {
@@ -110,6 +118,9 @@ function statementsFor(schema: string) {
     records: statement(
       `SELECT seq, at, event, record FROM ${schema}.audit WHERE seq > $1 AND chain = $3 ORDER BY seq LIMIT $2`,
     ),
+    boxes: statement(`SELECT seq, box FROM ${schema}.audit_inputs WHERE chain = $1 AND seq = ANY ($2::bigint[])`),
+    inputsRemoved: statement(`
+      SELECT record FROM ${schema}.audit WHERE event = 'inputs_pruned' ORDER BY position DESC LIMIT 1`),
     hashes: statement(`
       SELECT seq, substr(record, strpos(record, ',"hash":"') + ${',"hash":"'.length}, 64) AS hash
       FROM ${schema}.audit WHERE seq > $1 AND chain = $3 AND seq <= $4 ORDER BY seq LIMIT $2`),
