@@ -121,8 +121,19 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'GET /api/runs': {
     who: 'host or person',
-    summary: 'Returns the runs that go on, newest first: of a host its own, of a person those of their tenant.',
-    query: { limit: whole(1, 1000), user: text },
+    summary:
+      'Returns runs, those with the latest records first: of a host its own that go on, of a person those of their tenant, of the last week.',
+    query: {
+      user: text,
+      tenant: text,
+      label: text,
+      text: { ...text, description: 'A part of its id, user, tenant, client, app or host, in any case.' },
+      state: { schema: { type: 'string', enum: ['open', 'ended'] } },
+      since: { ...time, description: 'With a call since then.' },
+      until: { ...time, description: 'That began before.' },
+      before: { ...whole(0), description: 'The `next` of the page before.' },
+      limit: whole(1, 1000),
+    },
     answer: 'RunsBody',
     faults: ['state_unavailable'],
   },
@@ -190,6 +201,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
   },
   'GET /api/callers': { who: 'person', summary: 'Lists the callers that `as` may name.', answer: 'CallersBody' },
+  'GET /api/people': {
+    who: 'person',
+    summary: 'Lists who can use the gateway, and who has in the last week: their callers, keys, connections and calls.',
+    query: {
+      text: { ...text, description: 'A part of the name, tenant, client or a role, in any case.' },
+      tenant: text,
+      role: text,
+      limit: whole(1, 2000),
+    },
+    answer: 'PeopleBody',
+  },
+  'GET /api/matrix': {
+    who: 'person',
+    summary: 'Counts what callers see of each group.',
+    query: {
+      from: { ...whole(0), description: 'How many callers are left out, in the order of `/api/callers`.' },
+      limit: whole(1, 24),
+      open: { ...text, description: 'The key of a row whose tools are listed.' },
+    },
+    answer: 'MatrixBody',
+  },
   'GET /api/groups': { who: 'person', summary: 'Lists the groups, each with its state.', answer: 'GroupsBody' },
   'GET /api/apps': { who: 'person', summary: 'Lists the apps.', answer: 'AppsBody' },
   'GET /api/needs': {
@@ -311,6 +343,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ApprovalRow',
     faults: [...approvalFaults, 'state_unavailable'],
   },
+  'POST /api/approvals/{id}/compare': {
+    who: 'person',
+    summary:
+      'Compares what a waiting call would write with what is there, which it reads with the rights of the caller.',
+    answer: 'ApprovalComparisonBody',
+    faults: ['approval_unknown', 'approval_decided', 'approval_forbidden', 'state_unavailable'],
+  },
   'GET /api/halts': { who: 'person', summary: 'Lists the halts, newest first.', answer: 'HaltsBody' },
   'GET /api/halts/reach': {
     who: 'person',
@@ -332,7 +371,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'HaltRow',
     faults: ['halt_forbidden', 'halt_unknown', 'state_unavailable'],
   },
-  'GET /api/keys': { who: 'person', summary: 'Lists the keys.', answer: 'KeysBody', faults: ['key_forbidden'] },
+  'GET /api/keys': {
+    who: 'person',
+    summary: 'Lists the keys: all, or those of one user.',
+    query: { user: text, tenant: text },
+    answer: 'KeysBody',
+    faults: ['key_forbidden'],
+  },
   'POST /api/keys': {
     who: 'person',
     summary: 'Makes a key. Only this answer has it.',
@@ -348,14 +393,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'GET /api/connections': {
     who: 'person',
-    summary: 'Lists the servers that users connect to their own accounts.',
+    summary:
+      'Lists the servers that users connect to their own accounts, with the connections of the person, or of a user.',
+    query: { user: text, tenant: text },
     answer: 'ConnectionsBody',
+    faults: ['connection_forbidden'],
   },
   'DELETE /api/connections/{id}': {
     who: 'person',
-    summary: "Ends the person's own connection to a server.",
+    summary: "Ends the person's own connection to a server, or for an approver that of a user.",
+    query: { user: text, tenant: text },
     answer: 'ConnectionRow',
-    faults: ['server_unknown', 'state_unavailable'],
+    faults: ['connection_forbidden', 'server_unknown', 'state_unavailable'],
   },
   'POST /api/reload': {
     who: 'person',
@@ -367,9 +416,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /api/why': {
     who: 'person',
     summary: 'Says what a call with an input would get now, and why. Runs nothing and records nothing.',
-    body: 'TrialRequestBody',
+    body: 'WhyRequestBody',
     answer: 'WhyInputBody',
-    faults: ['query_invalid', 'caller_unknown', 'tool_unknown', 'app_unknown'],
+    faults: ['query_invalid', 'caller_unknown', 'tool_unknown', 'app_unknown', 'dry_run_busy'],
   },
   'POST /api/tool/call': {
     who: 'person',
@@ -383,6 +432,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Says what the rules of another configuration would mean for callers and recorded calls. Changes nothing.',
     body: 'WhatIfRequestBody',
     answer: 'WhatIfBody',
+    faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'reload_refused', 'audit_unavailable'],
+  },
+  'POST /api/compare': {
+    who: 'person',
+    summary: 'Says whether another configuration grants no more than the one in force. Changes nothing.',
+    body: 'CompareRequestBody',
+    answer: 'CompareBody',
+    faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'reload_refused'],
+  },
+  'POST /api/test': {
+    who: 'person',
+    summary: 'Tests the policy in force, or another one, with the text of a file of tests. Runs no tool.',
+    body: 'PolicyTestsRequestBody',
+    answer: 'PolicyTestsBody',
+    faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'reload_refused'],
+  },
+  'POST /api/suggest': {
+    who: 'person',
+    summary: 'Returns the least that recorded calls show to be needed, as a policy. Changes nothing.',
+    body: 'SuggestRequestBody',
+    answer: 'SuggestBody',
     faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'reload_refused', 'audit_unavailable'],
   },
   'GET /api/replicas': {
@@ -405,7 +475,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'POST /api/servers/{id}/restart': {
     who: 'person',
-    summary: 'Restarts a server. The calls that it runs end.',
+    summary: 'Restarts a server at every live replica. The calls that it runs end.',
     answer: 'RestartedBody',
     faults: ['restart_forbidden', 'server_unknown', 'audit_unavailable'],
   },
@@ -423,7 +493,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /api/pins': {
     who: 'person',
     summary: "Lists the state of each tool's definition.",
-    query: { status: word('PinStatus') },
+    query: {
+      status: word('PinStatus'),
+      noted: {
+        schema: { type: 'string', enum: ['true', 'false'] },
+        description: '`true`: only those with something to look at. Default: all.',
+      },
+    },
     answer: 'PinsBody',
   },
   'POST /api/pins/accept': {

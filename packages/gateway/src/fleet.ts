@@ -260,7 +260,9 @@ export class Fleet {
 
   /** Restarts a server, or all its instances. Does nothing for an unknown name. */
   async restart(name: string): Promise<void> {
-    await this.#byName.get(name)?.upstream.restart()
+    const server = this.#byName.get(name)
+    if (!server) throw new Error(`no server is named ${name}`)
+    await server.upstream.restart()
   }
 
   /** Asks a server for the values that an argument of its prompt or template may have. */

@@ -10,6 +10,7 @@ import type { GroupConfig } from './config/config.ts'
 import type { RunRecord } from './auth/made-run.ts'
 import { type ConnectionRecord, Connections } from './connections/connections.ts'
 import { Fleet, type StagedFleet } from './fleet.ts'
+import { ClauseHits } from './overview/clause-hits.ts'
 import { HeldCalls } from './relay/held-calls.ts'
 import type { AskEntry } from './relay/server-asks.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -73,6 +74,7 @@ export interface GateParts {
   /** Resolves when every probe has answered once. */
   readonly probed: Promise<void>
   readonly warnings: Warnings
+  readonly clauseHits: Pick<ClauseHits, 'read'>
   /**
    * Replaces the rules of the gate, its groups and its servers in one turn, with what `alongside` replaces.
    *
@@ -118,7 +120,7 @@ export async function openGate(
 ): Promise<GateParts> {
   const { config, revisions, clock, redact, log, onFault, lifecycle, replica } = base
   const rules = revisions.current
-  const { audit, auditProblems, stores, lock } = await openStores(base)
+  const { audit, auditProblems, stores, lock, clauses } = await openStores(base)
   const { calls: traced, tracing } = await createTelemetry(onFault)
   const counts = countCalls(clock, traced)
   const via = randomUUID()
@@ -194,6 +196,9 @@ export async function openGate(
     ...toGateOptions(config, rules),
     history: { ...stores.history, ...config.history },
   })
+  // Closed after the gate, whose last calls count.
+  const clauseHits = new ClauseHits({ gate, store: clauses, clock, onFault })
+  lifecycle.onClose(() => clauseHits.close())
   const replaceRules: GateParts['replaceRules'] = (next, alongside) => {
     const staged = fleet.stage(next.servers)
     const nextGroups = groupsOf(next, staged.upstreams)
@@ -247,6 +252,7 @@ export async function openGate(
     availability,
     probed,
     replaceRules,
+    clauseHits,
     warnings,
     audit,
     auditProblems,
@@ -291,10 +297,10 @@ async function openStores({ config, redact, log, onFault, lifecycle, replica }: 
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)
   for (const { message } of auditProblems) log({ level: 'warn', message })
-  if (replica) return { audit, auditProblems, stores: replica.stores, lock: replica.lock }
-  const { close, lock, ...stores } = await openState(config.state, config.approvals)
+  if (replica) return { audit, auditProblems, stores: replica.stores, lock: replica.lock, clauses: replica.clauses }
+  const { close, lock, clauses, ...stores } = await openState(config.state, config.approvals)
   lifecycle.onClose(close)
-  return { audit, auditProblems, stores, lock }
+  return { audit, auditProblems, stores, lock, clauses }
 }
 
 /** Returns the options that the file and the gate write in the same way. */

@@ -12,7 +12,8 @@ import type { GatewayConfig } from './config/config.ts'
 import { type LoadConfigOptions, readConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
 import { checkTaken, withPolicy } from './change/proposed-config.ts'
-import { type WhatIfDeps, whatIfText } from './change/what-if.ts'
+import { askedChanges } from './change/asked-changes.ts'
+import type { WhatIfDeps } from './change/what-if.ts'
 import { checkUsable } from './config/usable.ts'
 import { CONSOLE_DIR } from './files.ts'
 import { type GateParts, type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
@@ -178,7 +179,7 @@ async function start(
       warnings: () => [...toWaiting(reloader, config.file), ...(shown.warnings?.() ?? [])],
       reload: (how) => reloader.reload(how),
       reloadWaiting: () => reloader.waiting,
-      whatIf: (asked) => whatIfText(toWhatIfDeps(base, parts, options.read), asked),
+      changes: askedChanges(toWhatIfDeps(base, parts, options.read)),
       keys,
       runs: { runs, checkPolicy: (policy) => void parsePolicies(policy, parts.selectors()) },
     }
@@ -186,6 +187,7 @@ async function start(
     await replica?.follow({
       reload: (by) => reloader.reload({ by, through: 'publication' }),
       check: (proposed) => reloader.check(proposed),
+      restart: (server) => parts.fleet.restart(server),
     })
     const { consoleDir = CONSOLE_DIR, identity } = options
     const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs

@@ -58,8 +58,8 @@ export function redactLog<L extends Line>(log: (line: L) => void, { redactText }
     })
 }
 
-/** Returns an approval with its secrets masked. */
-export function redactApproval(approval: Approval, redact: Redactor): Approval {
+/** Returns an approval with its secrets masked, and without what is for the gateway alone. */
+export function redactApproval({ asker: _, ...approval }: Approval, redact: Redactor): Approval {
   return {
     ...approval,
     input: redact.redactValue(approval.input),

@@ -5,7 +5,9 @@ import { ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
 import { endsWithin, type HaltTarget, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
+import type { Api } from './api/api.ts'
 import type { ApiDeps } from './api/deps.ts'
+import { nameCallers } from './api/callers.ts'
 import { createHealth } from './api/health.ts'
 import { haltReach } from './api/routes/halts.ts'
 import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
@@ -22,6 +24,7 @@ import type { Fleet } from './fleet.ts'
 import { VERSION } from './files.ts'
 import { type ClientAddresses, createClientAddresses } from './http/client-address.ts'
 import type { HttpDeps } from './http/server.ts'
+import { createListCosts } from './overview/list-costs.ts'
 import { FleetGroups } from './live/fleet-groups.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -32,6 +35,7 @@ import { ChangeStreams } from './mcp/change-streams.ts'
 import { McpEndpoints } from './mcp/endpoint.ts'
 import { ApiPlace } from './owners/api-place.ts'
 import { needsInstance } from './owners/needs-instance.ts'
+import { Comparisons } from './comparisons/comparisons.ts'
 import { Instructions } from './mcp/instructions.ts'
 import { HeldStreams } from './mcp/held-streams.ts'
 import { KeepAlive } from './mcp/keep-alive.ts'
@@ -62,6 +66,8 @@ export interface Entrance extends OpenedAuthenticator {
 }
 
 const LIST_TTL_MS = 1000
+/** Of how many callers the metrics have the costs of their lists. */
+const MAX_LISTS = 100
 /** How often a database that several replicas ask is asked for new records, while a page listens. */
 const SHARED_POLL_MS = 200
 /** How long running calls may take when the gateway stops. */
@@ -180,6 +186,7 @@ export function createMcp(
     audit,
     clock,
     gate: withLists(gate, fleet),
+    names: lists,
     callerOf: ({ client }: TaskOwner, app: string | undefined) => {
       const isServed = app === undefined || gate.apps.list.some(({ name }) => name === app)
       return isServed ? callerAt(authenticator.current(client), toResource(app)) : undefined
@@ -318,11 +325,24 @@ function toCapabilities(rules: Rules): ServerCapabilities {
 }
 
 export function toApiDeps(
-  { config, revisions, clock, redact, log, onFault, lifecycle, report }: GatewayBase,
-  { gate, fleet, connections, lists, metaIds, selectors, warnings, audit, auditProblems, state: kept }: GateParts,
+  { config, revisions, clock, redact, log, onFault, lifecycle, report, replica }: GatewayBase,
+  parts: GateParts,
   { groups, fleetGroups, servers, logins }: Watching,
-  { authenticator, origins, port, publicUrl }: Entrance,
+  { authenticator, origins, port, publicUrl, runs }: Entrance,
 ): ApiDeps {
+  const {
+    gate,
+    fleet,
+    connections,
+    lists,
+    metaIds,
+    selectors,
+    warnings,
+    audit,
+    auditProblems,
+    clauseHits,
+    state: kept,
+  } = parts
   const limits = revisions.derive((rules) =>
     parseLimits(rules.limits, selectors()).map((limit, i) => {
       const written = rules.limits[i]
@@ -341,6 +361,7 @@ export function toApiDeps(
       oidc && publicUrl !== undefined
         ? { config: oidc, publicUrl, clock, state, log: (message) => log({ level: 'warn', message }) }
         : undefined,
+    hasTenants: config.oauth?.issuers.some(({ tenant, claims }) => (tenant ?? claims.tenant) !== undefined) ?? false,
     callers: () => revisions.current.callers,
     onEnded: revisions.onEnded,
     async recordChange(reason, detail, by) {
@@ -362,11 +383,16 @@ export function toApiDeps(
     refreshGroups: () => fleetGroups?.refresh(),
     servers,
     logs: (server, range) => fleet.logs.of(server, range),
-    restart: (server) => fleet.restart(server),
+    async restart(server) {
+      if (replica) return replica.restarts.ask(server)
+      await fleet.restart(server)
+      return undefined
+    },
     policy: () => {
       const { number, places, policySource } = revisions.current
-      return { revision: number, places, source: policySource, clauses: gate.coverage() }
+      return { revision: number, places, source: policySource }
     },
+    clauses: () => clauseHits.read(),
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
     audit,
     evidence: () => {
@@ -375,6 +401,15 @@ export function toApiDeps(
       return { store, ...(checkpoints && { checkpoints }), problems: [...auditProblems, ...problems] }
     },
     approvals: redactApprovals(gate.approvals, redact),
+    comparisons: new Comparisons({
+      approvals: gate.approvals,
+      servers: () => revisions.current.servers,
+      authenticator,
+      loadRun: (id) => runs.load(id),
+      view: (caller, app) => withLists(gate, fleet).view(caller, { app }),
+      redact,
+      clock,
+    }),
     pins: gate.pins,
     agents: {
       view: (caller, app) => withLists(gate, fleet).view(caller, { app }),
@@ -444,7 +479,10 @@ export function toHttpDeps(
   const isStopping = () => lifecycle.isStopping
   const elsewhere = () => replica?.elsewhere()
   const shownIn = async (request: Request) => (await api()).shownIn(request)
-  const place = replica && new ApiPlace({ elsewhere, authenticator, fleet, shownIn, isStopping, onFault })
+  const comparedIn: Api['comparedIn'] = async (...asked) => (await api()).comparedIn(...asked)
+  const triedIn: Api['triedIn'] = async (...asked) => (await api()).triedIn(...asked)
+  const places = { shownIn, comparedIn, triedIn }
+  const place = replica && new ApiPlace({ elsewhere, authenticator, fleet, ...places, isStopping, onFault })
   const isForwarded = (request: IncomingMessage) => place?.isForwarded(request) === true
   const api = once(async () => {
     const made = (await import('./api/api.ts')).createApi({ ...apiDeps, isForwarded })
@@ -468,6 +506,12 @@ export function toHttpDeps(
       ...shared,
     })
   })
+  const listCosts = createListCosts()
+  const listsOf = async () => {
+    const agents = [...nameCallers(apiDeps.callers()).values()].filter((one) => one.for === 'mcp')
+    return (await listCosts.all(agents, apiDeps, MAX_LISTS)).lists
+  }
+  const isPublic = config.metrics?.public ?? false
   const changesOf = (name: string) => groupWatch.counts.get(name) ?? 0
   const metrics = createMetrics({
     counts,
@@ -483,6 +527,8 @@ export function toHttpDeps(
     issuers: entrance.issuers,
     refusedTokens: entrance.refusedTokens,
     certificateExpiresAtMs,
+    // Their names are not for everybody.
+    lists: isPublic ? undefined : listsOf,
     replica: report,
     streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
     onFault,
@@ -505,7 +551,7 @@ export function toHttpDeps(
       authenticator,
       origins,
       logins,
-      isPublic: config.metrics?.public ?? false,
+      isPublic,
       metrics,
     }),
     isForwarded,

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError, memoryAudit } from '@toolgate/core'
-import type { AuditCounter, AuditExporter, AuditReader, AuditSink } from '@toolgate/core/audit'
+import type { AuditCounter, AuditExporter, AuditReader, AuditSink, InputBoxes } from '@toolgate/core/audit'
 import type { Redactor } from '@toolgate/core/redact'
 import {
   type ApprovalStore,
+  type ClauseCountStore,
   type CounterStore,
   type HistoryStore,
   memoryApprovals,
@@ -29,6 +30,8 @@ export type OpenedAudit = AuditSink &
     readonly droppedCount?: number
     /** Returns the keyed hash by which `facts` keep a text. */
     hashText?: ((text: string) => string) | undefined
+    /** Absent for a sink that keeps no inputs. */
+    inputBoxes?: InputBoxes['inputBoxes']
     /** Absent for one in memory. */
     rotate?(): Promise<string | undefined>
     /** Absent for an audit without evidence, such as one in memory. */
@@ -94,6 +97,8 @@ interface KeptStores {
   readonly counters?: CounterStore
   readonly history?: { readonly store: HistoryStore }
   readonly lock?: SessionLock
+  /** Absent: the counts of this process are all there are. */
+  readonly clauses?: ClauseCountStore
   close(): void
 }
 
@@ -103,8 +108,8 @@ export async function openState(
 ): Promise<KeptStores> {
   if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { approvals, state, counters, histories, lock, close } = openSqliteStores({ path, approvals: forApprovals })
-  return { approvals, state, counters, history: { store: histories }, lock, close }
+  const { histories, ...stores } = openSqliteStores({ path, approvals: forApprovals })
+  return { ...stores, history: { store: histories } }
 }
 
 export type { AuditEvidence, EvidenceProblem }

@@ -5,6 +5,7 @@ import type { ContestedUri, NameClash } from '@toolgate/mcp'
 import type { ServerConfig } from './config/config.ts'
 import type { Revision } from './revision.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
+import { problemOfRule } from './comparisons/rule.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import type { UpstreamSource } from './catalog/sources.ts'
 
@@ -48,6 +49,7 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
   const ofLists = () => [
     ...config().servers.flatMap((server, i) => findUnmatched(server, sources()[i])),
     ...config().servers.flatMap((server, i) => findDropped(server, sources()[i])),
+    ...config().servers.flatMap((server, i) => findUncomparable(server, sources()[i], gate().catalog)),
     ...clashes().map(toWarning),
     ...contestedWarnings(contested()),
   ]
@@ -70,7 +72,7 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
           .map((warning) => ({ ...warning, path: shownPath(warning.path) }))
         const named = inFile()
         const isNew = ({ code, path }: LintWarning) =>
-          code !== 'selector_unmatched' || (!named.has(path) && !path.startsWith(IMPLICIT_GROUP))
+          !OF_FILE.has(code) || (!named.has(path) && !path.startsWith(IMPLICIT_GROUP))
         found = [...ofFile(), ...ofGate.filter(isNew), ...ofLists()]
         of = now
       }
@@ -90,6 +92,13 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
     },
   }
 }
+
+/** What the check of the file finds, too. */
+const OF_FILE: ReadonlySet<string> = new Set<ConfigWarning['code']>([
+  'selector_unmatched',
+  'clause_covered',
+  'clause_never',
+])
 
 /** The implicit group of a server, which is not in the file. */
 const IMPLICIT_GROUP = `groups.${serverGroupName('')}`
@@ -157,5 +166,26 @@ function findUnmatched(
         text: `"${pattern}" names no tool of the server${didYouMean(pattern, names)}`,
       },
     ]
+  })
+}
+
+/** Returns the entries whose `compare` cannot work with the tools that the server has listed. */
+function findUncomparable(
+  { name, tools }: ServerConfig,
+  source: ReturnType<WarningsDeps['sources']>[number] | undefined,
+  catalog: Gate['catalog'],
+): readonly GatewayWarning[] {
+  const rules = [...tools].flatMap(([pattern, { compare }]) => (compare ? [{ pattern, compare }] : []))
+  if (rules.length === 0 || !source?.isListed()) return []
+  const names = source.toolNames
+  return rules.flatMap(({ pattern, compare }) => {
+    const reader = catalog.get(`${name}:${compare.with}`)
+    const glob = parseGlob(pattern)
+    const problems = names.flatMap((one) => {
+      const tool = matchesGlob(glob, one) ? catalog.get(`${name}:${one}`) : undefined
+      return (tool && problemOfRule(compare, tool, reader, names)) ?? []
+    })
+    const path = formatPath(['servers', name, 'tools', pattern, 'compare'])
+    return [...new Set(problems)].map((text) => ({ code: 'compare_unusable' as const, path, text }))
   })
 }

@@ -37,6 +37,8 @@ export interface ToolCall {
   readonly context?: unknown
   /** Returns the caller as they are now; `undefined` once they may no longer call. */
   readonly callerNow?: (() => Caller | undefined) | undefined
+  /** The host's own name of who calls. */
+  readonly asker?: string | undefined
   /** The earlier rounds of the call. */
   readonly continues?: Continuation | undefined
   /** Asked before those of the gate. */
@@ -51,6 +53,7 @@ export function callTool({ view, names, name, input, ...rest }: ToolCall): Promi
     signal: rest.signal,
     onProgress: rest.onProgress,
     callerNow: rest.callerNow,
+    asker: rest.asker,
     context: rest.context,
     continues: rest.continues,
     hooks: rest.hooks,

@@ -17,6 +17,8 @@ export interface AccessRules {
   /** Calls the listener after credentials have ended or changed. */
   readonly onEnded?: ((listener: (callers: EndedCallers) => void) => () => void) | undefined
   readonly cookieName: string
+  /** Whether callers are of several tenants. Default: they are not. */
+  readonly hasTenants?: () => boolean
 }
 
 /** @throws {ApiFault} `host_forbidden`, `origin_forbidden` */
@@ -126,9 +128,11 @@ function header(headers: Headers, name: string): string | undefined {
 }
 
 /** `GET /api/session`: who is logged in. */
-export const sessionRoute: Route = ({ person, query }) => {
-  parseQuery(query, {})
-  return toBody(person)
+export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Route {
+  return ({ person, query }) => {
+    parseQuery(query, {})
+    return toBody(person, rules)
+  }
 }
 
 /** `POST /api/login` with `{ key }`: opens a session. Scripts and other sites cannot read the cookie. */
@@ -137,7 +141,7 @@ export async function login(request: Request, rules: AccessRules): Promise<Respo
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
   const known = await loginByKey(key, rules)
   const cookie = await openSession(rules, known, { isSecure: isSecure(request) })
-  return Response.json(toBody(known.person), { headers: { 'set-cookie': cookie } })
+  return Response.json(toBody(known.person, rules), { headers: { 'set-cookie': cookie } })
 }
 
 /** Returns the person of a console key. @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
@@ -163,9 +167,10 @@ export async function logout(request: Request, rules: AccessRules): Promise<Resp
   return Response.json(logoutUrl === undefined ? {} : { logoutUrl }, { headers: { 'set-cookie': cookie } })
 }
 
-function toBody(person: Caller): SessionBody {
+function toBody(person: Caller, { hasTenants }: Pick<AccessRules, 'hasTenants'>): SessionBody {
   const { tenant, roles = [] } = person
-  return { user: toName(person), ...(tenant === undefined ? {} : { tenant }), roles }
+  const of = tenant === undefined ? hasTenants?.() === true && { manyTenants: true as const } : { tenant }
+  return { user: toName(person), ...of, roles }
 }
 
 /** Returns whether the page came over TLS. */

@@ -90,7 +90,9 @@ async function call(request: Request, deps: AgentDeps): Promise<Response> {
   if (deps.isStopping())
     throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
   const { signal } = request
-  const outcome = unwrapOutcome(await agent.view.call({ ...asked, callerNow: agent.callerNow, signal }))
+  const outcome = unwrapOutcome(
+    await agent.view.call({ ...asked, asker: agent.id, callerNow: agent.callerNow, signal }),
+  )
   const scopes = lackingScopes(outcome)
   if (scopes) {
     const challenge = deps.authenticator.insufficientScope(scopes, agent.resource)
@@ -102,6 +104,8 @@ async function call(request: Request, deps: AgentDeps): Promise<Response> {
 /** An agent, as its credential says, in its view. */
 interface Agent {
   readonly view: View
+  /** The id of its credential. */
+  readonly id: string
   /** The endpoint that its credential opened. */
   readonly resource: string
   callerNow(): Caller | undefined
@@ -122,7 +126,7 @@ async function openAs(request: Request, app: string | undefined, { authenticator
     throw new ApiFault('key_not_for_agents', `This is a key for ${KEY_USES[kind]}. Agents need a key of their own.`)
   if (!opensEndpoint(answer, resource)) throw nothingHere()
   const callerNow = () => callerAt(authenticator.renewed(answer), resource)
-  return { view: await openView(() => view(caller, app)), resource, callerNow }
+  return { view: await openView(() => view(caller, app)), id: answer.id, resource, callerNow }
 }
 
 /** Names of apps cannot be guessed: another app is as one that there is not. */

@@ -123,7 +123,7 @@ describe('createApi', () => {
     it('opens a session whose cookie scripts and other sites cannot use, and that logout ends', async () => {
       const answer = await post('/api/login', { key: 'demo-console' }, { origin: OWN })
       assert.equal(answer.status, 200)
-      assert.deepEqual(await answer.json(), { user: 'owner', roles: ['approver'] })
+      assert.deepEqual(await answer.json(), { user: 'owner', roles: ['approver'], manyTenants: true })
       const set = answer.headers.get('set-cookie') ?? ''
       assert.match(set, /^toolgate_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
       const cookie = set.slice(0, set.indexOf(';'))

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Caller } from '@toolgate/core'
+import { type Caller, ToolgateError } from '@toolgate/core'
 import { type Context, Hono } from 'hono'
 import {
   type AccessRules,
@@ -14,6 +14,7 @@ import {
   type Sessions,
 } from './access.ts'
 import { agentRoutes } from './agent.ts'
+import { mayCall, ownAgent } from './own-agent.ts'
 import { type Asker, askingHost, askingPerson, endRunRoute, type RunRouteDeps, runsRoute, startRun } from './runs.ts'
 import { SharedSessions } from './shared-sessions.ts'
 import { createApprovalPage } from './approval-page.ts'
@@ -26,25 +27,30 @@ import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/grou
 import type { CallerConfig } from '../config/config.ts'
 import { OPENAPI } from '../files.ts'
 import type { RequestSource } from '../http/client-address.ts'
-import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
+import { approvalsRoute, compareRoute, findToCompare, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
+import { matrixRoute } from './routes/matrix.ts'
 import { limitsRoute } from './routes/limits.ts'
 import { logsRoute } from './routes/logs.ts'
 import { restartRoute, serversRoute } from './routes/servers.ts'
+import { peopleRoute } from './routes/people.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { callsExportRoute, callsRoute } from './routes/calls.ts'
-import { overviewRoute } from './routes/overview.ts'
+import { CountedAudit } from '../overview/counted-audit.ts'
+import { createListCosts } from '../overview/list-costs.ts'
+import { type Counts, overviewRoute } from './routes/overview.ts'
 import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
 import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
 import { reloadRoute } from './routes/reload.ts'
-import { whatIfRoute } from './routes/what-if.ts'
-import { ownCallRoute, whyInputRoute } from './routes/trial.ts'
+import { changeRoutes } from './routes/changes.ts'
+import { ownCallRoute, readTrialText, whyInputRoute } from './routes/trial.ts'
 import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
 import type { Route } from './request.ts'
+import { ToolRows } from './tool-rows.ts'
 import type { LoginsBody } from './wire.ts'
 
 export interface Api {
@@ -63,8 +69,31 @@ export interface Api {
    * is refused.
    */
   shownIn(request: Request): Promise<Caller | undefined>
+  /** Returns whose call a person compares with what is there; `undefined` for any other request, also one that is refused. */
+  comparedIn(request: Request, how: { readonly isForwarded: boolean }): Promise<Compared | undefined>
+  /**
+   * Returns what a person tries as a caller, with `POST /api/why` or `POST /api/tool/call`; `undefined` for any other request, also
+   * one that is refused. The body is read if the person has a login.
+   */
+  triedIn(
+    request: Request,
+    readText: () => Promise<string>,
+    how: { readonly isForwarded: boolean },
+  ): Promise<Tried | undefined>
   /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
   admit(request: Request): Promise<Admitted>
+}
+
+/** A call that a person compares with what is there. */
+export interface Compared {
+  readonly tool: string
+  readonly caller: Caller
+}
+
+/** What a person tries as a caller. */
+export interface Tried extends Compared {
+  /** It is a call that the person may make, and no dry run. */
+  readonly isCall: boolean
 }
 
 interface Client {
@@ -97,7 +126,9 @@ export function createApi(deps: ApiDeps): Api {
     sessions.replace(callers)
     people.replace(callers)
   })
-  const access: AccessRules = { authenticator, origins, cookieName, sessions, onEnded }
+  const hasTenants = (): boolean =>
+    deps.hasTenants === true || new Set(deps.callers().map(({ caller }) => caller.tenant)).size > 1
+  const access: AccessRules = { authenticator, origins, cookieName, sessions, onEnded, hasTenants }
   const named = new WeakMap<readonly CallerConfig[], ReadonlyMap<string, NamedCaller>>()
   const callers: NamedCallers = () => {
     const now = deps.callers()
@@ -120,9 +151,12 @@ export function createApi(deps: ApiDeps): Api {
   for (const [path, { method, answer }] of Object.entries(agents))
     serve(path, { [method]: ({ req }) => answer(req.raw) })
   const runs = deps.runs && { authenticator, ...deps.runs }
-  if (runs) {
+  const counts: Counts = { counted: new CountedAudit(deps), costs: createListCosts() }
+  const listRuns = (asker: Asker): Route => runsRoute({ ...deps, ...counts, runs: runs?.runs }, asker)
+  if (!runs) serve('/api/runs', { GET: asPerson((asked) => listRuns(askingPerson(asked.person))(asked)) })
+  else {
     serve('/api/runs', {
-      GET: asHostOrPerson(runs, (asker) => runsRoute(runs, asker)),
+      GET: asHostOrPerson(runs, listRuns),
       POST: async ({ req }) => Response.json(await startRun(req.raw, runs)),
     })
     serve('/api/runs/:id', { DELETE: asHostOrPerson(runs, (asker) => endRunRoute(runs, asker)) })
@@ -135,8 +169,10 @@ export function createApi(deps: ApiDeps): Api {
     serve('/api/oidc/callback', { GET: async ({ req }) => oidc.finish(req.raw, access) })
   }
   serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
-  serve('/api/session', { GET: asPerson(sessionRoute) })
-  serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
+  serve('/api/session', { GET: asPerson(sessionRoute(access)) })
+  const toolRows = new ToolRows(deps)
+  serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers, toolRows)) })
+  serve('/api/matrix', { GET: asPerson(matrixRoute(deps, callers, toolRows)) })
   serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
   serve('/api/policy', { GET: asPerson(policyRoute(deps)) })
   serve('/api/warnings', { GET: asPerson(warningsRoute(deps)) })
@@ -152,7 +188,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/calls/export', { GET: asPerson(callsExportRoute(deps)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)), POST: asPerson(whyInputRoute(deps, callers)) })
   serve('/api/tool/call', { POST: asPerson(ownCallRoute(deps, callers)) })
-  serve('/api/overview', { GET: asPerson(overviewRoute(deps, callers)) })
+  serve('/api/people', { GET: asPerson(peopleRoute(deps, callers, counts)) })
+  serve('/api/overview', { GET: asPerson(overviewRoute(deps, callers, counts)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
   serve('/api/audit/counts', { GET: asPerson(auditCountsRoute(deps)) })
   serve('/api/audit/evidence', { GET: asPerson(auditEvidenceRoute(deps)) })
@@ -160,6 +197,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/audit/export', { GET: asPerson(auditExportRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
+  serve('/api/approvals/:id/compare', { POST: asPerson(compareRoute(deps)) })
   serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
   serve('/api/halts/reach', { GET: asPerson(haltReachRoute(deps)) })
   serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
@@ -168,7 +206,11 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/connections', { GET: asPerson(connectionsRoute(deps)) })
   serve('/api/connections/:id', { DELETE: asPerson(disconnectRoute(deps)) })
   serve('/api/reload', { POST: asPerson(reloadRoute(deps)) })
-  serve('/api/what-if', { POST: asPerson(whatIfRoute(deps)) })
+  const changes = changeRoutes(deps)
+  serve('/api/what-if', { POST: asPerson(changes.whatIf) })
+  serve('/api/compare', { POST: asPerson(changes.compare) })
+  serve('/api/test', { POST: asPerson(changes.test) })
+  serve('/api/suggest', { POST: asPerson(changes.suggest) })
   serve('/api/replicas', { GET: asPerson(replicasRoute(deps)) })
   serve('/api/replicas/accept', { POST: asPerson(acceptReplicasRoute(deps)) })
   serve('/api/limits', { GET: asPerson(limitsRoute(deps)) })
@@ -197,6 +239,36 @@ export function createApi(deps: ApiDeps): Api {
       try {
         const { person } = await findLogin(request, access)
         return findCaller(callers(), parseWhose(searchParams), person).caller
+      } catch (error) {
+        if (error instanceof ApiFault) return undefined
+        throw error
+      }
+    },
+    async comparedIn(request, { isForwarded }) {
+      const id = COMPARE.exec(new URL(request.url).pathname)?.[1]
+      if (id === undefined || request.method !== 'POST') return undefined
+      try {
+        // The replica that forwards a request has checked where it comes from.
+        if (!isForwarded) checkHeaders(request, origins)
+        const { person } = await findLogin(request, access)
+        const approval = await findToCompare(deps, person, decodeURIComponent(id))
+        const caller = await deps.comparisons?.askerOf(approval.id)
+        return caller && { tool: approval.tool, caller }
+      } catch (error) {
+        if (error instanceof ApiFault || error instanceof ToolgateError || error instanceof URIError) return undefined
+        throw error
+      }
+    },
+    async triedIn(request, readText, { isForwarded }) {
+      const { pathname } = new URL(request.url)
+      try {
+        if (!isForwarded) checkHeaders(request, origins)
+        const { person } = await findLogin(request, access)
+        const { tool, caller, app: at } = await readTrialText(await readText(), person, callers)
+        if (pathname === '/api/why') return { tool, caller, isCall: false }
+        return mayCall(person) && ownAgent(deps, { person, caller, app: at })
+          ? { tool, caller, isCall: true }
+          : undefined
       } catch (error) {
         if (error instanceof ApiFault) return undefined
         throw error
@@ -237,6 +309,7 @@ export function createApi(deps: ApiDeps): Api {
   }
 }
 
+const COMPARE = /^\/api\/approvals\/([^/]{1,300})\/compare$/
 /** What people see of a caller's catalog. */
 const OF_CALLER: ReadonlySet<string> = new Set(['/api/tools', '/api/tool', '/api/why'])
 

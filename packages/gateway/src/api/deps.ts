@@ -1,6 +1,6 @@
 import type { Caller, Gate, Tool, View } from '@toolgate/core'
 import type { AuditCounter, AuditExporter, AuditReader } from '@toolgate/core/audit'
-import type { Approvals, ClauseCoverage, HaltTarget, MaybePromise } from '@toolgate/core/internal'
+import type { Approvals, HaltTarget, MaybePromise } from '@toolgate/core/internal'
 import type { Pins } from '@toolgate/core/pins'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
@@ -11,10 +11,12 @@ import type { RunRouteDeps } from './runs.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import type { ServerLogLine } from '../upstream/server-logs.ts'
+import type { Comparisons } from '../comparisons/comparisons.ts'
 import type { PageConnections } from './connect-page.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { ConfigPlaces, PolicySource } from '../config/places.ts'
 import type { OidcDeps } from './oidc.ts'
+import type { AskedSuggestion, AskedTests, ProposedRules } from '../change/asked-changes.ts'
 import type { AskedChange } from '../change/what-if.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { ReloadOptions } from '../reload/reloader.ts'
@@ -27,11 +29,16 @@ import type {
   HaltReach,
   ListRow,
   NeedRow,
+  RestartedBody,
   ServerRow,
   WarningRow,
+  CompareBody,
+  PolicyTestsBody,
+  SuggestBody,
   WhatIfBody,
 } from './wire.ts'
 import type { AgentDeps } from './agent.ts'
+import type { CountedClauses } from '../overview/clause-hits.ts'
 
 /** The halts of the gate, and what their targets match now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release' | 'underWay'> {
@@ -39,12 +46,11 @@ export interface HaltDeps extends Pick<Gate, 'halt' | 'release' | 'underWay'> {
   reach(target: HaltTarget): HaltReach
 }
 
-/** The policy, with the counts of its clauses. */
+/** The policy as it is written. */
 export interface PolicyInForce {
   readonly revision: number
   readonly source?: PolicySource | undefined
   readonly places?: ConfigPlaces
-  readonly clauses: readonly ClauseCoverage[]
 }
 
 /** Everything that the API reads and changes. */
@@ -57,6 +63,8 @@ export interface ApiDeps {
   readonly logins?: Pick<FailedLogins, 'failed'>
   /** Absent: people log in with keys. */
   readonly oidc?: OidcDeps | undefined
+  /** Tokens are of users of tenants. Default: what `callers` says. */
+  readonly hasTenants?: boolean
   /** The callers that `as` may name. */
   callers(): readonly CallerConfig[]
   /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
@@ -79,8 +87,10 @@ export interface ApiDeps {
   logs?(server: string, range: { readonly after?: number; readonly limit?: number }): readonly ServerLogLine[]
   /** Returns the policy that is in force. Default: it is not known. */
   policy?(): PolicyInForce
-  /** Restarts a server with the calls that it runs. Absent if none can be restarted. */
-  restart?(server: string): Promise<void>
+  /** The clauses in force, with the counts of all replicas. */
+  clauses?(): Promise<CountedClauses>
+  /** Restarts a server with the calls that it runs, at every replica. Absent if none can be restarted. */
+  restart?(server: string): Promise<RestartedBody['replicas']>
   /** Returns the current warnings. Default: none. */
   warnings?(): readonly WarningRow[]
   /** Default: none. */
@@ -100,6 +110,8 @@ export interface ApiDeps {
   /** Returns the evidence of the audit. Absent for an audit in memory. */
   evidence?(): AuditEvidenceBody
   readonly approvals: Approvals
+  /** Compares what calls would write with what is there. Default: nothing is compared. */
+  readonly comparisons?: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
   /** Absent without pins. */
   readonly pins?: Pick<Pins, 'list' | 'accept'>
   /** Absent if nothing can be halted. */
@@ -116,8 +128,13 @@ export interface ApiDeps {
   recordChange?(reason: string, detail: string, by: string): Promise<void>
   /** Reads the configuration again. Absent if there is no file. */
   reload?(options: ReloadOptions): Promise<Reload>
-  /** Says what the rules of another text would mean. Absent if there is no file. */
-  whatIf?(asked: AskedChange): Promise<WhatIfBody>
+  /** Says what the rules of other texts would mean. Absent if there is no file. */
+  readonly changes?: {
+    whatIf(asked: AskedChange): Promise<WhatIfBody>
+    compare(asked: ProposedRules): Promise<CompareBody>
+    test(asked: AskedTests): Promise<PolicyTestsBody>
+    suggest(asked: AskedSuggestion): Promise<SuggestBody>
+  }
   /** Keeps the logins of people for all replicas. Absent where this gateway is alone. */
   readonly sharedState?: StateStore | undefined
   /** Absent where this gateway is alone. */

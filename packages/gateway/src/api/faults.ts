@@ -24,6 +24,7 @@ export const API_FAULTS = {
   restart_forbidden: 403,
   audit_forbidden: 403,
   key_forbidden: 403,
+  connection_forbidden: 403,
   run_forbidden: 403,
   replica_forbidden: 403,
   forward_refused: 403,
@@ -42,6 +43,7 @@ export const API_FAULTS = {
   home_elsewhere: 421,
   too_many_connections: 429,
   what_if_busy: 429,
+  dry_run_busy: 429,
   internal: 500,
   /** It may have run: the client decides whether to ask again. */
   owner_lost: 502,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Approval, type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { CountedAudit } from '../overview/counted-audit.ts'
+import { createListCosts } from '../overview/list-costs.ts'
 import type { ApiDeps } from './deps.ts'
 import { overviewRoute } from './routes/overview.ts'
 import type { OverviewBody, ServerRow } from './wire.ts'
@@ -116,6 +118,7 @@ async function ask(query: string, person: Caller = OWNER): Promise<OverviewBody>
       } as Partial<ApiDeps['approvals']>,
     } as Partial<ApiDeps> as ApiDeps,
     () => new Map(callers.map((caller) => [caller.name, caller])),
+    { counted: new CountedAudit({ audit, clock }), costs: createListCosts() },
   )
   try {
     const request = new Request('http://gateway/api/overview')

@@ -1,4 +1,5 @@
 import { type Caller, defineCaller } from '@toolgate/core'
+import type { CallerConfig } from '../config/config.ts'
 import { opensEndpoint, toResource } from '../auth/credential.ts'
 import type { ApiDeps } from './deps.ts'
 
@@ -15,14 +16,14 @@ export function mayCall({ user, roles = [] }: Caller): boolean {
 }
 
 /**
- * Returns the caller of a key of an agent in the file, if it is of the person's own user and tenant, has not expired, opens
+ * Returns a key of an agent in the file, if it is of the person's own user and tenant, has not expired, opens
  * the endpoint, and has exactly the rights of the caller that is asked for. So a person has no right here that a key of theirs
  * does not have.
  */
 export function ownAgent(
   { callers, clock }: Pick<ApiDeps, 'callers' | 'clock'>,
   { person, caller, app }: Asked,
-): Caller | undefined {
+): CallerConfig | undefined {
   if (!isOwn({ person, caller })) return undefined
   const asked = JSON.stringify(defineCaller(caller))
   return callers().find(
@@ -32,7 +33,7 @@ export function ownAgent(
       JSON.stringify(defineCaller(key.caller)) === asked &&
       (key.expiresAtMs === undefined || key.expiresAtMs > clock.wallMs()) &&
       opensEndpoint(key, toResource(app)),
-  )?.caller
+  )
 }
 
 /** Whether a person may make calls as a caller, at some endpoint. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { TextDecoder } from 'node:util'
 import type { Caller } from '@toolgate/core'
 import type { MaybePromise } from '@toolgate/core/internal'
@@ -96,6 +97,13 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
     if (!(error instanceof RangeError)) throw error
     throw invalidQuery(name, error.message)
   }
+}
+
+/** Returns JSON with its hash as a tag, or a 304 to a client that has it already. */
+export function taggedJson({ headers }: Request, text: string): Response {
+  const etag = `"${hash('sha1', text, 'base64url')}"`
+  if (headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers: { etag } })
+  return new Response(text, { headers: { 'content-type': 'application/json', etag } })
 }
 
 /** Returns the fault for a parameter. `problem` is the end of a sentence. */

@@ -1,10 +1,13 @@
 import { type Caller, ConfigError, type Policy } from '@toolgate/core'
+import type { Approvals } from '@toolgate/core/internal'
 import { type Authenticator, type Credential, isRefused, toKeyId } from '../auth/credential.ts'
 import type { ListedRun } from '../auth/made-run.ts'
 import type { NewRun, Runs } from '../auth/runs.ts'
+import type { CountedAudit } from '../overview/counted-audit.ts'
+import type { CountedRun } from '../overview/run-tally.ts'
 import { maySee } from './callers.ts'
 import { ApiFault } from './faults.ts'
-import { invalidBody, parseQuery, readBody, type Route, shortText, wholeNumber } from './request.ts'
+import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, time, wholeNumber } from './request.ts'
 import type { EndedRunBody, RunRow, RunsBody, StartedRunBody } from './wire.ts'
 
 /** What hosts reach: programs that run agents. People see and end runs, and start none. */
@@ -34,15 +37,82 @@ export async function startRun(request: Request, deps: RunRouteDeps): Promise<St
   })
 }
 
-/** `GET /api/runs?limit=&user=`: of a host its own, of a person those that they may see. */
-export function runsRoute({ runs }: Pick<RunRouteDeps, 'runs'>, whose: Asker): Route {
-  return async ({ query }) => {
-    const { limit = DEFAULT_LIMIT, user } = parseQuery(query, { limit: wholeNumber(1, MAX_LISTED), user: shortText })
-    const seen = (await runs.list(whose.host)).filter(
-      (run) => whose.maySee(run) && (user === undefined || run.user === user),
-    )
-    return { runs: seen.slice(0, limit).map(toRow), total: seen.length } satisfies RunsBody
+const FILTERS = {
+  user: shortText,
+  tenant: shortText,
+  label: shortText,
+  text: shortText,
+  state: oneOf(['open', 'ended'] as const),
+  since: time,
+  until: time,
+}
+type RunFilter = ReturnType<typeof parseQuery<typeof FILTERS>>
+
+/** Where runs are read from: which go on, and what the audit says of them. */
+export interface RunsRead {
+  readonly runs?: Pick<Runs, 'list'> | undefined
+  readonly counted: CountedAudit
+  readonly approvals: Pick<Approvals, 'list'>
+}
+
+/** `GET /api/runs`: of a person those of the last week that they may see, the latest first; of a host its own that go on. */
+export function runsRoute(from: RunsRead, whose: Asker): Route {
+  return async ({ query, person }) => {
+    const parameters = {
+      ...FILTERS,
+      limit: wholeNumber(1, MAX_LISTED),
+      before: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    }
+    const { limit = DEFAULT_LIMIT, before, ...filter } = parseQuery(query, parameters)
+    const { rows, isComplete } = await readRuns(from, whose, person.tenant)
+    const found = rows.filter((row) => matchesRun(row, filter))
+    const left = before === undefined ? found : found.filter(({ seq = Infinity }) => seq < before)
+    const shown = left.slice(0, limit)
+    const next = shown.length < left.length ? shown.at(-1)?.seq : undefined
+    const labels = [...new Set(rows.flatMap((row) => row.labels))].toSorted().slice(0, MAX_LISTED)
+    return {
+      runs: shown,
+      total: found.length,
+      labels,
+      isComplete,
+      ...(next !== undefined && { next }),
+    } satisfies RunsBody
   }
+}
+
+/** Returns every run that may be seen: those without a record yet first, then those with the latest records. */
+async function readRuns({ runs, counted, approvals }: RunsRead, whose: Asker, tenant: string | undefined) {
+  const open = ((await runs?.list(whose.host)) ?? []).filter((run) => whose.maySee(run))
+  const left = new Map(open.map((run) => [keyOf(run), run]))
+  const of = whose.host ? undefined : tenant
+  const waiting = new Map<string, number>()
+  for (const { run, tenant: ofTenant } of await approvals.list({ status: 'pending', limit: MAX_LISTED })) {
+    const key = keyOf({ id: run ?? '', tenant: ofTenant })
+    waiting.set(key, (waiting.get(key) ?? 0) + 1)
+  }
+  const { runs: all, isComplete } = await counted.readRuns(of)
+  const rows = all.flatMap((run): readonly RunRow[] => {
+    const key = keyOf(run)
+    const listed = run.kind === 'run' ? left.get(key) : undefined
+    if (listed) left.delete(key)
+    return listed || !whose.host ? [toRow(listed, run, waiting.get(key) ?? 0)] : []
+  })
+  return { rows: [...[...left.values()].map((run) => toRow(run, undefined, 0)), ...rows], isComplete }
+}
+
+function keyOf({ id, tenant }: { readonly id: string; readonly tenant?: string | undefined }): string {
+  return JSON.stringify([tenant ?? null, id])
+}
+
+function matchesRun(row: RunRow, { user, tenant, label, text, state, since, until }: RunFilter): boolean {
+  if ((user !== undefined && row.user !== user) || (tenant !== undefined && row.tenant !== tenant)) return false
+  if (label !== undefined && !row.labels.includes(label)) return false
+  if (state !== undefined && row.state !== state) return false
+  if ((since !== undefined && row.lastAt < since) || (until !== undefined && row.startedAt >= until)) return false
+  if (text === undefined) return true
+  const asked = text.toLowerCase()
+  const texts = [row.id, row.user, row.tenant, row.client, row.app, row.host]
+  return texts.some((one) => one?.toLowerCase().includes(asked))
 }
 
 /** `DELETE /api/runs/<id>`: the token opens nothing once this has answered, nor do those below it. */
@@ -79,17 +149,32 @@ export function askingPerson(person: Caller): Asker {
   return { user, mayEnd, maySee: (run) => maySee(person, run) }
 }
 
-function toRow({
-  id,
-  user,
-  tenant,
-  hostUser: host,
-  above: [parent],
-  narrows,
-  createdAt,
-  expiresAt,
-}: ListedRun): RunRow {
-  return { id, user, tenant, host, parent, narrows, createdAt, expiresAt }
+/** Returns a run that goes on, that has records, or both. */
+function toRow(open: ListedRun | undefined, counted: Readonly<CountedRun> | undefined, waiting: number): RunRow {
+  const { id = '', kind = 'run', lastSeq: seq, user, tenant, client, app, ended, startedAt = 0 } = counted ?? {}
+  const state = open ? 'open' : ended && 'ended'
+  return {
+    id: open?.id ?? id,
+    kind,
+    user: open?.user ?? user,
+    tenant: open?.tenant ?? tenant,
+    client,
+    app,
+    host: open?.hostUser ?? counted?.host,
+    parent: open?.above[0],
+    narrows: open?.narrows,
+    startedAt: open?.createdAt ?? startedAt,
+    lastAt: counted?.lastAt ?? open?.createdAt ?? 0,
+    expiresAt: open?.expiresAt,
+    state,
+    ...(ended && { endedAt: ended.at, end: ended.reason }),
+    seq,
+    calls: counted?.calls ?? 0,
+    refused: counted?.refused ?? 0,
+    failed: counted?.failed ?? 0,
+    waiting,
+    labels: [...(counted?.labels ?? [])].toSorted(),
+  }
 }
 
 /** A cookie opens nothing here. @throws {ApiFault} `unauthenticated`, `key_not_for_hosts` */

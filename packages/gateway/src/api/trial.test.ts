@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
-import { systemClock } from '@toolgate/core/stores'
+import { memoryHistories, systemClock } from '@toolgate/core/stores'
 import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
@@ -42,6 +42,7 @@ function open() {
     }),
   )
   const audit = memoryAudit()
+  const histories = memoryHistories()
   const gate = createGate({
     tools,
     audit,
@@ -56,7 +57,15 @@ function open() {
         ],
         ask: [{ match: 'files:write', input: "input.path == '/home'" }],
       },
+      {
+        name: 'runs',
+        deny: [
+          { match: 'files:write', input: "input.path == '/out' && 'untrusted' in run.labels" },
+          { match: 'files:write', input: "input.path == '/sum' && !run.called('files:read', { 'output.ok': true })" },
+        ],
+      },
     ],
+    history: { store: histories },
     limits: ['*:2/60'],
   })
   opened.push(gate)
@@ -80,14 +89,20 @@ function open() {
     policyRevision: () => 1,
     catalogRevision: () => 1,
   })
-  return { api, audit, ran, callers }
+  return { api, gate, audit, histories, ran, callers }
 }
 
-async function post<Body>(api: Api, path: string, body: object, as = 'owner'): Promise<Body & Partial<ErrorBody>> {
+async function post<Body>(
+  api: Api,
+  path: string,
+  body: object,
+  as = 'owner',
+  headers: Readonly<Record<string, string>> = { authorization: `Bearer ${as}` },
+): Promise<Body & Partial<ErrorBody>> {
   const answer = await api.fetch(
     new Request(`http://127.0.0.1:8787${path}`, {
       method: 'POST',
-      headers: { host: '127.0.0.1:8787', authorization: `Bearer ${as}`, 'content-type': 'application/json' },
+      headers: { host: '127.0.0.1:8787', 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     }),
   )
@@ -144,6 +159,101 @@ describe('POST /api/why', () => {
     ])
     assert.equal((await code({ tool: 'files:raed', input: {} }))[0], 'tool_unknown')
     assert.equal((await code({ tool: 'files:read', input: {} }, 'tenant'))[0], 'caller_unknown')
+  })
+})
+
+describe('POST /api/why with a history', () => {
+  const TO_OUT = { tool: 'files:write', input: { path: '/out' } }
+  const TO_SUM = { tool: 'files:write', input: { path: '/sum' } }
+  const why = (body: object, as?: string) => post<WhyInputBody>(world.api, '/api/why', { as: 'rita', ...body }, as)
+
+  it('judges the call after what is stated, as an object or as YAML', async () => {
+    const read = { tool: 'files:read', input: { path: 'a' }, output: { ok: true }, ago: '5m' }
+    for (const [call, history, outcome] of [
+      [TO_OUT, undefined, 'allow'],
+      [TO_OUT, {}, 'allow'],
+      [TO_OUT, { labels: ['untrusted'] }, 'deny'],
+      [TO_OUT, 'labels: [untrusted]', 'deny'],
+      [TO_OUT, { calls: [read] }, 'deny'],
+      [TO_OUT, { lost: true }, 'deny'],
+      [TO_SUM, undefined, 'deny'],
+      [TO_SUM, { calls: [read] }, 'allow'],
+      [TO_SUM, { calls: [{ ...read, output: { ok: false } }] }, 'deny'],
+      [TO_SUM, 'calls:\n  - { tool: files:read, input: { path: a }, output: { ok: true } }', 'allow'],
+    ] as const) {
+      const body = await why({ ...call, ...(history !== undefined && { history }) })
+      assert.equal(body.outcome, outcome, JSON.stringify([call, history, body]))
+    }
+  })
+
+  it('says which clause decides, what each layer says, and what would have to change', async () => {
+    const { reasons, answers, wouldAllow = [] } = await why({ ...TO_OUT, history: { labels: ['untrusted'] } })
+    assert.equal(reasons[0]?.path, 'policy[1].deny[0]')
+    assert.deepEqual(answers[0], { layer: 'input', outcome: 'deny' })
+    assert.ok(answers.some(({ layer, outcome }) => layer === 'scopes' && outcome === 'allow'))
+    assert.ok(wouldAllow.some(([change]) => change?.path === 'policy[1].deny[0]'))
+  })
+
+  it('names what is wrong with a history, in YAML with line and column', async () => {
+    for (const [history, message] of [
+      [{ lables: [] }, 'history.lables: unknown key; did you mean "labels"?'],
+      ['labels: [private]', 'history:1:10: labels[0]: unknown label "private"; known are untrusted'],
+      [
+        'calls:\n  - tool: files:raed\n    inptu: {}',
+        'history:2:11: calls[0].tool: unknown tool "files:raed"; did you mean "files:read"?',
+      ],
+      ['calls:\n  - { tool: files:read }', 'history:2:5: calls[0]: cannot have been called so: the input'],
+      ['labels: [', 'history:1:10: not YAML'],
+      ['labels: &a [*a]', 'refers to a value that holds it'],
+      ['x'.repeat(20), 'history:1:1: must be a mapping'],
+      [7, 'history: must be a mapping'],
+    ] as const) {
+      const { error } = await why({ ...TO_OUT, history })
+      assert.equal(error?.code, 'body_invalid')
+      assert.ok(error.message.includes(message), `${error.message} has no ${message}`)
+    }
+    const { error } = await why({ ...TO_OUT, history: 'calls:\n  - tool: files:raed\n    inptu: {}' })
+    assert.match(error?.message ?? '', /\nhistory:3:5: calls\[0\]\.inptu: unknown key/)
+  })
+
+  it('keeps no history, takes no limit and counts for no clause, also of many at once', async () => {
+    const asked = Array.from({ length: 16 }, (_, i) => why({ ...TO_OUT, caller: { user: `u${i}` }, as: undefined }))
+    for (const body of await Promise.all(asked)) assert.equal(body.outcome, 'allow')
+    for (const history of [{ labels: ['untrusted'] }, { calls: [{ tool: 'files:read', input: { path: 'a' } }] }])
+      assert.equal((await why({ ...TO_OUT, history })).outcome, 'deny')
+    assert.deepEqual([world.histories.size, world.ran, world.audit.records], [0, [], []])
+    assert.ok(world.gate.coverage().every(({ hits }) => hits === 0))
+  })
+
+  it('answers a bounded number at once', async () => {
+    const asked = Array.from({ length: 40 }, () => why(TO_OUT))
+    const answers = (await Promise.all(asked)).map(({ error, outcome }) => error?.code ?? outcome)
+    assert.deepEqual(
+      [answers.filter((one) => one === 'allow').length, answers.filter((one) => one === 'dry_run_busy').length],
+      [16, 24],
+    )
+    assert.equal((await why(TO_OUT)).outcome, 'allow')
+  })
+
+  it('is refused to pages of other origins, to agents, and for callers of another tenant', async () => {
+    const code = async (headers: Readonly<Record<string, string>>) =>
+      (await post<WhyInputBody>(world.api, '/api/why', { as: 'rita', ...TO_OUT }, '', headers)).error?.code
+    const owner = { authorization: 'Bearer owner' }
+    assert.equal(await code({ ...owner, origin: 'http://evil.example' }), 'origin_forbidden')
+    assert.equal(await code({ ...owner, 'content-type': 'text/plain' }), 'media_type_unsupported')
+    assert.equal(await code({}), 'unauthenticated')
+    assert.equal(await code({ authorization: 'Bearer rita-agent' }), 'key_not_for_console')
+    const login = await world.api.fetch(
+      new Request('http://127.0.0.1:8787/api/login', {
+        method: 'POST',
+        headers: { host: '127.0.0.1:8787', 'content-type': 'application/json', origin: 'http://127.0.0.1:8787' },
+        body: JSON.stringify({ key: 'owner' }),
+      }),
+    )
+    const cookie = (login.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    assert.equal(await code({ cookie }), 'origin_forbidden', 'a cookie without an origin')
+    assert.equal(await code({ cookie, origin: 'http://127.0.0.1:8787' }), undefined)
+    assert.equal((await why({ ...TO_OUT, history: {} }, 'tenant')).error?.code, 'caller_unknown')
   })
 })
 

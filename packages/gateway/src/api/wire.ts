@@ -1,5 +1,7 @@
-import type { AccessDifference, WhatIf } from '@toolgate/core/change'
+import type { AccessDifference, StatedHistory, Suggestion, TallyState } from '@toolgate/core/change'
 import type { KeyRow } from '../auth/keys.ts'
+import type { ConfigComparison } from '../change/compare-configs.ts'
+import type { FileResults, TestedClauseRow } from '../change/test-rows.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 import type { AuditCounts, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
@@ -32,6 +34,51 @@ export interface ToolsBody {
   readonly groups: readonly GroupRow[]
   /** Whose lists are shown, of the servers with a list for each user. Absent if there are none. */
   readonly lists?: readonly ListRow[]
+}
+
+/** What a caller sees of the tools of a row. */
+export interface MatrixCell {
+  readonly visible: number
+  readonly total: number
+  /** How many of the visible ones ask a person. */
+  readonly asks: number
+  /** The most common reason of the hidden tools; empty for none. */
+  readonly why: string
+}
+
+/** A group, or the tools of a server that are in no group. */
+export interface MatrixRow {
+  readonly key: string
+  readonly name: string
+  readonly title?: string
+  readonly group?: Omit<GroupRow, 'tools'>
+  /** How many tools it has. */
+  readonly tools: number
+}
+
+/** `GET /api/matrix` */
+export interface MatrixBody {
+  /** How many callers there are, and the place of the first column among them. */
+  readonly total: number
+  readonly from: number
+  readonly rows: readonly MatrixRow[]
+  readonly columns: readonly {
+    readonly user: string
+    readonly tenant?: string
+    readonly roles: readonly string[]
+    readonly for: 'mcp' | 'console' | 'host'
+    /** In the order of the rows. */
+    readonly cells: readonly MatrixCell[]
+    /** In the order of the tools of the open row. */
+    readonly tools?: readonly {
+      readonly outcome: OutcomeWord
+      readonly visible: boolean
+      /** The deciding reason; empty for a plain allow. */
+      readonly why: string
+    }[]
+  }[]
+  /** The row whose tools are shown one by one: their ids, and how many others it has. */
+  readonly open?: { readonly key: string; readonly tools: readonly string[]; readonly more: number }
 }
 
 /**
@@ -105,9 +152,11 @@ export interface ServersBody {
   readonly mayOperate: boolean
 }
 
-/** `POST /api/servers/<name>/restart`: it ends, with the calls that it runs, and starts again. At this replica only. */
+/** `POST /api/servers/<name>/restart`: it ends, with the calls that it runs, and starts again, at every live replica. */
 export interface RestartedBody {
   readonly server: string
+  /** Each live replica, with why the server was not restarted there. Absent where this gateway is alone. */
+  readonly replicas?: readonly { readonly id: string; readonly problem?: string }[]
 }
 
 /** `GET /api/logs` */
@@ -239,18 +288,77 @@ export type LiveMessage =
   | { readonly type: 'audit'; readonly record: AuditRecord }
   | { readonly type: 'approval'; readonly approval: Approval }
 
-/** `GET /api/keys` */
-/** `GET /api/connections`: the servers that users connect to their own accounts. */
+/** `GET /api/people?text=&tenant=&role=&limit=`: by name. */
+export interface PeopleBody {
+  readonly people: readonly PersonRow[]
+  /** How many match. */
+  readonly total: number
+  /** Every tenant of the people that this person may see. */
+  readonly tenants: readonly string[]
+  /** Every role of theirs. */
+  readonly roles: readonly string[]
+  /** `false`: calls are still being counted, or lists of tools are still being made. Ask again. */
+  readonly isComplete: boolean
+}
+
+/** A user of one tenant: with keys, with calls in the last week, or both. Times are wall-clock milliseconds. */
+export interface PersonRow {
+  /** The user; of a key without one, its agent. */
+  readonly name: string
+  readonly user?: string
+  readonly tenant?: string
+  /** The person who asks. */
+  readonly isSelf?: true
+  /** Of the configuration. Empty: known by their login, their calls or a key that opens nothing. */
+  readonly callers: readonly PersonCaller[]
+  /** Of a user without callers: those of the latest call, if the audit keeps facts. */
+  readonly seenRoles?: readonly string[]
+  /** For people who may manage keys. */
+  readonly keys?: PersonKeys
+  /** For approvers and the user, where servers want connections. */
+  readonly connections?: { readonly wanted: number; readonly connected: number }
+  /** Attempts that ended, in the last week. */
+  readonly calls: number
+  readonly refused: number
+  readonly lastCallAt?: number
+  /** The OAuth client of the latest calls. */
+  readonly client?: string
+}
+
+export interface PersonKeys {
+  readonly count: number
+  /** How many of them have expired, or open nothing. */
+  readonly unusable: number
+  /** When the first of the others expires. */
+  readonly expiresAt?: number
+  readonly lastUsedAt?: number
+}
+
+/** Equal rights of some keys of a user. */
+export interface PersonCaller {
+  /** As `as` takes it. */
+  readonly as: string
+  readonly for: KeyRow['for']
+  readonly roles: readonly string[]
+  /** The person who asks may make calls as this caller. */
+  readonly mayCall?: true
+  /** Of agents: how many tools they see. Absent: not made yet. */
+  readonly visible?: number
+  /** What their list of tools costs a model: an estimate of 4 bytes a token. */
+  readonly tokens?: number
+}
+
+/** `GET /api/connections?user=&tenant=`: the servers that users connect to their own accounts. */
 export interface ConnectionsBody {
   readonly connections: readonly ConnectionRow[]
 }
 
-/** One server that wants a connection, with the person's own. */
+/** One server that wants a connection, with that of the user. */
 export interface ConnectionRow {
   readonly server: string
   /** The path of the page where the person connects it. */
   readonly page: string
-  /** Absent: the person has not connected it. */
+  /** Absent: the user has not connected it. */
   readonly connected?: {
     /** Wall-clock milliseconds. */
     readonly since: number
@@ -262,6 +370,7 @@ export interface ConnectionRow {
   }
 }
 
+/** `GET /api/keys?user=&tenant=` */
 export interface KeysBody {
   readonly keys: readonly KeyRow[]
 }
@@ -314,28 +423,58 @@ export interface StartedRunBody {
   readonly expiresAt: number
 }
 
-/** A run that goes on. Its token is nowhere. */
+/** A run, or the session of a client that has no run. Its token is nowhere. Times are wall-clock milliseconds. */
 export interface RunRow {
   readonly id: string
+  readonly kind: 'run' | 'session'
   /** For whom its agent acts. */
-  readonly user: string
+  readonly user?: string | undefined
   readonly tenant?: string | undefined
+  /** The OAuth client of its calls. */
+  readonly client?: string | undefined
+  readonly app?: string | undefined
   /** The user of the host that started it. */
   readonly host?: string | undefined
-  /** The run that it is a sub-agent of. It has the history of the root. */
+  /** While it goes on: the run that it is a sub-agent of. It has the history of the root. */
   readonly parent?: string | undefined
-  /** What narrows it, for people. */
+  /** While it goes on: what narrows it, for people. */
   readonly narrows?: string | undefined
-  /** Wall-clock milliseconds. */
-  readonly createdAt: number
-  readonly expiresAt: number
+  /** Of one that began more than a week ago: its first record since. */
+  readonly startedAt: number
+  /** Its latest call, or its start. */
+  readonly lastAt: number
+  readonly expiresAt?: number | undefined
+  /** Absent: not known, as of sessions and of runs in a program. */
+  readonly state?: 'open' | 'ended' | undefined
+  readonly endedAt?: number
+  /** Why it ended, as in its record `run_ended`. */
+  readonly end?: string
+  /** Of its latest record. Absent: it has none yet. */
+  readonly seq?: number | undefined
+  /** Attempts that ended, in the last week. */
+  readonly calls: number
+  readonly refused: number
+  readonly failed: number
+  /** Approvals that wait now. */
+  readonly waiting: number
+  /** The labels that its records have named. */
+  readonly labels: readonly string[]
 }
 
-/** `GET /api/runs?limit=&user=`: the newest first. For a host its own, for a person those of their tenant. */
+/**
+ * `GET /api/runs?user=&tenant=&label=&text=&state=&since=&until=&before=&limit=`: those with the latest records first. For a person
+ * those of their tenant, of the last week; for a host its own that go on.
+ */
 export interface RunsBody {
   readonly runs: readonly RunRow[]
-  /** How many there are. */
+  /** How many match, of the 10,000 with the latest records. */
   readonly total: number
+  /** The `before` of the next page. */
+  readonly next?: number
+  /** Every label of the runs that may be seen. */
+  readonly labels: readonly string[]
+  /** `false`: the audit is still being counted. Ask again. */
+  readonly isComplete: boolean
 }
 
 /** What is left of a budget: of a limit with a cost, for one holder. */
@@ -384,7 +523,7 @@ export interface WhatIfRequestBody {
 }
 
 /** `POST /api/what-if`: what the rules of another configuration would mean. */
-export interface WhatIfBody extends Omit<WhatIf, 'access'> {
+export interface WhatIfBody extends TallyState {
   /** Whether all records were read. A gateway reads for a minute at most, the oldest first. */
   readonly isWhole: boolean
   /** Who gains and who loses what: at most 1,000 callers, and 100 ids of each kind. */
@@ -395,6 +534,50 @@ export interface WhatIfBody extends Omit<WhatIf, 'access'> {
 
 export interface WhatIfAccessRow extends AccessDifference {
   readonly counts: { readonly gains: number; readonly loses: number; readonly unknown: number }
+}
+
+/** The body of `POST /api/compare`: one of the two. */
+export type CompareRequestBody = Pick<WhatIfRequestBody, 'config' | 'policy'>
+
+/** `POST /api/compare`: whether another configuration grants no more than the one in force. */
+export type CompareBody = ConfigComparison
+
+/** The body of `POST /api/test`. */
+export interface PolicyTestsRequestBody extends CompareRequestBody {
+  /** The text of a file of tests, without `config` and `catalog`. Without `config` and `policy` here, it tests what is in force. */
+  readonly tests: string
+}
+
+/** `POST /api/test`: what tests of a policy come to. */
+export interface PolicyTestsBody {
+  /** One file, named `tests`. */
+  readonly files: readonly FileResults[]
+  /** Every clause, with how many of the expected calls it held for. */
+  readonly clauses: readonly TestedClauseRow[]
+  readonly warnings: readonly string[]
+}
+
+/** The body of `POST /api/suggest`. */
+export interface SuggestRequestBody extends Pick<WhatIfRequestBody, 'since'> {
+  /** Only calls of callers with this role. */
+  readonly role?: string
+}
+
+export interface SuggestedClause {
+  readonly match: string
+  readonly when?: string
+  readonly input?: string
+}
+
+/** `POST /api/suggest`: the least that recorded calls show to be needed. */
+export interface SuggestBody extends Omit<Suggestion, 'policy'> {
+  readonly policy: {
+    readonly name: string
+    readonly allow: readonly SuggestedClause[]
+    readonly ask?: readonly SuggestedClause[]
+  }
+  /** What it would mean for the same calls. */
+  readonly whatIf: WhatIfBody
 }
 
 /** `POST /api/reload`: what has changed, or would. */
@@ -521,7 +704,7 @@ export interface PlacedChange extends NeededChange {
   readonly place?: ConfigPlace
 }
 
-/** The body of `POST /api/why` and of `POST /api/tool/call`: of a configured caller by name, or any other. */
+/** The body of `POST /api/tool/call`: of a configured caller by name, or any other. */
 export interface TrialRequestBody {
   readonly tool: string
   readonly as?: string
@@ -530,6 +713,15 @@ export interface TrialRequestBody {
   readonly app?: string
   /** Of a resource its URI if absent. Default: `{}`. */
   readonly input?: JsonObject
+}
+
+/** The body of `POST /api/why`: a call, and what has happened before it. */
+export interface WhyRequestBody extends TrialRequestBody {
+  /**
+   * What has happened, in the place of what has: what a file of tests has under `history`, as an object or as YAML. Problems
+   * of YAML are named with line and column.
+   */
+  readonly history?: string | StatedHistory
 }
 
 /** `POST /api/why`: what a call with an input would get now. Nothing runs, and nothing is recorded. */
@@ -543,6 +735,10 @@ export interface WhyInputBody {
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly PlacedReason[]
+  /** The answer of every layer that was asked, the deciding one first. */
+  readonly answers: readonly LayerAnswer[]
+  /** What the shadows of policies would decide, if there are some. */
+  readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
   /** What would have to change for this call to go on. As in `WhyBody`. */
   readonly wouldAllow?: readonly (readonly PlacedChange[])[]
   /** The refusal that the agent would get. */
@@ -709,6 +905,25 @@ export interface ApprovalRow extends Approval {
   readonly mayDecide: boolean
   /** The users whose console keys may decide it, as far as this person may see them. Empty if it is already decided. */
   readonly deciders: readonly string[]
+  /** Whether this person can compare what it would write with what is there. */
+  readonly mayCompare?: true
+}
+
+/** `POST /api/approvals/<id>/compare`: what was there when it was read. It may change until the call runs. */
+export interface ApprovalComparisonBody {
+  readonly approval: string
+  /** When it was read. */
+  readonly atMs: number
+  /** The tool that read it. */
+  readonly reader?: string
+  /** The field of the call with the proposed text, such as `input.content`. */
+  readonly field?: string
+  readonly present?: string
+  readonly proposed?: string
+  /** Secrets in what is there are masked. */
+  readonly masked?: true
+  /** Why nothing is shown. */
+  readonly notShown?: string
 }
 
 /** `POST /api/approvals/<id>`: answered with the approval, as a row. `revoke` is for an approved one that was not used yet. */
@@ -804,7 +1019,7 @@ export interface HaltBody {
   readonly force?: boolean
 }
 
-/** `GET /api/policy` */
+/** `GET /api/policy`. For a person of a tenant, only the revision: the rest is of all tenants. */
 export interface PolicyBody {
   /** Grows with each reload. */
   readonly revision: number
@@ -818,10 +1033,14 @@ export interface PolicyBody {
   readonly isRedacted?: boolean
   /** Of the gateway's policies and its apps, in their order. */
   readonly clauses: readonly ClauseRow[]
+  /** The state store did not answer: the counts are those of this process since its start. */
+  readonly countsAreOwn?: true
 }
 
-/** A clause, and how often it held when a call was decided, on this replica. */
+/** A clause, and how often it held when a call was decided, at any replica. */
 export interface ClauseRow {
+  /** A hash of what it says: equal wherever it stands in the file, and at every replica. */
+  readonly id: string
   /** As in records: `baseline#deny[2]`. */
   readonly clause: string
   readonly ref: ClauseRef
@@ -955,6 +1174,8 @@ export interface OpenapiBody {
 export interface SessionBody {
   readonly user: string
   readonly tenant?: string
+  /** This person sees callers of several tenants. */
+  readonly manyTenants?: true
   readonly roles: readonly string[]
 }
 

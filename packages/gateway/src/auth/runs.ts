@@ -181,7 +181,7 @@ export class Runs implements CredentialSource, RunSource {
     host?: Credential,
   ): Promise<void> {
     const run = (await this.list(host)).find((one) => one.id === id)
-    if (!run || !mayEnd(run)) throw noSuchRun('id')
+    if (!run || !mayEnd(run)) throw noSuchRun('id', id)
     await this.#stateStore().set(ENDED + id, { reason, by }, { expiresAt: run.expiresAt + DAY_MS })
     await this.#readEnded()
     await this.conclude()
@@ -231,7 +231,7 @@ export class Runs implements CredentialSource, RunSource {
     const state = this.#stateStore()
     const listed = toListedRun(await state.get(`${IDS}${hostKey(host)}/${id}`))
     const run = listed && toMadeRun(await state.get(TOKENS + listed.hash))
-    if (!run || this.#isOver(run)) throw noSuchRun(field)
+    if (!run || this.#isOver(run)) throw noSuchRun(field, id)
     return run
   }
 
@@ -300,8 +300,8 @@ export class Runs implements CredentialSource, RunSource {
   }
 }
 
-function noSuchRun(field: string): ConfigError {
-  return new ConfigError(field, 'is no run of yours that goes on')
+function noSuchRun(field: string, id: string): ConfigError {
+  return new ConfigError(field, `no run with the id ${JSON.stringify(id.slice(0, 100))} goes on`)
 }
 
 /** Returns today's credential of a run; `undefined` where the file has no such caller now. */

@@ -149,6 +149,18 @@ describe('exportCalls', () => {
 })
 
 describe('toCsv', () => {
+  it('puts an apostrophe before each beginning of a formula, in every text that a caller chooses', async () => {
+    for (const begin of ['=', '+', '-', '@', '\t', '\r']) {
+      const text = `${begin}HYPERLINK`
+      const of = { tool: text, user_id: text, tenant: text, run_id: text, reason: text, detail: text, error: text }
+      const [row] = await Array.fromAsync(exportCalls(makeAudit([[text, 'tool_blocked', of]]), {}))
+      assert.ok(row)
+      const line = toCsv(row)
+      assert.equal(line.split(`'${begin}HYPERLINK`).length, 9)
+      assert.doesNotMatch(line, new RegExp(`(?:^|,)"?\\${begin}`))
+    }
+  })
+
   it('quotes what needs it, and lets no text be a formula', async () => {
     const audit = makeAudit([['=1+1', 'tool_blocked', { tool: 'a"b,c', user_id: '@SUM(A1)', reason: 'line\nline' }]])
     const [row] = await Array.fromAsync(exportCalls(audit, {}))

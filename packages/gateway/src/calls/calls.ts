@@ -132,13 +132,14 @@ const RAN: ReadonlySet<AuditRecord['event']> = new Set<AuditRecord['event']>([
 
 /** What the store itself can filter by, without taking records of one call apart. */
 function storeFilter(filter: CallFilter): AuditExportQuery {
-  const { tool, user, session, tenant, call, since, until } = filter
+  const { tool, user, session, tenant, call, run, since, until } = filter
   return {
     ...(tool !== undefined && { tool }),
     ...(user !== undefined && { user }),
     ...(session !== undefined && { session }),
     ...(tenant !== undefined && { tenant }),
     ...(call !== undefined && { call }),
+    ...(run !== undefined && { run }),
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until }),
   }

@@ -19,6 +19,7 @@ import { checkShape } from '../config/reading.ts'
 import type { Filled } from '../config/fill.ts'
 import { parseSource, type Source } from '../config/source.ts'
 import { readCatalogFile, readSmallFile } from './catalog-file.ts'
+import { checkTokens } from './proposed-config.ts'
 import { configuredItems } from './snapshot-items.ts'
 
 /** What a file of tests begins with. `tests` are checked by core, which knows the names in them. */
@@ -55,7 +56,32 @@ export interface PolicyTestFileOptions {
  * @throws {ConfigFileError} with every unknown key and name in the file, each with its line and column
  */
 export async function readPolicyTests(file: string, how: PolicyTestFileOptions): Promise<PolicyTestFile> {
-  const text = readSmallFile(file, MAX_FILE_BYTES)
+  return parsePolicyTests(file, readSmallFile(file, MAX_FILE_BYTES), how)
+}
+
+/**
+ * Reads the text of a file of tests, as {@link readPolicyTests} does. One that somebody has sent names no other file.
+ *
+ * @throws {ConfigFileError} with every unknown key and name, each with its line and column
+ */
+export async function parseSentTests(
+  text: string,
+  how: Required<Pick<PolicyTestFileOptions, 'config' | 'catalog'>>,
+): Promise<PolicyTestFile> {
+  checkTokens(text, SENT)
+  const source = parseSource(SENT, text)
+  const head = readHead(source)
+  for (const key of ['config', 'catalog'] as const)
+    if (head[key] !== undefined)
+      source.report([key], 'names a file, and the gateway reads none: it tests its own catalog', { atKey: true })
+  stopAtProblems(source)
+  return parsePolicyTests(SENT, text, how)
+}
+
+/** In the place of a file's name. */
+const SENT = 'tests'
+
+async function parsePolicyTests(file: string, text: string, how: PolicyTestFileOptions): Promise<PolicyTestFile> {
   const folder = path.dirname(file)
   const head = readHead(parseSource(file, text))
   const config = how.config(

@@ -41,4 +41,11 @@ describe('checkTaken', () => {
     // Minutes, if each beginning were looked for to the end.
     checkTaken(`a: "${'${'.repeat(250_000)}"`, { file })
   })
+
+  // Each of these took the parser between 5 and 20 seconds.
+  for (const sign of ['[', ']', '[],', '*a,', '"', '!a ', '- '])
+    it(`refuses a million of ${JSON.stringify(sign)} before it is parsed`, () => {
+      const text = `a: 1\nb: [${sign.repeat(1_000_000 / sign.length)}`
+      assert.throws(() => checkTaken(text, { file }), /more than 200000 YAML tokens/)
+    })
 })

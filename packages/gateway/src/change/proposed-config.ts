@@ -1,10 +1,27 @@
 import { ConfigError } from '@toolgate/core'
-import { LineCounter, visit } from 'yaml'
+import { Lexer, LineCounter, visit } from 'yaml'
 import type { GatewayConfig } from '../config/config.ts'
 import { readText } from '../config/load-config.ts'
 import type { PolicySource } from '../config/places.ts'
 import { ConfigFileError } from '../config/problems.ts'
 import { parseYaml } from '../config/source.ts'
+
+/** About 9,000 clauses. A text is parsed at once, while agents wait. */
+const MAX_TOKENS = 200_000
+
+/**
+ * Checks that a text which somebody sends is soon parsed. Its length says little: each bracket may be a value.
+ *
+ * @throws {ConfigFileError}
+ */
+export function checkTokens(text: string, file: string): void {
+  const tokens = new Lexer().lex(text)
+  for (let count = 0; !tokens.next().done; count++)
+    if (count === MAX_TOKENS) {
+      const message = `the text has more than ${MAX_TOKENS} YAML tokens, and agents would wait for it; use the command`
+      throw new ConfigFileError([{ file, line: 1, column: 1, path: '', message }])
+    }
+}
 
 /** Everything that a text takes from elsewhere: `${VAR}`, `${file:…}`, `${command:…}`. What has no end takes nothing. */
 const TAKEN = /\$?\$\{[^}]*\}?/g
@@ -22,6 +39,7 @@ interface Taken {
  * @throws {ConfigFileError} with the place of everything else
  */
 export function checkTaken(text: string, { file }: Pick<GatewayConfig, 'file'>): void {
+  checkTokens(text, file)
   const taken = new Set(takenBy(readText(file)).map(({ whole }) => whole))
   const problems = takenBy(text).flatMap(({ whole, offset }) => {
     if (taken.has(whole)) return []

@@ -4,14 +4,14 @@ import type { GatewayConfig } from '../config/config.ts'
 
 type Written = Pick<
   GatewayConfig,
-  'policy' | 'groups' | 'aliases' | 'apps' | 'labels' | 'limits' | 'servers' | 'callers' | 'oauth' | 'history'
+  'policy' | 'groups' | 'aliases' | 'apps' | 'labels' | 'limits' | 'servers' | 'callers' | 'oauth' | 'history' | 'calls'
 >
 
 type Catalog = RulesOfChange['catalog']
 
 /** Returns what a configuration says about a catalog: about the items of its servers, for its agents. */
 export function rulesOfChange(catalog: Catalog, written: Written): RulesOfChange {
-  const { policy, groups, aliases, apps, labels, limits, servers, callers, oauth, history } = written
+  const { policy, groups, aliases, apps, labels, limits, servers, callers, oauth, history, calls } = written
   const isServed = new Set(servers.map(({ name }) => name))
   const unprobed = groups.map((group) => ({ ...group, availableWhen: [], visibility: 'always' as const }))
   return {
@@ -25,6 +25,7 @@ export function rulesOfChange(catalog: Catalog, written: Written): RulesOfChange
     ...(labels && { labels }),
     ...(oauth && { stepUp: oauth.stepUp }),
     ...(history && { history }),
+    ...(calls && { concurrency: calls.concurrency }),
   }
 }
 

@@ -22,7 +22,7 @@ export interface WhatIfDeps {
   withPolicy(policy: string): string
   /** Parses a text in the place of the gateway's file. Runs no command. @throws {ConfigFileError} with every problem */
   parse(text: string): Promise<GatewayConfig>
-  redactor(config: GatewayConfig): Pick<Redactor, 'redactText'>
+  redactor(config: Pick<GatewayConfig, 'secrets'>): Redactor
 }
 
 export interface AskedChange {
@@ -36,11 +36,11 @@ export interface AskedChange {
   readonly signal: AbortSignal
 }
 
-const WEEK_MS = 7 * 86_400_000
+export const WEEK_MS = 7 * 86_400_000
 /** How long the history of a run may last after its last use: what is read before `since`, so that runs are known. */
-const BEFORE_MS = 86_400_000
+export const BEFORE_MS = 86_400_000
 /** A gateway serves calls meanwhile: what takes longer is for the command. */
-const MAX_MS = 60_000
+export const MAX_MS = 60_000
 const MAX_NAMED = 100
 const MAX_CALLERS = 1000
 
@@ -69,10 +69,10 @@ export async function whatIfText(deps: WhatIfDeps, asked: AskedChange): Promise<
     hashOf: audit.hashText,
     onProgress: nextTurn,
   })
-  return toBody(found, { isWhole, redactor: redactor(config) })
+  return toWhatIfBody(found, { isWhole, redactor: redactor(config) })
 }
 
-function toBody(
+export function toWhatIfBody(
   { access, rows, rules, ...counts }: WhatIf,
   { isWhole, redactor }: { isWhole: boolean; redactor: Pick<Redactor, 'redactText'> },
 ): WhatIfBody {

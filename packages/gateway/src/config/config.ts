@@ -1,4 +1,5 @@
 import type { Caller, Policy } from '@toolgate/core'
+import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
@@ -187,6 +188,17 @@ export interface ServerConfig {
 export interface ToolOverlay extends Omit<ServerOverlay, 'groups'> {
   /** What clients call the tool. Only for a key that is the name of one tool. */
   readonly name?: string
+  readonly compare?: CompareConfig
+}
+
+/** How a person who decides a call compares what it would write with what is there. */
+export interface CompareConfig {
+  /** The field of the call that it would write, such as `input.content`. */
+  readonly text: string
+  /** The name of the tool of the same server that reads what is there. */
+  readonly with: string
+  /** The input of that tool. Texts are fields of the call, such as `input.path`. */
+  readonly input: Readonly<Record<string, string | number | boolean>>
 }
 
 /** What the operator says about a resource, template or prompt. */
@@ -318,7 +330,7 @@ export interface AuditConfig {
   /** Default `true`. */
   readonly preview?: boolean
   /** Default `redacted`. */
-  readonly inputs?: 'redacted' | 'facts'
+  readonly inputs?: AuditInputs
   readonly checkpoints?: CheckpointConfig | false
   /** Of `postgres`: who sees each signed checkpoint. */
   readonly witness?: WitnessConfig

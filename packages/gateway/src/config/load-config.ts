@@ -20,6 +20,7 @@ import { readServers } from './servers.ts'
 import { storeSecrets } from './stores.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
+import { findIdleWarnings } from './idle-warnings.ts'
 import { findNameWarnings } from './warnings.ts'
 import { type FillContext, fillText } from './fill.ts'
 
@@ -103,9 +104,14 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
+  for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
+  const places = findPlaces(source)
+  const names = findNameWarnings(config)
   for (const warning of [
-    ...findNameWarnings(config),
+    ...names,
+    // One that names nothing is a mistake of another kind.
+    ...findIdleWarnings(config, places).filter((idle) => !names.some((name) => name.path === idle.path)),
     ...findApproverWarnings(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
@@ -114,11 +120,16 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   return {
     ...config,
     ...(config.stores && { text }),
-    places: findPlaces(source),
+    places,
     policySource: findPolicySource(source, text),
     secrets: secrets.list(),
     ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}),
   }
+}
+
+function inputKeys({ inputs }: GatewayConfig['audit']): readonly string[] {
+  if (inputs === undefined || typeof inputs === 'string') return []
+  return [inputs.key, ...(inputs.olderKeys ?? [])].map(String)
 }
 
 const MAX_BYTES = 8 * 1024 * 1024

@@ -1,7 +1,7 @@
-import type { ConfigPath, ConfigPlace } from './problems.ts'
+import { type ConfigPath, type ConfigPlace, formatPath } from './problems.ts'
 import type { Source, SourceNode } from './source.ts'
 
-/** Where policies, their lists and their clauses are written, by the paths of reasons, such as `policy[0].deny[1]`. */
+/** Where policies, their lists and their clauses are written, by the paths of reasons, such as `policy[0].deny[1]`; and where each `compare` is. */
 export type ConfigPlaces = ReadonlyMap<string, ConfigPlace>
 
 /** The section `policy` as it is written, with the file and the line in which it begins. */
@@ -42,6 +42,11 @@ export function findPlaces(source: Source): ConfigPlaces {
   // As core writes the paths of an app.
   for (const name of source.get(['apps'])?.entries?.keys() ?? [])
     addPolicies(`apps.${name}.policy`, ['apps', name, 'policy'])
+  for (const name of source.get(['servers'])?.entries?.keys() ?? [])
+    for (const pattern of source.get(['servers', name, 'tools'])?.entries?.keys() ?? []) {
+      const at = ['servers', name, 'tools', pattern, 'compare']
+      add(formatPath(at), at)
+    }
   return places
 }
 

@@ -26,6 +26,9 @@ export interface ConfigWarning extends ConfigProblem {
     | 'approver_idle'
     | 'instances_share'
     | 'public_url_missing'
+    | 'clause_covered'
+    | 'clause_never'
+    | 'compare_unusable'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

@@ -162,7 +162,7 @@ export function found(source: Source, path: ConfigPath): string {
   return `found ${quote(node.written ?? node.value)}`
 }
 
-const SECRETS: ReadonlySet<string | number> = new Set(['key', 'keyHash', 'env', 'headers'])
+const SECRETS: ReadonlySet<string | number> = new Set(['key', 'olderKeys', 'keyHash', 'env', 'headers'])
 
 function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)

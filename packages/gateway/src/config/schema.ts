@@ -127,6 +127,22 @@ export const namesSchema = z
 const MAX_INSTRUCTIONS = 16_000
 export const instructionsSchema = text.max(MAX_INSTRUCTIONS, `at most ${MAX_INSTRUCTIONS} characters`)
 
+const inputField = z.string().regex(/^input(?:\.[^.\s]{1,100}){1,8}$/, 'a field of the input, such as input.path')
+const compareSchema = z
+  .strictObject({
+    text: inputField.describe('The text that the call would put there, such as input.content.'),
+    with: z
+      .string()
+      .regex(/^[^\s:*]{1,256}$/, 'the name of one tool of the same server')
+      .describe('The tool of the same server that reads what is there. It must be annotated as read-only.'),
+    input: z
+      .record(text, z.union([inputField, z.int(), z.boolean()]))
+      .describe('What that tool gets: fields of the call, such as input.path, numbers and booleans.'),
+  })
+  .describe(
+    'Lets a person who decides a call compare what it would write with what is there. It is read with the rights of the caller, when the person asks for it.',
+  )
+
 const overlaySchema = z.strictObject({
   name: z
     .string()
@@ -144,6 +160,7 @@ const overlaySchema = z.strictObject({
     .describe('Fields of its input that say where it sends something, such as to: for origin(addressees).')
     .exactOptional(),
   annotations: annotationsSchema.exactOptional(),
+  compare: compareSchema.exactOptional(),
 })
 
 const itemOverlaySchema = z.strictObject({
@@ -216,7 +233,10 @@ export const serverSchema = z.strictObject({
     .exactOptional(),
   tools: z
     .record(
-      z.string().regex(/^[^:\s]{1,128}$/, 'the name of a tool of this server, or a glob such as "read_*"'),
+      z
+        .string()
+        .regex(/^[^:\s]{1,128}$/, 'the name of a tool of this server, or a glob such as "read_*"')
+        .regex(/^[^{}]*$/, 'a name or a glob without { and }, which are not read: write a key for each name'),
       overlaySchema,
     )
     .describe("The operator's overlay, by tool name or glob; several that match add up.")
@@ -229,7 +249,13 @@ export const serverSchema = z.strictObject({
     .describe("The operator's overlay of resources and templates, by URI or glob. Unlisted resources get it too.")
     .exactOptional(),
   prompts: z
-    .record(z.string().regex(/^[^:\s]{1,128}$/, 'the name of a prompt, or a glob such as "ask_*"'), itemOverlaySchema)
+    .record(
+      z
+        .string()
+        .regex(/^[^:\s]{1,128}$/, 'the name of a prompt, or a glob such as "ask_*"')
+        .regex(/^[^{}]*$/, 'a name or a glob without { and }, which are not read: write a key for each name'),
+      itemOverlaySchema,
+    )
     .describe("The operator's overlay of prompts, by name or glob.")
     .exactOptional(),
 })
@@ -505,6 +531,9 @@ export const publicUrlSchema = z
 const SPAN = /^[1-9]\d{0,4}[hd]$/
 const SPAN_HELP = 'a time such as "90d" or "36h"'
 
+const INPUT_KEY = /^(?:[\da-fA-F]{64}|[\w+/-]{43}=?)$/
+const inputKey = z.string().regex(INPUT_KEY, '32 bytes in hex or base64; "openssl rand -hex 32" makes one')
+
 export const auditSchema = z.strictObject({
   store: z
     .enum(['postgres', 'sqlite', 'jsonl', 'memory'])
@@ -530,9 +559,27 @@ export const auditSchema = z.strictObject({
     .describe('Whether the redacted beginning of each input is kept beside its hash. Default: true.')
     .exactOptional(),
   inputs: z
-    .enum(['redacted', 'facts'])
+    .union([
+      z.enum(['redacted', 'facts']),
+      z.strictObject({
+        keep: z.literal('sealed'),
+        key: inputKey.describe(
+          '32 bytes in hex or base64, such as "${TOOLGATE_INPUT_KEY}". Who has it can open inputs.',
+        ),
+        olderKeys: z
+          .array(inputKey)
+          .max(100, 'at most 100 keys')
+          .describe('Earlier keys: they still open what they have sealed.')
+          .exactOptional(),
+        keepFor: z
+          .string()
+          .regex(SPAN, SPAN_HELP)
+          .describe('How long inputs are kept, such as 7d. Their records stay. Default: as long as the records.')
+          .exactOptional(),
+      }),
+    ])
     .describe(
-      'What is kept of inputs beside the preview. facts: what the conditions in force read of each call, for toolgate what-if; texts that are only compared as keyed hashes. Default: redacted, nothing.',
+      'What is kept of inputs beside the preview. facts: what the conditions in force read of each call, for toolgate what-if; texts that are only compared as keyed hashes. keep: sealed: that, and the whole input, encrypted with a key of yours. Default: redacted, nothing.',
     )
     .exactOptional(),
   checkpoints: z

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { inspect } from 'node:util'
 import { ConfigError } from '@toolgate/core'
+import type { AuditInputs } from '@toolgate/core/audit'
 import { createRedactor } from '@toolgate/core/redact'
 import type * as z from 'zod'
 import type { AuditConfig, CheckpointConfig, GatewayConfig, RotationConfig, StateConfig } from './config.ts'
@@ -178,8 +179,10 @@ function auditIn(configDir: string, hasStores: boolean) {
       rotate,
       durable,
       witness,
-      ...preview
+      inputs,
+      ...rest
     } = input
+    const preview = { ...rest, ...(inputs && { inputs: toInputs(inputs) }) }
     if (durable !== undefined && store !== 'postgres')
       reportIn(ctx, ['durable'], `found "${durable}" for the store "${store}", expected stores.postgres`)
     if (witness !== undefined && store !== 'postgres')
@@ -230,6 +233,12 @@ const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const
 /** Returns the milliseconds of a time such as `90d`, whose form the schema has checked. */
 function toMs(time: string): number {
   return Number.parseInt(time, 10) * (time.endsWith('h') ? UNIT_MS.h : UNIT_MS.d)
+}
+
+function toInputs(inputs: NonNullable<z.infer<typeof auditSchema>['inputs']>): AuditInputs {
+  if (typeof inputs === 'string') return inputs
+  const { keepFor, ...sealed } = inputs
+  return { ...sealed, ...(keepFor !== undefined && { keepForMs: toMs(keepFor) }) }
 }
 
 function toRotation({ every, ...bytes }: NonNullable<z.infer<typeof auditSchema>['rotate']>): RotationConfig {

@@ -89,7 +89,10 @@ export function parseYaml(text: string, lineCounter: LineCounter, add: Add): Doc
     add(0, [], `the file has ${text.length} characters, expected at most ${MAX_LENGTH}`)
     return undefined
   }
+  const { stackTraceLimit } = Error
   try {
+    // A text may have an error at each of its signs, and the places in our code that each is made at cost most of the time.
+    Error.stackTraceLimit = 0
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',
@@ -105,6 +108,8 @@ export function parseYaml(text: string, lineCounter: LineCounter, add: Add): Doc
     if (!(error instanceof RangeError)) throw error
     add(0, [], 'the file is nested too deeply to be read')
     return undefined
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 

@@ -12,7 +12,9 @@ function warningsOf(yaml: string): readonly string[] {
     const file = path.join(folder, 'toolgate.yaml')
     writeFileSync(file, yaml)
     const { warnings = [] } = loadConfig(file, { env: {} })
-    return warnings.map(({ line, column, path: at, message }) => `${line}:${column} ${at}: ${message}`)
+    return warnings.map(
+      ({ line, column, path: at, message }) => `${line}:${column} ${at}: ${message.replaceAll(file, 'toolgate.yaml')}`,
+    )
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -60,6 +62,7 @@ policy: [{ allow: ["*"] }]
       '5:12 policy[0].deny[0]: "server:fiels" names nothing: no server is named "fiels"; did you mean "files"?',
       '5:44 policy[0].deny[2]: "prompt:mail:x" names nothing: no server is named "mail"',
       '4:18 policy[0].allow[1]: "resource:fiels:*" names nothing: no server is named "fiels"; did you mean "files"?',
+      '4:38 policy[0].allow[2]: "prompt:files:*" allows nothing: policy[0].deny[1] ("server:files") denies all of it (toolgate.yaml:5:28)',
     ])
   })
 
@@ -116,7 +119,35 @@ calls: { concurrency: [{ match: "mail:send", max: 1 }] }
   })
 
   it('leave out names that a server may list, the gateway’s own tools, hints and everything', () => {
-    const yaml = `${BASE}policy: [{ deny: ["files:anything", "files:a*", "*:delete_*", "*", "hint:destructive", "search_tools", "request_*"] }]\n`
+    const yaml = `${BASE}policy: [{ deny: ["files:anything", "files:b*", "*:delete_*", "hint:destructive", "search_tools", "request_*"] }, { allow: ["*"] }]\n`
     assert.deepEqual(warningsOf(yaml), [])
+  })
+
+  it('are clauses that another one covers, and conditions that never hold', () => {
+    const yaml = `${BASE}callers:
+  - { key: a-secret-key-of-vera-1234567890, user: vera, roles: [viewer] }
+  - { key: a-secret-key-of-olga-1234567890, user: olga, roles: [approver], for: console }
+policy:
+  - deny:
+      - "files:rm_*"
+      - { match: "files:*", when: "'admin' in caller.roles" }
+  - ask:
+      - files:rm_all
+      - { match: "files:write", when: "1 > 2" }
+apps:
+  desk:
+    tools: ["files:*"]
+    policy:
+      - deny: ["files:read", "files:rm_x"]
+`
+    const covered = 'policy[0].deny[0] ("files:rm_*") denies all of it (toolgate.yaml:8:9)'
+    assert.deepEqual(warningsOf(yaml), [
+      '9:9 policy[0].deny[1]: "files:*" never holds: `when` is false for every caller of the configuration',
+      `11:9 policy[1].ask[0]: "files:rm_all" changes nothing: ${covered}`,
+      '12:9 policy[1].ask[1]: "files:write" never holds: `when` is false for everybody',
+      `17:30 apps.desk.policy[0].deny[1]: "files:rm_x" changes nothing: ${covered}`,
+    ])
+    const issuer = 'oauth: { issuers: [{ issuer: "https://login.example.com" }] }\n'
+    assert.equal(warningsOf(issuer + yaml).filter((text) => text.includes('every caller')).length, 0)
   })
 })

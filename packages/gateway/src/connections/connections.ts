@@ -27,12 +27,12 @@ export interface ConnectionsDeps {
   readonly onFault: (error: unknown) => void
 }
 
-export type ConnectionRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'detail' | 'reason'> & {
+export type ConnectionRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' | 'detail' | 'reason'> & {
   readonly event: 'connection_made' | 'connection_ended'
 }
 
-/** Why a connection ended. */
-export type EndReason = 'disconnected' | 'refused' | 'replaced' | 'config_changed'
+/** Why a connection ended. `revoked`: an approver ended it for its user. */
+export type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
 
 /** A server that wants a connection, as one person sees it. */
 export interface ConnectionRow {
@@ -166,12 +166,15 @@ export class Connections implements ConnectionSource {
     return connection
   }
 
-  /** Ends a connection, and has its tokens withdrawn where that is offered. Returns whether there was one. */
-  async disconnect(name: string, person: Caller): Promise<boolean> {
+  /**
+   * Ends a user's connection, and has its tokens withdrawn where that is offered. Returns whether there was one. `by` is who did it for
+   * them.
+   */
+  async disconnect(name: string, person: Caller, by?: string): Promise<boolean> {
     const server = this.#serverOf(name)
     const connection = this.#find(server, person)
     if (!connection) return false
-    return this.#endAndRevoke(server, connection, 'disconnected')
+    return this.#endAndRevoke(server, connection, by === undefined ? 'disconnected' : 'revoked', by)
   }
 
   /** Ends the connections that were made for what the configuration no longer says. */
@@ -213,14 +216,14 @@ export class Connections implements ConnectionSource {
     return user === undefined ? known.nobody : known.user
   }
 
-  async #endAndRevoke(server: OAuthServer, connection: Connection, reason: EndReason): Promise<boolean> {
+  async #endAndRevoke(server: OAuthServer, connection: Connection, reason: EndReason, by?: string): Promise<boolean> {
     const { log } = this.#deps
     const secret = await this.#exclusively(connection, async () => {
       const opened = await this.#store.open(connection)
       return (await this.#store.remove(connection)) ? { opened } : undefined
     })
     if (!secret) return false
-    this.#record('connection_ended', connection, reason)
+    this.#record('connection_ended', connection, reason, by)
     if (!secret.opened) return true
     try {
       await (await this.#authority()).revoke(server, connection, secret.opened)
@@ -249,12 +252,13 @@ export class Connections implements ConnectionSource {
     event: ConnectionRecord['event'],
     { server, user, tenant, scopes, account, issuer }: Connection,
     reason?: EndReason,
+    actor?: string,
   ) {
     const as = account === undefined ? '' : ` as ${account}`
     const asked = scopes === undefined || scopes.length === 0 ? '' : `; scopes: ${scopes.join(' ')}`
     const detail = `${server}${as} at ${issuer}${asked}`
     const of = { user_id: user, ...(tenant === undefined ? {} : { tenant }) }
-    this.#deps.record({ event, ...of, detail, ...(reason === undefined ? {} : { reason }) })
+    this.#deps.record({ event, ...of, detail, ...(reason === undefined ? {} : { reason }), ...(actor && { actor }) })
   }
 }
 

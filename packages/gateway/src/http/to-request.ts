@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Returns what shows who sent a request, and what it asks for, without its body. */
-export function toRequest({ headers, url = '/' }: IncomingMessage): Request {
+export function toRequest({ headers, method, url = '/' }: IncomingMessage): Request {
   const sent = new Headers()
   for (const name of ['host', 'origin', 'authorization', 'cookie']) {
     const value = headers[name]
     if (typeof value === 'string') sent.set(name, value)
   }
-  return new Request(new URL(url, 'http://gateway'), { headers: sent })
+  return new Request(new URL(url, 'http://gateway'), { headers: sent, method: method === 'POST' ? 'POST' : 'GET' })
 }

@@ -1,19 +1,13 @@
 import type { CallContext, Gate, Tool, View } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
-import {
-  isNotFound,
-  promptNotFound,
-  type ResourceOwners,
-  resourceNotFound,
-  toItemAnswer,
-  type ToolLists,
-} from '@toolgate/mcp'
+import { isNotFound, promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
+import { clientNames, type NamesInLists } from './client-names.ts'
 import { RpcFault } from './protocol.ts'
 import type { McpReply, McpRequest } from './request.ts'
 
 export interface CompletionDeps {
   readonly gate: Pick<Gate, 'view'>
-  readonly names: Pick<ToolLists, 'promptNames'>
+  readonly names: NamesInLists
   readonly owners: Pick<ResourceOwners, 'idOf' | 'idOfTemplate' | 'mayBeUri'>
   /** Asks a server for the values of an argument. */
   readonly complete: (server: string, params: JsonObject, call: CallContext) => Promise<JsonObject>
@@ -52,7 +46,7 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
     tool: id,
     input: inputOf(item, asked),
     calledAs: name,
-    nameOf: () => name,
+    nameOf: clientNames(names, view, { id, name }),
     signal,
     callerNow,
     purpose: 'complete',

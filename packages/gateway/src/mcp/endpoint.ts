@@ -252,9 +252,10 @@ class Endpoint {
       const holds = () => authenticator.renewed(credential) !== undefined
       return streams.open({ watch: this.#watch, holds }, inThis, caller, response)
     }
-    sessions.end(caller, id)
+    const ended = sessions.end(caller, id)
     gate.locks.forget(inThis)
     this.#onSessionEnded()
+    await ended
     response.writeHead(200).end()
   }
 

@@ -16,6 +16,7 @@ import { isLargeResult, nextTurn } from '../next-turn.ts'
 import type { CallRounds } from '../relay/rounds.ts'
 import type { TracedMethod } from '../telemetry/tracing.ts'
 import type { Offer } from '../upstream/upstream.ts'
+import { clientNames } from './client-names.ts'
 import { completeArgument, type CompletionDeps } from './completion.ts'
 import { RpcFault } from './protocol.ts'
 import type { ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
@@ -113,20 +114,20 @@ interface ItemCall {
 }
 
 function callItem(
-  { rounds }: ItemMethodDeps,
+  { rounds, names }: ItemMethodDeps,
   request: McpRequest,
   view: View,
   { id, name, input, notFound, isMissing }: ItemCall,
 ): Promise<McpReply> {
   const { signal, callerNow } = request
   const onProgress = progressOf(request)
+  const nameOf = clientNames(names, view, { id, name })
   return rounds.serve(request, {
     view,
     tool: id === undefined ? undefined : view.get(id),
     input,
     name,
-    call: (round) =>
-      view.call({ tool: id, input, calledAs: name, nameOf: () => name, signal, onProgress, callerNow, ...round }),
+    call: (round) => view.call({ tool: id, input, calledAs: name, nameOf, signal, onProgress, callerNow, ...round }),
     toFailure: (message) => ({ error: { code: RPC_CODES.internalError, message } }),
     toReply: async (outcome) => {
       // Its text is large, so that it is not written in the turn in which it was read.

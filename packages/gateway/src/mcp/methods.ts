@@ -192,6 +192,7 @@ export class McpMethods {
             onProgress,
             hooks: hook,
             callerNow,
+            asker: request.client,
             ...round,
             context: withTasks(context, own),
           }),

@@ -21,7 +21,13 @@ function serve(watchResource: ResourceSubscriptionsDeps['watchResource']) {
     policy: { allow: ['resource:s:*'], deny: ['resource:s:x://secret/*'] },
   })
   const owners = new ResourceOwners(gate.catalog, () => ['s'])
-  const subscriptions = new ResourceSubscriptions({ gate, owners, watchResource, onFault: assert.ifError })
+  const subscriptions = new ResourceSubscriptions({
+    gate,
+    names: new ToolLists(gate),
+    owners,
+    watchResource,
+    onFault: assert.ifError,
+  })
   return (uri: string) => subscriptions.subscribe({ uri, caller: {}, owner: {}, era: 'legacy', updated: () => {} })
 }
 

@@ -1,10 +1,12 @@
 import type { CallContext, Caller, Gate } from '@toolgate/core'
 import { isNotFound, type ItemAnswer, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
 import { once } from '../lifecycle.ts'
+import { clientNames, type NamesInLists } from './client-names.ts'
 import { RpcFault } from './protocol.ts'
 
 export interface ResourceSubscriptionsDeps {
   readonly gate: Pick<Gate, 'view'>
+  readonly names: NamesInLists
   readonly owners: Pick<ResourceOwners, 'idOf'>
   /** Watches a resource of a server. Resolves to the function that ends it. */
   readonly watchResource: (server: string, uri: string, call: CallContext, listener: () => void) => Promise<() => void>
@@ -61,7 +63,7 @@ export class ResourceSubscriptions {
 
   /** @throws {RpcFault} `subscriptions_full` */
   async subscribe({ uri, caller, owner, era, updated, isIdle = () => false }: SubscribeRequest): Promise<Subscribed> {
-    const { gate, owners, watchResource } = this.#deps
+    const { gate, names, owners, watchResource } = this.#deps
     const entry: Entry = { isIdle, end: () => {} }
     const leave = this.#enter(owner, entry)
     try {
@@ -74,7 +76,7 @@ export class ResourceSubscriptions {
         tool: id,
         input: { uri },
         calledAs: uri,
-        nameOf: () => uri,
+        nameOf: clientNames(names, view, { id, name: uri }),
         purpose: 'subscribe',
         instead: async (_, call) => {
           unwatch = await watchResource(server ?? '', uri, call, notify.wake)

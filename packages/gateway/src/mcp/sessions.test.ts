@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
-import { Sessions } from './sessions.ts'
+import { Sessions, type SessionsOptions } from './sessions.ts'
 
 const CLIENT = { capabilities: {}, protocolVersion: '2025-11-25' }
 const VERA = { user: 'vera', tenant: 'acme' }
 
-function timed(options: { maxOfOne?: number; maxSessions?: number } = {}) {
+function timed(options: Partial<SessionsOptions> = {}) {
   let now = 0
   const sessions = new Sessions({ clock: { monotonicMs: () => now, wallMs: () => now }, idleMs: 1000, ...options })
   return { sessions, pass: (ms: number) => void (now += ms) }
@@ -31,15 +31,32 @@ describe('Sessions', () => {
     assert.equal(hasSession(sessions, { ...VERA, user: 'paul' }, id), false)
   })
 
-  it('forgets an ended session, and ends its streams', () => {
+  it('forgets an ended session, and ends its streams', async () => {
     const { sessions } = timed()
     const id = sessions.begin(VERA, CLIENT).id
     let ended = 0
     sessions.hold(VERA, id, () => ended++)
-    assert.equal(sessions.end(VERA, id), true)
+    const ending = sessions.end(VERA, id)
     assert.equal(ended, 1)
     assert.equal(hasSession(sessions, VERA, id), false)
-    assert.equal(sessions.end(VERA, id), false)
+    assert.equal(await ending, true)
+    assert.equal(await sessions.end(VERA, id), false)
+  })
+
+  it('has ended a session when nobody else can go on with it', async () => {
+    const removals: (() => void)[] = []
+    const keeper = {
+      put: async () => {},
+      free: async () => {},
+      remove: () => new Promise<void>((resolve) => removals.push(resolve)),
+    }
+    const { sessions } = timed({ keeper })
+    let isEnded = false
+    const ending = sessions.end(VERA, sessions.begin(VERA, CLIENT).id).then(() => (isEnded = true))
+    await Promise.resolve()
+    assert.deepEqual([isEnded, removals.length], [false, 1])
+    removals[0]?.()
+    await ending
   })
 
   it('forgets an idle session, and keeps one that is used or has a stream', () => {

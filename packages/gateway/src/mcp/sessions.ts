@@ -53,7 +53,8 @@ export interface KeptSession extends SessionClient {
 
 export interface SessionKeeper {
   put(id: string, kept: KeptSession): Promise<void>
-  remove(id: string): void
+  /** Never rejects. */
+  remove(id: string): Promise<void>
   /** Gives sessions up: other replicas go on with them. */
   free(ids: readonly string[]): Promise<void>
 }
@@ -232,11 +233,13 @@ export class Sessions {
     for (const session of this.#all.values()) if (session.usedBy && callers.has(session.usedBy)) this.#drop(session)
   }
 
-  /** Ends a session. Returns `false` if it is unknown. */
-  end(caller: Caller, id: string): boolean {
+  /** Ends a session, so that no replica goes on with it from then on. Returns `false` if it is unknown. */
+  async end(caller: Caller, id: string): Promise<boolean> {
     const session = this.#find(caller, id)
-    this.#drop(session)
-    return session !== undefined
+    if (!session) return false
+    this.#forget(session)
+    await this.#keeper?.remove(id)
+    return true
   }
 
   #find(caller: Caller, id: string): Session | undefined {
@@ -262,7 +265,7 @@ export class Sessions {
   #drop(session: Session | undefined): void {
     if (!session) return
     this.#forget(session)
-    this.#keeper?.remove(session.id)
+    void this.#keeper?.remove(session.id)
   }
 
   #forget(session: Session): void {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { memoryAudit } from '@toolgate/core'
 import { CountedAudit } from './counted-audit.ts'
 
@@ -11,7 +12,7 @@ const LONG_MS = 60_000
 describe('CountedAudit', () => {
   it('counts each record once, however many there are between two questions', async () => {
     const audit = memoryAudit({ capacity: 100_000 })
-    const counted = new CountedAudit({ audit, clock, waitMs: LONG_MS })
+    const counted = new CountedAudit({ audit, clock, waitMs: LONG_MS, enoughRecords: 30_000 })
     assert.deepEqual(await done(counted), [0, true])
     let total = 0
     for (const more of [1, 0, 999, 1000, 1001, 25_000, 3]) {
@@ -54,6 +55,22 @@ describe('CountedAudit', () => {
     let latest = await done(counted)
     while (!latest[1]) latest = await done(counted)
     assert.deepEqual(latest, [2, true])
+  })
+
+  it('answers at once with a part of a large audit, also while it counts the rest', async () => {
+    const audit = memoryAudit({ capacity: 100_000 })
+    for (let i = 0; i < 20_000; i++) write(audit)
+    const counted = new CountedAudit({ audit, clock, waitMs: LONG_MS })
+    const [first, isComplete] = await done(counted)
+    assert.deepEqual([first, isComplete], [2000, false])
+    const [second, isSecond] = await done(counted)
+    assert.ok(!isSecond && second < 20_000, `${second}`)
+    let latest = await done(counted)
+    while (!latest[1]) {
+      await endOfTurn()
+      latest = await done(counted)
+    }
+    assert.deepEqual(latest, [20_000, true])
   })
 
   it('fails with the audit, and goes on where it was once that can be read again', async () => {

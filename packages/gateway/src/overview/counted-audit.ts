@@ -1,12 +1,18 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
-import { type Figures, LONGEST_MS, type Period, Tally } from './tally.ts'
+import { CallerTally, type CountedCaller } from './caller-tally.ts'
+import { type CountedRun, RunTally } from './run-tally.ts'
+import type { Figures } from './sum.ts'
+import { LONGEST_MS, type Period, Tally } from './tally.ts'
 
 export interface CountedAuditDeps {
   readonly audit: AuditReader & AuditExporter
   readonly clock: Clock
   /** How long an answer waits for records to be counted. Default 250 ms. */
   readonly waitMs?: number
+  /** After how many records an answer waits no more. Default 2,000. */
+  readonly enoughRecords?: number
 }
 
 export interface CountedFigures extends Figures {
@@ -14,21 +20,30 @@ export interface CountedFigures extends Figures {
   readonly isComplete: boolean
 }
 
+interface Counting {
+  readonly done: Promise<void>
+  readonly enough: Promise<void>
+}
+
 const PAGE = 1000
 const MAX_PAGES = 20
 const WAIT_MS = 250
+const ENOUGH_RECORDS = 2000
+const RECORDS_A_TURN = 500
 
 /**
- * Counts the records of an audit, whatever store it is in.
+ * Counts the records of an audit, whatever store it is in: by tool and time, by run, and by user.
  *
  * Nothing is counted before someone asks. The first question reads the longest period, and each later one the records since
- * then. Where that takes long, the answer has what is counted so far.
+ * then. Where there are many, the answer has what is counted so far, and the counting goes on.
  */
 export class CountedAudit {
   readonly #deps: CountedAuditDeps
   readonly #tally = new Tally()
+  readonly #runs = new RunTally()
+  readonly #callers = new CallerTally()
   #afterSeq: number | undefined
-  #counting: Promise<void> | undefined
+  #counting: Counting | undefined
 
   constructor(deps: CountedAuditDeps) {
     this.#deps = deps
@@ -36,13 +51,38 @@ export class CountedAudit {
 
   /** Returns what happened in a period, of one tenant or of all. Rejects if the audit cannot be read. */
   async read(period: Period, tenant: string | undefined): Promise<CountedFigures> {
-    const { clock, waitMs = WAIT_MS } = this.#deps
-    this.#counting ??= this.#count().finally(() => (this.#counting = undefined))
-    const isComplete = await inTime(this.#counting, waitMs)
-    return { ...this.#tally.read(period, tenant, clock.wallMs()), isComplete }
+    const isComplete = await this.#countInTime()
+    return { ...this.#tally.read(period, tenant, this.#deps.clock.wallMs()), isComplete }
   }
 
-  async #count(): Promise<void> {
+  /** Returns the runs of the last week, the latest first. Rejects if the audit cannot be read. */
+  async readRuns(
+    tenant: string | undefined,
+  ): Promise<{ readonly runs: readonly Readonly<CountedRun>[]; readonly isComplete: boolean }> {
+    const isComplete = await this.#countInTime()
+    return { runs: this.#runs.read(tenant, this.#deps.clock.wallMs()), isComplete }
+  }
+
+  /** Returns the users with calls in the last week, by their `personKey`. Rejects if the audit cannot be read. */
+  async readCallers(
+    tenant: string | undefined,
+  ): Promise<{ readonly callers: ReadonlyMap<string, Readonly<CountedCaller>>; readonly isComplete: boolean }> {
+    const isComplete = await this.#countInTime()
+    return { callers: this.#callers.read(tenant, this.#deps.clock.wallMs()), isComplete }
+  }
+
+  #countInTime(): Promise<boolean> {
+    this.#counting ??= this.#startCounting()
+    return inTime(this.#counting, this.#deps.waitMs ?? WAIT_MS)
+  }
+
+  #startCounting(): Counting {
+    const { promise: enough, resolve } = Promise.withResolvers<void>()
+    return { done: this.#count(resolve).finally(() => (this.#counting = undefined)), enough }
+  }
+
+  async #count(onEnough: () => void): Promise<void> {
+    const { enoughRecords = ENOUGH_RECORDS } = this.#deps
     const { audit, clock } = this.#deps
     const since = clock.wallMs() - LONGEST_MS
     const newer = this.#afterSeq === undefined ? undefined : await this.#readNewer(this.#afterSeq)
@@ -53,7 +93,13 @@ export class CountedAudit {
     // Read before the others: what comes meanwhile is newer.
     const [newest] = await audit.query({ limit: 1 })
     const after = this.#afterSeq === undefined ? {} : { afterSeq: this.#afterSeq }
-    for await (const record of audit.exportRecords({ since, ...after })) this.#add(record)
+    let counted = 0
+    for await (const record of audit.exportRecords({ since, ...after })) {
+      this.#add(record)
+      // Other requests, and the answer that has waited long enough, come in between.
+      if (++counted >= enoughRecords) onEnough()
+      if (counted % RECORDS_A_TURN === 0) await endOfTurn()
+    }
     // An audit without records in the period was read to its end, too.
     this.#afterSeq ??= newest?.seq ?? 0
   }
@@ -73,17 +119,19 @@ export class CountedAudit {
 
   #add(record: AuditRecord): void {
     this.#tally.add(record, this.#deps.clock.wallMs())
+    this.#runs.add(record)
+    this.#callers.add(record)
     this.#afterSeq = Math.max(this.#afterSeq ?? 0, record.seq)
   }
 }
 
-/** Returns whether the work is done in time. A failure after that is the next question's. */
-async function inTime(work: Promise<void>, ms: number): Promise<boolean> {
+/** Returns whether the work is done once that is known, or enough of it, or the time is over. A later failure is the next question's. */
+async function inTime({ done, enough }: Counting, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)))
-  work.catch(() => {})
+  done.catch(() => {})
   try {
-    return await Promise.race([work.then(() => true), late])
+    return await Promise.race([done.then(() => true), enough.then(() => false), late])
   } finally {
     clearTimeout(timer)
   }

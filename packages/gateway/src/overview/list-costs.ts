@@ -9,11 +9,22 @@ import type { ListCostRow, OverviewBody } from '../api/wire.ts'
 const MAX_COUNTED = 500
 const MAX_LISTS = 100
 const BYTES_PER_TOKEN = 4
-/** After so many views the turn ends, since each may have to be made. */
-const VIEWS_A_TURN = 20
+/** After this time the turn ends: a view may have to be made. */
+const TURN_MS = 5
 
-/** Returns a function that returns what the lists of agents cost. It counts each definition and each view once. */
-export function createListCosts() {
+/** What the lists of agents cost. Each definition and each view is counted once. */
+export interface ListCosts {
+  /** Returns the most expensive lists, of the first 500 agents or `max`. */
+  all(
+    agents: readonly NamedCaller[],
+    deps: Pick<ApiDeps, 'view' | 'clock'>,
+    max?: number,
+  ): Promise<Pick<OverviewBody, 'lists' | 'moreLists'>>
+  /** Estimates the tokens of one list. */
+  tokensOf(view: View): number
+}
+
+export function createListCosts(): ListCosts {
   const ofTool = new WeakMap<Tool, number>()
   const ofView = new WeakMap<View, number>()
 
@@ -35,18 +46,24 @@ export function createListCosts() {
     return tokens
   }
 
-  return async (
+  async function all(
     agents: readonly NamedCaller[],
-    { view }: Pick<ApiDeps, 'view'>,
-  ): Promise<Pick<OverviewBody, 'lists' | 'moreLists'>> => {
+    { view, clock }: Pick<ApiDeps, 'view' | 'clock'>,
+    max = MAX_COUNTED,
+  ): Promise<Pick<OverviewBody, 'lists' | 'moreLists'>> {
     const rows: ListCostRow[] = []
-    for (const { name, caller } of agents.slice(0, MAX_COUNTED)) {
+    let turnAt = clock.monotonicMs()
+    for (const { name, caller } of agents.slice(0, max)) {
       const seen = await view(caller)
       const { tenant } = caller
       rows.push({ user: name, ...(tenant !== undefined && { tenant }), tools: seen.size, tokens: tokensOf(seen) })
-      if (rows.length % VIEWS_A_TURN === 0) await endOfTurn()
+      if (clock.monotonicMs() - turnAt < TURN_MS) continue
+      await endOfTurn()
+      turnAt = clock.monotonicMs()
     }
     const lists = rows.toSorted((a, b) => b.tokens - a.tokens).slice(0, MAX_LISTS)
     return { lists, moreLists: agents.length - lists.length }
   }
+
+  return { all, tokensOf }
 }

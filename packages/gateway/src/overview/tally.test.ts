@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { LONGEST_MS, Tally } from './tally.ts'
 
@@ -79,6 +80,47 @@ describe('Tally', () => {
     const { tools, denials } = tally.read('1h', undefined, NOW)
     assert.deepEqual([[...tools.keys()], tools.get(undefined)?.outcomes.refused], [[undefined], 50])
     assert.deepEqual([denials.length, denials[0]?.count], [1, 50])
+  })
+
+  it('answers the same from sums that it has kept as from records that it counts anew', () => {
+    const word = fc.constantFrom('a', 'b', undefined)
+    const step = fc.record({
+      afterMs: fc.constantFrom(0, 20_000, 40 * 60_000, 5 * HOUR),
+      ageMs: fc.constantFrom(0, 90_000, 3 * HOUR, -90_000),
+      tenant: word,
+      tool: fc.constantFrom('files:read', 'files:write', 'mail:send', undefined),
+      user: word,
+      event: fc.constantFrom('tool_result' as const, 'tool_blocked' as const, 'tool_rate_limited' as const),
+      duration: fc.nat(500),
+      asked: fc.constantFrom('1h' as const, '24h' as const, '7d' as const),
+      askedOf: word,
+    })
+    const flat = (tally: Tally, period: '1h' | '24h' | '7d', tenant: string | undefined, nowMs: number): unknown => {
+      const { since, buckets, all, servers, tools, denials } = tally.read(period, tenant, nowMs)
+      const row = ({ outcomes, latencies }: typeof all) => [outcomes, latencies.percentiles()]
+      const rows = (of: ReadonlyMap<string | undefined, typeof all>) =>
+        [...of].map(([name, one]) => [String(name), row(one)] as const).toSorted(([a], [b]) => (a < b ? -1 : 1))
+      const refused = denials.map((denial) => JSON.stringify(denial)).toSorted()
+      return [since, buckets, row(all), rows(servers), rows(tools), refused]
+    }
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const kept = new Tally()
+        const records: [AuditRecord, number][] = []
+        let nowMs = NOW
+        for (const { afterMs, ageMs, tenant, tool, user, event, duration, asked, askedOf } of steps) {
+          nowMs += afterMs
+          const about = { event, tenant, tool, user_id: user, duration_ms: duration }
+          const one = record(JSON.parse(JSON.stringify(about)) as Partial<AuditRecord>, nowMs - ageMs)
+          kept.add(one, nowMs)
+          records.push([one, nowMs])
+          const anew = new Tally()
+          for (const [each, atMs] of records) anew.add(each, atMs)
+          assert.deepEqual(flat(kept, asked, askedOf, nowMs), flat(anew, asked, askedOf, nowMs))
+        }
+      }),
+      { numRuns: 40 },
+    )
   })
 
   it('is bounded, and still counts everything', () => {

@@ -1,8 +1,5 @@
-import { type AuditCounts, type AuditOutcome, type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
-import { AUDIT_OUTCOMES } from '@toolgate/core/words'
-import { Latencies } from './latency.ts'
-
-export type OutcomeCounts = AuditCounts['buckets'][number]
+import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
+import { addCounted, type Counted, type Denial, type Figures, keyOf, noneCounted, Sum } from './sum.ts'
 
 const MINUTE = 60_000
 
@@ -17,20 +14,10 @@ export type Period = keyof typeof PERIODS
 export const LONGEST_MS = PERIODS['7d'].bucketMs * PERIODS['7d'].count
 
 /** What is counted of one tool of one tenant in one bucket. */
-interface Cell {
+interface Cell extends Counted {
   readonly tenant: string | undefined
   /** Absent: of names that no tool has, and of tools beyond the bound. */
   readonly tool: string | undefined
-  readonly outcomes: Record<AuditOutcome, number>
-  readonly latencies: Latencies
-}
-
-interface Denial {
-  readonly tenant: string | undefined
-  readonly tool: string | undefined
-  readonly user: string | undefined
-  readonly reason: string | undefined
-  count: number
 }
 
 interface Bucket {
@@ -41,21 +28,15 @@ interface Bucket {
 /** How many tools of tenants are kept apart, over all buckets: about 50 MB. */
 const MAX_CELLS = 100_000
 const MAX_DENIALS = 500
-
-/** What happened in a period. */
-export interface Figures {
-  readonly since: number
-  readonly bucketMs: number
-  readonly buckets: readonly OutcomeCounts[]
-  /** By tool; `undefined` for those that are not kept apart. */
-  readonly tools: ReadonlyMap<string | undefined, Pick<Cell, 'outcomes' | 'latencies'>>
-  readonly denials: readonly Readonly<Denial>[]
-}
+/** How many periods of tenants are kept added up. */
+const MAX_SUMS = 12
 
 /** Counts attempts by tool and tenant in buckets of time, for all periods at once. */
 export class Tally {
   readonly #series = new Map<Period, Map<number, Bucket>>()
   readonly #maxCells: number
+  /** What was asked for lately, by period and tenant. Each record is added to these too: an answer adds up nothing again. */
+  readonly #sums = new Map<string, Sum>()
   #cells = 0
 
   constructor({ maxCells = MAX_CELLS }: { readonly maxCells?: number } = {}) {
@@ -74,38 +55,39 @@ export class Tally {
       if (start < firstStart(period, nowMs)) continue
       const bucket = this.#bucketAt(period, start, nowMs)
       const cell = this.#cellOf(bucket, record)
-      cell.outcomes[outcome]++
-      if (record.duration_ms !== undefined && record.event === 'tool_result') cell.latencies.add(record.duration_ms)
-      if (outcome === 'refused') addDenial(bucket, record)
+      const one = noneCounted()
+      one.outcomes[outcome]++
+      if (record.duration_ms !== undefined && record.event === 'tool_result') one.latencies.add(record.duration_ms)
+      addCounted(cell, one)
+      const denial = outcome === 'refused' ? addDenial(bucket, record) : undefined
+      for (const sum of this.#sums.values()) {
+        if (sum.times.bucketMs !== bucketMs) continue
+        sum.add(start, cell, one)
+        if (denial) sum.addDenial(start, denial, 1)
+      }
     }
   }
 
   /** Returns the figures of a period up to now; of one tenant, or of all for `undefined`. */
   read(period: Period, tenant: string | undefined, nowMs: number): Figures {
-    const { bucketMs, count } = PERIODS[period]
+    const key = keyOf(period, tenant)
     const since = firstStart(period, nowMs)
-    const buckets = Array.from({ length: count }, noOutcomes)
-    const tools = new Map<string | undefined, Pick<Cell, 'outcomes' | 'latencies'>>()
-    const denials = new Map<string, Denial>()
+    const kept = this.#sums.get(key)
+    const sum = kept?.times.since === since ? kept : this.#addUp(period, tenant, since)
+    this.#sums.delete(key)
+    this.#sums.set(key, sum)
+    const [oldest] = this.#sums.keys()
+    if (this.#sums.size > MAX_SUMS && oldest !== undefined) this.#sums.delete(oldest)
+    return sum.read()
+  }
+
+  #addUp(period: Period, tenant: string | undefined, since: number): Sum {
+    const sum = new Sum({ since, ...PERIODS[period] }, tenant)
     for (const [start, bucket] of this.#series.get(period) ?? []) {
-      const outcomes = buckets[(start - since) / bucketMs]
-      if (!outcomes) continue
-      for (const cell of bucket.cells.values()) {
-        if (tenant !== undefined && cell.tenant !== tenant) continue
-        const sum = tools.get(cell.tool) ?? { outcomes: noOutcomes(), latencies: new Latencies() }
-        tools.set(cell.tool, sum)
-        addOutcomes(sum.outcomes, cell.outcomes)
-        addOutcomes(outcomes, cell.outcomes)
-        sum.latencies.merge(cell.latencies)
-      }
-      for (const [key, denial] of bucket.denials) {
-        if (tenant !== undefined && denial.tenant !== tenant) continue
-        const sum = denials.get(key)
-        if (sum) sum.count += denial.count
-        else denials.set(key, { ...denial })
-      }
+      for (const cell of bucket.cells.values()) sum.add(start, cell, cell)
+      for (const denial of bucket.denials.values()) sum.addDenial(start, denial, denial.count)
     }
-    return { since, bucketMs, buckets, tools, denials: [...denials.values()].toSorted((a, b) => b.count - a.count) }
+    return sum
   }
 
   #bucketAt(period: Period, start: number, nowMs: number): Bucket {
@@ -140,19 +122,23 @@ export class Tally {
   }
 
   #newCell(cells: Map<string, Cell>, key: string, about: Pick<Cell, 'tenant' | 'tool'>): Cell {
-    const cell = { ...about, outcomes: noOutcomes(), latencies: new Latencies() }
+    const cell = { ...about, ...noneCounted() }
     cells.set(key, cell)
     this.#cells++
     return cell
   }
 }
 
-function addDenial({ denials }: Bucket, { tenant, tool, user_id: user, reason }: AuditRecord): void {
+/** Returns the row of a refusal; `undefined` if the bucket has no room for it. */
+function addDenial({ denials }: Bucket, { tenant, tool, user_id: user, reason }: AuditRecord): Denial | undefined {
   const own = reason === 'tool_not_found' ? undefined : tool
   const key = keyOf(tenant, own, user, reason)
   const known = denials.get(key)
   if (known) known.count++
-  else if (denials.size < MAX_DENIALS) denials.set(key, { tenant, tool: own, user, reason, count: 1 })
+  else if (denials.size >= MAX_DENIALS) return undefined
+  const row = known ?? { tenant, tool: own, user, reason, count: 1 }
+  denials.set(key, row)
+  return row
 }
 
 /** The start of the first bucket of a period that ends now. */
@@ -163,17 +149,4 @@ function firstStart(period: Period, nowMs: number): number {
 
 function periods(): readonly Period[] {
   return Object.keys(PERIODS) as Period[]
-}
-
-/** An absent part is another than an empty one. */
-function keyOf(...parts: readonly (string | undefined)[]): string {
-  return parts.map((part) => (part === undefined ? '' : `=${part}`)).join('\0')
-}
-
-export function noOutcomes(): Record<AuditOutcome, number> {
-  return { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, input_required: 0, abandoned: 0 }
-}
-
-export function addOutcomes(to: Record<AuditOutcome, number>, more: OutcomeCounts): void {
-  for (const outcome of AUDIT_OUTCOMES) to[outcome] += more[outcome]
 }

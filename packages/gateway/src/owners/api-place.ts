@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
+import type { Api } from '../api/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../api/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
 import type { Fleet } from '../fleet.ts'
 import { toRequest } from '../http/to-request.ts'
+import { serverOf } from '../overview/server-of.ts'
 import { ClientGone, readBody } from '../mcp/body.ts'
 import { RpcFault, type RpcRule } from '../mcp/protocol.ts'
 import { ownerOf } from '../upstream/owner.ts'
@@ -16,6 +18,10 @@ export interface ApiPlaceDeps {
   readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
   /** Returns the caller whose catalog a person asks for, if that is what a request is. */
   readonly shownIn: (request: Request) => Promise<Caller | undefined>
+  /** Returns whose call a person compares with what is there, if that is what a request is. */
+  readonly comparedIn: Api['comparedIn']
+  /** Returns what a person tries as a caller, if that is what a request is. */
+  readonly triedIn: Api['triedIn']
   readonly isStopping: () => boolean
   readonly onFault: (error: unknown) => void
 }
@@ -35,7 +41,8 @@ const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
 
 /**
  * Has the home of an agent's user answer a request to the HTTP API, as MCP requests are: a call of a server that has an instance
- * for each user, and what depends on a list that such an instance has. The same home shows people what its user sees.
+ * for each user, and what depends on a list that such an instance has. The same home shows people what its user sees, and
+ * makes the calls that they make from the console.
  */
 export class ApiPlace {
   readonly #deps: ApiPlaceDeps
@@ -79,6 +86,18 @@ export class ApiPlace {
       const owner = shown && ownerOf(shown)
       return owner !== undefined && owners.askHomeOf(owner, { request, response })
     }
+    if (owners && isComparison(url)) {
+      // What it reads is what a call of the asker would change: at the instance of their home.
+      const isForwarded = owners.check(request)
+      const compared = await this.#deps.comparedIn(toRequest(request), { isForwarded })
+      if (!compared || !fleet.needsInstance(serverOf(compared.tool))) return false
+      if (isForwarded && isStopping()) throw elsewhereFault()
+      const text = await readBody(request)
+      ;(request as Read).rawBody = Buffer.from(text)
+      return owners.placeAtHome({ caller: compared.caller, request, response, text })
+    }
+    if (owners && TRIALS.has(url.pathname) && request.method === 'POST' && fleet.needsInstance())
+      return this.#placeTrial(owners, request, response)
     if (!owners || !mayNeed) return false
     // The asker looks again once the home was given up.
     if (owners.check(request) && isCall && isStopping()) throw elsewhereFault()
@@ -94,11 +113,45 @@ export class ApiPlace {
     if (!fleet.hasUserLists && !fleet.needsInstance(serverIn(text))) return false
     return owners.placeAtHome({ ...asked, text })
   }
+
+  async #placeTrial(
+    owners: Pick<Elsewhere, 'askHomeOf' | 'check' | 'placeAtHome'>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const { fleet, isStopping, triedIn } = this.#deps
+    const isForwarded = owners.check(request)
+    let text: string | undefined
+    const readText = async () => {
+      text = await readBody(request)
+      ;(request as Read).rawBody = Buffer.from(text)
+      return text
+    }
+    const tried = await triedIn(toRequest(request), readText, { isForwarded })
+    if (!tried || text === undefined) return false
+    const { tool, caller, isCall } = tried
+    const asked = { caller, request, response, text }
+    if (isCall) {
+      if (!fleet.hasUserLists && !fleet.needsInstance(serverOf(tool))) return false
+      if (isForwarded && isStopping()) throw elsewhereFault()
+      return owners.placeAtHome(asked)
+    }
+    // Nobody becomes the home of a user by a dry run.
+    const owner = fleet.hasUserLists ? ownerOf(caller) : undefined
+    return owner !== undefined && owners.askHomeOf(owner, asked)
+  }
 }
+
+/** What a person tries as a caller: a dry run, and a real call. */
+const TRIALS: ReadonlySet<string> = new Set(['/api/why', '/api/tool/call'])
 
 /** Whether a person asks about a caller. */
 function isAboutCaller({ searchParams }: URL): boolean {
   return searchParams.has('as') || searchParams.has('caller')
+}
+
+function isComparison({ pathname }: URL): boolean {
+  return pathname.startsWith('/api/approvals/') && pathname.endsWith('/compare')
 }
 
 /** What an agent sees and may call depends on the lists of its user. */
@@ -109,7 +162,7 @@ function serverIn(text: string): string {
   try {
     const body: unknown = JSON.parse(text)
     const tool = isObject(body) ? body['tool'] : undefined
-    return typeof tool === 'string' ? (tool.split(':', 1)[0] ?? '') : ''
+    return typeof tool === 'string' ? serverOf(tool) : ''
   } catch {
     return ''
   }

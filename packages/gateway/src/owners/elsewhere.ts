@@ -159,7 +159,7 @@ export class Elsewhere {
       if (owned.owner !== this.self) return owned
       // Nobody else can go on with what it listens to.
       if (kept.listens) {
-        this.sessions.remove(id)
+        await this.sessions.remove(id)
         throw unknown()
       }
       session = this.#here.sessions().restore(asked.caller, id, kept)

@@ -28,8 +28,8 @@ export class SessionOwners implements SessionKeeper {
     await this.#owners.put(KEY + id, this.#self, JSON.stringify(kept))
   }
 
-  remove(id: string): void {
-    this.#owners.remove(KEY + id, this.#self).catch(this.#onFault)
+  async remove(id: string): Promise<void> {
+    await this.#owners.remove(KEY + id, this.#self).catch(this.#onFault)
   }
 
   async free(ids: readonly string[]): Promise<void> {

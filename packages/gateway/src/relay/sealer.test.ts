@@ -22,6 +22,12 @@ describe('Sealer', () => {
     assert.ok(!Buffer.from(sealed.split('.')[1] ?? '', 'base64url').includes('text'))
   })
 
+  it('opens a text of many megabytes', async () => {
+    const { sealer } = setUp()
+    const text = 'x'.repeat(16 * 1024 * 1024)
+    assert.ok((await sealer.open(await sealer.seal(text, 'vera'), 'vera')) === text)
+  })
+
   it('opens nothing that was edited, cut or sealed elsewhere', async () => {
     const { sealer } = setUp()
     const sealed = await sealer.seal('the text', 1)

@@ -1,4 +1,5 @@
 import type { RuleChange } from './changes.ts'
+import { describeChanges } from './describe-rules.ts'
 import type { AccessChange } from './who-gains.ts'
 
 /** What a reload changed, or would change. It holds no secrets. */
@@ -14,7 +15,6 @@ export interface Reload {
   readonly text: readonly string[]
 }
 
-const MARKS = { added: '+', removed: '-', changed: '~' } as const
 const MAX_LINES = 200
 const MAX_IDS = 10
 
@@ -30,10 +30,7 @@ export function describeReload(
       ? 'this would change'
       : 'nothing has changed'
   const lines = [
-    ...changes.map(
-      ({ section, what, name, fields = [] }) =>
-        `${MARKS[what]} ${section}: ${name}${fields.length > 0 ? ` (${fields.join(', ')})` : ''}`,
-    ),
+    ...describeChanges(changes),
     ...access.flatMap(({ caller, gains, loses }) => [
       ...(gains.length > 0 ? [`${caller} gains ${listOf(gains)}`] : []),
       ...(loses.length > 0 ? [`${caller} loses ${listOf(loses)}`] : []),

@@ -195,8 +195,8 @@ export class Reloader {
   async #record(text: readonly string[], by: string | undefined, through: string): Promise<void> {
     const { base, parts } = this.#deps
     const { policyRevision, catalog } = parts.gate
-    const detail = cutLines(text)
-    base.log({ level: 'info', message: `reloaded: ${detail}` })
+    const detail = cutLines(text, '\n')
+    base.log({ level: 'info', message: `reloaded: ${cutLines(text)}` })
     try {
       await parts.audit.write({
         event: 'config_changed',
@@ -220,8 +220,8 @@ function checkRunning({ isStopping }: GatewayBase['lifecycle']): void {
 
 const MAX_DETAIL = 2000
 
-function cutLines(lines: readonly string[]): string {
-  const text = lines.join('; ')
+function cutLines(lines: readonly string[], between = '; '): string {
+  const text = lines.map((line) => (between === '\n' ? line : line.trim())).join(between)
   return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text
 }
 

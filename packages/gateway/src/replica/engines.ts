@@ -1,5 +1,12 @@
 import { ConfigError } from '@toolgate/core'
-import type { ApprovalStore, CounterStore, HistoryStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type {
+  ApprovalStore,
+  ClauseCountStore,
+  CounterStore,
+  HistoryStore,
+  SessionLock,
+  StateStore,
+} from '@toolgate/core/stores'
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
 import type { StoresConfig } from '../config/stores.ts'
@@ -12,6 +19,7 @@ export interface Engines {
   readonly approvals: ApprovalStore
   readonly counters: CounterStore
   readonly histories: HistoryStore
+  readonly clauses: ClauseCountStore
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
@@ -63,6 +71,7 @@ export async function openEngines(
       approvals,
       counters: opened?.counters ?? postgres.counters,
       histories: postgres.histories,
+      clauses: postgres.clauses,
       lock: postgres.lock,
       limits: opened?.limits,
       replicas,

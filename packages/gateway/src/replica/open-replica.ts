@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@toolgate/core'
-import type { ApprovalStore, Clock, CounterStore, HistoryStore, SessionLock, StateStore } from '@toolgate/core/stores'
+import type {
+  ApprovalStore,
+  ClauseCountStore,
+  Clock,
+  CounterStore,
+  HistoryStore,
+  SessionLock,
+  StateStore,
+} from '@toolgate/core/stores'
 import { LEASE_MS, Membership, whyLapsed } from '@toolgate/stores/replica'
 import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { LoadConfigOptions } from '../config/load-config.ts'
@@ -11,7 +19,7 @@ import { VERSION } from '../files.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
 import { ForwardProof } from '../owners/forward-proof.ts'
 import { Elsewhere, type Here } from '../owners/elsewhere.ts'
-import { Proposals } from './proposals.ts'
+import { Proposals, Restarts } from './proposals.ts'
 import { idOfText, Publication } from './publication.ts'
 import { createReport, type ReplicaReport } from './report.ts'
 
@@ -20,6 +28,7 @@ export interface OpenedReplica {
   readonly membership: Membership
   readonly publication: Publication
   readonly proposals: Pick<Proposals, 'ask'>
+  readonly restarts: Pick<Restarts, 'ask'>
   /** The published configuration, with the sections of the local file that are about this process. */
   readonly config: GatewayConfig
   /** The id of the local file if it was another one when it was read last, or `invalid`. */
@@ -39,6 +48,7 @@ export interface OpenedReplica {
     readonly history: { readonly store: HistoryStore }
   }
   readonly lock: SessionLock
+  readonly clauses: ClauseCountStore
   /** Returns the way to what other replicas have, and keeps what is here for them. */
   open(here: Here): Elsewhere
   /** Returns what `open` has returned. */
@@ -53,11 +63,13 @@ export interface OpenedReplica {
   close(): Promise<void>
 }
 
-/** What a replica does when another one publishes, or is about to. */
+/** What a replica does when another one publishes, is about to, or restarts a server. */
 export interface FollowsPublication {
   readonly reload: (by: string | undefined) => Promise<unknown>
   /** Rejects with why this replica cannot run what is read. */
   readonly check: (read: ReadProposed) => Promise<unknown>
+  /** Restarts a server here. */
+  readonly restart: (server: string) => Promise<void>
 }
 
 /** Reads a proposed configuration as this replica would run it. */
@@ -115,7 +127,8 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
   await publication.open(local.text)
   const { state } = membership
   const list = () => membership.list()
-  const proposals = new Proposals({ state, clock, incarnation: membership.self.incarnation, list, onFault })
+  const asking = { state, clock, incarnation: membership.self.incarnation, list, onFault }
+  const [proposals, restarts] = [new Proposals(asking), new Restarts(asking)]
   let file: string | undefined = local.text
   const readFile = async () => {
     file = undefined
@@ -157,14 +170,16 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
     membership,
     publication,
     proposals,
+    restarts,
     config: isSame ? local : await readFirst(),
     otherFile,
     read: readPublished,
     readFile,
     noteOnFile,
-    async follow({ reload, check }) {
+    async follow({ reload, check, restart }) {
       publication.follow(({ by }) => reload(by))
       proposals.follow((text) => check((how) => readText(text, how)))
+      restarts.follow(restart)
       await membership.begin()
     },
     stores: {
@@ -174,6 +189,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
       history: { store: engines.histories },
     },
     lock: engines.lock,
+    clauses: engines.clauses,
     open(here) {
       const replicas = () => membership.list()
       const self = membership.self.incarnation

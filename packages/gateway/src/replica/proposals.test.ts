@@ -103,8 +103,8 @@ describe('Proposals', () => {
     a.follow(async () => assert.fail('nothing to check'))
     await database.state.set('proposed:x', 'nonsense')
     for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
-    assert.deepEqual(await database.state.get('gateway/proposed-answer:x/start of a'), {
-      why: 'the proposal cannot be read',
+    assert.deepEqual(await database.state.get('gateway/answers/x/start of a'), {
+      why: 'what is asked cannot be read',
     })
   })
 })

@@ -3,6 +3,7 @@ import type { Approval, CallOutcome, Caller, CallWaiting, Gate, View } from '@to
 import { type Cancelling, createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'
+import { clientNames, type NamesInLists } from '../mcp/client-names.ts'
 import { endOnRecord, type EndsDeps, withdrawApproval } from './ends.ts'
 import { type OpenTask, type Task, type TaskCall, type TaskEnding, type TaskOwner, TooManyTasks } from './task.ts'
 import type { TaskLeases } from './task-leases.ts'
@@ -14,6 +15,7 @@ export interface ApprovalTasksDeps extends EndsDeps {
   readonly state: Pick<StateStore, 'add' | 'get'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
+  readonly names: NamesInLists
   /** Whether an attempt has a terminal record. */
   readonly hasEnded: (callId: string) => Promise<boolean>
   readonly onFault: (error: unknown) => void
@@ -197,8 +199,9 @@ export class ApprovalTasks {
     // Linked to the attempt that asked, and a call of its own: it takes its limit and spends the approval.
     const continues = { callId: first, round: 0, binding: '' }
     const spends = approvalId
+    const nameOf = clientNames(this.#deps.names, view, { id: tool, name: calledAs })
     const how = { continues, spends, callId, signal: stop, callerNow }
-    return view.call({ tool, calledAs, nameOf: () => calledAs, input, ...how })
+    return view.call({ tool, calledAs, nameOf, input, ...how })
   }
 
   /** Ends a task whose call has no terminal record, and withdraws its request. The lease is held. */

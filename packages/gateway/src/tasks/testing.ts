@@ -4,6 +4,7 @@ import { memoryAvailability } from '@toolgate/core/groups'
 import type { JsonObject } from '@toolgate/core/internal'
 import { type Clock, memoryApprovals, memoryState, type StateStore, systemClock } from '@toolgate/core/stores'
 import { InputRequired, type Source } from '@toolgate/core/toolset'
+import { ToolLists } from '@toolgate/mcp'
 import { toClientLink } from '../relay/client-link.ts'
 import { ApprovalTasks } from './approval-tasks.ts'
 import type { Task, TaskOwner } from './task.ts'
@@ -85,6 +86,7 @@ export class TaskWorld {
       state,
       clock,
       gate,
+      names: new ToolLists(gate),
       isKept,
       callerOf: (_: TaskOwner, app: string | undefined): Caller | undefined => {
         const isServed = app === undefined || gate.apps.list.some(({ name }) => name === app)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { manualClock } from '@toolgate/core/testing'
-import { countCalls, MAX_TOOLS } from './call-counts.ts'
+import { countCalls, MAX_DENIED, MAX_TIMED, MAX_TOOLS } from './call-counts.ts'
 
 const READ = { id: 'files:read', name: 'read', description: '' }
 
@@ -21,6 +21,28 @@ describe('countCalls', () => {
       { tool: 'files:read', status: 'refused', count: 2 },
       { tool: '_unknown', status: 'refused', count: 1 },
     ])
+  })
+
+  it('counts by server, with how long its calls and those of each tool took, and what was refused', () => {
+    const { counts, start, clock } = setup()
+    const call = start({ ...READ, id: 'resource:files:file:///a' })
+    clock.advance(40)
+    call.end({ status: 'failed', code: 'tool_error' })
+    start(READ).end({ status: 'refused', code: 'policy_denied' })
+    start(READ).end({ status: 'refused', code: 'rate_limited' })
+    start(undefined).end({ status: 'refused', code: 'tool_not_found' })
+    assert.deepEqual(counts.servers, [
+      { server: 'files', status: 'failed', count: 1 },
+      { server: 'files', status: 'refused', count: 2 },
+    ])
+    assert.deepEqual(counts.denied, [
+      { tool: 'files:read', reason: 'policy_denied', count: 1 },
+      { tool: '_unknown', reason: 'tool_not_found', count: 1 },
+    ])
+    const took = (durations: typeof counts.toolDurations) =>
+      [...durations].map(([key, { sum, count }]) => [key, sum, count])
+    assert.deepEqual(took(counts.serverDurations), [['files', 0.04, 1]])
+    assert.deepEqual(took(counts.toolDurations), [['resource:files:file:///a', 0.04, 1]])
   })
 
   it('knows how many run, and ends each once', () => {
@@ -66,6 +88,15 @@ describe('countCalls', () => {
     const all = counts.tools.reduce((sum, { count }) => sum + count, 0)
     assert.equal(all, 2 * (MAX_TOOLS + 100))
     assert.ok(counts.tools.some(({ tool }) => tool === '_other'))
+    assert.equal(counts.toolDurations.size, MAX_TIMED + 1)
+    assert.deepEqual(counts.servers, [
+      { server: 'files', status: 'done', count: MAX_TOOLS + 100 },
+      { server: 'files', status: 'failed', count: MAX_TOOLS + 100 },
+    ])
+    for (let i = 0; i < MAX_DENIED + 5; i++)
+      start({ ...READ, id: `files:read_${i}` }).end({ status: 'refused', code: 'policy_denied' })
+    assert.equal(counts.denied.length, MAX_DENIED + 1)
+    assert.deepEqual(counts.denied.at(-1), { tool: '_other', reason: '_other', count: 5 })
   })
 
   it('runs work unchanged', () => {

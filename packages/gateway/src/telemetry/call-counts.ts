@@ -1,6 +1,7 @@
 import type { Telemetry } from '@toolgate/core'
 import type { CallTrace } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
+import { serverOf } from '../overview/server-of.ts'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 type TracedCall = Parameters<Telemetry['startCall']>[0]
@@ -15,6 +16,14 @@ export interface CallCounts extends Telemetry {
   readonly tools: readonly ToolCount[]
   /** The durations of the calls that ran, by status. */
   readonly durations: ReadonlyMap<CallStatus, Durations>
+  /** By server and status. */
+  readonly servers: readonly ServerCount[]
+  /** Refusals, other than by limits, by tool and reason. Beyond {@link MAX_DENIED} pairs they are counted together. */
+  readonly denied: readonly DeniedCount[]
+  /** The durations of the calls that ran, by server. */
+  readonly serverDurations: ReadonlyMap<string, Durations>
+  /** The same by tool: of the first {@link MAX_TIMED} tools, then of `_other`. */
+  readonly toolDurations: ReadonlyMap<string, Durations>
 }
 
 export interface CallCount {
@@ -30,6 +39,18 @@ export interface ToolCount {
   readonly count: number
 }
 
+export interface ServerCount {
+  readonly server: string
+  readonly status: CallStatus
+  readonly count: number
+}
+
+export interface DeniedCount {
+  readonly tool: string
+  readonly reason: string
+  readonly count: number
+}
+
 export interface Durations {
   /** Upper bounds in seconds, each with the number of calls up to it. */
   readonly buckets: readonly (readonly [bound: number, count: number])[]
@@ -39,6 +60,11 @@ export interface Durations {
 
 /** Tools with their own series. The bound keeps a server that renames its tools again and again from filling the memory. */
 export const MAX_TOOLS = 500
+/** Each has a histogram of its own. */
+export const MAX_TIMED = 100
+export const MAX_DENIED = 500
+/** The names come from the configuration. Those of several revisions may add up. */
+const MAX_SERVERS = 500
 const MAX_REASONS = 100
 const UNKNOWN = '_unknown'
 const OTHER = '_other'
@@ -56,6 +82,10 @@ class CallCounter implements CallCounts {
   readonly #byReason = createCounts(MAX_REASONS)
   readonly #byTool = createCounts(MAX_TOOLS + 1)
   readonly #durations = new Map(RAN.map((status) => [status, createHistogram()]))
+  readonly #byServer = createCounts(MAX_SERVERS)
+  readonly #denied = createCounts(MAX_DENIED)
+  readonly #serverDurations = createHistograms(MAX_SERVERS)
+  readonly #toolDurations = createHistograms(MAX_TIMED)
   #running = 0
 
   constructor(clock: Pick<Clock, 'monotonicMs'>, next: Telemetry | undefined) {
@@ -74,7 +104,14 @@ class CallCounter implements CallCounts {
     this.#running--
     this.#byReason.add(code, status)
     this.#byTool.add(tool, status)
-    this.#durations.get(status)?.add((this.#clock.monotonicMs() - startedMs) / 1000)
+    if (tool !== UNKNOWN) this.#byServer.add(serverOf(tool), status)
+    if (status === 'refused' && code !== 'rate_limited') this.#denied.add(JSON.stringify([tool, code]), status)
+    const ofStatus = this.#durations.get(status)
+    if (!ofStatus) return
+    const seconds = (this.#clock.monotonicMs() - startedMs) / 1000
+    ofStatus.add(seconds)
+    this.#serverDurations.add(serverOf(tool), seconds)
+    this.#toolDurations.add(tool, seconds)
   }
 
   get running(): number {
@@ -91,6 +128,25 @@ class CallCounter implements CallCounts {
 
   get durations(): ReadonlyMap<CallStatus, Durations> {
     return new Map([...this.#durations].map(([status, histogram]) => [status, histogram.read()]))
+  }
+
+  get servers(): readonly ServerCount[] {
+    return this.#byServer.list().map(({ key, status, count }) => ({ server: key, status, count }))
+  }
+
+  get denied(): readonly DeniedCount[] {
+    return this.#denied.list().map(({ key, count }) => {
+      const [tool, reason] = key === OTHER ? [OTHER, OTHER] : (JSON.parse(key) as [string, string])
+      return { tool, reason, count }
+    })
+  }
+
+  get serverDurations(): ReadonlyMap<string, Durations> {
+    return this.#serverDurations.read()
+  }
+
+  get toolDurations(): ReadonlyMap<string, Durations> {
+    return this.#toolDurations.read()
   }
 }
 
@@ -138,6 +194,20 @@ function createCounts(maxKeys: number) {
     },
     list: (): readonly Counted[] =>
       [...counts].flatMap(([key, own]) => [...own].map(([status, count]) => ({ key, status, count }))),
+  }
+}
+
+/** Histograms by key. Keys beyond `maxKeys` have one together. */
+function createHistograms(maxKeys: number) {
+  const histograms = new Map<string, ReturnType<typeof createHistogram>>()
+  return {
+    add(key: string, seconds: number): void {
+      const name = histograms.has(key) || histograms.size < maxKeys ? key : OTHER
+      let own = histograms.get(name)
+      if (!own) histograms.set(name, (own = createHistogram()))
+      own.add(seconds)
+    },
+    read: () => new Map([...histograms].map(([key, histogram]) => [key, histogram.read()])),
   }
 }
 

@@ -1,11 +1,12 @@
 import type { Gate } from '@toolgate/core'
 import type { AuditReader } from '@toolgate/core/audit'
-import { type Approvals, clauseText } from '@toolgate/core/internal'
+import { type Approvals, clauseText, runWithDeadline } from '@toolgate/core/internal'
 import type { PinnedTool } from '@toolgate/core/pins'
-import type { IssuerRow, ServerRow } from '../api/wire.ts'
+import type { IssuerRow, ListCostRow, ServerRow } from '../api/wire.ts'
 import type { RefusedTokens } from '../auth/oauth/refusals.ts'
-import type { CallCount, CallCounts, CallStatus, Durations } from './call-counts.ts'
-import { counter, type Family, gauge, type Sample, toExposition } from './exposition.ts'
+import type { CallCounts } from './call-counts.ts'
+import { callFamilies } from './call-families.ts'
+import { counter, type Family, gauge, toExposition } from './exposition.ts'
 import { auditFamilies, replicaFamilies, type SharedAuditFigures } from './replica-families.ts'
 import {
   budgetFamilies,
@@ -47,6 +48,8 @@ export interface MetricsDeps {
   readonly refusedTokens?: () => readonly RefusedTokens[]
   /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
   readonly certificateExpiresAtMs?: () => number | undefined
+  /** What the lists of callers cost. Absent: not shown. */
+  readonly lists?: (() => Promise<readonly Pick<ListCostRow, 'user' | 'tokens'>[]>) | undefined
   /** Absent where this gateway is alone. */
   readonly replica?: Parameters<typeof replicaFamilies>[0]
   readonly onFault: (error: unknown) => void
@@ -55,35 +58,39 @@ export interface MetricsDeps {
 /** Of holders: each is asked for at the store. */
 const MAX_BUDGETS = 200
 
-async function budgetsOf({ gate, onFault }: MetricsDeps): Promise<readonly Family[]> {
-  try {
-    return budgetFamilies((await gate.budgets?.(MAX_BUDGETS)) ?? [])
-  } catch (error) {
-    onFault(error)
-    return []
-  }
-}
+type Families = Family | readonly Family[]
 
+/** Of one figure. */
+const ANSWER_MS = 3000
 /** More are not counted. */
 const MAX_APPROVALS = 1000
 
 /**
  * Returns a function that returns the gateway's current metrics as text.
  *
- * A figure whose store fails is left out.
+ * A figure whose store fails, or does not answer within 3 s, is left out: Prometheus waits for 10 s.
  */
 export function createMetrics(deps: MetricsDeps): () => Promise<string> {
   const { counts, servers, onFault } = deps
-  const optional = async (read: () => Promise<Family> | Family): Promise<readonly Family[]> => {
+  const optional = async (read: () => Promise<Families> | Families): Promise<readonly Family[]> => {
     try {
-      return [await read()]
+      return [await runWithDeadline(async () => read(), ANSWER_MS)].flat()
     } catch (error) {
       onFault(error)
       return []
     }
   }
-  return async () =>
-    toExposition([
+  return async () => {
+    // At once: a store that is silent must not keep the other figures from whoever is to be woken by them.
+    const read = await Promise.all([
+      optional(async () => budgetFamilies((await deps.gate.budgets?.(MAX_BUDGETS)) ?? [])),
+      optional(() => pendingFamilies(deps.approvals)),
+      optional(() => listFamilies(deps.lists)),
+      optional(() => clauseFamily(deps.gate.coverage())),
+      optional(() => warningsFamily(deps.warnings().map(({ code }) => code))),
+      optional(() => writtenFamily(deps.audit)),
+    ])
+    return toExposition([
       ...callFamilies(counts),
       ...serverFamilies(servers()),
       ...groupFamilies(deps.groups?.() ?? []),
@@ -92,11 +99,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       gauge('toolgate_halts', 'Halts in force.', deps.gate.halts.length),
       pinsFamily(deps.pins?.list() ?? []),
       issuersFamily(deps.issuers?.() ?? []),
-      ...(await budgetsOf(deps)),
-      ...(await optional(() => pendingFamily(deps.approvals))),
-      ...(await optional(() => clauseFamily(deps.gate.coverage()))),
-      ...(await optional(() => warningsFamily(deps.warnings().map(({ code }) => code)))),
-      ...(await optional(() => writtenFamily(deps.audit))),
+      ...read.flat(),
       ...evidenceFamilies(deps.evidence?.() ?? { problems: [] }),
       counter(
         'toolgate_audit_dropped_records_total',
@@ -114,73 +117,31 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       ...(deps.replica ? auditFamilies(deps.audit) : []),
       ...processFamilies(),
     ])
+  }
 }
 
-function callFamilies({ calls, tools, durations, running }: CallCounts): readonly Family[] {
-  const count = (wanted: (call: (typeof calls)[number]) => boolean) =>
-    calls.filter(wanted).reduce((sum, call) => sum + call.count, 0)
+async function pendingFamilies(approvals: MetricsDeps['approvals']): Promise<readonly Family[]> {
+  const pending = await approvals.list({ status: 'pending', limit: MAX_APPROVALS })
+  const oldest = pending.at(-1)
+  const help = 'When the oldest pending approval was asked for, in seconds since 1970.'
   return [
-    {
-      name: 'toolgate_calls_total',
-      type: 'counter',
-      help: 'Ended calls, by status (done, failed, refused, waiting, input_required) and reason.',
-      samples: withAlarms(calls).map(({ status, reason, count: value }) => ({ labels: { status, reason }, value })),
-    },
-    {
-      name: 'toolgate_tool_calls_total',
-      type: 'counter',
-      help: 'Ended calls, by tool. Tools that the catalog does not have count as _unknown.',
-      samples: tools.map(({ tool, status, count: value }) => ({ labels: { tool, status }, value })),
-    },
-    counter(
-      'toolgate_refused_calls_total',
-      'Refused calls.',
-      count(({ status }) => status === 'refused'),
-    ),
-    counter(
-      'toolgate_rate_limited_calls_total',
-      'Calls refused by a rate limit.',
-      count(({ reason }) => reason === 'rate_limited'),
-    ),
-    gauge('toolgate_running_calls', 'Calls in the gate or in a tool.', running),
-    {
-      name: 'toolgate_call_duration_seconds',
-      type: 'histogram',
-      help: 'Duration of calls that ran, including the gate.',
-      samples: [...durations].flatMap(([status, taken]) => histogramSamples(status, taken)),
-    },
+    gauge('toolgate_pending_approvals', `Pending approvals, at most ${MAX_APPROVALS}.`, pending.length),
+    ...(oldest ? [gauge('toolgate_oldest_pending_approval_seconds', help, oldest.requestedAt / 1000)] : []),
   ]
 }
 
-/** An alert compares with the sample before. So these are 0 before they happen for the first time. */
-const ALARMS: readonly Pick<CallCount, 'status' | 'reason'>[] = [
-  { status: 'done', reason: '' },
-  { status: 'failed', reason: '' },
-  { status: 'refused', reason: 'store_failed' },
-  { status: 'refused', reason: 'audit_failed' },
-  { status: 'refused', reason: 'policy_error' },
-]
-
-function withAlarms(calls: readonly CallCount[]): readonly CallCount[] {
-  const missing = ALARMS.filter(
-    (alarm) => !calls.some(({ status, reason }) => status === alarm.status && reason === alarm.reason),
-  )
-  return [...calls, ...missing.map((alarm) => ({ ...alarm, count: 0 }))]
-}
-
-function histogramSamples(status: CallStatus, { buckets, sum, count }: Durations): readonly Sample[] {
-  const bucket = (le: string, value: number): Sample => ({ suffix: '_bucket', labels: { status, le }, value })
+/** The callers come from the configuration. */
+async function listFamilies(lists: MetricsDeps['lists']): Promise<readonly Family[]> {
+  const rows = await lists?.()
+  if (!rows) return []
   return [
-    ...buckets.map(([bound, value]) => bucket(String(bound), value)),
-    bucket('+Inf', count),
-    { suffix: '_sum', labels: { status }, value: sum },
-    { suffix: '_count', labels: { status }, value: count },
+    {
+      name: 'toolgate_list_tokens',
+      type: 'gauge',
+      help: "What a caller's list of tools costs its model: an estimate of 4 bytes a token.",
+      samples: rows.map(({ user, tokens }) => ({ labels: { user }, value: tokens })),
+    },
   ]
-}
-
-async function pendingFamily(approvals: MetricsDeps['approvals']): Promise<Family> {
-  const { length } = await approvals.list({ status: 'pending', limit: MAX_APPROVALS })
-  return gauge('toolgate_pending_approvals', `Pending approvals, at most ${MAX_APPROVALS}.`, length)
 }
 
 /** Shown also when they are 0, as these problems arise silently, for example when a server renames a tool. */
@@ -205,7 +166,7 @@ function clauseFamily(clauses: ReturnType<Gate['coverage']>): Family {
     type: 'counter',
     help: 'Calls for which a clause of the policy held, by clause.',
     samples: clauses.slice(0, MAX_CLAUSES).map(({ ref, path, shadow, hits }) => ({
-      labels: { clause: clauseText(ref), path, shadow: shadow ? 'true' : 'false' },
+      labels: { clause: clauseText(ref), path, kind: ref.kind, shadow: shadow ? 'true' : 'false' },
       value: hits,
     })),
   }

@@ -131,7 +131,7 @@ export function issuersFamily(issuers: readonly IssuerRow[]): Family {
 }
 
 /** Shown also when they are 0, for alerts. */
-const EVIDENCE_ALARMS = ['checkpoints_missing', 'checkpoints_failing']
+const EVIDENCE_ALARMS = ['checkpoints_missing', 'checkpoints_failing', 'witness_failing']
 
 export function evidenceFamilies({ checkpoints, problems }: Evidence): readonly Family[] {
   const codes = [...new Set([...EVIDENCE_ALARMS, ...problems.map(({ code }) => code)])]

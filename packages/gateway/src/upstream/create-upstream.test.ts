@@ -308,7 +308,7 @@ describe('createUpstream', () => {
 
   for (const name of ['huge', 'huge-id-last', 'blob'])
     it(`fails only the call whose answer is too large: ${name}`, async (t) => {
-      const server = testUpstream(t, hostile('banner'))
+      const server = testUpstream(t, hostile('banner', { callTimeoutMs: 2 ** 31 - 1 }))
       await server.start()
       const other = assert.rejects(server.call(call('hang')), { code: 'upstream_down' })
       const large = { code: 'upstream_too_large', message: 'server "server" answered more than 16 MiB in one message' }

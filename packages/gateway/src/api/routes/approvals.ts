@@ -32,12 +32,40 @@ export function verdictRoute(deps: ApiDeps): Route {
   return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
     const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
-    const approval = await deps.approvals.get(id)
-    // A person of a tenant must not learn whether another tenant has this approval.
-    if (!approval || !maySee(person, approval))
-      throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
+    await findSeen(deps.approvals, person, id)
     return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
   }
+}
+
+/** `POST /api/approvals/<id>/compare`: reads what an open call would change, for a person who may decide it. */
+export function compareRoute(deps: ApiDeps): Route {
+  return async ({ id, person, query, request }) => {
+    parseQuery(query, {})
+    const approval = await findToCompare(deps, person, id)
+    const { comparisons, clock } = deps
+    if (!comparisons) return { approval: id, atMs: clock.wallMs(), notShown: 'Nothing is compared here.' }
+    return comparisons.compare(approval, toName(person), request.signal)
+  }
+}
+
+/** @throws {ToolgateError} `approval_unknown`, `approval_forbidden`, `approval_decided` */
+export async function findToCompare({ approvals }: ApiDeps, person: Caller, id: string): Promise<Approval> {
+  const approval = await findSeen(approvals, person, id)
+  if (!approvals.mayDecide(person, approval))
+    throw new ToolgateError('approval_forbidden', 'You may not decide this approval.')
+  if (!isOpen(approval)) throw new ToolgateError('approval_decided', `The approval "${id}" is ${approval.status}.`)
+  return approval
+}
+
+/** A person of a tenant must not learn whether another tenant has an approval. @throws {ToolgateError} `approval_unknown` */
+async function findSeen(approvals: ApiDeps['approvals'], person: Caller, id: string): Promise<Approval> {
+  const approval = await approvals.get(id)
+  if (approval && maySee(person, approval)) return approval
+  throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
+}
+
+function isOpen({ status }: Approval): boolean {
+  return status === 'pending' || status === 'approved'
 }
 
 function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason'> {
@@ -56,17 +84,18 @@ const MAX_DECIDERS = 20
 function toApprovalRow(
   approval: Approval,
   person: Caller,
-  { approvals, callers }: Pick<ApiDeps, 'approvals' | 'callers'>,
+  { approvals, callers, comparisons }: Pick<ApiDeps, 'approvals' | 'callers' | 'comparisons'>,
 ): ApprovalRow {
-  const { status } = approval
-  if (status !== 'pending' && status !== 'approved') return { ...approval, mayDecide: false, deciders: [] }
+  if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
   const able = callers().filter(
     (one) => one.for === 'console' && maySee(person, one.caller) && approvals.mayDecide(one.caller, approval),
   )
   const names = new Set(able.map(({ caller }) => toName(caller)))
+  const mayDecide = approvals.mayDecide(person, approval)
   return {
     ...approval,
-    mayDecide: approvals.mayDecide(person, approval),
+    mayDecide,
     deciders: [...names].toSorted().slice(0, MAX_DECIDERS),
+    ...(mayDecide && comparisons?.has(approval.tool) ? { mayCompare: true as const } : {}),
   }
 }

@@ -4,18 +4,24 @@ import type { NewKey } from '../../auth/made-key.ts'
 import { maySee } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { invalidBody, parseQuery, readBody, type Route } from '../request.ts'
+import { invalidBody, parseQuery, readBody, type Route, shortText } from '../request.ts'
 import type { KeysBody, NewKeyBody } from '../wire.ts'
 
 const FIELDS = ['for', 'user', 'tenant', 'like', 'apps', 'expiresAt', 'id']
 const MAX_TEXT = 300
 
-/** `GET /api/keys`: the keys that the person may see, without the keys themselves. */
+/** `GET /api/keys?user=&tenant=`: the keys, without the keys themselves. With a user, those of this user of the tenant or of none. */
 export function keysRoute({ keys }: ApiDeps): Route {
   return ({ person, query }) => {
-    parseQuery(query, {})
+    const { user, tenant } = parseQuery(query, { user: shortText, tenant: shortText })
     nameOperator(person)
-    return { keys: (keys?.list() ?? []).filter((row) => maySee(person, row)) } satisfies KeysBody
+    const seen = (keys?.list() ?? []).filter(
+      (row) =>
+        maySee(person, row) &&
+        (user === undefined || row.user === user) &&
+        (user === undefined && tenant === undefined ? true : row.tenant === tenant),
+    )
+    return { keys: seen } satisfies KeysBody
   }
 }
 
@@ -66,10 +72,14 @@ function parseNewKey(body: ReadonlyMap<string, unknown>): NewKey {
 }
 
 /** A key opens what its user may do, so making one takes a person without a tenant. */
-function nameOperator({ user, tenant, roles = [] }: Caller): string {
-  if (user !== undefined && tenant === undefined && roles.some((role) => role === 'operator' || role === 'approver'))
-    return user
+function nameOperator(person: Caller): string {
+  if (mayManageKeys(person)) return person.user
   throw new ApiFault('key_forbidden', 'Keys take a person with the role "operator" or "approver" and no tenant.')
+}
+
+export function mayManageKeys(person: Caller): person is Caller & { readonly user: string } {
+  const { user, tenant, roles = [] } = person
+  return user !== undefined && tenant === undefined && roles.some((role) => role === 'operator' || role === 'approver')
 }
 
 /** With another person's console key, somebody could approve in their name. */

@@ -11,13 +11,15 @@ const HASH = /^[0-9a-f]{64}$/
 const MAX_ID_LENGTH = 300
 
 /**
- * `GET /api/pins?status=`: the tools in the order of their ids. A person of a tenant sees those that are not denied to
+ * `GET /api/pins?status=&noted=true`: the tools in the order of their ids. A person of a tenant sees those that are not denied to
  * them. Approvers also see those on the lists of single users, of their tenant or of all.
  */
 export function pinsRoute({ pins, view, redact = redactor }: ApiDeps): Route {
   return async ({ person, query }) => {
-    const { status } = parseQuery(query, { status: oneOf(PIN_STATUSES) })
-    const rows = (pins?.list() ?? []).filter((pin) => status === undefined || pin.status === status)
+    const { status, noted } = parseQuery(query, { status: oneOf(PIN_STATUSES), noted: oneOf(['true', 'false']) })
+    const rows = (pins?.list() ?? []).filter(
+      (pin) => (status === undefined || pin.status === status) && (noted !== 'true' || isNoted(pin)),
+    )
     const seen = person.tenant === undefined ? undefined : await view(person)
     const shown = rows.flatMap((pin): readonly PinnedTool[] => {
       if (!pin.users) return seen && seen.explain(pin.tool).outcome === 'deny' ? [] : [pin]
@@ -26,6 +28,11 @@ export function pinsRoute({ pins, view, redact = redactor }: ApiDeps): Route {
     })
     return { pins: shown.map((pin) => toRow(pin, redact)) } satisfies PinsBody
   }
+}
+
+/** Whether there is something to look at: another definition than the pinned one, or a finding. */
+function isNoted({ status, findings }: PinnedTool): boolean {
+  return status !== 'pinned' || findings.length > 0
 }
 
 /** `POST /api/pins/accept`: a person has looked at the definition with this hash. */

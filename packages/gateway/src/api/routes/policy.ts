@@ -1,25 +1,35 @@
-import type { Reason } from '@toolgate/core'
+import type { Caller, Reason } from '@toolgate/core'
 import { type ClauseCoverage, clauseText, type NeededChange } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import { isApprover } from '../callers.ts'
 import type { ConfigPlaces, PolicySource } from '../../config/places.ts'
+import type { CountedClauses } from '../../overview/clause-hits.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route } from '../request.ts'
 import type { ClauseRow, PlacedChange, PlacedReason, PolicyBody } from '../wire.ts'
 
-/** `GET /api/policy`: each clause with its place and its hits; for approvers without a tenant, the policy as it is written. */
+/**
+ * `GET /api/policy`: each clause with its place and its hits; for approvers, the policy as it is written. A person of a tenant
+ * gets neither: both are of all tenants.
+ */
 export function policyRoute(deps: ApiDeps): Route {
-  return ({ query, person }) => {
+  return async ({ query, person }) => {
     parseQuery(query, {})
-    const { revision, source: written, places, clauses } = deps.policy?.() ?? { revision: 0, clauses: [] }
+    const { clauses, isOwn } = await countsIn(deps, person)
+    const { revision, source: written, places } = deps.policy?.() ?? { revision: 0 }
     const source = isApprover(person) && person.tenant === undefined ? written : undefined
     const text = source ? shownText(source, deps) : ''
     return {
       revision,
       ...(source && { ...source, text, isRedacted: text !== source.text }),
       clauses: clauses.map((clause) => toRow(clause, places)),
+      ...(isOwn && { countsAreOwn: isOwn }),
     } satisfies PolicyBody
   }
+}
+
+async function countsIn(deps: ApiDeps, person: Caller): Promise<CountedClauses> {
+  return (person.tenant === undefined && (await deps.clauses?.())) || { clauses: [] }
 }
 
 /** Line by line, so that the lines stay where they are. */
@@ -38,9 +48,13 @@ function toRow({ path, ref, matches, ...counts }: ClauseCoverage, places: Config
   return { clause: clauseText(ref), ref, path, ...(place && { place }), matchesTools: matches, ...counts }
 }
 
-/** Returns a function that adds to a reason where its rule is written, and how often its clause has held. */
-export function placing(deps: ApiDeps): (reason: Reason) => PlacedReason {
-  const { places, clauses = [] } = deps.policy?.() ?? {}
+/**
+ * Returns a function that adds to a reason where its rule is written, and how often its clause has held, for people without a
+ * tenant.
+ */
+export async function placing(deps: ApiDeps, person: Caller): Promise<(reason: Reason) => PlacedReason> {
+  const { clauses } = await countsIn(deps, person)
+  const { places } = deps.policy?.() ?? {}
   const byPath = new Map(clauses.map((clause) => [clause.path, clause]))
   return (reason) => {
     const { path = '' } = reason

@@ -26,7 +26,7 @@ export function restartRoute({ servers, restart, recordChange }: ApiDeps): Route
     checkServer(server, servers())
     if (!restart) throw new ApiFault('restart_forbidden', 'No server can be restarted here.')
     await recordChange?.('server_restarted', server, by)
-    await restart(server)
-    return { server } satisfies RestartedBody
+    const replicas = await restart(server)
+    return { server, ...(replicas && { replicas }) } satisfies RestartedBody
   }
 }

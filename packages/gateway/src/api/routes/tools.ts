@@ -2,35 +2,41 @@ import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
 import { isItemId, kindOfId, nearestOf, originalHash, titleOf, whatWouldAllow } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import type { ItemKind } from '@toolgate/core/toolset'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { itemId, oneOf, parseQuery, required, type Route } from '../request.ts'
+import { itemId, oneOf, parseQuery, required, type Route, taggedJson } from '../request.ts'
+import type { ToolRows } from '../tool-rows.ts'
 import { mayCallAs } from '../own-agent.ts'
 import { placing, wouldAllowOf } from './policy.ts'
 import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
-export function toolsRoute(deps: ApiDeps, callers: NamedCallers): Route {
-  return async ({ query, person }) => {
+export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
+  return async ({ query, person, request }) => {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
     const { name, caller } = findCaller(callers(), whose, person)
-    const view = await deps.view(caller, app)
-    const shown = shownTo(person, caller, deps)
     await deps.refreshGroups?.()
-    return {
+    const catalog = (): readonly Tool[] => {
+      const { tools, items } = shownTo(person, caller, deps)
+      return kind === 'tool' ? tools : items
+    }
+    const decided = await rows.decide({ caller, app }, catalog)
+    const shown = shownTo(person, caller, deps)
+    const hashOf = (tool: Tool) => (listOf(tool.id, shown) ? originalHash(tool) : undefined)
+    const tools = await rows.write(decided, { kind, hashOf })
+    const body = {
       as: name,
       ...(app === undefined ? {} : { app }),
       policyRevision: deps.policyRevision(),
       catalogRevision: deps.catalogRevision(),
       kind,
-      tools: itemsOf(kind, shown).map((tool) => toRow(tool, view, shown, deps)),
       servers: deps.servers().map((row) => serverFor(person, row)),
       groups: deps.groups(),
       ...(shown.lists.length > 0 ? { lists: shown.lists } : {}),
-    } satisfies ToolsBody
+    } satisfies Omit<ToolsBody, 'tools'>
+    return taggedJson(request, `${JSON.stringify(body).slice(0, -1)},"tools":${tools}}`)
   }
 }
 
@@ -48,10 +54,6 @@ function shownTo(person: Caller, caller: Caller, { tools, items, listsOf }: ApiD
     return { tools: tools(caller), items: items?.(caller) ?? [], lists }
   const withheld = lists.map(({ server }): ListRow => ({ server, state: 'withheld' }))
   return { tools: tools(), items: items?.() ?? [], lists: withheld }
-}
-
-function itemsOf(kind: ItemKind, { tools, items }: Shown): readonly Tool[] {
-  return kind === 'tool' ? tools : items.filter((item) => item.kind === kind)
 }
 
 /** Returns whose list of its server an item was looked up in. */
@@ -121,7 +123,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const view = await deps.view(caller, app)
     const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
-    const placed = placing(deps)
+    const placed = await placing(deps, person)
     return {
       tool: id,
       kind: kindOfId(id),
@@ -159,6 +161,12 @@ export function checkKnown(
 
 function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
   return isItemId(id) ? items : tools
+}
+
+/** Returns every item that a person may look at of a caller's catalog. */
+export function knownItems(person: Caller, caller: Caller, deps: ApiDeps): readonly Tool[] {
+  const { tools, items } = shownTo(person, caller, deps)
+  return [...tools, ...items]
 }
 
 /** Suggests an id, as people copy the wire name from their client, or misspell an id. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { isObject, type JsonObject, kindOfId, whatWouldAllow } from '@toolgate/core/internal'
+import { checkHistory, dryRun, isObject, type JsonObject, kindOfId } from '@toolgate/core/internal'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
@@ -10,10 +10,13 @@ import { ApiFault } from '../faults.ts'
 import { invalidBody, itemId, type Parameter, parseQuery, readBody, type Route } from '../request.ts'
 import { mayCall, ownAgent } from '../own-agent.ts'
 import { placing, wouldAllowOf } from './policy.ts'
-import { checkKnown } from './tools.ts'
+import { readHistory } from '../../change/read-history.ts'
+import { checkKnown, knownItems } from './tools.ts'
 import type { AgentCallBody, WhyInputBody } from '../wire.ts'
 
 const FIELDS = ['tool', 'as', 'caller', 'app', 'input']
+/** Those that are read at once, each with a body of that size at most. */
+const MAX_DRY_RUNS = 16
 const MAX_BODY_BYTES = 1024 * 1024
 
 interface Trial {
@@ -22,33 +25,50 @@ interface Trial {
   readonly input: JsonObject
   readonly name: string
   readonly caller: Caller
+  /** As it was sent. */
+  readonly history: unknown
 }
 
 /**
- * `POST /api/why` with `{ tool, as | caller, app, input }`: what a call with this input would get now, and every reason. Runs
- * nothing, takes no limit, asks nobody, and leaves no record.
+ * `POST /api/why` with `{ tool, as | caller, app, input, history }`: what a call with this input would get now, or after what
+ * is stated, and every reason. Runs nothing, takes no limit, asks nobody, and leaves neither a record nor a history.
  */
 export function whyInputRoute(deps: ApiDeps, callers: NamedCallers): Route {
+  let running = 0
   return async ({ query, person, request }) => {
     parseQuery(query, {})
-    const { tool, app, input, name, caller } = await readTrial(request, person, callers)
-    checkKnown(tool, { person, caller }, deps)
-    const view = await deps.view(caller, app)
-    const given = toInput(tool, input, deps, caller)
-    const previewed = await view.preview({ tool, input: given })
-    const { facts } = previewed
-    const ways = whatWouldAllow(view, tool, { input: given, facts })
-    return {
-      tool,
-      kind: kindOfId(tool),
-      as: name,
-      ...(app === undefined ? {} : { app }),
-      outcome: outcomeOf(previewed),
-      visible: view.has(tool),
-      reasons: previewed.decision.reasons.map(placing(deps)),
-      ...wouldAllowOf(ways, deps),
-      ...(previewed.status === 'refused' ? { text: previewed.text } : {}),
-    } satisfies WhyInputBody
+    if (running >= MAX_DRY_RUNS)
+      throw new ApiFault('dry_run_busy', 'Too many dry runs are asked for at once; ask again in a moment.')
+    running++
+    try {
+      return await dryRunOf(deps, await readTrial(request, person, callers, [...FIELDS, 'history']), person)
+    } finally {
+      running--
+    }
+  }
+}
+
+async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<WhyInputBody> {
+  const { tool, app, input, name, caller, history } = trial
+  checkKnown(tool, { person, caller }, deps)
+  const view = await deps.view(caller, app)
+  const items = history === undefined ? [] : knownItems(person, caller, deps)
+  const stated = history === undefined ? undefined : readHistory(history, (given) => checkHistory(view, given, items))
+  const asked = { tool, input: toInput(tool, input, deps, caller), history: stated, items }
+  const { preview, answers, shadow, ways } = await dryRun(view, asked)
+  const placed = await placing(deps, person)
+  return {
+    tool,
+    kind: kindOfId(tool),
+    as: name,
+    ...(app === undefined ? {} : { app }),
+    outcome: outcomeOf(preview),
+    visible: view.has(tool),
+    reasons: preview.decision.reasons.map(placed),
+    answers,
+    ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
+    ...wouldAllowOf(ways, deps),
+    ...(preview.status === 'refused' ? { text: preview.text } : {}),
   }
 }
 
@@ -66,20 +86,21 @@ export function ownCallRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { tool, app, input, caller } = await readTrial(request, person, callers)
     if (!mayCall(person))
       throw new ApiFault('call_forbidden', 'A call takes a person with the role "operator" or "approver".')
-    const callerNow = () => ownAgent(deps, { person, caller, app })
-    const now = callerNow()
-    if (!now) throw new ApiFault('call_forbidden', NOT_OWN)
+    const keyNow = () => ownAgent(deps, { person, caller, app })
+    const key = keyNow()
+    if (!key) throw new ApiFault('call_forbidden', NOT_OWN)
     checkKnown(tool, { person, caller }, deps)
     const { agents } = deps
     if (!agents) throw new ApiFault('call_forbidden', 'No calls can be made here.')
     if (agents.isStopping())
       throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
-    const view = await agents.view(now, app)
+    const view = await agents.view(key.caller, app)
     const outcome = await view.call({
       tool,
       input: toInput(tool, input, deps, caller),
       callId: `console-${randomUUID()}`,
-      callerNow,
+      callerNow: () => keyNow()?.caller,
+      asker: Buffer.from(key.keyHash).toString('hex'),
       signal: request.signal,
     })
     return toBody(unwrapOutcome(outcome), agents) satisfies AgentCallBody
@@ -96,9 +117,24 @@ function toInput(id: string, input: JsonObject, { items }: ApiDeps, caller: Call
   return { uri }
 }
 
+/** Returns what a body asks for, before the replica is known that answers it. @throws {ApiFault} */
+export async function readTrialText(text: string, person: Caller, callers: NamedCallers): Promise<Trial> {
+  const request = new Request('http://gateway', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: text,
+  })
+  return readTrial(request, person, callers, [...FIELDS, 'history'])
+}
+
 /** @throws {ApiFault} */
-async function readTrial(request: Request, person: Caller, callers: NamedCallers): Promise<Trial> {
-  const body = await readBody(request, FIELDS, MAX_BODY_BYTES)
+async function readTrial(
+  request: Request,
+  person: Caller,
+  callers: NamedCallers,
+  fields: readonly string[] = FIELDS,
+): Promise<Trial> {
+  const body = await readBody(request, fields, MAX_BODY_BYTES)
   const text = <T>(field: string, parse: Parameter<T>): T | undefined => {
     const value = body.get(field)
     if (value === undefined) return undefined
@@ -118,5 +154,12 @@ async function readTrial(request: Request, person: Caller, callers: NamedCallers
   const caller =
     given === undefined ? undefined : WHOSE.caller(typeof given === 'string' ? given : JSON.stringify(given))
   const found = findCaller(callers(), { as: text('as', WHOSE.as), caller }, person)
-  return { tool, app: text('app', WHOSE.app), input, name: found.name, caller: found.caller }
+  return {
+    tool,
+    app: text('app', WHOSE.app),
+    input,
+    name: found.name,
+    caller: found.caller,
+    history: body.get('history'),
+  }
 }

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, defineTool, type Gate } from '@toolgate/core'
+import { redactor } from '@toolgate/core/redact'
+import type { ApiDeps } from './deps.ts'
+import { taggedJson } from './request.ts'
+import { ToolRows } from './tool-rows.ts'
+import type { ToolRow } from './wire.ts'
+
+const SECRET = 'glpat-ABCDEFGHIJKLMNOPQRST'
+const tools = Array.from({ length: 900 }, (_, i) =>
+  defineTool({
+    namespace: `server${i % 3}`,
+    name: `tool_${i}`,
+    description: i % 100 === 0 ? `Uses ${SECRET}` : `Does the ${i}th thing.`,
+    tags: i % 2 ? ['odd'] : [],
+    execute: () => 1,
+  }),
+)
+const caller = { user: 'vera', roles: ['viewer'] }
+
+function open(): { gate: Gate; rows: ToolRows } {
+  const gate = createGate({ tools, policy: { deny: ['tag:odd'], ask: ['server2:*'] } })
+  const deps = {
+    view: (one: object) => gate.view(one),
+    wireName: (id: string) => id.replace(':', '__'),
+  } as unknown as ApiDeps
+  return { gate, rows: new ToolRows(deps) }
+}
+
+describe('the rows of a catalog', () => {
+  it('are those of each tool explained alone, also when they are kept', async () => {
+    const { gate, rows } = open()
+    const catalog = (): typeof tools => gate.catalog.snapshot().tools as typeof tools
+    const view = await gate.view(caller)
+    const expected = catalog().map(({ id, kind, description, tags }): ToolRow => {
+      const { outcome, reasons } = view.explain(id)
+      const shown = redactor.redactText(description)
+      return {
+        id,
+        kind,
+        wireName: id.replace(':', '__'),
+        description: shown,
+        tags,
+        outcome,
+        visible: view.has(id),
+        reasons,
+      }
+    })
+    const first = await rows.decide({ caller }, catalog)
+    const again = await rows.decide({ caller }, catalog)
+    assert.equal(again.rows, first.rows)
+    const text = await rows.write(again, { kind: 'tool', hashOf: () => undefined })
+    assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected)))
+    assert.ok(!text.includes(SECRET))
+  })
+
+  it('are all by the same rules where these change meanwhile', async () => {
+    const { gate, rows } = open()
+    const deciding = rows.decide({ caller }, () => gate.catalog.snapshot().tools)
+    await new Promise(setImmediate)
+    await gate.halt({ all: true, reason: 'a drill', by: 'owner' })
+    const { rows: decided } = await deciding
+    assert.deepEqual(new Set(decided.map(({ outcome }) => outcome)), new Set(['deny', 'wait']))
+  })
+
+  it('are not sent again to a client that has them', () => {
+    const ask = (headers: Record<string, string>) => taggedJson(new Request('http://localhost/', { headers }), '[1]')
+    const etag = ask({}).headers.get('etag') ?? ''
+    assert.equal(ask({ 'if-none-match': etag }).status, 304)
+    assert.equal(ask({ 'if-none-match': '"other"' }).status, 200)
+  })
+})

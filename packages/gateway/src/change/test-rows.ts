@@ -1,0 +1,86 @@
+import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/core/change'
+import { clauseText } from '@toolgate/core/internal'
+import type { PolicyTestFile } from './policy-tests.ts'
+
+/** The results of one file. */
+export interface FileResults {
+  readonly file: string
+  readonly tests: readonly TestRow[]
+}
+
+/** The result of one test, with the places of what it missed. */
+export interface TestRow {
+  readonly shows: string
+  readonly ok: boolean
+  readonly missed: readonly MissedRow[]
+}
+
+export interface MissedRow {
+  readonly line: number
+  readonly column: number
+  /** Such as `expect.call files:write_file`. */
+  readonly what: string
+  readonly expected: string
+  readonly found: string
+  readonly because: readonly string[]
+}
+
+/** Returns the results of a file as rows. */
+export function toRows({ file, placeOf }: PolicyTestFile, { results }: PolicyTestReport): FileResults {
+  const tests = results.map(({ shows, missed }, i) => ({
+    shows,
+    ok: missed.length === 0,
+    missed: missed.map((one) => toMissed(one, placeOf([i, ...one.path]))),
+  }))
+  return { file, tests }
+}
+
+function toMissed(
+  { path, expected, found, because }: MissedExpectation,
+  { line, column }: { readonly line: number; readonly column: number },
+): MissedRow {
+  const [first, second, ...names] = path
+  const what = [`${first}.${second}`, ...names].join(' ')
+  return { line, column, what, expected: textOf(expected), found: textOf(found), because }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
+}
+
+/** A clause of a configuration, and how many expected calls it held for. */
+export interface TestedClauseRow {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  readonly clause: string
+  readonly match: string
+  readonly hits: number
+  /** How many real calls it held for, where that was asked. */
+  readonly recorded?: number
+}
+
+/** Returns the clauses of the tested configurations, with the hits of all files, in the order in which they are written. */
+export function toClauseRows(
+  tested: readonly { readonly of: PolicyTestFile; readonly report: PolicyTestReport }[],
+  recorded?: (clause: Pick<TestedClause, 'id' | 'ref'>) => number,
+): readonly TestedClauseRow[] {
+  const rows = new Map<string, TestedClauseRow>()
+  for (const { of, report } of tested)
+    for (const { id, ref, path, hits } of report.clauses) {
+      const place = of.clausePlace(path)
+      if (!place) continue
+      const key = `${place.file} ${path}`
+      const clause = clauseText(ref)
+      rows.set(key, {
+        ...place,
+        clause,
+        match: ref.match,
+        hits: (rows.get(key)?.hits ?? 0) + hits,
+        ...(recorded && { recorded: recorded({ id, ref }) }),
+      })
+    }
+  return [...rows.values()].toSorted((a, b) =>
+    a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line || a.column - b.column,
+  )
+}

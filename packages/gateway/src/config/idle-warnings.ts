@@ -1,0 +1,46 @@
+import { parseGroups } from '@toolgate/core/groups'
+import { findIdleClauses, type IdleClause, parsePolicies } from '@toolgate/core/internal'
+import type { GatewayConfig } from './config.ts'
+import type { ConfigPlaces } from './places.ts'
+import type { ConfigPath, ConfigWarning } from './problems.ts'
+
+type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth'>
+
+/** A clause of the file that changes nothing. */
+export interface IdleWarning extends Pick<ConfigWarning, 'path'> {
+  readonly code: IdleClause['code']
+  readonly at: ConfigPath
+  readonly text: string
+}
+
+/**
+ * Returns the clauses that can never hold, and those that another one covers. The policy of the gateway holds in each app,
+ * too. Without `oauth`, nobody comes but the callers of the file: keys that are made have the rights of one of them.
+ */
+export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly IdleWarning[] {
+  const { policy, apps = [], groups, aliases = {}, callers, oauth } = config
+  const definitions = new Map(groups.map(({ name, tools }) => [name, { tools }]))
+  const { selectors } = parseGroups(definitions, new Map(Object.entries(aliases)))
+  const known = oauth ? undefined : callers.map(({ caller }) => caller)
+  const toWarning = ({ code, path, text, by }: IdleClause, root: ConfigPath): IdleWarning => {
+    const place = by === undefined ? undefined : places.get(by)
+    const where = place ? ` (${place.file}:${place.line}:${place.column})` : ''
+    return { code, path, at: [...root, ...pathIn(path)], text: `${text}${where}` }
+  }
+  const ofAll = parsePolicies(policy, selectors)
+  return [
+    ...findIdleClauses(ofAll, known).map((idle) => toWarning(idle, ['policy'])),
+    ...apps.flatMap(({ name, policy: own }) => {
+      const root = `apps.${name}.policy`
+      return findIdleClauses([...ofAll, ...parsePolicies(own, selectors, root)], known)
+        .filter(({ path }) => path.startsWith(`${root}[`))
+        .map((idle) => toWarning(idle, ['apps', name, 'policy']))
+    }),
+  ]
+}
+
+/** Returns `[0, 'deny', 1]` of a path that ends with `[0].deny[1]`. */
+function pathIn(path: string): ConfigPath {
+  const [, policy, kind = '', clause] = /\[(\d+)\]\.(\w+)\[(\d+)\]$/.exec(path) ?? []
+  return [Number(policy), kind, Number(clause)]
+}
