@@ -23,6 +23,9 @@ describe('parseAddress', () => {
 
   it('accepts former addresses', () => {
     assert.equal(parseAddress('#/audit?user=vera').page, 'live')
+    const { page, choices } = parseAddress('#/callers?open=group+web')
+    assert.deepEqual([page, Object.fromEntries(choices)], ['people', { view: 'matrix', open: 'group web' }])
+    assert.equal(parseAddress('#/keys').choices.get('view'), 'keys')
   })
 
   it('reads back what formatAddress writes, for any text', () => {
@@ -53,6 +56,6 @@ describe('withChoices', () => {
 describe('linkTo', () => {
   it('leaves out what is not chosen', () => {
     assert.equal(linkTo('tool', { id: 'files:read_file', as: '' }), '#/tool?id=files:read_file')
-    assert.equal(linkTo('callers'), '#/callers')
+    assert.equal(linkTo('people'), '#/people')
   })
 })

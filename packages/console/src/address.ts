@@ -1,14 +1,15 @@
+import { OWN } from './people.ts'
+
 export const PAGES = [
   'tools',
   'tool',
   'overview',
   'live',
   'calls',
+  'runs',
   'approvals',
   'policy',
-  'callers',
-  'keys',
-  'connections',
+  'people',
   'servers',
   'replicas',
 ] as const
@@ -21,7 +22,12 @@ export interface Address {
 }
 
 /** Former addresses that still work. */
-const FORMER: ReadonlyMap<string, Page> = new Map([['audit', 'live']])
+const FORMER: ReadonlyMap<string, readonly [Page, Readonly<Record<string, string>>]> = new Map([
+  ['audit', ['live', {}]],
+  ['callers', ['people', { view: 'matrix' }]],
+  ['keys', ['people', { view: 'keys' }]],
+  ['connections', ['people', { open: OWN }]],
+])
 
 /**
  * Parses `#/live?tool=files:read`. An unknown page becomes the first page.
@@ -31,8 +37,13 @@ const FORMER: ReadonlyMap<string, Page> = new Map([['audit', 'live']])
  */
 export function parseAddress(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split(/\?(.*)/s)
-  const page = PAGES.find((name) => name === path) ?? FORMER.get(path)
-  return page ? { page, choices: new Map(new URLSearchParams(query)) } : { page: PAGES[0], choices: new Map() }
+  const choices = new Map(new URLSearchParams(query))
+  const page = PAGES.find((name) => name === path)
+  if (page) return { page, choices }
+  const [former, added = {}] = FORMER.get(path) ?? []
+  return former
+    ? { page: former, choices: new Map([...Object.entries(added), ...choices]) }
+    : { page: PAGES[0], choices: new Map() }
 }
 
 /** Returns an address as a hash that `parseAddress` reads back. Leaves out empty choices; `:` and `/` stay readable. */

@@ -58,16 +58,35 @@ export function deleteJson<Body>(path: string): Promise<Body> {
 /** After this time without an answer, the page counts as out of date. */
 const TIMEOUT_MS = 15_000
 
+/** The latest answers with a tag: large ones, which the gateway does not send again while they stay the same. */
+const tagged = new Map<string, { readonly etag: string; readonly body: unknown }>()
+const MAX_TAGGED = 4
+
+function keepTagged(path: string, etag: string | null, body: unknown): void {
+  tagged.delete(path)
+  if (etag !== null) tagged.set(path, { etag, body })
+  const [oldest = ''] = tagged.keys()
+  if (tagged.size > MAX_TAGGED) tagged.delete(oldest)
+}
+
 async function request<Body>(path: string, init: RequestInit, timeoutMs = TIMEOUT_MS): Promise<Body> {
   const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])])
-  const answer = await fetch(path, { ...init, signal, credentials: 'same-origin' }).catch((error: unknown) => {
+  const known = init.method === undefined ? tagged.get(path) : undefined
+  const headers = new Headers(init.headers)
+  if (known) headers.set('if-none-match', known.etag)
+  const answer = await fetch(path, { ...init, headers, signal, credentials: 'same-origin' }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
     health.failed()
     throw new ApiError(0, 'unreachable', 'The gateway does not answer. Is it still running?')
   })
   if (answer.status >= 500) health.failed()
   else health.ok()
-  if (answer.ok) return (await answer.json()) as Body
+  if (answer.status === 304 && known) return known.body as Body
+  if (answer.ok) {
+    const sent = (await answer.json()) as Body
+    keepTagged(path, answer.headers.get('etag'), sent)
+    return sent
+  }
   const body = (await answer.json().catch(() => undefined)) as ErrorBody | undefined
   const { code = 'unknown', message = `The gateway answered with status ${answer.status}.` } = body?.error ?? {}
   throw new ApiError(answer.status, code, message)

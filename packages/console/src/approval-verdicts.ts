@@ -20,8 +20,9 @@ export const verdicts: Verdicts = createVerdicts({
 live.onMessage((message) => {
   if (message.type === 'approval' && message.approval.status !== 'pending') verdicts.note(message.approval)
   // The use of an approval sends no message. The record of the call shows it.
-  else if (message.type === 'audit' && message.record.approval_id !== undefined && RAN.has(message.record.event))
-    verdicts.noteUsed(message.record.approval_id)
+  // A reading for the person who decides names the approval too.
+  else if (message.type === 'audit' && message.record.purpose === undefined && RAN.has(message.record.event))
+    if (message.record.approval_id !== undefined) verdicts.noteUsed(message.record.approval_id)
 })
 addEventListener('pagehide', () => verdicts.sendHeld())
 

@@ -32,6 +32,8 @@ export const EVENTS: readonly AuditEvent[] = [
   'audit_dropped',
   'audit_pruned',
   'audit_restored',
+  'inputs_pruned',
+  'input_opened',
 ]
 
 export const AUDIT_OUTCOMES: readonly AuditOutcome[] = [

@@ -36,7 +36,14 @@ function ofPage({ page, choices }: Address): readonly First[] {
     const list: First = { key: ['tools', as, caller, app, kind], path: '/api/tools', query: { as, caller, app, kind } }
     return [{ key: ['callers'], path: '/api/callers' }, ...(as === '' && caller === '' ? [] : [list])]
   }
-  return page === 'callers' ? [{ key: ['callers'], path: '/api/callers' }] : []
+  if (page !== 'people') return []
+  if (choices.get('view') === 'matrix') {
+    const [from, open] = [Math.max(0, Math.floor(Number(choices.get('from') ?? 0)) || 0), choices.get('open') ?? '']
+    return [{ key: ['columns', from, open], path: '/api/matrix', query: { from, limit: 8, open } }]
+  }
+  const [text = '', tenant = '', role = ''] = ['text', 'tenant', 'role'].map((name) => choices.get(name) ?? '')
+  const filters = { text, tenant, role }
+  return choices.has('view') ? [] : [{ key: ['people', filters], path: '/api/people', query: filters }]
 }
 
 const address = parseAddress(location.hash)

@@ -53,6 +53,7 @@ describe('formatTime', () => {
 
 describe('count', () => {
   it('has a singular and a plural', () => {
+    assert.deepEqual([count(1, 'more match'), count(2, 'more match')], ['1 more match', '2 more matches'])
     assert.deepEqual([count(0, 'tool'), count(1, 'tool'), count(2, 'tool')], ['0 tools', '1 tool', '2 tools'])
   })
 })

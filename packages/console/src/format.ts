@@ -39,7 +39,12 @@ function formatDay(ms: number): string {
 
 /** `1 tool`, `2 tools`. */
 export function count(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`
+  return `${n} ${plural(n, noun)}`
+}
+
+/** `tool` for one, `tools` for any other number. */
+export function plural(n: number, noun: string): string {
+  return n === 1 ? noun : `${noun}${noun.endsWith('ch') ? 'es' : 's'}`
 }
 
 /** Returns a clause as a sentence, with a capital and a full stop. */

@@ -44,6 +44,17 @@ export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
   })
 }
 
+const SOON_MS = 700
+
+/** Asks again soon while the gateway is still counting what it was asked for. */
+export function useWhileCounting(isComplete: boolean | undefined, refetch: () => Promise<unknown>): void {
+  useEffect(() => {
+    if (isComplete !== false) return
+    const timer = setInterval(() => void refetch(), SOON_MS)
+    return () => clearInterval(timer)
+  }, [isComplete, refetch])
+}
+
 export function useLiveState(): LiveState {
   return useSyncExternalStore(live.subscribe, () => live.state)
 }

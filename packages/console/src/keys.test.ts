@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type KeyRow, mayManageKeys, toChoices } from './keys.ts'
+import { findKeys, type KeyRow, mayManageKeys, toChoices } from './keys.ts'
 
 function row(id: string, more: Partial<KeyRow>): KeyRow {
   return { id, for: 'mcp', user: 'vera', from: 'file', isExpired: false, ...more }
@@ -29,6 +29,18 @@ describe('toChoices', () => {
       { text: 'vera, agent like ci (b)', asked: { for: 'mcp', user: 'vera', like: 'ci' } },
       { text: 'vera, agent like laptop (no roles)', asked: { for: 'mcp', user: 'vera', like: 'laptop' } },
     ])
+  })
+})
+
+describe('findKeys', () => {
+  it('finds keys by all words, in any case, in the id, the user, the tenant, the use and the roles', () => {
+    const keys = [row('one', { roles: ['viewer'] }), row('two', { user: 'Udo', tenant: 'acme', for: 'console' })]
+    const found = (text: string) => findKeys(keys, text).map(({ id }) => id)
+    assert.deepEqual(
+      [found('ACME udo'), found('vera view'), found('person'), found('none')],
+      [['two'], ['one'], ['two'], []],
+    )
+    assert.equal(findKeys(keys, ' '), keys)
   })
 })
 

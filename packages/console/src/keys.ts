@@ -18,6 +18,16 @@ export function wordsOfUser({ user, tenant }: Pick<KeyRow, 'user' | 'tenant'>): 
   return tenant === undefined ? (user ?? 'nobody') : `${user ?? 'nobody'} of ${tenant}`
 }
 
+/** Returns the keys with every word in their id, user, tenant, use or roles. */
+export function findKeys(keys: readonly KeyRow[], text: string): readonly KeyRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return keys
+  return keys.filter((row) => {
+    const own = [row.id, wordsOfUser(row), wordOfUse(row), ...(row.roles ?? [])].join('\n').toLowerCase()
+    return words.every((word) => own.includes(word))
+  })
+}
+
 /** Whose key can be made, and with which rights. */
 export interface KeyChoice {
   readonly text: string

@@ -27,6 +27,38 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
   ]
 }
 
+/** A run of equal lines that is left out. */
+export interface SkippedLines {
+  readonly kind: 'skipped'
+  readonly count: number
+}
+
+const CONTEXT = 3
+
+/**
+ * Returns the lines that differ with those around them. Further equal lines are counted.
+ *
+ * @example
+ * changedLines(diffLines(before, after)) // 120 lines skipped, 3 same, removed, added, 3 same
+ */
+export function changedLines(lines: readonly DiffLine[]): readonly (DiffLine | SkippedLines)[] {
+  const shown: (DiffLine | SkippedLines)[] = []
+  let from = 0
+  while (from < lines.length) {
+    let to = from
+    while (to < lines.length && lines[to]?.kind === 'same') to++
+    const [before, after] = [from === 0 ? 0 : CONTEXT, to === lines.length ? 0 : CONTEXT]
+    const count = to - from - before - after
+    // A line that says that one is left out would be no shorter.
+    if (count > 1)
+      shown.push(...lines.slice(from, from + before), { kind: 'skipped', count }, ...lines.slice(to - after, to))
+    else shown.push(...lines.slice(from, to))
+    from = to
+    while (from < lines.length && lines[from]?.kind !== 'same') shown.push(lines[from++] as DiffLine)
+  }
+  return shown
+}
+
 function toLines(kind: DiffLine['kind'], lines: readonly string[]): readonly DiffLine[] {
   return lines.map((text) => ({ kind, text }))
 }

@@ -8,11 +8,10 @@ export const PAGE_CONTENT: Readonly<Record<Page, Later>> = {
   overview: createLater(async () => (await import('./pages/overview.tsx')).OverviewPage),
   live: createLater(async () => (await import('./pages/live.tsx')).LivePage),
   calls: createLater(async () => (await import('./pages/calls.tsx')).CallsPage),
+  runs: createLater(async () => (await import('./pages/runs.tsx')).RunsPage),
   approvals: createLater(async () => (await import('./pages/approvals.tsx')).ApprovalsPage),
   policy: createLater(async () => (await import('./pages/policy.tsx')).PolicyPage),
-  callers: createLater(async () => (await import('./pages/callers.tsx')).CallersPage),
-  keys: createLater(async () => (await import('./pages/keys.tsx')).KeysPage),
-  connections: createLater(async () => (await import('./pages/connections.tsx')).ConnectionsPage),
+  people: createLater(async () => (await import('./pages/people.tsx')).PeoplePage),
   servers: createLater(async () => (await import('./pages/servers.tsx')).ServersPage),
   replicas: createLater(async () => (await import('./pages/replicas.tsx')).ReplicasPage),
 }

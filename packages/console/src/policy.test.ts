@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findLine, isShown, offsetOf, toLines, toProblems, toUnplaced, wordsOfHits } from './policy.ts'
+import { findLine, isShown, notesOn, offsetOf, toLines, toProblems, toUnplaced, wordsOfHits } from './policy.ts'
 import type { ClauseRow, PolicyBody } from './wire.ts'
 
 function clause(path: string, line?: number, more: Partial<ClauseRow> = {}): ClauseRow {
   return {
+    id: path,
     clause: path,
     ref: { policy: 'p', kind: 'deny', index: 0, match: 'c' },
     path,
@@ -110,5 +111,13 @@ describe('offsetOf', () => {
       ].map(([line = 0, column = 0]) => offsetOf(text, line, column)),
       [0, 5, 6, 7, 7, 0],
     )
+  })
+})
+
+describe('notesOn', () => {
+  it('names what has no hits, and counts that are not those of all replicas', () => {
+    assert.deepEqual(notesOn({ text: 'policy:\n  - allow: ["*"] # requireTags' }), [])
+    assert.match(String(notesOn({ text: 'policy:\n  - requireTags: [safe]' })), /requireTags has no hits/)
+    assert.match(String(notesOn({ countsAreOwn: true })), /this process/)
   })
 })

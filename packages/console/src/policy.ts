@@ -29,6 +29,18 @@ function isIn(file: string | undefined, name: string | undefined): boolean {
   return file === undefined || name === undefined || file.endsWith(name) || name.endsWith(file)
 }
 
+/** Returns what a reader of the counts must know. */
+export function notesOn({ text = '', countsAreOwn }: Pick<PolicyBody, 'text' | 'countsAreOwn'>): readonly string[] {
+  return [
+    ...(countsAreOwn
+      ? ['The state store does not answer. Hits are those that this process has counted since its start.']
+      : []),
+    ...(/^[^#]*\brequireTags\b/m.test(text)
+      ? ['requireTags has no hits, as it is no clause: Calls finds its refusals by the reason policy_tag_missing.']
+      : []),
+  ]
+}
+
 export const SHOWN = ['idle', 'unmatched', 'shadow'] as const
 export type Shown = (typeof SHOWN)[number]
 

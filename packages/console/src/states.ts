@@ -5,7 +5,7 @@ import { toSegments } from './exact-text.ts'
 export type State = GroupBadge | 'suspended' | 'halted' | 'quarantined'
 
 /** Returns the badge of a group, derived from its other fields for a gateway that sends none. */
-export function stateOfGroup(group: GroupRow): State {
+export function stateOfGroup(group: Omit<GroupRow, 'tools'>): State {
   if (group.badge !== undefined) return group.badge
   if (group.visibility === 'always' && group.available) return 'always'
   return group.available ? 'available' : 'unavailable'

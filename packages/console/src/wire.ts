@@ -1,6 +1,7 @@
 /** The bodies of the gateway's API. Types only: the console and the gateway share no code. */
 export type {
   AgentCallBody,
+  ApprovalComparisonBody,
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
@@ -33,6 +34,10 @@ export type {
   NeedsBody,
   NewKeyBody,
   NewKeyRequestBody,
+  PeopleBody,
+  PersonRow,
+  RunRow,
+  RunsBody,
   PinRow,
   PinsBody,
   PlacedReason,
@@ -50,6 +55,9 @@ export type {
   ServerRow,
   LoginsBody,
   LogoutBody,
+  MatrixBody,
+  MatrixCell,
+  MatrixRow,
   ReplicaRowBody,
   ReplicasBody,
   SessionBody,
@@ -62,7 +70,9 @@ export type {
   TrialRequestBody,
   WhyBody,
   WhyInputBody,
+  WhyRequestBody,
   WhatIfBody,
+  CompareBody,
   ReloadBody,
 } from '../../gateway/src/api/wire.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'

@@ -12,7 +12,7 @@ const PAGES = [
   '#/tool?id=memory:open_nodes&as=admin',
   '#/live?user=admin',
   '#/approvals',
-  '#/callers?open=group+web',
+  '#/people?view=matrix&open=group+web',
 ]
 const STATES: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ['at rest', {}],

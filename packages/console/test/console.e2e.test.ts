@@ -468,16 +468,20 @@ if (executablePath !== undefined)
       })
     })
 
-    describe('Callers', () => {
+    describe('People and keys', () => {
       it('shows who sees which tools, by group and by tool', async () => {
         await open('#/callers')
+        await page
+          .getByRole('link', { name: 'Who sees what', exact: true })
+          .and(page.locator('[aria-current]'))
+          .waitFor()
         const row = page.getByRole('row', { name: /^files/ })
         await row.getByRole('cell', { name: '5 of 6 1 ask' }).or(row.getByText('5 of 6')).first().waitFor()
         assert.match(await row.innerText(), /2 of 6/)
         await page.getByRole('button', { name: 'Web pages' }).click()
         const tool = page.getByRole('row', { name: /^everything:gzip-file-as-resource/ })
         assert.match(await tool.innerText(), /deny\s+wait\s+wait/)
-        assert.equal(new URL(page.url()).hash, '#/callers?open=group+web')
+        assert.equal(new URL(page.url()).hash, '#/people?view=matrix&open=group+web')
         await page
           .getByRole('row', { name: /^notes/ })
           .getByRole('link')
@@ -611,7 +615,7 @@ if (executablePath !== undefined)
         await goTo('#/approvals')
         await page.getByText('The input', { exact: true }).first().waitFor()
         await checkPage(page, 'approvals')
-        await goTo('#/callers?open=group+web')
+        await goTo('#/people?view=matrix&open=group+web')
         await page
           .getByRole('row', { name: /gzip-file/ })
           .getByText('deny')

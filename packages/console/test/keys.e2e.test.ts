@@ -90,7 +90,7 @@ if (executablePath !== undefined)
 
     it('is no page of people who may not manage keys', async () => {
       await openAs('demo-looker')
-      assert.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
+      assert.equal(await page.getByRole('link', { name: 'Keys', exact: true }).count(), 0)
       await page.getByRole('alert').getByText('Keys take a person with the role').waitFor()
       assert.equal(await page.getByRole('button', { name: 'Make a key…' }).count(), 0)
     })
@@ -124,9 +124,9 @@ if (executablePath !== undefined)
     }
 
     async function openAs(key: string): Promise<void> {
-      await page.goto(`${gateway.url}/#/keys`)
+      await page.goto(`${gateway.url}/#/people?view=keys`)
       await logIn(page, key)
-      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: 'People and keys' }).waitFor()
     }
   })
 

@@ -29,6 +29,9 @@ if (executablePath !== undefined)
     it('shows what the gateway counts, not what the page has loaded', async () => {
       await withPage({ recordCount: 50_000 }, {}, async ({ page, gateway }) => {
         const calls = page.locator('.figure').filter({ hasText: 'Calls' }).locator('dd')
+        await calls.waitFor()
+        // It answers at once with what is counted so far.
+        await page.getByText('The audit is still being counted').waitFor({ state: 'detached' })
         const first = Number((await calls.innerText()).replace(',', ''))
         assert.ok(first > 30_000, `${first}`)
         gateway.record(11)

@@ -55,6 +55,8 @@ if (executablePath !== undefined)
       await dryRun()
       await latest().getByText('It would be refused. Nothing was run.').waitFor()
       await latest().getByText('input_denied').waitFor()
+      await latest().getByText('It would be allowed with one of these:').waitFor()
+      await latest().getByRole('listitem').filter({ hasText: 'payments#deny[0] removed, or narrowed' }).waitFor()
       await latest().getByText('Message to the caller: “Too much.”').waitFor()
       await part().getByLabel('amount', { exact: true }).fill('50')
       await dryRun()
@@ -64,6 +66,33 @@ if (executablePath !== undefined)
         (await earlier.allInnerTexts()).join('|'),
         /^deny\s+\{"to":"ann","amount":500\}[^|]*\|allow\s+\{"to":"ann","amount":5\}/,
       )
+      assert.deepEqual(upstream.calls(), [])
+    })
+
+    it('judges a call after a stated history, and names what is wrong with one', async () => {
+      await openAs('demo-owner', 'bob')
+      await part().getByLabel('to', { exact: true }).fill('ann')
+      await part().getByLabel('amount', { exact: true }).fill('7')
+      await dryRun()
+      await latest().getByText('A call with this input would run. Nothing was run.').waitFor()
+      await part().getByText('What has happened before').press('Enter')
+      const history = part().getByLabel('History of the run, as YAML')
+      await history.fill('labels: [untrusted]\ncalls:\n  - tool: up:pya')
+      await dryRun()
+      await part().getByText('history:3:11: calls[0].tool: unknown tool "up:pya"; did you mean "up:pay"?').waitFor()
+      assert.equal(await history.getAttribute('aria-invalid'), 'true')
+      await history.fill('labels: [untrusted]')
+      await dryRun()
+      await latest()
+        .getByText('It would be refused. Nothing was run. It was judged after what you have stated.')
+        .waitFor()
+      await latest()
+        .getByText(/^Said yes: .*scopes/)
+        .waitFor()
+      await checkPage(page, 'a dry run with a history')
+      await history.fill('')
+      await dryRun()
+      await latest().getByText('A call with this input would run. Nothing was run.').waitFor()
       assert.deepEqual(upstream.calls(), [])
     })
 
@@ -257,7 +286,10 @@ function configOf(url: string, filesUrl: string): GatewayConfig {
       {
         name: 'payments',
         allow: ['*', 'resource:*:*', 'prompt:*:*'],
-        deny: [{ match: 'up:pay', input: 'input.amount >= 100', message: 'Too much.' }],
+        deny: [
+          { match: 'up:pay', input: 'input.amount >= 100', message: 'Too much.' },
+          { match: 'up:pay', input: "input.amount == 7 && 'untrusted' in run.labels" },
+        ],
         ask: [{ match: 'up:pay', input: 'input.amount >= 50' }],
       },
     ],

@@ -21,6 +21,12 @@ const POLICY = `policy:
       - { match: "up:pay", unless: "'clerk' in caller.roles", message: "Clerks pay." }
       - { match: "up:look", when: "'guest' in caller.roles", mode: shadow }
 `
+const LOOSER = POLICY.replace(/^ +- \{ match: "up:pay".*\n/m, '')
+const READING = POLICY.replace(
+  '    deny:\n',
+  `    deny:\n      - { match: "up:look", input: "input.a + input.b == 'xy'" }\n`,
+)
+const TIGHTER = POLICY.replace(', mode: shadow', '')
 /** The line of the policy in the file. */
 const FIRST = 9
 
@@ -111,6 +117,29 @@ if (executablePath !== undefined)
       ])
       assert.equal(readFileSync(await saved.path(), 'utf8'), TIGHTER)
     })
+
+    for (const [answer, old, draft, says] of [
+      ['yes', POLICY, TIGHTER, /yes\s+Every call of every caller/],
+      ['no', POLICY, LOOSER, /no\s+Some call[^]*guest: a call of up:pay would be allow and is deny today\./],
+      [
+        'unknown',
+        READING,
+        READING.replace("'xy'", "'xz'"),
+        /unknown\s+No counterexample[^]*: unknown for 1 tool \(up:look\), because conditions over inputs or runs differ\./,
+      ],
+    ] as const)
+      it(`says whether it grants no more than today: ${answer}`, async () => {
+        await start(old)
+        await openPage()
+        await page.getByRole('button', { name: 'Edit' }).click()
+        await editor().fill(draft)
+        await ask()
+        const grants = page.getByRole('region', { name: 'Grants no more than today' })
+        await grants.locator('.badge').waitFor()
+        assert.match(await grants.innerText(), says)
+        await checkPage(page, 'the comparison')
+        await shoot(`policy-grants-${answer}`)
+      })
 
     it('shows each mistake with its line and column, as "check" does, and leads there', async () => {
       await start(POLICY)
@@ -248,8 +277,6 @@ if (executablePath !== undefined)
       await page.getByRole('group', { name: 'Clauses' }).waitFor()
     }
   })
-
-const TIGHTER = POLICY.replace(', mode: shadow', '')
 
 function bordered(element: Element): string {
   return getComputedStyle(element).borderLeftColor

@@ -53,6 +53,25 @@ if (executablePath !== undefined)
         assert.doesNotMatch(await rowOf('replica-1').innerText(), /another one/)
       })
 
+      it('are named after a restart of a server, each with what it answered', async () => {
+        await page.goto(`${set.replicas[0]?.url}/#/servers`)
+        await page.getByRole('rowheader', { name: 'work' }).getByRole('button').click()
+        await page.getByRole('button', { name: 'Restart…' }).click()
+        const dialog = page.getByRole('dialog', { name: 'Restart work' })
+        await dialog.getByRole('button', { name: 'Restart now' }).click()
+        const list = dialog.getByRole('list', { name: 'Replicas' })
+        await list.waitFor()
+        assert.deepEqual((await list.getByRole('listitem').allInnerTexts()).toSorted(), [
+          'replica-1: restarted',
+          'replica-2: restarted',
+        ])
+        assert.equal(await dialog.getByRole('button', { name: 'Restart now' }).count(), 0)
+        await checkPage(page, 'the replicas of a restart')
+        await dialog.getByRole('button', { name: 'Close' }).click()
+        await dialog.waitFor({ state: 'hidden' })
+        await page.goto(`${set.replicas[0]?.url}/#/replicas`)
+      })
+
       it('are lost when they are killed', async () => {
         set.replicas[1]?.server.child.kill('SIGKILL')
         await rowOf('replica-2').getByText('lost').waitFor()

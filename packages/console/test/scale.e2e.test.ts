@@ -58,7 +58,7 @@ if (executablePath !== undefined)
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
       const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
       try {
-        await page.goto(`${gateway.url}/#/callers`)
+        await page.goto(`${gateway.url}/#/people?view=matrix`)
         await logIn(page)
         await page.getByRole('button', { name: 'bulk3', exact: true }).click()
         await page.getByRole('row', { name: /^bulk3:tool_0003/ }).waitFor()
@@ -142,7 +142,7 @@ if (executablePath !== undefined)
       ['overview?period=1h', '/api/overview', '.figure'],
       ['calls?outcome=done', '/api/calls', 'tr.record'],
       ['tools?as=operator', '/api/tools', '.listing-rows'],
-      ['callers', '/api/callers', '.matrix'],
+      ['people?view=matrix', '/api/matrix', '.matrix'],
     ] as const)
       it(`shows ${address} from the answer to its first request`, async () => {
         const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })

@@ -103,7 +103,7 @@ if (executablePath !== undefined)
         const budget = { rule: 'pay:*', limit: '50000/86400', holder, max: 50_000, used: 45_000, remaining: 5000 }
         gateway.setBudgets([{ ...budget, resetMs: 3_600_000 }])
         const { context, page, strayed } = await stage.open({ colorScheme, viewport: { width, height: 900 } })
-        await page.goto(`${gateway.url}/#/callers`)
+        await page.goto(`${gateway.url}/#/people?view=matrix`)
         await logIn(page)
         const row = page.locator('.budgets tbody tr')
         await row.waitFor()

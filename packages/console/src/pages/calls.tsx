@@ -3,7 +3,7 @@ import { type ReactElement, useCallback, useEffect, useId, useMemo, useState } f
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, outcomeOf } from '../audit-feed.ts'
 import { CALL_FILTERS, MORE_FILTERS, queryOf, type TimeRange, TIME_RANGES } from '../calls.ts'
-import { formatNumber, formatTime } from '../format.ts'
+import { formatNumber, formatTime, plural } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { CallDrawer } from '../parts/call-drawer.tsx'
@@ -43,7 +43,8 @@ export function CallsPage(): ReactElement {
       <FilterBar choices={choices} choose={choose} isFiltered={isFiltered} />
       <div className="feed-bar">
         <span className="dim">
-          {data && `${formatNumber(calls.length)} ${hasNextPage ? 'newest calls, more below' : 'calls'}`}
+          {data &&
+            `${formatNumber(calls.length)} ${hasNextPage ? 'newest calls, more below' : plural(calls.length, 'call')}`}
         </span>
         <NewCalls key={`${texts} ${round}`} show={() => setRound(round + 1)} />
         <span className="end exports">

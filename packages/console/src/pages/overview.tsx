@@ -1,17 +1,17 @@
-import { type ReactElement, useEffect, useState } from 'react'
+import { type ReactElement, useState } from 'react'
 import { linkTo } from '../address.ts'
-import { formatAgo, formatDuration, formatNumber, formatTime } from '../format.ts'
-import { useAddress, useApi } from '../hooks.ts'
+import { formatAgo, formatDuration, formatNumber, formatTime, toSentence } from '../format.ts'
+import { useAddress, useApi, useWhileCounting } from '../hooks.ts'
 import { Attempts, partOf } from '../parts/attempts.tsx'
 import { ServerBadge } from '../parts/badges.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { TenantTag } from '../parts/tenant-tag.tsx'
 import { RowTable } from '../parts/row-table.tsx'
 import type { AttemptsRow, LatencyRow, OverviewBody, OverviewPeriod, OverviewServerRow } from '../wire.ts'
 
 const REFRESH_MS = 5000
 /** While the gateway still counts. */
-const SOON_MS = 700
 const PERIODS: readonly (readonly [OverviewPeriod, string])[] = [
   ['1h', 'hour'],
   ['24h', 'day'],
@@ -29,11 +29,7 @@ export function OverviewPage(): ReactElement {
     everyMs: REFRESH_MS,
   })
   const isCounting = data?.isComplete === false
-  useEffect(() => {
-    if (!isCounting) return
-    const timer = setInterval(() => void refetch(), SOON_MS)
-    return () => clearInterval(timer)
-  }, [isCounting, refetch])
+  useWhileCounting(data?.isComplete, refetch)
   return (
     <>
       <div className="page-head">
@@ -145,7 +141,7 @@ function ServerRow({ row }: { row: OverviewServerRow }): ReactElement {
         <Exact text={name} className="id strong" />
         {reason !== undefined && (
           <span className="sub">
-            <Exact text={reason} />
+            <Exact text={toSentence(reason)} />
           </span>
         )}
         {stderr.length > 0 && (
@@ -288,12 +284,7 @@ function Denied({ rows }: { rows: OverviewBody['denied'] }): ReactElement {
                 <ToolLink tool={tool} />
               </th>
               <td data-label="For">
-                <Exact text={user ?? '–'} />
-                {tenant !== undefined && (
-                  <span className="sub dim">
-                    <Exact text={tenant} />
-                  </span>
-                )}
+                <Exact text={user ?? '–'} /> <TenantTag tenant={tenant} />
               </td>
               <td data-label="Reason">
                 <Exact text={reason ?? '–'} className="dim" />
@@ -332,12 +323,8 @@ function Lists({ body: { lists, moreLists } }: { body: OverviewBody }): ReactEle
               <th scope="row">
                 <a href={linkTo('tools', { as: user })}>
                   <Exact text={user} />
-                </a>
-                {tenant !== undefined && (
-                  <span className="sub dim">
-                    <Exact text={tenant} />
-                  </span>
-                )}
+                </a>{' '}
+                <TenantTag tenant={tenant} />
               </th>
               <td data-label="Tools" className="n">
                 {formatNumber(tools)}

@@ -3,11 +3,12 @@ import { count } from '../format.ts'
 import { useAddress, useApi } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { Exact } from '../parts/exact.tsx'
+import { readDraft } from '../policy-draft.ts'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { ClauseNote } from '../parts/policy-clause.tsx'
 import { PolicyEditor } from '../parts/policy-editor.tsx'
 import { PolicyText } from '../parts/policy-text.tsx'
-import { isShown, SHOWN, toLines, toUnplaced, WORDS } from '../policy.ts'
+import { isShown, notesOn, SHOWN, toLines, toUnplaced, WORDS } from '../policy.ts'
 import type { ClauseRow, PolicyBody, SessionBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
@@ -17,6 +18,9 @@ export function PolicyPage(): ReactElement {
   const session = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
   const { data, error, refetch } = useApi<PolicyBody>({ key: ['policy'], path: '/api/policy', everyMs: REFRESH_MS })
   const [isEdited, setEdited] = useState(false)
+  const [wasEdited, setWasEdited] = useState(false)
+  const draft = readDraft(session.data?.user ?? '')
+  const hasDraft = draft !== undefined && draft.text !== data?.text
   const mayEdit = session.data !== undefined && mayManageKeys(session.data) && data?.text !== undefined
   return (
     <>
@@ -33,17 +37,43 @@ export function PolicyPage(): ReactElement {
           </p>
         )}
         {mayEdit && !isEdited && data.isRedacted !== true && (
-          <button type="button" className="end" onClick={() => setEdited(true)}>
-            Edit
-          </button>
+          <>
+            {hasDraft && <p className="end">You have a draft that is not in force.</p>}
+            <button
+              type="button"
+              className={hasDraft ? 'main' : 'end'}
+              // The editor had the focus, and is gone.
+              autoFocus={wasEdited}
+              onClick={() => setEdited(true)}
+            >
+              {hasDraft ? 'Continue the draft' : 'Edit'}
+            </button>
+          </>
         )}
         {mayEdit && data.isRedacted && <p>Some of it is redacted, so it can be changed in the file only.</p>}
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the policy" />}
-      {data && isEdited && <PolicyEditor body={data} close={() => setEdited(false)} />}
-      {data && !isEdited && <InForce body={data} />}
+      {data && isEdited && session.data && (
+        <PolicyEditor
+          body={data}
+          user={session.data.user}
+          close={() => {
+            setEdited(false)
+            setWasEdited(true)
+          }}
+        />
+      )}
+      {data && !isEdited && (session.data?.tenant === undefined ? <InForce body={data} /> : <OfAllTenants />)}
     </>
+  )
+}
+
+function OfAllTenants(): ReactElement {
+  return (
+    <Empty title="Not shown">
+      <p>The policy and its counts are of all tenants. People without a tenant see them.</p>
+    </Empty>
   )
 }
 
@@ -84,6 +114,11 @@ function InForce({ body }: { body: PolicyBody }): ReactElement {
           )
         })}
       </div>
+      {notesOn(body).map((note) => (
+        <p key={note} className="dim">
+          {note}
+        </p>
+      ))}
       {narrowed.length > 0 && <PolicyText key={show} lines={narrowed} at={choices.get('at') ?? ''} />}
       {others.length > 0 && <Others clauses={others} isAll={lines.length === 0} />}
       {narrowed.length === 0 && others.length === 0 && <Empty title="No such clause" />}

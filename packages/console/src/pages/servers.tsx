@@ -4,6 +4,7 @@ import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
+import { OWN } from '../people.ts'
 import { ServerBadge } from '../parts/badges.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
@@ -157,7 +158,11 @@ function Connection({ server }: { server: string }): ReactElement | null {
   const { data } = useApi<ConnectionsBody>({ key: ['connections'], path: '/api/connections' })
   const own = data?.connections.find((row) => row.server === server)
   if (!own) return null
-  return <a href={linkTo('connections')}>{own.connected ? 'You have connected it' : 'You have not connected it'}</a>
+  return (
+    <a href={linkTo('people', { open: OWN })}>
+      {own.connected ? 'You have connected it' : 'You have not connected it'}
+    </a>
+  )
 }
 
 function Warned({ server }: { server: string }): ReactElement | null {
@@ -206,7 +211,7 @@ function Restart({ row: { name, instances } }: { row: ServerRow }): ReactElement
   const dialog = useRef<HTMLDialogElement>(null)
   const restart = useMutation<RestartedBody, ApiError, string>({
     mutationFn: (server) => postJson(`/api/servers/${encodeURIComponent(server)}/restart`, {}),
-    onSuccess: () => dialog.current?.close(),
+    onSuccess: ({ replicas }) => replicas ?? dialog.current?.close(),
     onSettled: () => client.invalidateQueries({ queryKey: ['servers'] }),
   })
   return (
@@ -226,22 +231,40 @@ function Restart({ row: { name, instances } }: { row: ServerRow }): ReactElement
         </h2>
         <p>
           The calls that it runs end with an error{instances ? ', in the instances of all users' : ''}. It starts again
-          at once. The audit has your name.
+          at once, at each replica if there are several. The audit has your name.
         </p>
         {restart.error && (
           <p className="problem" role="alert">
             <Exact text={restart.error.message} />
           </p>
         )}
+        {restart.data?.replicas && <Restarted replicas={restart.data.replicas} />}
         <div className="form-buttons">
           <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
+            {restart.data ? 'Close' : 'Cancel'}
           </button>
-          <button type="button" className="reject" disabled={restart.isPending} onClick={() => restart.mutate(name)}>
-            Restart now
-          </button>
+          {!restart.data && (
+            <button type="button" className="reject" disabled={restart.isPending} onClick={() => restart.mutate(name)}>
+              Restart now
+            </button>
+          )}
         </div>
       </dialog>
     </>
+  )
+}
+
+/** Shows the answer of each replica. */
+function Restarted({ replicas }: { replicas: NonNullable<RestartedBody['replicas']> }): ReactElement {
+  return (
+    <div role="status">
+      <ul aria-label="Replicas">
+        {replicas.map(({ id, problem }) => (
+          <li key={id} className={problem === undefined ? undefined : 'problem'}>
+            <Exact text={id} />: {problem === undefined ? 'restarted' : <Exact text={`not restarted: ${problem}`} />}
+          </li>
+        ))}
+      </ul>
+    </div>
   )
 }

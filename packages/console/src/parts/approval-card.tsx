@@ -5,9 +5,11 @@ import { useVerdicts } from '../approval-verdicts.ts'
 import { count, formatIn } from '../format.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
+import { Comparison } from './comparison.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
 import { ApprovalTrail } from './trail.tsx'
 import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
+import { TenantTag } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
 export interface ApprovalCardProps {
@@ -58,6 +60,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
       {cards.length === 1 && <ApprovalTrail approval={first.approval} />}
       <p className="label">The input</p>
       <JsonBlock value={input} label={`The input of ${tool}`} />
+      {cards.length === 1 && <ComparisonPlace card={first} />}
       <div className="verdict-place">
         {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} id={id} />}
         {isForeign && isWaiting && <Deciders approval={first.approval} />}
@@ -69,6 +72,14 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
   )
 }
 
+/** Each request is read for its own caller: their file may be another. */
+function ComparisonPlace({ card: { state, approval } }: { card: Card }): ReactElement | null {
+  const isComparable = approval.mayCompare === true && (state === 'pending' || state === 'approved')
+  const [wasComparable, setWasComparable] = useState(isComparable)
+  if (isComparable && !wasComparable) setWasComparable(true)
+  return wasComparable ? <Comparison approval={approval} isOver={!isComparable} /> : null
+}
+
 /** Who asks, for whom, from which run, and until when. */
 function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number }): ReactElement {
   const { user, tenant, keyMadeBy, run, requestedAt, expiresAt } = approval
@@ -78,13 +89,8 @@ function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number
         <>
           for <Exact text={user} className="strong" />
         </>
-      )}
-      {tenant !== undefined && (
-        <>
-          {' '}
-          of <Exact text={tenant} />
-        </>
-      )}
+      )}{' '}
+      <TenantTag tenant={tenant} />
       {keyMadeBy !== undefined && (
         <>
           , with a key made by <Exact text={keyMadeBy} className="strong" />
@@ -118,6 +124,7 @@ function AskedByAll({ cards, nowMs }: { cards: readonly Card[]; nowMs: number })
             {card.state === 'approved' && card.approval.mayDecide && <RevokeButton approval={card.approval} />}
             <StateOf state={card.state} />
             <ApprovalTrail approval={card.approval} />
+            <ComparisonPlace card={card} />
           </li>
         ))}
       </ul>

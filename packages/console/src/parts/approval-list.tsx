@@ -125,7 +125,7 @@ function Cards({ groups, nowMs }: { groups: readonly (readonly Card[])[]; nowMs:
       </ul>
       <p className="key-hints dim">
         <kbd>J</kbd> <kbd>K</kbd> next and previous request, <kbd>A</kbd> approve, <kbd>R</kbd> reject, <kbd>U</kbd>{' '}
-        undo
+        undo, <kbd>C</kbd> compare with what is there
       </p>
     </>
   )
@@ -136,13 +136,14 @@ const PRESSED: ReadonlyMap<string, string> = new Map([
   ['a', '.verdict .approve'],
   ['r', '.verdict .reject'],
   ['u', '.result .undo'],
+  ['c', '.comparison .compare'],
 ])
 const STEPS: ReadonlyMap<string, number> = new Map([
   ['j', 1],
   ['k', -1],
 ])
 
-/** J and K move between cards; A, R and U press the buttons of the card that has the focus. */
+/** J and K move between cards; A, R, U and C press the buttons of the card that has the focus. */
 function useInboxKeys(list: React.RefObject<HTMLUListElement | null>, rows: Rows): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {

@@ -49,9 +49,15 @@ export function ApprovalBadge({ status }: { status: ApprovalStatus }): ReactElem
 const REFRESH_MS = 12_000
 const NO_PINS: readonly PinRow[] = []
 
-/** Fetches the pins. Call it once per page, not per row. */
+/** Fetches the pins with something to look at. Call it once per page, not per row. */
 export function usePins(): readonly PinRow[] {
-  return useApi<PinsBody>({ key: ['pins'], path: '/api/pins', everyMs: REFRESH_MS }).data?.pins ?? NO_PINS
+  const { data } = useApi<PinsBody>({
+    key: ['pins'],
+    path: '/api/pins',
+    parameters: { noted: 'true' },
+    everyMs: REFRESH_MS,
+  })
+  return data?.pins ?? NO_PINS
 }
 
 /** Badges about the definition of a tool. */

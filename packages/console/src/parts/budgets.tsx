@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 import { formatIn, formatNumber } from '../format.ts'
 import { useApi, useNow } from '../hooks.ts'
+import type { Who } from '../people.ts'
 import type { LimitRow, LimitsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { RowTable } from './row-table.tsx'
@@ -8,16 +9,17 @@ import { RowTable } from './row-table.tsx'
 const REFRESH_MS = 5000
 const COLUMNS = ['Holder', 'Rule', 'Used', 'Left', 'Some free'] as const
 
-/** What is left of budgets. Nothing where no limit has a cost, or no call has asked for one. */
-export function Budgets(): ReactElement | null {
+/** What is left of budgets, of all or of one user. Nothing where no limit has a cost, or no call has asked for one. */
+export function Budgets({ of }: { of?: Who }): ReactElement | null {
   const { data } = useApi<LimitsBody>({ key: ['limits'], path: '/api/limits', everyMs: REFRESH_MS })
   const nowMs = useNow(REFRESH_MS)
-  if (!data || data.limits.length === 0) return null
+  const rows = data?.limits.filter(({ holder: { user, tenant } }) => !of || (user === of.user && tenant === of.tenant))
+  if (!rows || rows.length === 0) return null
   return (
     <section className="budgets" aria-labelledby="budgets">
       <h2 id="budgets">Budgets</h2>
       <RowTable label="The budgets" caption="Budgets, the least left first" columns={COLUMNS}>
-        {data.limits.map((row) => (
+        {rows.map((row) => (
           <Row key={JSON.stringify([row.rule, row.limit, row.holder])} row={row} nowMs={nowMs} />
         ))}
       </RowTable>

@@ -1,10 +1,10 @@
-import * as Dialog from '@radix-ui/react-dialog'
 import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
 import { useApi } from '../hooks.ts'
 import { CALL_LOOKS } from '../states.ts'
 import type { CallRow, CallsBody } from '../wire.ts'
 import { Badge, EventBadge } from './badges.tsx'
+import { Drawer } from './drawer.tsx'
 import { Exact } from './exact.tsx'
 import { Empty, Loading } from './panels.tsx'
 import { Fields, InputPreview } from './record-drawer.tsx'
@@ -27,27 +27,24 @@ export function CallDrawer({ id, held, close }: CallDrawerProps): ReactElement {
   })
   const call = held ?? found.data?.calls.find((one) => one.id === id)
   return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
-      <Dialog.Portal>
-        <div className="backdrop" onClick={close} aria-hidden="true" />
-        <Dialog.Content className="drawer" aria-describedby={undefined} onCloseAutoFocus={() => focusOpener(id)}>
-          <div className="drawer-head">
-            <Dialog.Title className="dialog-title">
-              Call of <Exact text={call?.records.at(-1)?.tool ?? id} />
-            </Dialog.Title>
-            {call && <Badge word={call.outcome} look={CALL_LOOKS[call.outcome]} />}
-            <Dialog.Close className="quiet end">Close</Dialog.Close>
-          </div>
-          {call ? (
-            <Records call={call} />
-          ) : found.data || found.error ? (
-            <Empty title="Unknown call" />
-          ) : (
-            <Loading what="the call" />
-          )}
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Drawer
+      title={
+        <>
+          Call of <Exact text={call?.records.at(-1)?.tool ?? id} />
+        </>
+      }
+      beside={call && <Badge word={call.outcome} look={CALL_LOOKS[call.outcome]} />}
+      close={close}
+      opener={() => document.querySelector<HTMLElement>(`[data-call="${CSS.escape(id)}"]`)}
+    >
+      {call ? (
+        <Records call={call} />
+      ) : found.data || found.error ? (
+        <Empty title="Unknown call" />
+      ) : (
+        <Loading what="the call" />
+      )}
+    </Drawer>
   )
 }
 
@@ -76,12 +73,4 @@ function Records({ call: { records } }: { call: CallRow }): ReactElement {
       )}
     </>
   )
-}
-
-/** Focuses the row's link that opened the drawer, or the page if the row is no longer rendered. */
-function focusOpener(id: string): void {
-  const opener =
-    document.querySelector<HTMLElement>(`[data-call="${CSS.escape(id)}"]`) ??
-    document.querySelector<HTMLElement>('main')
-  opener?.focus({ preventScroll: true })
 }

@@ -1,13 +1,13 @@
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactElement, useEffect, useRef } from 'react'
+import type { ReactElement } from 'react'
 import { explainRecord } from '../audit-feed.ts'
 import { CALL_LOOKS } from '../states.ts'
 import { formatDuration, formatTime } from '../format.ts'
-import { type Choose, useMedia, useTop } from '../hooks.ts'
-import { moveByKeys } from '../row-keys.ts'
+import type { Choose } from '../hooks.ts'
 import type { AuditRecord, CallRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { Exact } from './exact.tsx'
+import { TenantTag } from './tenant-tag.tsx'
+import { WindowedTable } from './windowed-table.tsx'
 
 interface CallTableProps {
   readonly calls: readonly CallRow[]
@@ -16,67 +16,24 @@ interface CallTableProps {
   readonly onEnd: () => void
 }
 
-const WIDE_PX = 32
-const NARROW_PX = 60
-const END_ROWS = 50
+const COLUMNS = ['Time', 'Outcome', 'Tool', 'User', 'Why', 'Records', 'Duration'] as const
 
-/** The table of all loaded calls. It renders only those near the screen. */
+/** The table of all loaded calls. */
 export function CallTable({ calls, choose, onEnd }: CallTableProps): ReactElement {
-  const isNarrow = useMedia('(width < 48rem)')
-  const body = useRef<HTMLTableElement>(null)
-  const top = useTop(body)
-  const rows = useWindowVirtualizer({
-    count: calls.length,
-    estimateSize: () => (isNarrow ? NARROW_PX : WIDE_PX),
-    getItemKey: (i) => calls[i]?.seq ?? i,
-    overscan: 12,
-    scrollMargin: top,
-    scrollPaddingStart: 100,
-  })
-  useEffect(() => rows.measure(), [rows, isNarrow])
-  const items = rows.getVirtualItems()
-  const last = items.at(-1)?.index ?? -1
-  useEffect(() => {
-    if (last >= calls.length - END_ROWS) onEnd()
-  }, [last, calls.length, onEnd])
-  const before = items[0] ? items[0].start - top : 0
-  const after = rows.getTotalSize() - ((items.at(-1)?.end ?? top) - top)
   return (
-    <table
-      ref={body}
-      className={isNarrow ? 'records calls narrow' : 'records calls'}
-      aria-rowcount={calls.length + 1}
-      onKeyDown={(event) => moveByKeys(event, rows)}
-    >
-      <caption className="unseen">Calls, newest first</caption>
-      <thead className={isNarrow ? 'unseen' : undefined}>
-        <tr aria-rowindex={1}>
-          {(isNarrow ? ['Call'] : COLUMNS).map((name) => (
-            <th key={name} scope="col" className={`call-${name.toLowerCase()}`}>
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {before > 0 && <tr className="spacer" aria-hidden="true" style={{ height: before }} />}
-        {items.map(({ index }) => {
-          const call = calls[index]
-          return (
-            call && (
-              <tr key={call.seq} data-index={index} aria-rowindex={index + 2} className="record">
-                {isNarrow ? <Narrow call={call} /> : <Wide call={call} choose={choose} />}
-              </tr>
-            )
-          )
-        })}
-        {after > 0 && <tr className="spacer" aria-hidden="true" style={{ height: after }} />}
-      </tbody>
-    </table>
+    <WindowedTable
+      rows={calls}
+      caption="Calls, newest first"
+      columns={COLUMNS}
+      prefix="call"
+      className="calls"
+      keyOf={({ seq }) => seq}
+      wide={(call) => <Wide call={call} choose={choose} />}
+      narrow={(call) => <Narrow call={call} />}
+      onEnd={onEnd}
+    />
   )
 }
-
-const COLUMNS = ['Time', 'Outcome', 'Tool', 'User', 'Why', 'Records', 'Duration'] as const
 
 function Wide({ call, choose }: { call: CallRow; choose: Choose }): ReactElement {
   const record = recordOf(call)
@@ -92,7 +49,7 @@ function Wide({ call, choose }: { call: CallRow; choose: Choose }): ReactElement
         <Choice name="tool" text={record?.tool} choose={choose} />
       </td>
       <td>
-        <Choice name="user" text={record?.user_id} choose={choose} />
+        <Choice name="user" text={record?.user_id} choose={choose} /> <TenantTag tenant={record?.tenant} />
       </td>
       <td>{record && <Exact text={explainRecord(record)} />}</td>
       <td className="n">{call.records.length}</td>
@@ -104,7 +61,7 @@ function Wide({ call, choose }: { call: CallRow; choose: Choose }): ReactElement
 function Narrow({ call }: { call: CallRow }): ReactElement {
   const record = recordOf(call)
   return (
-    <td>
+    <>
       <span className="line">
         <Badge word={call.outcome} look={CALL_LOOKS[call.outcome]} />
         {record?.tool !== undefined && <Exact text={record.tool} className="id" />}
@@ -114,10 +71,11 @@ function Narrow({ call }: { call: CallRow }): ReactElement {
       </span>
       <span className="line dim">
         {record?.user_id !== undefined && <Exact text={record.user_id} />}
+        <TenantTag tenant={record?.tenant} />
         {record?.duration_ms !== undefined && <span>{formatDuration(record.duration_ms)}</span>}
         {record && <Exact text={explainRecord(record)} />}
       </span>
-    </td>
+    </>
   )
 }
 

@@ -1,6 +1,7 @@
 import { Fragment, type ReactElement, useMemo } from 'react'
 import { toSegments, type JsonPart, toJsonParts } from '../exact-text.ts'
-import type { DiffLine } from '../line-diff.ts'
+import { count } from '../format.ts'
+import type { DiffLine, SkippedLines } from '../line-diff.ts'
 
 /** Untrusted text, shown so that nothing in it is invisible or affects the text around it. */
 export function Exact({ text, className }: { text: string; className?: string }): ReactElement {
@@ -40,6 +41,31 @@ export function JsonBlock({ value, label }: { value: unknown; label: string }): 
           </span>
         ),
       )}
+    </pre>
+  )
+}
+
+/** A difference of two texts, with the equal lines that are left out counted. */
+export function DiffBlock({
+  lines,
+  label,
+}: {
+  lines: readonly (DiffLine | SkippedLines)[]
+  label: string
+}): ReactElement {
+  return (
+    <pre className="json" tabIndex={0} role="group" aria-label={label} dir="ltr">
+      <span className="lines diff">
+        {lines.map((line, at) =>
+          line.kind === 'skipped' ? (
+            <span key={at} className="skipped-lines">
+              {count(line.count, 'equal line')}
+            </span>
+          ) : (
+            <Line key={at} line={line} />
+          ),
+        )}
+      </span>
     </pre>
   )
 }

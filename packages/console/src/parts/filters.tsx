@@ -25,6 +25,32 @@ export function OneOf({ label, every, values, value, apply }: OneOfProps): React
   )
 }
 
+interface SearchFieldProps {
+  readonly example: string
+  readonly value: string
+  readonly apply: (value: string) => void
+}
+
+/** A filter for words of a list, applied with each letter. */
+export function SearchField({ example, value, apply }: SearchFieldProps): ReactElement {
+  const id = useId()
+  return (
+    <div className="field grow">
+      <label htmlFor={id}>Search</label>
+      <input
+        id={id}
+        type="search"
+        value={value}
+        placeholder={example}
+        maxLength={256}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => apply(event.target.value)}
+      />
+    </div>
+  )
+}
+
 interface ExactlyProps {
   readonly label: string
   readonly example: string

@@ -32,7 +32,7 @@ export function Halts(): ReactElement | null {
       {rows.length > 0 && (
         <ul>
           {rows.map((row) => (
-            <Halted key={row.id} row={row} />
+            <Halted key={row.id} row={row} anchor={`halt-${row.id}`} />
           ))}
         </ul>
       )}
@@ -41,7 +41,8 @@ export function Halts(): ReactElement | null {
   )
 }
 
-function Halted({ row }: { row: HaltRow }): ReactElement {
+/** One halt, with the button that lifts it. `anchor` is the id by which the palette finds that button. */
+export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): ReactElement {
   const client = useQueryClient()
   const release = useMutation<HaltRow, ApiError>({
     mutationFn: () => deleteJson(`/api/halts/${encodeURIComponent(row.id)}`),
@@ -81,7 +82,7 @@ function Halted({ row }: { row: HaltRow }): ReactElement {
         )}
       </div>
       {row.mayRelease && (
-        <button type="button" id={`halt-${row.id}`} disabled={release.isPending} onClick={() => release.mutate()}>
+        <button type="button" id={anchor} disabled={release.isPending} onClick={() => release.mutate()}>
           Release<span className="unseen"> {target}</span>
         </button>
       )}

@@ -6,6 +6,7 @@ import { useHealth, useLiveState } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { usePending } from '../pending.ts'
 import { desktopNotices } from '../desktop-notices.ts'
+import { dropDraft } from '../policy-draft.ts'
 import type { ApprovalRow, LogoutBody, SessionBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
@@ -15,11 +16,10 @@ export const TITLES: Readonly<Record<Page, string>> = {
   overview: 'Overview',
   live: 'Live',
   calls: 'Calls',
+  runs: 'Runs',
   approvals: 'Approvals',
   policy: 'Policy',
-  callers: 'Callers',
-  keys: 'Keys',
-  connections: 'Connections',
+  people: 'People and keys',
   servers: 'Servers',
   replicas: 'Replicas',
 }
@@ -28,17 +28,16 @@ export const NAVIGATED: readonly Page[] = [
   'tools',
   'live',
   'calls',
+  'runs',
   'approvals',
   'policy',
-  'callers',
+  'people',
   'servers',
-  'connections',
-  'keys',
   'replicas',
 ]
 
 /** The gateway decides who may see these; here they are only hidden. */
-export const OPERATORS: ReadonlySet<Page> = new Set(['keys', 'replicas'])
+export const OPERATORS: ReadonlySet<Page> = new Set(['replicas'])
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
   const pending = usePending().data?.approvals
@@ -119,6 +118,7 @@ function LogOut(): ReactElement {
   async function logOut(): Promise<void> {
     const ended = await postJson<LogoutBody>('/api/logout', {}).catch((): LogoutBody => ({}))
     client.clear()
+    dropDraft()
     if (ended.logoutUrl === undefined) location.reload()
     else location.assign(ended.logoutUrl)
   }

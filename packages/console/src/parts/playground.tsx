@@ -3,11 +3,19 @@ import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
 import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { type Draft, type Field, type Problems, readJson, toField, toInput } from '../input-form.ts'
-import type { AgentCallBody, CallersBody, Reason, ToolRow, TrialRequestBody, WhyInputBody } from '../wire.ts'
-import { OutcomeBadge } from './badges.tsx'
+import type {
+  AgentCallBody,
+  CallersBody,
+  Reason,
+  ToolRow,
+  TrialRequestBody,
+  WhyInputBody,
+  WhyRequestBody,
+} from '../wire.ts'
+import { type DryRun, DryRuns } from './dry-runs.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
+import { HistoryField } from './history-field.tsx'
 import { InputFields } from './input-form.tsx'
-import { Reasons, WouldAllow } from './reasons.tsx'
 
 /** Dry runs that stay on the page, to compare inputs. */
 const KEPT_RUNS = 5
@@ -21,11 +29,6 @@ export interface PlaygroundProps {
   readonly callers: CallersBody['callers']
 }
 
-interface DryRun {
-  readonly input: unknown
-  readonly body: WhyInputBody
-}
-
 /** Says what a call would get with an input, and makes it as an agent of one's own user. */
 export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProps): ReactElement {
   const id = useId()
@@ -35,14 +38,17 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
   const [shown, setShown] = useState<Problems>(NONE)
   const [runs, setRuns] = useState<readonly DryRun[]>([])
   const [asked, setAsked] = useState<TrialRequestBody>()
-  const dryRun = useMutation<WhyInputBody, ApiError, TrialRequestBody>({
+  const [history, setHistory] = useState('')
+  const dryRun = useMutation<WhyInputBody, ApiError, WhyRequestBody>({
     mutationFn: (body) => postJson('/api/why', body),
-    onSuccess: (body, { input }) => {
-      setRuns((before) => [{ input, body }, ...before].slice(0, KEPT_RUNS))
+    onSuccess: (body, { input, history: stated }) => {
+      const run: DryRun = { input, body, ...(typeof stated === 'string' && { history: stated }) }
+      setRuns((before) => [run, ...before].slice(0, KEPT_RUNS))
       setShown(problemsOf(body.reasons))
     },
   })
   const isJson = text !== undefined
+  const historyProblem = dryRun.error?.message.startsWith('history:') ? dryRun.error.message : undefined
 
   /** Returns the call of what is typed; `undefined`, with the problems shown, where that is no input. */
   function readCall(): TrialRequestBody | undefined {
@@ -66,7 +72,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
       onSubmit={(event) => {
         event.preventDefault()
         const call = readCall()
-        if (call) dryRun.mutate(call)
+        if (call) dryRun.mutate({ ...call, ...(history.trim() !== '' && { history }) })
       }}
     >
       {isJson ? (
@@ -91,6 +97,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
           <Exact text={(isJson ? [...shown.values()][0] : shown.get('')) ?? ''} />
         )}
       </p>
+      <HistoryField text={history} change={setHistory} problem={historyProblem} />
       <div className="playground-buttons">
         <button type="submit" className="main" aria-disabled={dryRun.isPending}>
           Dry run
@@ -117,7 +124,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
           </button>
         )}
       </div>
-      {dryRun.error && (
+      {dryRun.error && historyProblem === undefined && (
         <p className="problem" role="alert">
           <Exact text={dryRun.error.message} />
         </p>
@@ -155,53 +162,6 @@ function problemsOf(reasons: readonly Reason[]): Problems {
   return new Map(
     reasons.flatMap(({ code, pointer, text }) => (code === 'input_invalid' ? [[pointer ?? '', text] as const] : [])),
   )
-}
-
-function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
-  const [latest, ...earlier] = runs
-  return (
-    <>
-      <div role="status">
-        {latest && (
-          <div className="dry-run">
-            <p className="badges">
-              <OutcomeBadge outcome={latest.body.outcome} />
-              <Exact text={`${WORDS[latest.body.outcome]} Nothing was run.`} />
-            </p>
-            <Reasons reasons={latest.body.reasons} />
-            <WouldAllow ways={latest.body.wouldAllow} />
-            {latest.body.text !== undefined && (
-              <p className="dim">
-                The agent would read: “<Exact text={latest.body.text} />”
-              </p>
-            )}
-          </div>
-        )}
-      </div>
-      {earlier.length > 0 && latest && (
-        <ul className="earlier-runs" aria-label="Earlier inputs">
-          {earlier.map(({ input, body }, i) => (
-            <li key={runs.length - i}>
-              <OutcomeBadge outcome={body.outcome} />
-              <code>
-                <Exact text={JSON.stringify(input)} />
-              </code>
-              <span className="dim">
-                <Exact text={body.reasons[0]?.text ?? 'No rule is against it.'} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
-  )
-}
-
-const WORDS: Readonly<Record<WhyInputBody['outcome'], string>> = {
-  allow: 'A call with this input would run.',
-  ask: 'A person would be asked first.',
-  wait: 'It would be refused for now.',
-  deny: 'It would be refused.',
 }
 
 interface RealCallProps extends Pick<PlaygroundProps, 'tool' | 'whose' | 'callers'> {

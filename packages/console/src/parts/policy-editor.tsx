@@ -2,8 +2,10 @@ import { useMutation } from '@tanstack/react-query'
 import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
 import { type ApiError, postJson } from '../api.ts'
 import { offsetOf, type PolicyProblem, toProblems } from '../policy.ts'
-import type { PolicyBody, WhatIfBody } from '../wire.ts'
+import { dropDraft, keepDraft, type PolicyDraft, readDraft } from '../policy-draft.ts'
+import type { CompareBody, PolicyBody, WhatIfBody } from '../wire.ts'
 import { announce } from './announcer.tsx'
+import { GrantsNoMore } from './grants-no-more.tsx'
 import { PolicyProblems } from './policy-problems.tsx'
 import { Reload } from './reload.tsx'
 import { WhatIfResult } from './what-if.tsx'
@@ -22,22 +24,44 @@ interface Asked {
   readonly days: number
 }
 
+interface PolicyEditorProps {
+  readonly body: PolicyBody
+  /** Whose draft it is. */
+  readonly user: string
+  readonly close: () => void
+}
+
 /** Changes a copy of the policy, says what it would mean, and how it gets into force. Nothing here writes the file. */
-export function PolicyEditor({ body, close }: { body: PolicyBody; close: () => void }): ReactElement {
+export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactElement {
   const id = useId()
   const written = useMemo(() => (body.text ?? '').replaceAll('\r', ''), [body.text])
-  const [text, setText] = useState(written)
+  const [{ text, from }, setDraft] = useState((): PolicyDraft => {
+    const kept = readDraft(user)
+    return kept === undefined || kept.text === written ? { text: written, from: written } : kept
+  })
   const [days, setDays] = useState(7)
   const field = useRef<HTMLTextAreaElement>(null)
   const first = body.line ?? 1
   const whatIf = useMutation<WhatIfBody, ApiError, Asked>({
     mutationFn: ({ policy, days: back }) =>
       postJson('/api/what-if', { policy, since: Date.now() - back * DAY_MS }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
-    onSuccess: () => announce('The answer is below the text'),
+    onSuccess: (_, { policy }) => {
+      announce('The answer is below the text')
+      compare.mutate(policy)
+    },
+  })
+  // After the what-if, as a gateway answers one such question at a time.
+  const compare = useMutation<CompareBody, ApiError, string>({
+    mutationFn: (policy) => postJson('/api/compare', { policy }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
+    onSuccess: ({ grantsNoMore }) => announce(`Grants no more than today: ${grantsNoMore}`),
   })
   const asked = whatIf.variables?.policy
   const problems = whatIf.error && asked === text ? toProblems(whatIf.error.message) : []
 
+  function change(changed: string): void {
+    setDraft({ text: changed, from })
+    keepDraft(user, { text: changed, from })
+  }
   function goTo({ line = first, column = 1 }: PolicyProblem): void {
     const at = offsetOf(text, line - first + 1, column)
     field.current?.focus()
@@ -48,10 +72,13 @@ export function PolicyEditor({ body, close }: { body: PolicyBody; close: () => v
       className="policy-editor"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!whatIf.isPending) whatIf.mutate({ policy: text, days })
+        if (!whatIf.isPending && !compare.isPending) whatIf.mutate({ policy: text, days })
       }}
     >
-      <Lines id={id} text={text} first={first} change={setText} field={field} isWrong={problems.length > 0} />
+      <Lines id={id} text={text} first={first} change={change} field={field} isWrong={problems.length > 0} />
+      {from !== written && text !== written && (
+        <p className="problem">The policy in force has changed since this draft began. Compare it before you go on.</p>
+      )}
       <PolicyProblems id={`${id}-problems`} problems={problems} goTo={goTo} />
       <div className="playground-buttons">
         <label>
@@ -64,19 +91,32 @@ export function PolicyEditor({ body, close }: { body: PolicyBody; close: () => v
             ))}
           </select>
         </label>
-        <button type="submit" className="main" aria-disabled={whatIf.isPending}>
-          {whatIf.isPending ? 'Replaying…' : 'What would change'}
+        <button type="submit" className="main" aria-disabled={whatIf.isPending || compare.isPending}>
+          {whatIf.isPending ? 'Replaying…' : compare.isPending ? 'Comparing…' : 'What would change'}
         </button>
         <button type="button" onClick={() => download(text)}>
           Download
         </button>
+        {text !== written && (
+          <button
+            type="button"
+            className="quiet"
+            onClick={() => {
+              dropDraft()
+              close()
+            }}
+          >
+            Discard
+          </button>
+        )}
         <button type="button" className="quiet" onClick={close}>
-          {text === written ? 'Close' : 'Discard'}
+          {text === written ? 'Close' : 'Keep the draft and close'}
         </button>
       </div>
       <div role="status">
         {whatIf.data && asked !== text && <p className="dim">The text has changed since this was asked.</p>}
       </div>
+      {whatIf.data && <GrantsNoMore body={compare.data} problem={compare.error?.message} />}
       {whatIf.data && <WhatIfResult found={whatIf.data} />}
       <Reload body={body} />
     </form>
@@ -112,6 +152,7 @@ function Lines({ id, text, first, change, field, isWrong }: LinesProps): ReactEl
           wrap="off"
           spellCheck={false}
           autoComplete="off"
+          autoFocus
           value={text}
           aria-invalid={isWrong}
           aria-describedby={`${id}-problems`}

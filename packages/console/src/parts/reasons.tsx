@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react'
+import { Fragment, type ReactElement } from 'react'
 import { linkTo } from '../address.ts'
 import { formatDuration, toSentence } from '../format.ts'
 import type { PlacedReason, Reason, WhyInputBody } from '../wire.ts'
@@ -19,7 +19,11 @@ export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElem
           const text = way.map((change) => change.text).join(', and ')
           return (
             <li key={text}>
-              <Exact text={text} />
+              {text.split('`').map((part, i) => {
+                const exact = <Exact text={part} />
+                // What stands between two marks is code.
+                return i % 2 === 1 ? <code key={i}>{exact}</code> : <Fragment key={i}>{exact}</Fragment>
+              })}
             </li>
           )
         })}

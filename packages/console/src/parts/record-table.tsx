@@ -8,6 +8,7 @@ import { moveByKeys } from '../row-keys.ts'
 import type { AuditRecord } from '../wire.ts'
 import { EventBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
+import { TenantTag } from './tenant-tag.tsx'
 
 export interface RecordTableProps {
   readonly records: readonly AuditRecord[]
@@ -27,7 +28,12 @@ const columns = column.columns([
   }),
   column.accessor('user_id', {
     header: 'User',
-    cell: ({ row, table }) => <Choice what="user" text={row.original.user_id} choose={chooseOf(table)} />,
+    cell: ({ row, table }) => (
+      <>
+        <Choice what="user" text={row.original.user_id} choose={chooseOf(table)} />{' '}
+        <TenantTag tenant={row.original.tenant} />
+      </>
+    ),
   }),
   column.display({ id: 'reason', header: 'Reason', cell: ({ row }) => <Exact text={explainRecord(row.original)} /> }),
   column.accessor('duration_ms', { header: 'Duration', cell: ({ row }) => <Duration record={row.original} /> }),
@@ -167,6 +173,7 @@ function Narrow({ record }: { record: AuditRecord }): ReactElement {
       </span>
       <span className="line dim">
         {user !== undefined && <Exact text={user} />}
+        <TenantTag tenant={record.tenant} />
         {ms !== undefined && <span>{formatDuration(ms)}</span>}
         <Exact text={explainRecord(record)} />
       </span>

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { ReactElement } from 'react'
+import { type ReactElement, useRef } from 'react'
 import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { useApi } from '../hooks.ts'
@@ -17,6 +17,7 @@ const RELOAD_TIMEOUT_MS = 60_000
  */
 export function Reload({ body }: { body: PolicyBody }): ReactElement {
   const client = useQueryClient()
+  const result = useRef<HTMLDivElement>(null)
   const replicas = useApi<ReplicasBody>({ key: ['replicas'], path: '/api/replicas' })
   const publish = (replicas.data?.replicas.length ?? 0) > 0
   const reload = useMutation<ReloadBody, ApiError, { dryRun: boolean }>({
@@ -29,6 +30,8 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
     onSuccess: ({ isApplied }) => {
       if (!isApplied) return undefined
       announce('Applied')
+      // The button that had the focus is gone.
+      result.current?.focus()
       return client.invalidateQueries()
     },
   })
@@ -67,7 +70,7 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
           </button>
         )}
       </div>
-      <div role="status">
+      <div ref={result} role="status" tabIndex={-1}>
         {data && (
           <>
             <p className="strong">

@@ -10,17 +10,28 @@ import { Loading } from './panels.tsx'
 
 const MAX_RECORDS = 200
 
-/** The calls of a run, oldest first, with its labels as they rise. `seq` is the record that the person looks at. */
-export function RunTimeline({ run, seq }: { run: string; seq?: number }): ReactElement {
+interface RunTimelineProps {
+  readonly run?: string
+  /** Instead of a run: the session of a client. */
+  readonly session?: string
+  /** Of which tenant, empty for none. Absent: it is not known. */
+  readonly tenant?: string
+  /** The record that the person looks at. */
+  readonly seq?: number
+}
+
+/** The calls of a run, oldest first, with its labels as they rise. */
+export function RunTimeline({ run, session, tenant, seq }: RunTimelineProps): ReactElement {
   const { data, error } = useApi<AuditBody>({
-    key: ['audit', 'run', run],
+    key: ['audit', 'run', run, session],
     path: '/api/audit',
-    parameters: { run, limit: MAX_RECORDS },
+    parameters: { run, session, limit: MAX_RECORDS },
     everyMs: 2000,
   })
   if (error && !data) return <p className="dim">{error.message}</p>
   if (!data) return <Loading what="the run" />
-  const steps = toRunSteps(data.records)
+  // Another tenant's run may have the same id.
+  const steps = toRunSteps(data.records.filter((record) => tenant === undefined || (record.tenant ?? '') === tenant))
   return (
     <>
       {data.records.length === MAX_RECORDS && <p className="dim">Its latest {MAX_RECORDS} records.</p>}

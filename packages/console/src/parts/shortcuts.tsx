@@ -15,6 +15,7 @@ const SHORTCUTS: readonly { readonly keys: readonly string[]; readonly does: str
   { keys: ['J', 'K'], does: 'next and previous request', on: 'Approvals' },
   { keys: ['A', 'R'], does: 'approve and reject the request that has the focus', on: 'Approvals' },
   { keys: ['U'], does: 'undo a rejection', on: 'Approvals' },
+  { keys: ['C'], does: 'compare what the request would write with what is there', on: 'Approvals' },
 ]
 
 /** Opens the palette with Ctrl-K or ⌘K, and the help about keys with `?`. */

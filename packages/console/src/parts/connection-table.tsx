@@ -2,61 +2,55 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
 import { useApi } from '../hooks.ts'
-import { announce } from '../parts/announcer.tsx'
-import { Exact } from '../parts/exact.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
-import { RowTable } from '../parts/row-table.tsx'
-import { Ago } from '../parts/when.tsx'
+import type { Who } from '../people.ts'
+import { announce } from './announcer.tsx'
+import { Exact } from './exact.tsx'
+import { Failed, Loading } from './panels.tsx'
+import { RowTable } from './row-table.tsx'
+import { Ago } from './when.tsx'
 import type { ConnectionRow, ConnectionsBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
 
-/** The servers that want an account of their user, and what this person has connected. */
-export function ConnectionsPage(): ReactElement {
-  const { data, error, refetch } = useApi<ConnectionsBody>({
-    key: ['connections'],
-    path: '/api/connections',
-    everyMs: REFRESH_MS,
-  })
-  return (
-    <>
-      <div className="page-head">
-        <h1>Connections</h1>
-        <p>Servers that you connect to your own account there. Only your calls act as that account.</p>
-      </div>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the connections" />}
-      {data?.connections.length === 0 && (
-        <Empty title="No server wants a connection">
-          <p>
-            One does with <code>oauth:</code> in its entry in toolgate.yaml.
-          </p>
-        </Empty>
-      )}
-      {data && data.connections.length > 0 && <ConnectionTable rows={data.connections} />}
-    </>
-  )
+interface ConnectionsProps {
+  /** Whose. Absent: those of the person who looks, who alone can connect something. */
+  readonly of?: Who | undefined
 }
 
-const COLUMNS = ['Server', 'Account', 'Scopes', 'Since'] as const
-
-function ConnectionTable({ rows }: { rows: readonly ConnectionRow[] }): ReactElement {
+/** The servers that want an account of their user, and what this user has connected. */
+export function Connections({ of }: ConnectionsProps): ReactElement {
+  const { data, error, refetch } = useApi<ConnectionsBody>({
+    key: ['connections', of],
+    path: '/api/connections',
+    parameters: { user: of?.user, tenant: of?.tenant },
+    everyMs: REFRESH_MS,
+  })
+  if (error && !data) return <Failed error={error} retry={refetch} />
+  if (!data) return <Loading what="the connections" />
+  if (data.connections.length === 0)
+    return (
+      <p className="dim">
+        No server wants a connection. One does with <code>oauth:</code> in its entry in toolgate.yaml.
+      </p>
+    )
   return (
     <RowTable
-      label="The connections"
-      caption="Servers, with your connections"
+      label="Connections"
+      caption="Servers, with their connections"
       columns={COLUMNS}
       actions="Change"
       className="keys connections"
     >
-      {rows.map((row) => (
-        <Row key={row.server} row={row} />
+      {data.connections.map((row) => (
+        <Row key={row.server} row={row} of={of} />
       ))}
     </RowTable>
   )
 }
 
-function Row({ row: { server, page, connected } }: { row: ConnectionRow }): ReactElement {
+const COLUMNS = ['Server', 'Account', 'Scopes', 'Since'] as const
+
+function Row({ row: { server, page, connected }, of }: ConnectionsProps & { row: ConnectionRow }): ReactElement {
   const { account, scopes = [], issuer, since } = connected ?? {}
   return (
     <tr>
@@ -81,20 +75,22 @@ function Row({ row: { server, page, connected } }: { row: ConnectionRow }): Reac
       <td data-label="Since">{since === undefined ? <span className="dim">–</span> : <Ago ms={since} />}</td>
       <td className="act">
         {/* A page of its own: the browser goes on to the server's authorization server from there. */}
-        <a href={page}>
-          {connected ? 'Connect again' : 'Connect'}
-          <span className="unseen"> {server}</span>
-        </a>
-        {connected && <Disconnect server={server} />}
+        {!of && (
+          <a href={page}>
+            {connected ? 'Connect again' : 'Connect'}
+            <span className="unseen"> {server}</span>
+          </a>
+        )}
+        {connected && <Disconnect server={server} of={of} />}
       </td>
     </tr>
   )
 }
 
-function Disconnect({ server }: { server: string }): ReactElement {
+function Disconnect({ server, of }: ConnectionsProps & { server: string }): ReactElement {
   const client = useQueryClient()
   const disconnect = useMutation<ConnectionRow, ApiError>({
-    mutationFn: () => deleteJson(`/api/connections/${encodeURIComponent(server)}`),
+    mutationFn: () => deleteJson(`/api/connections/${encodeURIComponent(server)}${queryOf(of)}`),
     onSuccess: () => announce(`Disconnected: ${server}`),
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   })
@@ -110,4 +106,11 @@ function Disconnect({ server }: { server: string }): ReactElement {
       )}
     </>
   )
+}
+
+function queryOf({ user, tenant }: Who = {}): string {
+  const query = new URLSearchParams()
+  if (user !== undefined) query.set('user', user)
+  if (tenant !== undefined) query.set('tenant', tenant)
+  return query.size > 0 ? `?${query}` : ''
 }

@@ -1,29 +1,31 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useRef, useState } from 'react'
+import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
-import { formatIn, formatTime } from '../format.ts'
+import { count, formatIn, formatTime } from '../format.ts'
 import { useApi, useNow } from '../hooks.ts'
-import { type KeyRow, wordOfUse, wordsOfUser } from '../keys.ts'
-import { announce } from '../parts/announcer.tsx'
-import { Exact } from '../parts/exact.tsx'
-import { NewKeyDialog } from '../parts/new-key.tsx'
-import { Failed, Loading } from '../parts/panels.tsx'
-import { RowTable } from '../parts/row-table.tsx'
-import { Ago } from '../parts/when.tsx'
+import { findKeys, type KeyRow, wordOfUse, wordsOfUser } from '../keys.ts'
+import { announce } from './announcer.tsx'
+import { Exact } from './exact.tsx'
+import { NewKeyDialog } from './new-key.tsx'
+import { Failed, Loading } from './panels.tsx'
+import { RowTable } from './row-table.tsx'
+import { Ago } from './when.tsx'
 import type { KeysBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
 
 /** The keys of the file and the made ones. Makes and revokes the latter. */
-export function KeysPage(): ReactElement {
+export function AllKeys(): ReactElement {
   const { data, error, refetch } = useApi<KeysBody>({ key: ['keys'], path: '/api/keys', everyMs: REFRESH_MS })
   const dialog = useRef<HTMLDialogElement>(null)
+  const search = useId()
+  const [words, setWords] = useState('')
+  const found = useMemo(() => findKeys(data?.keys ?? [], words), [data, words])
   return (
     <>
-      <div className="page-head">
-        <h1>Keys</h1>
-        <p>API keys of the file, and those that were made since. A key itself is shown once, when it is made.</p>
-      </div>
+      <p className="view-note">
+        API keys of the file, and those that were made since. A key itself is shown once, when it is made.
+      </p>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the keys" />}
       {data && (
@@ -32,8 +34,20 @@ export function KeysPage(): ReactElement {
             <button type="button" className="main" onClick={() => dialog.current?.showModal()}>
               Make a key…
             </button>
+            <div className="field">
+              <label htmlFor={search}>Find</label>
+              <input
+                id={search}
+                type="search"
+                maxLength={100}
+                placeholder="a key, user, tenant or role"
+                value={words}
+                onChange={({ target }) => setWords(target.value)}
+              />
+            </div>
+            <p role="status">{words === '' ? '' : count(found.length, 'key')}</p>
           </div>
-          <KeyTable keys={data.keys} />
+          <KeyTable key={words} keys={found} />
           <NewKeyDialog dialog={dialog} keys={data.keys} />
         </>
       )}
@@ -43,7 +57,7 @@ export function KeysPage(): ReactElement {
 
 const COLUMNS = ['Key', 'Whose', 'Opens', 'Expires', 'Last used', 'Made by'] as const
 
-function KeyTable({ keys }: { keys: readonly KeyRow[] }): ReactElement {
+export function KeyTable({ keys }: { keys: readonly KeyRow[] }): ReactElement {
   const nowMs = useNow(30_000)
   return (
     <RowTable label="The keys" caption="Keys, those of the file first" columns={COLUMNS} actions="Revoke">

@@ -1,0 +1,72 @@
+import type { ReactElement } from 'react'
+import type { WhyInputBody } from '../wire.ts'
+import { OutcomeBadge } from './badges.tsx'
+import { Exact } from './exact.tsx'
+import { Reasons, WouldAllow } from './reasons.tsx'
+
+export interface DryRun {
+  readonly input: unknown
+  readonly body: WhyInputBody
+  /** What was stated to have happened before, if anything. */
+  readonly history?: string
+}
+
+/** The answer to the latest dry run, and below it those to earlier ones, to compare inputs. */
+export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
+  const [latest, ...earlier] = runs
+  return (
+    <>
+      <div role="status">
+        {latest && (
+          <div className="dry-run">
+            <p className="badges">
+              <OutcomeBadge outcome={latest.body.outcome} />
+              <Exact text={`${WORDS[latest.body.outcome]} Nothing was run.${afterOf(latest)}`} />
+            </p>
+            <Reasons reasons={latest.body.reasons} />
+            <WouldAllow ways={latest.body.wouldAllow} />
+            <SaidYes body={latest.body} />
+            {latest.body.text !== undefined && (
+              <p className="dim">
+                The agent would read: “<Exact text={latest.body.text} />”
+              </p>
+            )}
+          </div>
+        )}
+      </div>
+      {earlier.length > 0 && latest && (
+        <ul className="earlier-runs" aria-label="Earlier inputs">
+          {earlier.map(({ input, body, history }, i) => (
+            <li key={runs.length - i}>
+              <OutcomeBadge outcome={body.outcome} />
+              <code>
+                <Exact text={JSON.stringify(input)} />
+              </code>
+              <span className="dim">
+                <Exact text={body.reasons[0]?.text ?? 'No rule is against it.'} />
+                {history !== undefined && ' After what was stated.'}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+const WORDS: Readonly<Record<WhyInputBody['outcome'], string>> = {
+  allow: 'A call with this input would run.',
+  ask: 'A person would be asked first.',
+  wait: 'It would be refused for now.',
+  deny: 'It would be refused.',
+}
+
+function afterOf({ history }: DryRun): string {
+  return history === undefined ? '' : ' It was judged after what you have stated.'
+}
+
+/** The layers that are not against the call. */
+function SaidYes({ body: { reasons, answers } }: Pick<DryRun, 'body'>): ReactElement | null {
+  const yes = answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
+  return reasons.length > 0 && yes.length > 0 ? <p className="dim">Said yes: {yes.join(', ')}.</p> : null
+}

@@ -1,0 +1,46 @@
+import { type ReactElement, useId } from 'react'
+import { Exact } from './exact.tsx'
+
+export interface HistoryFieldProps {
+  readonly text: string
+  readonly change: (text: string) => void
+  /** A line for each. */
+  readonly problem: string | undefined
+}
+
+const EXAMPLE = 'labels: [untrusted]\ncalls:\n  - { tool: web:fetch, ago: 5m }'
+
+/** What a dry run takes to have happened before: labels and earlier calls, as files of tests write them. */
+export function HistoryField({ text, change, problem }: HistoryFieldProps): ReactElement {
+  const id = useId()
+  return (
+    <details className="stated-history">
+      <summary>What has happened before</summary>
+      <div className="field">
+        <label htmlFor={id}>History of the run, as YAML</label>
+        <textarea
+          id={id}
+          className="code"
+          rows={4}
+          spellCheck={false}
+          value={text}
+          placeholder={EXAMPLE}
+          aria-invalid={problem !== undefined}
+          aria-describedby={`${id}-help ${id}-problem`}
+          onChange={(event) => change(event.target.value)}
+        />
+        <p id={`${id}-help`} className="dim">
+          Labels, earlier calls (tool, input, output) and what the user said, in the place of what has happened. Empty:
+          what the caller has really done.
+        </p>
+        <div id={`${id}-problem`} className="problem" role="alert">
+          {problem?.split('\n').map((line) => (
+            <p key={line}>
+              <Exact text={line} />
+            </p>
+          ))}
+        </div>
+      </div>
+    </details>
+  )
+}

@@ -1,0 +1,226 @@
+import { type ReactElement, type CSSProperties, useMemo, useRef } from 'react'
+import { count, formatNumber, toSentence } from '../format.ts'
+import { useAddress, useApi, type Choose } from '../hooks.ts'
+import { Budgets } from './budgets.tsx'
+import { Empty, Failed, Loading } from './panels.tsx'
+import type { MatrixBody, MatrixCell, MatrixRow } from '../wire.ts'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { linkTo } from '../address.ts'
+import { stateOfGroup } from '../states.ts'
+import { OutcomeBadge, StateBadge } from './badges.tsx'
+import { Exact } from './exact.tsx'
+
+type Column = MatrixBody['columns'][number]
+
+/** How many callers are shown at once. */
+const COLUMNS = 8
+const REFRESH_MS = 5000
+
+/** Who sees which tools: groups down, callers across, with the tools of the open group. */
+export function CallerMatrix(): ReactElement {
+  const [{ choices }, choose] = useAddress()
+  const from = Math.max(0, Math.floor(Number(choices.get('from') ?? 0)) || 0)
+  const opened = choices.get('open') ?? ''
+  const { data, error, refetch } = useApi<MatrixBody>({
+    key: ['columns', from, opened],
+    path: '/api/matrix',
+    parameters: { from, limit: COLUMNS, open: opened },
+    everyMs: REFRESH_MS,
+  })
+  return (
+    <>
+      <p className="view-note">Each number counts the visible tools of a group. Open a group to see them.</p>
+      {error && !data && <Failed error={error} retry={refetch} />}
+      {!data && !error && <Loading what="the callers" />}
+      {data?.total === 0 && (
+        <Empty title="No callers yet">
+          <p>
+            Add one under <code>callers:</code> in toolgate.yaml.
+          </p>
+        </Empty>
+      )}
+      {data && data.total > COLUMNS && <Steps body={data} choose={choose} />}
+      {data && data.columns.length > 0 && <Matrix body={data} choose={choose} />}
+      {data?.open && data.open.more > 0 && (
+        <p className="dim">{count(data.open.more, 'more tool')}: the page Tools searches all of them.</p>
+      )}
+      <Budgets />
+    </>
+  )
+}
+
+/** Goes to the callers before and after. */
+function Steps({ body: { from, total, columns }, choose }: { body: MatrixBody; choose: Choose }): ReactElement {
+  const to = (at: number) => () => choose({ from: at > 0 ? String(at) : '' })
+  return (
+    <div className="toolbar tight" role="group" aria-label="Callers">
+      <button type="button" disabled={from === 0} onClick={to(from - COLUMNS)}>
+        Before
+      </button>
+      <span role="status">
+        Callers {formatNumber(Math.min(from + 1, total))} to {formatNumber(from + columns.length)} of{' '}
+        {formatNumber(total)}
+      </span>
+      <button type="button" disabled={from + columns.length >= total} onClick={to(from + COLUMNS)}>
+        After
+      </button>
+    </div>
+  )
+}
+
+/** A row of the table: a group, or a tool of an open group. `at` is its place in the answer. */
+type Line = { readonly row: MatrixRow; readonly at: number; readonly tool?: string }
+
+const LINE_PX = 32
+
+interface MatrixProps {
+  readonly body: MatrixBody
+  readonly choose: Choose
+}
+
+/** The table of groups and callers. Renders only the lines on the screen, since an open group may have thousands. */
+function Matrix({ body, choose }: MatrixProps): ReactElement {
+  const { rows, columns, open } = body
+  const lines = useMemo(
+    () =>
+      rows.flatMap((row, at): Line[] => [
+        { row, at },
+        ...(row.key === open?.key ? open.tools.map((tool, place) => ({ row, at: place, tool })) : []),
+      ]),
+    [rows, open],
+  )
+  const box = useRef<HTMLDivElement>(null)
+  const virtual = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => LINE_PX,
+    overscan: 12,
+  })
+  const items = virtual.getVirtualItems()
+  const first = items[0]?.index ?? 0
+  const last = items.at(-1)?.index ?? -1
+  const shown = useMemo(() => lines.slice(first, last + 1), [lines, first, last])
+  const before = items[0]?.start ?? 0
+  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0)
+  return (
+    <div ref={box} className="matrix-box" tabIndex={0} role="region" aria-label="Groups and callers">
+      <table
+        className="matrix"
+        aria-rowcount={lines.length + 1}
+        style={{ '--callers': columns.length } as CSSProperties}
+      >
+        <caption className="unseen">How many tools of each group each caller sees</caption>
+        <thead>
+          <tr aria-rowindex={1}>
+            <th scope="col">Group</th>
+            {columns.map((caller, i) => (
+              <th key={i} scope="col">
+                <CallerHead caller={caller} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {before > 0 && <tr aria-hidden="true" style={{ height: before }} />}
+          {shown.map((line, i) => (
+            <tr
+              key={`${line.row.key} ${line.tool ?? ''}`}
+              ref={virtual.measureElement}
+              data-index={first + i}
+              aria-rowindex={first + i + 2}
+              className={line.tool === undefined ? 'group-line' : 'tool-line'}
+            >
+              <th scope="row">
+                <RowHead line={line} opened={open?.key ?? ''} choose={choose} />
+              </th>
+              {columns.map((caller, at) => (
+                <td key={at}>
+                  <Cell line={line} column={caller} />
+                </td>
+              ))}
+            </tr>
+          ))}
+          {after > 0 && <tr aria-hidden="true" style={{ height: after }} />}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: Column }): ReactElement {
+  return (
+    <>
+      <a href={linkTo('tools', { as: user })}>
+        <Exact text={user} />
+      </a>
+      <span className="dim sub">
+        {tenant !== undefined && <Exact text={`of ${tenant} · `} />}
+        {kind === 'mcp' ? 'agent' : 'person'}
+        {roles.length > 0 && ` · ${roles.join(', ')}`}
+      </span>
+    </>
+  )
+}
+
+function RowHead({
+  line: { row, tool },
+  opened,
+  choose,
+}: {
+  line: Line
+  opened: string
+  choose: Choose
+}): ReactElement {
+  if (tool !== undefined) return <Exact text={tool} className="id" />
+  const isOpen = row.key === opened
+  return (
+    <>
+      <button
+        type="button"
+        className="fold"
+        aria-expanded={isOpen}
+        onClick={() => choose({ open: isOpen ? '' : row.key })}
+      >
+        {row.name === '' ? 'No server' : <Exact text={row.title ?? row.name} />}
+      </button>
+      {row.group && <StateBadge state={stateOfGroup(row.group)} />}
+      {!row.group && row.name !== '' && <span className="dim">in no group</span>}
+    </>
+  )
+}
+
+function Cell({
+  line: { row, at, tool },
+  column: { user, cells, tools },
+}: {
+  line: Line
+  column: Column
+}): ReactElement {
+  if (tool !== undefined) {
+    const decision = tools?.[at]
+    if (!decision) return <span className="dim">–</span>
+    return (
+      <a href={linkTo('tool', { id: tool, as: user })} title={toSentence(decision.why)}>
+        <OutcomeBadge outcome={decision.outcome} />
+      </a>
+    )
+  }
+  const cell = cells[at]
+  if (!cell) return <span className="dim">–</span>
+  const search = row.group ? `group:${row.name}` : `${row.name}:`
+  return (
+    <a
+      className={`cell ${amountOf(cell)}`}
+      href={linkTo('tools', { as: user, q: search })}
+      title={toSentence(cell.why)}
+    >
+      <b>{cell.visible}</b> of {cell.total}
+      {cell.asks > 0 && <span className="asks">{cell.asks} ask</span>}
+    </a>
+  )
+}
+
+function amountOf({ visible, total }: MatrixCell): string {
+  if (visible === 0) return 'none'
+  return visible === total ? 'all' : 'some'
+}

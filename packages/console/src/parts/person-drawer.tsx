@@ -1,0 +1,296 @@
+import type { ReactElement } from 'react'
+import { linkTo } from '../address.ts'
+import { count, formatNumber, formatTime } from '../format.ts'
+import { useApi } from '../hooks.ts'
+import { mayManageKeys, wordOfUse } from '../keys.ts'
+import { haltsOn, OWN, whoKey, type Who } from '../people.ts'
+import { usePending } from '../pending.ts'
+import { CALL_LOOKS } from '../states.ts'
+import type {
+  CallsBody,
+  HaltsBody,
+  KeysBody,
+  PeopleBody,
+  PersonRow,
+  RunsBody,
+  ServersBody,
+  SessionBody,
+} from '../wire.ts'
+import { Badge } from './badges.tsx'
+import { Budgets } from './budgets.tsx'
+import { Connections } from './connection-table.tsx'
+import { Drawer, DrawerPart } from './drawer.tsx'
+import { Exact } from './exact.tsx'
+import { HaltButton } from './halt-dialog.tsx'
+import { Halted } from './halts.tsx'
+import { KeyTable } from './key-table.tsx'
+import { Empty, Loading } from './panels.tsx'
+import { runLink } from './run-table.tsx'
+import { TenantTag } from './tenant-tag.tsx'
+import { Ago } from './when.tsx'
+
+interface PersonDrawerProps {
+  /** A `personId`, or `OWN`. */
+  readonly id: string
+  /** The person, if they are loaded. */
+  readonly held: PersonRow | undefined
+  readonly close: () => void
+}
+
+/** One person: what they hold, what holds them, what they see and what they did. */
+export function PersonDrawer({ id, held, close }: PersonDrawerProps): ReactElement {
+  const [name = '', tenant] = id.split('/').map(decodeURIComponent).toReversed()
+  const found = useApi<PeopleBody>({
+    key: ['people', 'one', id],
+    path: '/api/people',
+    parameters: id === OWN ? {} : { text: name, tenant },
+    enabled: !held,
+  })
+  const isThem = (row: PersonRow): boolean =>
+    id === OWN ? row.isSelf === true : row.name === name && row.tenant === tenant
+  const row = held ?? found.data?.people.find(isThem)
+  return (
+    <Drawer
+      title={<Exact text={row?.name ?? name} />}
+      beside={row && <TenantTag tenant={row.tenant} />}
+      isWide
+      close={close}
+      opener={() => document.querySelector<HTMLElement>(`[data-person="${CSS.escape(id)}"]`)}
+    >
+      {row ? (
+        <Person row={row} />
+      ) : (found.data ?? found.error) ? (
+        <Empty title="Unknown person" />
+      ) : (
+        <Loading what="the person" />
+      )}
+    </Drawer>
+  )
+}
+
+function Person({ row }: { row: PersonRow }): ReactElement {
+  const { user, tenant } = row
+  const who: Who = { user, tenant }
+  return (
+    <>
+      <Facts row={row} who={who} />
+      <Sees row={row} />
+      {user !== undefined && (
+        <>
+          <HaltsOn who={{ user, ...(tenant !== undefined && { tenant }) }} />
+          <Keys who={who} />
+          {row.isSelf ? (
+            <DrawerPart title="Connections">
+              <p className="dim">Servers that you connect to your own account there. Only your calls act as it.</p>
+              <Connections />
+            </DrawerPart>
+          ) : (
+            row.connections && (
+              <DrawerPart title="Connections">
+                <Connections of={who} />
+              </DrawerPart>
+            )
+          )}
+          <Instances who={who} />
+          <Budgets of={who} />
+          <Recent who={who} />
+        </>
+      )}
+    </>
+  )
+}
+
+function Facts({ row, who }: { row: PersonRow; who: Who }): ReactElement {
+  const { client, calls, refused, lastCallAt, seenRoles = [] } = row
+  const waiting = (usePending().data?.approvals ?? []).filter((one) => whoKey(one) === whoKey(who)).length
+  const asked = { user: who.user ?? '', tenant: who.tenant ?? '' }
+  return (
+    <dl className="facts">
+      {seenRoles.length > 0 && <Fact name="Roles, lately">{<Exact text={seenRoles.join(', ')} />}</Fact>}
+      {client !== undefined && <Fact name="Client">{<Exact text={client} className="id" />}</Fact>}
+      <Fact name="Calls this week">
+        {calls === 0 ? (
+          'none'
+        ) : (
+          <>
+            <a href={linkTo('calls', { ...asked, range: 'last week' })}>{count(calls, 'call')}</a>
+            {refused > 0 && (
+              <>
+                ,{' '}
+                <a href={linkTo('calls', { ...asked, range: 'last week', outcome: 'refused' })}>
+                  {formatNumber(refused)} refused
+                </a>
+              </>
+            )}
+          </>
+        )}
+      </Fact>
+      {lastCallAt !== undefined && (
+        <Fact name="Last call">
+          <Ago ms={lastCallAt} />
+        </Fact>
+      )}
+      {waiting > 0 && (
+        <Fact name="Approvals">
+          <a href={linkTo('approvals', asked)}>{formatNumber(waiting)} waiting</a>
+        </Fact>
+      )}
+    </dl>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }): ReactElement {
+  return (
+    <div className="fact">
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+/** What agents with these rights see. */
+function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow }): ReactElement {
+  const caller = JSON.stringify({ user, tenant, roles: seenRoles })
+  return (
+    <DrawerPart title="Sees">
+      {callers.length === 0 && (
+        <p className="dim">
+          The configuration has no key of this user.{' '}
+          {user !== undefined && seenRoles && (
+            <a href={linkTo('tools', { caller })}>See as, with the roles of the latest call</a>
+          )}
+        </p>
+      )}
+      <ul className="sees">
+        {callers.map(({ as, for: use, roles, visible, tokens }) => (
+          <li key={`${use} ${as}`}>
+            <a href={linkTo('tools', { as })}>
+              See as <Exact text={as} />
+            </a>
+            <span className="dim">
+              {wordOfUse({ for: use })}
+              {roles.length > 0 && <Exact text={` · ${roles.join(', ')}`} />}
+              {visible !== undefined && ` · ${count(visible, 'tool')}`}
+              {tokens !== undefined && ` · ${formatNumber(tokens)} tokens`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </DrawerPart>
+  )
+}
+
+function HaltsOn({ who }: { who: { readonly user: string; readonly tenant?: string } }): ReactElement | null {
+  const { data } = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' })
+  if (!data) return null
+  const halts = haltsOn(who, data.halts)
+  if (halts.length === 0 && !data.mayHalt) return null
+  return (
+    <DrawerPart title="Halts">
+      {halts.length === 0 ? (
+        <p className="dim">Nothing of this person is halted.</p>
+      ) : (
+        <ul className="halts-on">
+          {halts.map((row) => (
+            <Halted key={row.id} row={row} />
+          ))}
+        </ul>
+      )}
+      <HaltButton target={who} label="Halt this person…" />
+    </DrawerPart>
+  )
+}
+
+/** The gateway shows keys to those who manage them. */
+function Keys({ who }: { who: Who }): ReactElement | null {
+  const { data: session } = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
+  const mayManage = session !== undefined && mayManageKeys(session)
+  const { data } = useApi<KeysBody>({
+    key: ['keys', who],
+    path: '/api/keys',
+    parameters: { user: who.user, tenant: who.tenant },
+    everyMs: 5000,
+    enabled: mayManage,
+  })
+  if (!mayManage) return null
+  return (
+    <DrawerPart title="Keys">
+      {data === undefined && <Loading what="the keys" />}
+      {data?.keys.length === 0 && <p className="dim">None: this person signs in with an account.</p>}
+      {data && data.keys.length > 0 && <KeyTable keys={data.keys} />}
+      <p>
+        <a href={linkTo('people', { view: 'keys' })}>Make a key, and all keys</a>
+      </p>
+    </DrawerPart>
+  )
+}
+
+function Instances({ who }: { who: Who }): ReactElement | null {
+  const { data } = useApi<ServersBody>({ key: ['servers'], path: '/api/servers' })
+  const own = (data?.servers ?? []).flatMap(({ name, instances }) =>
+    (instances?.users ?? []).filter((one) => whoKey(one) === whoKey(who)).map(({ state }) => ({ name, state })),
+  )
+  if (own.length === 0) return null
+  return (
+    <DrawerPart title="Instances of servers">
+      <ul className="sees">
+        {own.map(({ name, state }) => (
+          <li key={name}>
+            <Exact text={name} className="id" /> <span className="dim">{state}</span>
+          </li>
+        ))}
+      </ul>
+    </DrawerPart>
+  )
+}
+
+const SHOWN = 5
+
+/** The latest calls and runs. The filter by user finds those of another tenant, too. */
+function Recent({ who: { user = '', tenant } }: { who: Who }): ReactElement {
+  const asked = { user, tenant: tenant ?? '' }
+  const calls = useApi<CallsBody>({
+    key: ['calls', 'of', asked],
+    path: '/api/calls',
+    parameters: { ...asked, limit: 20 },
+  })
+  const runs = useApi<RunsBody>({ key: ['runs', 'of', asked], path: '/api/runs', parameters: { ...asked, limit: 20 } })
+  const isTheirs = (row: { readonly tenant?: string | undefined }): boolean => row.tenant === tenant
+  const latest = (calls.data?.calls ?? []).filter(({ records }) => records.some(isTheirs)).slice(0, SHOWN)
+  const latestRuns = (runs.data?.runs ?? []).filter(isTheirs).slice(0, SHOWN)
+  return (
+    <>
+      <DrawerPart title="Recent calls">
+        {latest.length === 0 && <p className="dim">None.</p>}
+        <ol className="recent">
+          {latest.map(({ id, outcome, startedAt, records }) => (
+            <li key={id}>
+              <a href={linkTo('calls', { ...asked, open: id })}>
+                <time dateTime={startedAt}>{formatTime(Date.parse(startedAt), Date.now())}</time>
+              </a>
+              <Exact text={records.at(-1)?.tool ?? ''} className="id" />
+              <Badge word={outcome} look={CALL_LOOKS[outcome]} />
+            </li>
+          ))}
+        </ol>
+        {latest.length > 0 && <a href={linkTo('calls', asked)}>All calls</a>}
+      </DrawerPart>
+      {latestRuns.length > 0 && (
+        <DrawerPart title="Runs">
+          <ol className="recent">
+            {latestRuns.map((run) => (
+              <li key={`${run.kind} ${run.id}`}>
+                <a href={runLink(run, asked)}>
+                  <Exact text={run.id} className="id" />
+                </a>
+                <span className="dim">{count(run.calls, 'call')}</span>
+                <Ago ms={run.lastAt} />
+              </li>
+            ))}
+          </ol>
+          <a href={linkTo('runs', asked)}>All runs</a>
+        </DrawerPart>
+      )}
+    </>
+  )
+}

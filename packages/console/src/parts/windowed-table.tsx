@@ -1,0 +1,84 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type ReactElement, type ReactNode, useEffect, useRef } from 'react'
+import { useMedia, useTop } from '../hooks.ts'
+import { moveByKeys } from '../row-keys.ts'
+
+interface WindowedTableProps<Row> {
+  readonly rows: readonly Row[]
+  readonly caption: string
+  /** The class of each head is the prefix and its name. */
+  readonly columns: readonly string[]
+  readonly prefix: string
+  readonly className: string
+  readonly keyOf: (row: Row) => string | number
+  /** The cells of a row. */
+  readonly wide: (row: Row) => ReactNode
+  /** The one cell of a row on a narrow screen. */
+  readonly narrow: (row: Row) => ReactNode
+  /** Called near the end of the list. */
+  readonly onEnd?: (() => void) | undefined
+}
+
+const WIDE_PX = 32
+const NARROW_PX = 60
+const END_ROWS = 50
+
+/** A table that scrolls with the page. It renders only the rows near the screen; arrow keys move between them. */
+export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement {
+  const { rows: all, caption, columns, prefix, className, keyOf, wide, narrow, onEnd } = props
+  const isNarrow = useMedia('(width < 48rem)')
+  const body = useRef<HTMLTableElement>(null)
+  const top = useTop(body)
+  const rows = useWindowVirtualizer({
+    count: all.length,
+    estimateSize: () => (isNarrow ? NARROW_PX : WIDE_PX),
+    getItemKey: (i) => {
+      const row = all[i]
+      return row === undefined ? i : keyOf(row)
+    },
+    overscan: 12,
+    scrollMargin: top,
+    scrollPaddingStart: 100,
+  })
+  useEffect(() => rows.measure(), [rows, isNarrow])
+  const items = rows.getVirtualItems()
+  const last = items.at(-1)?.index ?? -1
+  useEffect(() => {
+    if (last >= all.length - END_ROWS) onEnd?.()
+  }, [last, all.length, onEnd])
+  const before = items[0] ? items[0].start - top : 0
+  const after = rows.getTotalSize() - ((items.at(-1)?.end ?? top) - top)
+  return (
+    <table
+      ref={body}
+      className={`records ${className}${isNarrow ? ' narrow' : ''}`}
+      aria-rowcount={all.length + 1}
+      onKeyDown={(event) => moveByKeys(event, rows)}
+    >
+      <caption className="unseen">{caption}</caption>
+      <thead className={isNarrow ? 'unseen' : undefined}>
+        <tr aria-rowindex={1}>
+          {(isNarrow ? columns.slice(0, 1) : columns).map((name) => (
+            <th key={name} scope="col" className={`${prefix}-${name.toLowerCase().replaceAll(' ', '-')}`}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {before > 0 && <tr className="spacer" aria-hidden="true" style={{ height: before }} />}
+        {items.map(({ index, key }) => {
+          const row = all[index]
+          return (
+            row !== undefined && (
+              <tr key={key} data-index={index} aria-rowindex={index + 2} className="record">
+                {isNarrow ? <td>{narrow(row)}</td> : wide(row)}
+              </tr>
+            )
+          )
+        })}
+        {after > 0 && <tr className="spacer" aria-hidden="true" style={{ height: after }} />}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { countByPerson, haltsOn, inOrder, personId, rolesOf, whoKey } from './people.ts'
+import type { HaltRow, PersonRow } from './wire.ts'
+
+const person = (name: string, more: Partial<PersonRow> = {}): PersonRow => ({
+  name,
+  user: name,
+  callers: [],
+  calls: 0,
+  refused: 0,
+  ...more,
+})
+
+describe('personId', () => {
+  it('differs for every user and tenant', () => {
+    const ids = [person('vera'), person('vera', { tenant: 'acme' }), person('acme/vera'), person('vera@acme')].map(
+      personId,
+    )
+    assert.deepEqual(ids, ['vera', 'acme/vera', 'acme%2Fvera', 'vera%40acme'])
+  })
+})
+
+describe('haltsOn', () => {
+  it('finds the halts of a person, of their tenant and of everything, and none of a tool alone', () => {
+    const targets: readonly HaltRow['target'][] = [
+      { all: true },
+      { user: 'vera' },
+      { user: 'vera', tenant: 'other' },
+      { tenant: 'acme', tool: 'files:*' },
+      { tool: 'files:*' },
+      { session: 's' },
+      { user: 'otto' },
+    ]
+    const halts = targets.map((target, i) => ({ id: `${i}`, target }) as HaltRow)
+    const idsOn = (tenant?: string) => haltsOn({ user: 'vera', tenant }, halts).map(({ id }) => id)
+    assert.deepEqual(idsOn('acme'), ['0', '1', '3'])
+    assert.deepEqual(idsOn('other'), ['0', '1', '2'])
+    assert.deepEqual(idsOn(), ['0', '1'])
+  })
+})
+
+describe('countByPerson', () => {
+  it('counts a user of two tenants apart', () => {
+    const counts = countByPerson([{ user: 'vera' }, { user: 'vera', tenant: 'acme' }, { user: 'vera' }])
+    assert.deepEqual(
+      [counts.get(whoKey({ user: 'vera' })), counts.get(whoKey({ user: 'vera', tenant: 'acme' }))],
+      [2, 1],
+    )
+  })
+})
+
+describe('inOrder', () => {
+  it('orders by calls, tokens and expiry, and leaves equal ones by name', () => {
+    const rows = [
+      person('a', { keys: { count: 1, unusable: 0, expiresAt: 9 } }),
+      person('b', { calls: 2, callers: [{ as: 'b', for: 'mcp', roles: [], visible: 3, tokens: 300 }] }),
+      person('c', { calls: 2, lastCallAt: 5, keys: { count: 1, unusable: 0, expiresAt: 5 } }),
+    ]
+    const names = (order: string) =>
+      inOrder(rows, order)
+        .map(({ name }) => name)
+        .join('')
+    assert.deepEqual(['', 'latest call', 'most calls', 'most tokens', 'next expiry'].map(names), [
+      'abc',
+      'cab',
+      'bca',
+      'bac',
+      'cab',
+    ])
+  })
+})
+
+describe('rolesOf', () => {
+  it('joins the roles of keys and of the latest call', () => {
+    const callers = [{ as: 'a', for: 'mcp' as const, roles: ['x', 'b'] }]
+    assert.deepEqual(rolesOf({ callers, seenRoles: ['b', 'a'] }), ['a', 'b', 'x'])
+  })
+})
