@@ -7,6 +7,7 @@ import type { ItemKind } from '@toolgate/core/toolset'
 import {
   type AcceptPinBody,
   type ApprovalsBody,
+  type ApprovalComparisonBody,
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
@@ -36,12 +37,15 @@ import {
   type ToolBody,
   type ToolsBody,
   type WhyBody,
+  type WhyInputBody,
+  type WhyRequestBody,
 } from '@toolgate/gateway'
 import { DEFAULT_URL, isLoopbackUrl, listenUrlOf, parseUrl } from './address.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { type Io, printable } from './io.ts'
 import { readKeys } from './project/keys-file.ts'
+import { readRunning } from './project/running-file.ts'
 
 /** The gateway of a command, and the key. */
 interface Target {
@@ -73,9 +77,7 @@ const DEMO_KEY = 'demo-console'
 export function findTarget(given: TargetOptions, env: Io['env']): Target {
   const options = given.config === undefined && namesNothing(given, env) ? { ...given, ...besideUs() } : given
   const config = options.config === undefined ? undefined : findConfig(options.config, given.config !== undefined, env)
-  const url = parseUrl(
-    options.url ?? (env['TOOLGATE_URL'] || (config ? listenUrlOf(config.listen) : DEFAULT_URL)),
-  ).origin
+  const url = parseUrl(options.url ?? (env['TOOLGATE_URL'] || addressOf(config, options.config))).origin
   const key = options.key ?? (env['TOOLGATE_KEY'] || consoleKeyOf(config, options.config))
   const demo = isLoopbackUrl(url) ? DEMO_KEY : undefined
   return {
@@ -90,6 +92,12 @@ export function findTarget(given: TargetOptions, env: Io['env']): Target {
         ? 'Start one with "toolgate serve --config <file>" or "toolgate try", or give its address with --url.'
         : `Start it with "toolgate serve --config ${options.config}".`,
   }
+}
+
+/** Where a configuration says it listens. If the file cannot be read, or the port was chosen at the start, the gateway has written where. */
+function addressOf(config: GatewayConfig | undefined, file: string | undefined): string {
+  if (config !== undefined && config.listen.port !== 0) return listenUrlOf(config.listen)
+  return (file === undefined ? undefined : readRunning(file)?.url) ?? DEFAULT_URL
 }
 
 /** A plain key of the configuration, or one of the keys beside it. */
@@ -127,6 +135,8 @@ export interface Api extends AuditReader, AuditExporter {
   /** One tool in full. */
   tool(tool: string, whose: Whose): Promise<ToolBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
+  /** Returns the decision about a call, which does not run. */
+  dryRun(asked: WhyRequestBody): Promise<WhyInputBody>
   callers(): Promise<CallersBody>
   /** The clauses, and how many calls each held for. */
   policy(): Promise<PolicyBody>
@@ -141,7 +151,9 @@ export interface Api extends AuditReader, AuditExporter {
   keys(): Promise<KeysBody>
   createKey(asked: object): Promise<NewKeyBody>
   revokeKey(id: string): Promise<KeyRow>
-  runs(filter: { readonly user?: string; readonly limit?: number }): Promise<RunsBody>
+  runs(
+    filter: Readonly<Partial<Record<'user' | 'label' | 'state', string>>> & { readonly limit?: number },
+  ): Promise<RunsBody>
   endRun(id: string): Promise<EndedRunBody>
   limits(range: { readonly limit?: number }): Promise<LimitsBody>
   replicas(): Promise<ReplicasBody>
@@ -151,6 +163,7 @@ export interface Api extends AuditReader, AuditExporter {
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
+  compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
 const TIMEOUT_MS = 10_000
@@ -163,6 +176,7 @@ export function createApi(target: Target): Api {
     tools: (whose, kind) => get<ToolsBody>('/api/tools', { ...whose, kind }),
     tool: (tool, whose) => get<ToolBody>('/api/tool', { tool, ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
+    dryRun: (asked) => change<WhyInputBody>('POST', '/api/why', asked),
     callers: () => get<CallersBody>('/api/callers'),
     policy: () => get<PolicyBody>('/api/policy'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),
@@ -185,6 +199,7 @@ export function createApi(target: Target): Api {
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
       return body.records
@@ -225,7 +240,9 @@ function faultOf(target: Target, status: number, body: JsonObject | undefined): 
   if (!isErrorBody(error))
     return unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
   const exit = exitOf(status, error.code)
-  return new CliError(exit, printable(error.message), {
+  // Each problem of the file that was sent has its line.
+  const lines = error.code === 'body_invalid' ? error.message.split('\n') : [error.message]
+  return new CliError(exit, lines.map(printable).join('\n'), {
     code: error.code,
     ...(exit === 'key' ? { hint: target.keyHint } : {}),
   })

@@ -2,7 +2,9 @@ import { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES, IT
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { TargetOptions } from './client.ts'
 import type { AddOptions } from './commands/add.ts'
+import type { CompareApprovalOptions } from './commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
+import type { AuditOpenOptions } from './commands/audit-open.ts'
 import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
 import type { AuditExportOptions, AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
 import type { BackupOptions } from './commands/backup.ts'
@@ -28,9 +30,10 @@ import type { ServeDeps, ServeOptions } from './commands/serve.ts'
 import type { SnapshotOptions } from './commands/snapshot.ts'
 import type { SuggestCommandOptions } from './commands/suggest.ts'
 import type { StdioOptions } from './commands/stdio.ts'
-import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
+import type { NeedsOptions, ToolsOptions } from './commands/tools.ts'
 import type { TryOptions } from './commands/try.ts'
 import type { WhatIfCommandOptions } from './commands/what-if.ts'
+import type { WhyOptions } from './commands/why.ts'
 import type { ExitName } from './exit.ts'
 
 /** A command. Its module is loaded when it runs, as `--version` and `--help` need none. */
@@ -285,9 +288,12 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row(
     'why',
-    'explain the decision about one tool, resource or prompt; exit code 1 if it is not visible',
-    (command) => whoseOptions(gatewayOptions(command).argument('<tool>', ITEM_HELP)),
-    async (options: WhyOptions, { io }, tool) => (await import('./commands/tools.ts')).whyCommand(tool, options, io),
+    'explain the decision about one tool, resource or prompt, or about a call of it; exit code 1 if it is not visible, or the call refused',
+    (command) =>
+      whoseOptions(gatewayOptions(command).argument('<tool>', ITEM_HELP))
+        .option('--input <json>', 'of a call with this input, which is not made: JSON, @file, or - for stdin')
+        .option('--history <yaml>', 'of a call after this has happened: a file, YAML or JSON, or - for stdin'),
+    async (options: WhyOptions, { io }, tool) => (await import('./commands/why.ts')).whyCommand(tool, options, io),
   ),
   row(
     'call',
@@ -350,6 +356,13 @@ export const COMMANDS: readonly CommandRow[] = [
     ),
   ),
   row(
+    'approvals compare',
+    'read what a waiting call would change, and show the difference',
+    (command) => gatewayOptions(command).argument('<id>', 'as "toolgate approvals" shows it'),
+    async (options: CompareApprovalOptions, { io }, id) =>
+      (await import('./commands/approvals-compare.ts')).compareApprovalCommand(id, options, io),
+  ),
+  row(
     'pins',
     'list the tools whose definition has changed or holds hidden content',
     (command) => gatewayOptions(command).option('--all', 'unchanged ones, too'),
@@ -409,10 +422,12 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     ...row(
       'runs list',
-      'list the runs that go on: for whom, by whom, until when, and what narrows them',
+      'list the runs that go on: for whom, by whom, their calls and labels, until when, and what narrows them',
       (command) =>
         gatewayOptions(command)
           .option('--user <user>', 'only those for this user')
+          .option('--label <label>', 'only those with this label, such as untrusted')
+          .option('--all', 'also those that have ended, and sessions of clients, of the last week')
           .option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000)),
       async (options: RunsOptions, { io }) => (await import('./commands/runs.ts')).runsCommand(options, io),
     ),
@@ -547,6 +562,18 @@ export const COMMANDS: readonly CommandRow[] = [
         .option('--json', 'for programs'),
     async (options: AuditVerifyOptions, { io }) =>
       (await import('./commands/audit-verify.ts')).auditVerifyCommand(options, io),
+  ),
+  row(
+    'audit open',
+    'print the sealed input of a call, with the key of the configuration; the audit says that it was opened',
+    (command) =>
+      command
+        .argument('<call>', 'its tool_call_id, or the seq of a record')
+        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option('--file <file>', 'a copy of the audit (SQLite or JSON lines); the key may be in TOOLGATE_INPUT_KEY')
+        .option('--json', 'for programs: with the record'),
+    async (options: AuditOpenOptions, { io }, call) =>
+      (await import('./commands/audit-open.ts')).auditOpenCommand(call, options, io),
   ),
   row(
     'audit rotate',

@@ -4,18 +4,21 @@ export const EXITS = {
   no: {
     code: 1,
     means:
-      'The answer is no (`why`: the tool is not visible; `needs`: something is not available; `call`: it is refused or fails; `doctor`: something is wrong; `test`: a test fails; `compare`: it may grant more; `halt`: it matches nothing now), or the command failed.',
+      'The answer is no (`why`: the tool is not visible, or the call would be refused; `needs`: something is not available; `call`: it is refused or fails; `doctor`: something is wrong; `test`: a test fails; `compare`: it may grant more; `halt`: it matches nothing now), or the command failed.',
   },
   usage: { code: 2, means: 'The command line, the configuration or a name in them cannot be used.' },
   unreachable: { code: 3, means: 'No gateway answers at that address.' },
   port: { code: 4, means: 'The port is not available.' },
-  key: { code: 5, means: 'The gateway refuses the key.' },
-  tampered: { code: 6, means: '`audit verify`: records or checkpoints have been changed.' },
+  key: { code: 5, means: 'The gateway refuses the key; `audit open`: another key has sealed the input.' },
+  tampered: {
+    code: 6,
+    means: '`audit verify`: records, checkpoints or sealed inputs have been changed; `audit open`: the input was.',
+  },
   torn: {
     code: 7,
     means: '`audit verify`: the last line is incomplete, as after a crash. All other records are valid.',
   },
-  gap: { code: 8, means: '`audit verify`: records are missing. The others are valid.' },
+  gap: { code: 8, means: '`audit verify`: records or sealed inputs are missing. The others are valid.' },
   unsigned: {
     code: 9,
     means: '`audit verify`: checkpoints that the configuration or the audit names are missing.',

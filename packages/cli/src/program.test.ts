@@ -344,6 +344,25 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
+    it('says with line and column what cannot be compared, once the servers have listed their tools', async () => {
+      const { SERVERS } = await import('../../gateway/fixtures/servers.ts')
+      const tools =
+        '{ write_file: { compare: { text: input.content, with: read_txt_file, input: { path: input.path } } } }'
+      const server = `{ command: "${globalThis.process.execPath}", args: ["${SERVERS.filesystem}", "${import.meta.dirname}"], per: shared,\n    tools: ${tools} }`
+      const file = write('compare.yaml', `servers:\n  files: ${server}\npolicy: [{ allow: ["*"] }]`)
+      const start: StartGateway = async (config, options) =>
+        (await import('@toolgate/gateway')).startGateway(config, options)
+      const { err } = await run(['check', file, '--servers'], { start })
+      assert.match(
+        err,
+        /compare\.yaml:3:\d+: servers\.files\.tools\.write_file\.compare: "read_txt_file" names no tool/,
+      )
+      const { warnings } = JSON.parse((await run(['check', file, '--servers', '--json'], { start })).out) as {
+        warnings: { code: string; line?: number }[]
+      }
+      assert.deepEqual(warnings.find(({ code }) => code === 'compare_unusable')?.line, 3)
+    })
+
     it('refuses a configuration without a policy, as serve does', async () => {
       const file = write(
         'open.yaml',
@@ -682,6 +701,14 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         const { code, out, err } = await run(['audit', 'verify', '--file', foreign])
         assert.deepEqual([code, out, err], [2, '', `error  The file ${foreign} is not an audit.\n`])
       }
+      for (const foreign of others)
+        for (const command of [
+          ['audit', 'query'],
+          ['audit', 'export'],
+        ]) {
+          const { code, out, err } = await run([...command, '--file', foreign])
+          assert.deepEqual([code, out, err], [2, '', `error  The file ${foreign} is not an audit.\n`])
+        }
     })
 
     it('still reports an overwritten audit as tampered, as its checkpoints sign another', async () => {

@@ -47,5 +47,5 @@ export function renderTable(head: readonly string[], rows: readonly (readonly st
 
 /** Colour codes take no room. */
 function widthOf(text: string): number {
-  return text.replace(/\u001b\[[0-9;]*m/g, '').length
+  return Math.max(...text.split('\n').map((line) => line.replace(/\u001b\[[0-9;]*m/g, '').length))
 }

@@ -1,9 +1,9 @@
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
-import { parse, type ParseError, printParseErrorCode } from 'jsonc-parser'
 import { CliError } from '../exit.ts'
 import { type Io, printable } from '../io.ts'
+import { readPlacedJson } from '../placed-json.ts'
 import { memberAt, setMember } from './edit-json.ts'
 import { type ClientRow, CLIENTS, type Host, PLAIN } from './table.ts'
 import { readFile } from './text-file.ts'
@@ -84,16 +84,10 @@ function withoutBom(text: string | undefined = ''): string {
  */
 export function readClientFile(client: ClientRow, file: string, folder?: string): ClientFile {
   const text = readFile(file)
-  const errors: ParseError[] = []
   const body = withoutBom(text)
-  const value: unknown = body.trim() === '' ? {} : parse(body, errors, { allowTrailingComma: true })
-  const [error] = errors
-  if (error)
-    throw new CliError(
-      'usage',
-      `${printable(file)}:${positionOf(body, error.offset)}: it is not JSON (${printParseErrorCode(error.error)}). It was not changed.`,
-      { code: 'client_file_invalid' },
-    )
+  const { value, problem } = body.trim() === '' ? { value: {} } : readPlacedJson(body, { allowTrailingComma: true })
+  if (problem !== undefined)
+    throw new CliError('usage', `${printable(file)}:${problem}. It was not changed.`, { code: 'client_file_invalid' })
   if (!isObject(value))
     throw new CliError('usage', `${printable(file)} is not a JSON object. It was not changed.`, {
       code: 'client_file_invalid',
@@ -125,11 +119,6 @@ function sectionOf(client: ClientRow, value: JsonObject, folder: string | undefi
 function foldersAbove(folder: string): readonly string[] {
   const above = path.dirname(folder)
   return above === folder ? [folder] : [folder, ...foldersAbove(above)]
-}
-
-function positionOf(text: string, offset: number): string {
-  const lines = text.slice(0, offset).split('\n')
-  return `${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
 }
 
 /** Returns the text with servers set, or removed where a value is `undefined`. Comments and layout stay. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { messageOf } from '@toolgate/core/internal'
+import type { InputsVerdict } from '@toolgate/core/audit'
 import { CliError } from '../exit.ts'
 
 /** How the statuses of an audit are printed. */
@@ -18,6 +19,16 @@ export function readInput(path: string, what: string): string {
   } catch (cause) {
     throw new CliError('usage', `The ${what} cannot be read: ${messageOf(cause)}.`, { cause })
   }
+}
+
+/** Returns a sentence about the sealed inputs of an audit; `undefined` if it has none. */
+export function inputsText(inputs: InputsVerdict | undefined): string | undefined {
+  if (inputs === undefined) return undefined
+  const { present, gone, missing, altered } = inputs
+  const bad = [missing > 0 && `${missing} missing`, altered > 0 && `${altered} altered`].filter(
+    (part) => part !== false,
+  )
+  return `Sealed inputs: ${[`${present} present`, `${gone} gone by retention`, ...bad].join(', ')}.`
 }
 
 /** Returns `1 record`, `2 records`. */

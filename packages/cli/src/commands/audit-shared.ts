@@ -18,7 +18,7 @@ import { loadConfig } from '@toolgate/gateway'
 import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { countOf, readInput, VERDICTS } from './audit-common.ts'
+import { countOf, inputsText, readInput, VERDICTS } from './audit-common.ts'
 
 /** Which shared audit a command reads. */
 export interface SharedAuditOptions {
@@ -103,6 +103,8 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
       io.stdout,
       `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}${unshipped > 0 ? `; at least ${unshipped} more are on its disk` : ''}`,
     )
+  const sealed = inputsText(verdict.inputs)
+  if (sealed !== undefined) printLine(io.stdout, sealed)
   const { count, size, lastTs = '', keys } = checkpoints
   printLine(
     io.stdout,

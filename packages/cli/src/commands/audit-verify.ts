@@ -10,7 +10,7 @@ import type { VerifyAuditOptions } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseObject } from '../json.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { countOf, readInput, VERDICTS } from './audit-common.ts'
+import { countOf, inputsText, readInput, VERDICTS } from './audit-common.ts'
 import {
   checkSharedProofs,
   isSharedProof,
@@ -147,6 +147,8 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
   printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')}, the last is ${lastSeq}`)
   for (const finding of findings) printLine(io.stdout, `  ${whereOf(finding)}: ${printable(finding.text)}`)
   if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
+  const sealed = inputsText(verdict.inputs)
+  if (sealed !== undefined) printLine(io.stdout, sealed)
   if (status === 'unsigned')
     printLine(io.stdout, 'If the checkpoints are elsewhere, name them with --checkpoints, or with --config.')
   if (pruned !== undefined)

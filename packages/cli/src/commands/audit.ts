@@ -10,6 +10,7 @@ import type {
   AuditQuery,
   AuditReader,
   AuditRecord,
+  InputBoxes,
 } from '@toolgate/core/audit'
 import { createApi, DEFAULT_CONFIG, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -196,6 +197,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   audit_dropped: 'red',
   audit_pruned: 'yellow',
   audit_restored: 'yellow',
+  inputs_pruned: 'yellow',
+  input_opened: 'blue',
 }
 
 function hasFailed({ event, error, is_error: isError }: AuditRecord): boolean {
@@ -212,8 +215,13 @@ function cellsOf(record: AuditRecord, paint: Paint): string[] {
     paint(hasFailed(record) ? 'red' : (STYLES[record.event] ?? 'dim'), printable(record.event)),
     printable(record.user_id ?? '-'),
     printable(record.tool ?? '-'),
-    printable(why || (duration === undefined ? '' : `${Math.round(duration)} ms`)),
+    // A change of the configuration has a line for each part.
+    (record.event === 'config_changed' ? why.split('\n') : [why || durationOf(duration)]).map(printable).join('\n'),
   ]
+}
+
+function durationOf(ms: number | undefined): string {
+  return ms === undefined ? '' : `${Math.round(ms)} ms`
 }
 
 const POLICY_PAGE = 1000
@@ -248,7 +256,7 @@ async function findPolicy(reader: AuditReader, hash: string): Promise<AuditRecor
 }
 
 /** An audit that is read from its file, also while a gateway writes it. */
-type OpenAudit = AuditReader & AuditExporter & HashesTexts & { close(): Promise<void> }
+type OpenAudit = AuditReader & AuditExporter & InputBoxes & HashesTexts & { close(): Promise<void> }
 
 /** An audit whose file has its key beside it can tell the texts that its facts have only the hashes of. */
 interface HashesTexts {
@@ -258,13 +266,19 @@ interface HashesTexts {
 const SQLITE_MAGIC = 'SQLite format 3\0'
 
 /** Opens an audit file, SQLite or JSON lines by its first bytes. @throws {CliError} `usage` */
-async function openAuditFile(path: string): Promise<OpenAudit> {
+export async function openAuditFile(path: string): Promise<OpenAudit> {
   if (firstBytes(path, SQLITE_MAGIC.length) === SQLITE_MAGIC) {
     const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
     return openSqliteAudit({ path, readOnly: true })
   }
   const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
-  return openJsonlAudit({ path, readOnly: true })
+  const audit = openJsonlAudit({ path, readOnly: true })
+  const { findFileProblem } = await import('@toolgate/stores/verify')
+  // An audit that was damaged at its beginning still has records.
+  if (findFileProblem(path, 'audit', 'jsonl') === undefined || (await audit.query({ limit: 1 })).length > 0)
+    return audit
+  await audit.close()
+  throw new CliError('usage', `The file ${printable(path)} is not an audit.`)
 }
 
 function firstBytes(path: string, length: number): string {

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { text as readAll } from 'node:stream/consumers'
-import { errnoOf, isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
 import type { StdioBridge } from '@toolgate/gateway/stdio'
 import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'
+import { readInput } from '../given.ts'
 import { parseObject } from '../json.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import type { StopSignals } from '../stop-signals.ts'
@@ -53,25 +52,6 @@ const HINTS = {
   start: 'Start it with "toolgate serve", or give its address with --url.',
   key: "Give an agent's key with --key, or name a user of the configuration with --as.",
 } as const
-
-/** @throws {CliError} `usage` for an input that is not a JSON object */
-async function readInput(given: string = '{}'): Promise<JsonObject> {
-  const input = parseObject(await textOfInput(given))
-  if (input) return input
-  throw new CliError('usage', '--input is not a JSON object.', {
-    hint: `Such as: --input '{"path":"a.txt"}', --input @file.json, or --input - for stdin.`,
-  })
-}
-
-async function textOfInput(given: string): Promise<string> {
-  if (given === '-') return readAll(process.stdin)
-  if (!given.startsWith('@')) return given
-  try {
-    return readFileSync(given.slice(1), 'utf8')
-  } catch (cause) {
-    throw new CliError('usage', `${printable(given.slice(1))} cannot be read (${errnoOf(cause)}).`, { cause })
-  }
-}
 
 /** The key of `--as` is the one in the configuration or beside it. */
 async function findEndpoint(

@@ -40,7 +40,12 @@ export async function checkCommand(
         ok: true,
         problems: [],
         ...(notRun && { notRun }),
-        warnings: [...names, ...audit, ...offered.warnings.map(toJson), ...notes],
+        warnings: [
+          ...names,
+          ...audit,
+          ...offered.warnings.map((one) => ({ ...config.places?.get(one.path), ...toJson(one) })),
+          ...notes,
+        ],
       })
     } else {
       const paint = painter(io.stdout, io.env)
@@ -48,7 +53,7 @@ export async function checkCommand(
       const texts = [
         ...names.map((one) => lineOf(one, io)),
         ...audit.map(({ message }) => printable(message)),
-        ...offered.warnings.map(({ path, text }) => `${paint('bold', `${printable(path)}:`)} ${printable(text)}`),
+        ...offered.warnings.map((one) => offeredLine(one, config, io)),
         ...offered.notes,
         ...(notRun ? [describeNotRun(notRun)] : []),
       ]
@@ -116,6 +121,13 @@ function lineOf({ file, line, column, path, message }: Problem, io: Io): string 
   const paint = painter(io.stderr, io.env)
   const place = paint('cyan', `${file}:${line}:${column}:`)
   return `${place} ${path ? `${paint('bold', `${printable(path)}:`)} ` : ''}${printable(message)}`
+}
+
+/** Returns a warning about what servers offer, with its place in the file where that is known. */
+function offeredLine({ path, text: message }: WarningRow, { places }: GatewayConfig, io: Io): string {
+  const place = places?.get(path)
+  if (place) return lineOf({ ...place, path, message }, io)
+  return `${painter(io.stderr, io.env)('bold', `${printable(path)}:`)} ${printable(message)}`
 }
 
 function summaryOf({

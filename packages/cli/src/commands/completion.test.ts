@@ -38,7 +38,7 @@ describe('toolgate completion', () => {
     [['approv'], ['approvals']],
     [
       ['audit', ''],
-      ['tail', 'query', 'export', 'policy', 'verify', 'rotate', 'prove', 'check-proof'],
+      ['tail', 'query', 'export', 'policy', 'verify', 'open', 'rotate', 'prove', 'check-proof'],
     ],
     [
       ['approvals', 're'],

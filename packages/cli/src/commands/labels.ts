@@ -5,6 +5,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { parseJson } from '../json.ts'
 import { type LabelProposal, type ListedTool, proposeLabels } from '../labels/propose.ts'
+import { proposeCompare } from '../labels/propose-compare.ts'
 import { toYaml } from '../labels/to-yaml.ts'
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
@@ -24,7 +25,11 @@ export async function labelsCommand(options: LabelsOptions, io: Io): Promise<Exi
     options.file === undefined
       ? await toolsOfGateway(createApi(findTarget(options, io.env)), options.as)
       : toolsOfFile(options.file, options.server)
-  const proposals = tools.map(proposeLabels)
+  const ofServers = Map.groupBy(tools, ({ server }) => server)
+  const proposals = tools.map((tool): LabelProposal => {
+    const compare = proposeCompare(tool, ofServers.get(tool.server) ?? [])
+    return { ...proposeLabels(tool), ...(compare && { compare }) }
+  })
   const shown = options.all ? proposals : proposals.filter(needsLabels)
   if (options.json) printJson(io.stdout, { proposals: shown })
   else if (options.yaml) io.stdout.write(toYaml(shown))

@@ -1,20 +1,21 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type CatalogSnapshot, testPolicies } from '@toolgate/core/change'
-import { type GatewayConfig, loadConfig, readConfig, readPolicyTests } from '@toolgate/gateway'
+import {
+  type FileResults,
+  type GatewayConfig,
+  loadConfig,
+  readConfig,
+  readPolicyTests,
+  type TestedClauseRow,
+  toClauseRows,
+  toRows,
+} from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import {
-  type ClauseRow,
-  describeMissed,
-  type FileResults,
-  toClauseRows,
-  toJunit,
-  toRows,
-  toTap,
-} from '../policy-tests/results.ts'
+import { describeMissed, toJunit, toTap } from '../policy-tests/results.ts'
 import { readRecordedHits } from '../policy-tests/recorded-hits.ts'
 import { count } from '../render.ts'
 import type { ServeDeps } from './serve.ts'
@@ -33,6 +34,15 @@ export interface PolicyTestsOptions extends TargetOptions {
 
 const DEFAULT_CONFIG = 'toolgate.yaml'
 const SUFFIX = '.test.yaml'
+const FIRST_TEST = `Write what the servers offer to a file, toolgate snapshot -o catalog.json, and a first test to policy.test.yaml:
+
+catalog: catalog.json
+tests:
+  - shows: A reader reads
+    caller: reader
+    expect: { call: { "files:read_file": allow } }
+
+The guide has all keys: docs/guide/change.md.`
 
 /** `toolgate test`: tests the policy of a configuration with files of tests. Starts nothing, unless `--live` asks for it. */
 export async function policyTestsCommand(
@@ -81,13 +91,13 @@ function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: Policy
   })
   if (files.length > 0) return files
   throw new CliError('usage', `There are no tests: no file in ${printable(places.join(', '))} ends with ${SUFFIX}.`, {
-    hint: 'The guide shows how to write one: docs/guide/change.md.',
+    hint: FIRST_TEST,
   })
 }
 
 interface Printed {
   readonly results: readonly FileResults[]
-  readonly clauses: readonly ClauseRow[]
+  readonly clauses: readonly TestedClauseRow[]
   readonly warnings: readonly string[]
 }
 
@@ -122,13 +132,13 @@ function printForPeople({ results, clauses, warnings }: Printed, io: Io): void {
 }
 
 /** Prints the clauses that no test reaches, and with what real calls did to them where that is known. */
-function printUnreached(clauses: readonly ClauseRow[], io: Io): void {
+function printUnreached(clauses: readonly TestedClauseRow[], io: Io): void {
   const paint = painter(io.stdout, io.env)
   const unreached = clauses.filter(({ hits }) => hits === 0)
   const reached = unreached.filter(({ recorded = 0 }) => recorded > 0)
   const never = unreached.filter(({ recorded = 0 }) => recorded === 0)
   const isAudited = unreached.some(({ recorded }) => recorded !== undefined)
-  const list = (title: string, rows: readonly ClauseRow[]) => {
+  const list = (title: string, rows: readonly TestedClauseRow[]) => {
     if (rows.length > 0) printLine(io.stdout, paint('yellow', title))
     for (const { file, line, column, clause, match, recorded = 0 } of rows) {
       const place = paint('cyan', `${printable(file)}:${line}:${column}:`)

@@ -7,7 +7,11 @@ const RUN = {
   user: 'vera',
   tenant: 'acme',
   host: 'run\u001bner',
-  createdAt: 0,
+  kind: 'run',
+  startedAt: 0,
+  calls: 3,
+  refused: 1,
+  labels: ['private', 'untrusted'],
   expiresAt: 3_600_000,
   narrows: 'policy [web:*]',
 }
@@ -22,10 +26,22 @@ describe('toolgate runs', () => {
   it('lists them, and says how many more there are', async () => {
     const { code, out } = await run('runs', '--user', 'vera', '--limit', '1')
     assert.equal(code, 0)
-    for (const text of ['r-1', 'vera of acme', '1970-01-01T01:00:00.000Z', 'policy [web:*]', '2 older runs not shown'])
+    for (const text of [
+      'r-1',
+      'vera of acme',
+      '1970-01-01T01:00:00.000Z',
+      'policy [web:*]',
+      'private untrusted',
+      '2 older runs not shown',
+    ])
       assert.ok(out.includes(text), out)
     assert.ok(!out.includes('\u001b'), 'no control characters')
-    assert.deepEqual(asked.splice(0), ['GET /api/runs?user=vera&limit=1'])
+    assert.deepEqual(asked.splice(0), ['GET /api/runs?user=vera&state=open&limit=1'])
+  })
+
+  it('lists those that have ended with --all', async () => {
+    assert.equal((await run('runs', '--all', '--label', 'untrusted')).code, 0)
+    assert.deepEqual(asked.splice(0), ['GET /api/runs?label=untrusted'])
   })
 
   it('revokes one', async () => {

@@ -7,32 +7,49 @@ import { renderTable } from '../table.ts'
 
 export interface RunsOptions extends TargetOptions {
   readonly user?: string
+  readonly label?: string
+  readonly all?: boolean
   readonly limit?: number
   readonly json?: boolean
 }
 
-/** `toolgate runs list`: prints the runs that hosts have started and that go on, newest first. */
-export async function runsCommand({ user, limit, ...options }: RunsOptions, io: Io): Promise<ExitName> {
+const COLUMNS = ['ID', 'FOR', 'STARTED BY', 'STARTED', 'CALLS', 'REFUSED', 'LABELS', 'PARENT', 'ENDS', 'NARROWED BY']
+
+/** `toolgate runs list`: prints the runs that go on, or with `--all` those of the last week, those with the latest calls first. */
+export async function runsCommand(
+  { user, label, all = false, limit, ...options }: RunsOptions,
+  io: Io,
+): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).runs({
     ...(user !== undefined && { user }),
+    ...(label !== undefined && { label }),
+    ...(!all && { state: 'open' }),
     ...(limit !== undefined && { limit }),
   })
   const { runs, total } = body
   if (options.json) printJson(io.stdout, body)
-  else if (total === 0) printLine(io.stdout, 'No run goes on.')
+  else if (total === 0) printLine(io.stdout, noneText(all, user !== undefined || label !== undefined))
   else {
-    printLine(
-      io.stdout,
-      renderTable(['ID', 'FOR', 'STARTED BY', 'PARENT', 'ENDS', 'NARROWED BY'], runs.map(cellsOf), io.stdout),
-    )
+    printLine(io.stdout, renderTable(COLUMNS, runs.map(cellsOf), io.stdout))
     if (runs.length < total) printLine(io.stdout, `${count(total - runs.length, 'older run')} not shown: --limit`)
   }
   return 'ok'
 }
 
-function cellsOf({ id, user, tenant, host = '', parent = '', expiresAt, narrows = '' }: RunRow): string[] {
+function noneText(all: boolean, isFiltered: boolean): string {
+  const which = isFiltered ? 'No such run' : 'No run'
+  return all ? `${which} in the last week.` : `${which} goes on. --all shows those that have ended.`
+}
+
+function cellsOf(row: RunRow): string[] {
+  const { id, user = '', tenant, host = '', startedAt, calls, refused, labels, parent = '', narrows = '' } = row
   const who = tenant === undefined ? user : `${user} of ${tenant}`
-  return [id, who, host, parent, new Date(expiresAt).toISOString(), narrows].map(printable)
+  const [started, ends] = [toTime(startedAt), toTime(row.endedAt ?? row.expiresAt)]
+  return [id, who, host, started, `${calls}`, `${refused}`, labels.join(' '), parent, ends, narrows].map(printable)
+}
+
+function toTime(ms: number | undefined): string {
+  return ms === undefined ? '' : new Date(ms).toISOString()
 }
 
 /** `toolgate runs revoke <id>`: its token opens nothing from then on, nor do those below it. */

@@ -1,7 +1,8 @@
 import { type Suggestion, suggestPolicy, type WhatIf, whatIf } from '@toolgate/core/change'
+import { didYouMean } from '@toolgate/core/internal'
 import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'
-import type { ExitName } from '../exit.ts'
+import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { suggestionWarnings, suggestionYaml } from '../policy-tests/suggestion-yaml.ts'
@@ -34,6 +35,7 @@ export async function suggestCommand(
   const { config: file, catalog, since, role } = options
   const how = { env: io.env, packagesFrom: [INSTALLED_FROM] }
   const config: GatewayConfig = catalog === undefined ? await readConfig(file, how) : loadConfig(file, how)
+  if (role !== undefined) checkRole(role, config)
   const snapshot = catalog === undefined ? await takeLiveSnapshot(config, start) : readCatalogFile(catalog)
   const rules = configuredRules(snapshot, config)
   return withReader<ExitName>(options, io, async (reader) => {
@@ -45,6 +47,19 @@ export async function suggestCommand(
     else print(suggestion, found, io)
     return 'ok'
   })
+}
+
+/** Calls are learned by the roles that callers have in the configuration. @throws {CliError} `usage` */
+function checkRole(role: string, { callers }: GatewayConfig): void {
+  const roles = [...new Set(callers.flatMap(({ caller }) => caller.roles ?? []))]
+  if (roles.includes(role)) return
+  throw new CliError(
+    'usage',
+    `No caller of the configuration has the role ${JSON.stringify(printable(role))}${didYouMean(role, roles)}`,
+    {
+      hint: `Their roles are ${printable(roles.toSorted().join(', '))}.`,
+    },
+  )
 }
 
 function print(suggestion: Suggestion, { calls, changed, unknown, rows }: WhatIf, io: Io): void {

@@ -1,16 +1,6 @@
 import { defineCaller, ToolgateError } from '@toolgate/core'
-import { clauseText } from '@toolgate/core/internal'
 import type { ItemKind } from '@toolgate/core/toolset'
-import type {
-  CallersBody,
-  NeedRow,
-  NeedsBody,
-  PlacedChange,
-  PlacedReason,
-  ToolRow,
-  ToolsBody,
-  WhyBody,
-} from '@toolgate/gateway'
+import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
@@ -76,68 +66,6 @@ function toRow(tool: ToolRow, paint: Paint): string[] {
   return [printable(tool.id), outcomeWord(paint, tool.outcome), tool.tags.map(printable).join(', '), why]
 }
 
-export interface WhyOptions extends TargetOptions, WhoseOptions {
-  readonly json?: boolean
-}
-
-/** `toolgate why <id>`: prints every layer's answer about an item of any kind. Ends with `no` if it is not visible. */
-export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
-  const whose = findWhose(options)
-  if (!whose) throw new CliError('usage', 'Name the caller, with --as <user> or --caller <json>.')
-  const body = await createApi(findTarget(options, io.env)).why(tool, whose)
-  if (options.json) printJson(io.stdout, body)
-  else printWhy(body, 'as' in whose ? body.as : 'this caller', io)
-  return body.visible ? 'ok' : 'no'
-}
-
-function printWhy(body: WhyBody, who: string, io: Io): void {
-  const paint = painter(io.stdout, io.env)
-  const where = body.app === undefined ? '' : ` in the app ${printable(body.app)}`
-  const sees = body.visible ? 'sees' : 'does not see'
-  printLine(
-    io.stdout,
-    `${outcomeWord(paint, body.outcome)}  ${printable(who)} ${sees} ${paint('bold', printable(body.tool))}${where}`,
-  )
-  for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
-  if (body.reasons.length === 0) printLine(io.stdout, '  No layer objects.')
-  for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
-  const yes = body.answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
-  if (body.reasons.length > 0 && yes.length > 0)
-    printLine(io.stdout, `  ${paint('dim', `said yes: ${yes.join(', ')}`)}`)
-  for (const way of body.wouldAllow ?? [])
-    printLine(io.stdout, `  ${paint('green', 'would allow it')}  ${wayText(way)}`)
-  for (const reason of body.shadow?.reasons ?? [])
-    printLine(io.stdout, `  ${paint('dim', 'a shadow would say:')}\n${reasonLines(reason, paint)}`)
-  for (const { pointer, message } of body.schemaWarnings ?? [])
-    printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
-}
-
-function reasonLines(reason: PlacedReason, paint: Paint): string {
-  const { outcome, layer, code, text, clause, place, message, suggestion } = reason
-  const lines = [`  ${outcomeWord(paint, outcome)}  ${layer}: ${printable(text)} ${paint('dim', `(${code})`)}`]
-  const written = [
-    place && `${place.file}:${place.line}:${place.column}`,
-    clause && clauseText(clause),
-    hitsText(reason),
-  ].flatMap((part) => (part === undefined ? [] : [printable(part)]))
-  if (written.length > 0) lines.push(`        ${paint('dim', written.join('  '))}`)
-  if (message !== undefined) lines.push(`        the caller is told: ${printable(message)}`)
-  if (suggestion !== undefined) lines.push(`        ${printable(suggestion)}`)
-  return lines.join('\n')
-}
-
-/** Returns the changes of one way, all of which it takes. */
-function wayText(way: readonly PlacedChange[]): string {
-  const texts = way.map(({ text, place }) => (place ? `${text} (${place.file}:${place.line}:${place.column})` : text))
-  return printable(texts.join(', and '))
-}
-
-function hitsText({ hits, lastHitAt, countedSince }: PlacedReason): string | undefined {
-  if (hits === undefined || countedSince === undefined) return undefined
-  if (lastHitAt === undefined) return `no call has reached it since ${new Date(countedSince).toISOString()}`
-  return `${count(hits, 'call')}, the last at ${new Date(lastHitAt).toISOString()}`
-}
-
 export interface NeedsOptions extends TargetOptions {
   readonly json?: boolean
 }
@@ -181,7 +109,7 @@ function isAvailable({ state }: NeedRow): boolean {
   return state === 'available'
 }
 
-interface WhoseOptions {
+export interface WhoseOptions {
   readonly as?: string
   readonly caller?: string
   readonly app?: string
@@ -192,7 +120,7 @@ interface WhoseOptions {
  *
  * @throws {CliError} `usage` for both, for an app alone, and for an invalid caller
  */
-function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
+export function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
   if (as !== undefined && caller !== undefined) throw new CliError('usage', 'Give --as or --caller, not both.')
   const within = app === undefined ? {} : { app }
   if (caller !== undefined) return { caller: JSON.stringify(parseCaller(caller)), ...within }

@@ -1,5 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type RulesOfChange, type WhatIf, whatIf, type WhatIfProgress, type WhatIfState } from '@toolgate/core/change'
+import {
+  type RulesOfChange,
+  type WhatIf,
+  whatIf,
+  type WhatIfProgress,
+  type WhatIfState,
+  withInputs,
+} from '@toolgate/core/change'
 import { sha256Hex } from '@toolgate/core/internal'
 import {
   ConfigFileError,
@@ -17,6 +24,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { parseJson } from '../json.ts'
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
+import { openerOf, openSealedAudit, openSealedFile } from '../project/sealed-audit.ts'
 import { withReader } from './audit.ts'
 import { printProblems } from './check.ts'
 import type { ServeDeps } from './serve.ts'
@@ -48,16 +56,18 @@ export async function whatIfCommand(
   const { stopped, release } = signals.once()
   const stop = new AbortController()
   void stopped.then(() => stop.abort())
+  const inputs = await sealedInputsOf(configs.before, options, io)
   try {
     const found = await withReader(options, io, async (reader) => {
       const { resumed } = progress
       const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq } : {}
-      const records = reader.exportRecords({ since: options.since - BEFORE_MS, ...goesOn })
+      const read = reader.exportRecords({ since: options.since - BEFORE_MS, ...goesOn })
+      const known = inputs ? withInputs(read, inputs, inputs.open) : { records: read }
       const onProgress = (state: WhatIfProgress) => progress.show(state)
       return whatIf({
         before,
         after,
-        records,
+        ...known,
         since: options.since,
         resumed,
         hashOf: reader.hashText,
@@ -67,14 +77,22 @@ export async function whatIfCommand(
     })
     progress.finish()
     if (options.json) printJson(io.stdout, found)
-    else print(found, io)
+    else print(found, needOf(configs.before, options), io)
     return 'ok'
   } catch (error) {
     if (!stop.signal.aborted) throw error
     throw new CliError('no', 'Stopped before the last record.', { hint: progress.hint() })
   } finally {
+    await inputs?.close()
     release()
   }
+}
+
+/** Returns what opens the sealed inputs of the audit; `undefined` without a key, and where the audit is not on this machine. */
+async function sealedInputsOf(before: GatewayConfig, { file }: WhatIfCommandOptions, { env }: Io) {
+  const open = openerOf(before.audit.inputs, env)
+  if (!open) return undefined
+  return file === undefined ? openSealedAudit(before, open) : openSealedFile(file, open)
 }
 
 interface Configs {
@@ -187,7 +205,14 @@ class Progress {
 const MAX_ROWS = 50
 const MAX_NAMED = 8
 
-function print(found: WhatIf, io: Io): void {
+/** Returns what would let inputs be judged that could not be. */
+function needOf({ audit: { inputs } }: GatewayConfig, { file }: WhatIfCommandOptions): string {
+  if (inputs === undefined || inputs === 'redacted' || file !== undefined)
+    return 'Inputs are kept with audit.inputs: facts, or sealed with a key, which must then be here.'
+  return "Texts that rules compare are hashed with the gateway's key: run it there with --file, or keep inputs sealed and have their key here."
+}
+
+function print(found: WhatIf, need: string, io: Io): void {
   const { stdout } = io
   const paint = painter(stdout, io.env)
   const { calls, changed, unknown, drifted, firstAt, lastAt, rows, rules, access } = found
@@ -223,8 +248,7 @@ function print(found: WhatIf, io: Io): void {
   if (open.length === 0) return
   const unjudged = open.map(({ rule, unknown: n }) => [String(n), printable(rule)])
   printLine(stdout, `\n${renderTable(['CANNOT JUDGE', 'RULE'], unjudged, stdout)}`)
-  if (found.unknownParts.input > 0)
-    printLine(stdout, paint('dim', 'Inputs are kept with "audit: { inputs: facts }" or "sealed".'))
+  if (found.unknownParts.input > 0) printLine(stdout, paint('dim', need))
 }
 
 function named(ids: readonly string[]): string {

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import type { ProposedCompare } from './propose-compare.ts'
 import {
   ADDRESSEE_FORMATS,
   ADDRESSEE_NAME,
@@ -33,6 +34,8 @@ export interface LabelProposal {
   readonly addressees: readonly string[]
   /** Whether its output may be trusted. Only a person knows whether others can write it. */
   readonly mayBeTrusted: boolean
+  /** How a person compares what it writes with what is there. */
+  readonly compare?: ProposedCompare
   /** Whether the operator's tags name an effect already. */
   readonly isLabelled: boolean
   readonly why: string

@@ -20,12 +20,12 @@ type Servers = ReadonlyMap<string, { readonly tools: Map<string, unknown> }>
 
 function serversOf(proposals: readonly LabelProposal[], document: Document): Servers {
   const servers = new Map<string, { readonly tools: Map<string, unknown> }>()
-  for (const { server, name, effects = [], addressees } of proposals) {
+  for (const { server, name, effects = [], addressees, compare } of proposals) {
     const tags = effects.filter((effect) => effect !== 'reads')
     if (tags.length === 0) continue
     let own = servers.get(server)
     if (!own) servers.set(server, (own = { tools: new Map() }))
-    const overlay = { tags, ...(addressees.length > 0 && { addressees }) }
+    const overlay = { tags, ...(addressees.length > 0 && { addressees }), ...(compare && { compare }) }
     own.tools.set(name, document.createNode(overlay, { flow: true }))
   }
   return servers

@@ -1,3 +1,5 @@
+import { clauseText } from '@toolgate/core/internal'
+import type { TestedClause } from '@toolgate/core/change'
 import type { TargetOptions } from '../client.ts'
 import { createApi, findTarget } from '../client.ts'
 import type { Io } from '../io.ts'
@@ -10,20 +12,23 @@ export interface RecordedHitsOptions extends TargetOptions {
 /** The events whose records name the clause that decided. */
 const EVENTS = ['tool_blocked', 'tool_approval_required'] as const
 
+/** Returns how many real calls a clause held for. */
+export type RecordedHits = (clause: Pick<TestedClause, 'id' | 'ref'>) => number
+
 /**
- * Returns how many real calls each clause held for, by its text (`files#drafts`): those that the running gateway has counted, or the
- * refusals and questions in its audit, whichever is more. Records of calls that were allowed name no clause.
+ * Returns how many real calls each clause held for: those that the running gateway has counted for a clause with this content, or,
+ * of a clause with an `id`, the refusals and questions in its audit, whichever is more. Records of allowed calls name no clause.
  */
-export async function readRecordedHits(
-  { since, ...target }: RecordedHitsOptions,
-  io: Io,
-): Promise<ReadonlyMap<string, number>> {
+export async function readRecordedHits({ since, ...target }: RecordedHitsOptions, io: Io): Promise<RecordedHits> {
   const api = createApi(findTarget(target, io.env))
   const recorded = new Map<string, number>()
   for (const event of EVENTS)
     for await (const { clause } of api.exportRecords({ event, since }))
       if (clause !== undefined) recorded.set(clause, (recorded.get(clause) ?? 0) + 1)
-  for (const { clause, hits } of (await api.policy()).clauses)
-    recorded.set(clause, Math.max(hits, recorded.get(clause) ?? 0))
-  return recorded
+  const counted = new Map((await api.policy()).clauses.map(({ id, hits }) => [id, hits]))
+  return ({ id, ref }) => {
+    // Without an id, a clause is named by its place, where another one may have been.
+    const named = ref.id === undefined ? 0 : (recorded.get(clauseText(ref)) ?? 0)
+    return Math.max(counted.get(id) ?? 0, named)
+  }
 }

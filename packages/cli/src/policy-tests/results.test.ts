@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type FileResults, toJunit, toTap } from './results.ts'
+import type { FileResults } from '@toolgate/gateway'
+import { toJunit, toTap } from './results.ts'
 
 const FILES: readonly FileResults[] = [
   {

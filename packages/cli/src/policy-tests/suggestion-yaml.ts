@@ -26,8 +26,12 @@ export function suggestionYaml(suggestion: Suggestion): string {
 }
 
 /** Returns the warnings about what too little is known of. */
-export function suggestionWarnings({ roles, learned }: Suggestion): readonly string[] {
-  if (learned === 0) return ['no call could be learned from, so the suggestion allows nothing']
+export function suggestionWarnings({ roles, learned, leftOut }: Suggestion): readonly string[] {
+  const isTainted = leftOut.some(({ why }) => why === 'untrusted')
+  if (learned === 0)
+    return [
+      `no call could be learned from, so the suggestion allows nothing${isTainted ? '; name the tools whose output you trust: labels.trusted' : ''}`,
+    ]
   return roles
     .filter(({ calls }) => calls < FEW)
     .map((role) => `only ${count(role.calls, 'call')} of ${nameOf(role)}: too few to rely on`)
@@ -45,8 +49,9 @@ function describeRole(role: SuggestedRole): readonly string[] {
   ]
 }
 
-function nameOf({ roles, user }: SuggestedRole): string {
-  return roles.length > 0 ? roles.join(' and ') : (user ?? 'callers without roles')
+function nameOf({ roles, user, tenant }: SuggestedRole): string {
+  const who = roles.length > 0 ? roles.join(' and ') : (user ?? 'callers without a name')
+  return tenant === undefined ? who : `${who} of ${tenant}`
 }
 
 /** `${` begins a variable in a configuration. */

@@ -2,6 +2,7 @@ import type { Tool } from '@toolgate/core'
 import type { GatewayConfig } from '@toolgate/gateway'
 import type { ServeDeps } from '../commands/serve.ts'
 import { printable } from '../io.ts'
+import { proposeCompare } from '../labels/propose-compare.ts'
 
 /** What a server answered at a trial start. */
 export type ProbedServer = { readonly tools: readonly Tool[] } | { readonly problem: string }
@@ -56,10 +57,14 @@ export function tagOf({ annotations: { readOnlyHint, destructiveHint } }: Tool):
   return destructiveHint === false ? 'write' : 'ask'
 }
 
-/** Returns the overlay of a server's entry: a tag for each of its tools. */
+/** Returns the overlay of a server's entry: a tag for each of its tools, and how to compare what they write with what is there. */
 export function tagsOf(tools: readonly Tool[]): object {
   if (tools.length === 0) return {}
-  return { tools: Object.fromEntries(tools.map((tool) => [tool.name, { tags: [tagOf(tool)] }])) }
+  const entries = tools.map((tool) => {
+    const compare = proposeCompare(tool, tools)
+    return [tool.name, { tags: [tagOf(tool)], ...(compare && { compare }) }] as const
+  })
+  return { tools: Object.fromEntries(entries) }
 }
 
 /** The comment before the overlay. */

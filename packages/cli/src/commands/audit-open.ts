@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import type { AuditRecord } from '@toolgate/core/audit'
+import { messageOf, TOO_LARGE } from '@toolgate/core/internal'
+import { readConfig } from '@toolgate/gateway'
+import { CliError, type ExitName } from '../exit.ts'
+import { INSTALLED_FROM } from '../files.ts'
+import { type Io, printable, printJson, printLine } from '../io.ts'
+import { KEY_VARIABLE, openerOf, openSealedAudit, openSealedFile, type SealedAudit } from '../project/sealed-audit.ts'
+
+export interface AuditOpenOptions {
+  readonly config: string
+  /** A copy of an audit. */
+  readonly file?: string
+  readonly json?: boolean
+}
+
+/** `toolgate audit open`: prints the input of a call, and records that it was opened. */
+export async function auditOpenCommand(which: string, options: AuditOpenOptions, io: Io): Promise<ExitName> {
+  const audit = await openAuditOf(options, io)
+  try {
+    const record = await findRecord(audit, which, io)
+    const text = await openInput(audit, record)
+    await leaveTrace(audit, record, io)
+    if (options.json) printJson(io.stdout, { record, input: JSON.parse(text) as unknown })
+    else printLine(io.stdout, printable(text))
+    return 'ok'
+  } finally {
+    await audit.close()
+  }
+}
+
+async function openAuditOf({ config: file, file: copy }: AuditOpenOptions, { env }: Io): Promise<SealedAudit> {
+  const isAlone = copy !== undefined && !existsSync(file)
+  const config = isAlone ? undefined : await readConfig(file, { env, packagesFrom: [INSTALLED_FROM] })
+  const open = openerOf(config?.audit.inputs, env)
+  if (!open)
+    throw new CliError('usage', 'There is no key to open inputs with.', {
+      hint: `Name it in the configuration, as audit.inputs.key, or set ${KEY_VARIABLE}.`,
+    })
+  const audit = copy === undefined ? config && (await openSealedAudit(config, open)) : await openSealedFile(copy, open)
+  if (!audit)
+    throw new CliError('usage', 'The audit of this configuration is not on this machine.', {
+      hint: 'Give a file with --file.',
+    })
+  return audit
+}
+
+const MOST = 1000
+
+/** Finds a record by its number, or the newest with an input of a call. */
+async function findRecord(audit: SealedAudit, which: string, io: Io): Promise<AuditRecord> {
+  const seq = /^\d{1,15}$/.test(which) ? Number(which) : undefined
+  const [at] = seq === undefined ? [] : await audit.query({ beforeSeq: seq + 1, limit: 1 })
+  if (at !== undefined && at.seq === seq) return at
+  const records = await audit.query({ call: which, limit: MOST })
+  const [newest] = records
+  if (newest === undefined)
+    throw new CliError('no', `The audit has no record ${printable(which)}, and no call with that id.`, {
+      code: 'record_unknown',
+    })
+  const [found = newest, ...others] = records.filter(({ input_box: box }) => box !== undefined)
+  if (others.length > 0)
+    printLine(
+      io.stderr,
+      `This is record ${found.seq}. More records with that id have inputs: ${others.map((one) => one.seq).join(', ')}`,
+    )
+  return found
+}
+
+async function openInput(audit: SealedAudit, record: AuditRecord): Promise<string> {
+  const { seq, input_box: hash } = record
+  if (hash === undefined) throw new CliError('no', `Record ${seq} has no sealed input.`, { code: 'input_not_sealed' })
+  if (hash === TOO_LARGE)
+    throw new CliError('no', `The input of record ${seq} was too long to be kept.`, { code: 'input_too_large' })
+  const [box] = await audit.inputBoxes([record])
+  if (box === undefined) throw await whyGone(audit, record)
+  const opened = audit.open(record, box)
+  if (opened.status === 'opened') return opened.text
+  if (opened.status === 'wrong_key')
+    throw new CliError('key', `None of the keys has sealed the input of record ${seq}.`, {
+      hint: 'Add the earlier key to audit.inputs.olderKeys.',
+      code: 'input_wrong_key',
+    })
+  throw new CliError('tampered', `The sealed input of record ${seq} is not the one that was recorded.`, {
+    hint: 'Run: toolgate audit verify',
+    code: 'input_altered',
+  })
+}
+
+async function whyGone(audit: SealedAudit, { seq, ts }: AuditRecord): Promise<CliError> {
+  const [pruned] = await audit.query({ event: 'inputs_pruned', limit: 1 })
+  if (pruned?.inputs_before !== undefined && ts < pruned.inputs_before) {
+    const what = `The input of record ${seq} is gone: retention removed all before ${pruned.inputs_before}.`
+    return new CliError('no', what, { code: 'input_gone' })
+  }
+  const what = `The input of record ${seq} is missing: no record says that it was removed.`
+  return new CliError('gap', what, { hint: 'Run: toolgate audit verify', code: 'input_missing' })
+}
+
+/** Records who has opened it. Where that cannot be, says so. */
+async function leaveTrace(audit: SealedAudit, record: AuditRecord, io: Io): Promise<void> {
+  const say = (why: string) => printLine(io.stderr, `The audit does not say that this was opened: ${printable(why)}`)
+  if (!audit.leaveTrace) return say('it is a file that is only read.')
+  const { seq, tool, tenant, tool_call_id: call = '' } = record
+  try {
+    await audit.leaveTrace({
+      event: 'input_opened',
+      wallMs: Date.now(),
+      user_id: account(),
+      tool,
+      tenant,
+      // Not as tool_call_id: it is no record of the call.
+      detail: `record ${seq}, call ${call}`,
+      policy_revision: 0,
+      catalog_revision: 0,
+    })
+  } catch (error) {
+    say(messageOf(error))
+  }
+}
+
+/** Returns who runs the command, on this machine. */
+function account(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown'
+  }
+}

@@ -1,0 +1,138 @@
+import { clauseText } from '@toolgate/core/internal'
+import type { PlacedChange, PlacedReason, WhyBody, WhyInputBody } from '@toolgate/gateway'
+import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
+import { CliError, type ExitName } from '../exit.ts'
+import { readGiven, readInput } from '../given.ts'
+import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
+import { listNotes } from '../notes.ts'
+import { count, outcomeWord } from '../render.ts'
+import { findWhose, type WhoseOptions } from './tools.ts'
+
+export interface WhyOptions extends TargetOptions, WhoseOptions {
+  /** JSON, `@file`, or `-`. */
+  readonly input?: string
+  /** YAML or JSON, `@file`, a file, or `-`. */
+  readonly history?: string
+  readonly json?: boolean
+}
+
+/**
+ * `toolgate why <id>`: prints every layer's answer about an item of any kind, or with `--input` or `--history` about a call
+ * of it. Ends with `no` if it is not visible, or if the call would be refused.
+ */
+export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
+  const whose = findWhose(options)
+  if (!whose) throw new CliError('usage', 'Name the caller, with --as <user> or --caller <json>.')
+  if (options.input === undefined && options.history === undefined) {
+    const body = await createApi(findTarget(options, io.env)).why(tool, whose)
+    if (options.json) printJson(io.stdout, body)
+    else printWhy(body, whoOf(whose, body), io)
+    return body.visible ? 'ok' : 'no'
+  }
+  const body = await dryRun(tool, whose, options, io)
+  if (options.json) printJson(io.stdout, body)
+  else printDryRun(body, whoOf(whose, body), io)
+  return body.outcome === 'allow' || body.outcome === 'ask' ? 'ok' : 'no'
+}
+
+async function dryRun(tool: string, whose: Whose, options: WhyOptions, io: Io): Promise<WhyInputBody> {
+  if (options.input === '-' && options.history === '-')
+    throw new CliError('usage', 'Only one of --input and --history can come from stdin.')
+  // A resource is read by its URI where no input is given.
+  const input = options.input === undefined ? {} : await readInput(options.input)
+  const history = options.history === undefined ? undefined : await readHistory(options.history)
+  const asked = { tool, ...whose, input, ...(history && { history: history.text }) }
+  try {
+    return await createApi(findTarget(options, io.env)).dryRun(asked)
+  } catch (error) {
+    if (!history || !(error instanceof CliError)) throw error
+    // The gateway does not know what the file is called.
+    const message = error.message.replaceAll(/^history(?=:\d+:\d+: )/gm, history.name)
+    const { code, hint } = error
+    throw new CliError(error.exit, message, { ...(code && { code }), ...(hint && { hint }), cause: error })
+  }
+}
+
+/** A text that begins like YAML or JSON of a history is one; anything else names a file. */
+async function readHistory(given: string): Promise<{ readonly name: string; readonly text: string }> {
+  if (given === '-') return { name: 'stdin', text: await readGiven(given) }
+  if (/^\s*(\{|\w+:\s)/.test(given) || given.trim() === '') return { name: 'history', text: given }
+  const file = given.startsWith('@') ? given.slice(1) : given
+  return { name: printable(file), text: await readGiven(`@${file}`) }
+}
+
+function whoOf(whose: Whose, { as }: Pick<WhyBody, 'as'>): string {
+  return printable('as' in whose ? as : 'this caller')
+}
+
+function whereOf({ app }: Pick<WhyBody, 'app'>): string {
+  return app === undefined ? '' : ` in the app ${printable(app)}`
+}
+
+const WOULD: Readonly<Record<WhyInputBody['outcome'], string>> = {
+  allow: 'would run',
+  ask: 'would wait for a person',
+  wait: 'would be refused for now',
+  deny: 'would be refused',
+}
+
+function printDryRun(body: WhyInputBody, who: string, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  const call = `a call of ${paint('bold', printable(body.tool))} by ${who}`
+  printLine(io.stdout, `${outcomeWord(paint, body.outcome)}  ${call}${whereOf(body)} ${WOULD[body.outcome]}`)
+  printReasons(body, paint, io)
+  if (body.text !== undefined) printLine(io.stdout, `  the agent would read: ${printable(body.text)}`)
+}
+
+function printWhy(body: WhyBody, who: string, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  const sees = body.visible ? 'sees' : 'does not see'
+  printLine(
+    io.stdout,
+    `${outcomeWord(paint, body.outcome)}  ${who} ${sees} ${paint('bold', printable(body.tool))}${whereOf(body)}`,
+  )
+  for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
+  printReasons(body, paint, io)
+  for (const { pointer, message } of body.schemaWarnings ?? [])
+    printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
+}
+
+type Reasoned = Pick<WhyBody, 'reasons' | 'answers' | 'wouldAllow' | 'shadow'>
+
+function printReasons(body: Reasoned, paint: Paint, io: Io): void {
+  if (body.reasons.length === 0) printLine(io.stdout, '  No layer objects.')
+  for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
+  const yes = body.answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
+  if (body.reasons.length > 0 && yes.length > 0)
+    printLine(io.stdout, `  ${paint('dim', `said yes: ${yes.join(', ')}`)}`)
+  for (const way of body.wouldAllow ?? [])
+    printLine(io.stdout, `  ${paint('green', 'would allow it')}  ${wayText(way)}`)
+  for (const reason of body.shadow?.reasons ?? [])
+    printLine(io.stdout, `  ${paint('dim', 'a shadow would say:')}\n${reasonLines(reason, paint)}`)
+}
+
+function reasonLines(reason: PlacedReason, paint: Paint): string {
+  const { outcome, layer, code, text, clause, place, message, suggestion } = reason
+  const lines = [`  ${outcomeWord(paint, outcome)}  ${layer}: ${printable(text)} ${paint('dim', `(${code})`)}`]
+  const written = [
+    place && `${place.file}:${place.line}:${place.column}`,
+    clause && clauseText(clause),
+    hitsText(reason),
+  ].flatMap((part) => (part === undefined ? [] : [printable(part)]))
+  if (written.length > 0) lines.push(`        ${paint('dim', written.join('  '))}`)
+  if (message !== undefined) lines.push(`        the caller is told: ${printable(message)}`)
+  if (suggestion !== undefined) lines.push(`        ${printable(suggestion)}`)
+  return lines.join('\n')
+}
+
+/** Returns the changes of one way, all of which it takes. */
+function wayText(way: readonly PlacedChange[]): string {
+  const texts = way.map(({ text, place }) => (place ? `${text} (${place.file}:${place.line}:${place.column})` : text))
+  return printable(texts.join(', and '))
+}
+
+function hitsText({ hits, lastHitAt, countedSince }: PlacedReason): string | undefined {
+  if (hits === undefined || countedSince === undefined) return undefined
+  if (lastHitAt === undefined) return `no call has reached it since ${new Date(countedSince).toISOString()}`
+  return `${count(hits, 'call')}, the last at ${new Date(lastHitAt).toISOString()}`
+}

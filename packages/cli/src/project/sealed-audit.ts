@@ -1,0 +1,81 @@
+import { existsSync, readFileSync } from 'node:fs'
+import {
+  type AuditEntry,
+  type AuditReader,
+  createInputOpener,
+  type InputBoxes,
+  type InputOpener,
+} from '@toolgate/core/audit'
+import { type GatewayConfig, openAudit } from '@toolgate/gateway'
+import { openAuditFile } from '../commands/audit.ts'
+
+/** An audit with sealed inputs, and what opens them. */
+export interface SealedAudit extends AuditReader, InputBoxes {
+  readonly open: InputOpener
+  /** Writes an entry to the audit itself. Absent for a copy. */
+  leaveTrace?(entry: AuditEntry): Promise<void>
+  close(): Promise<void>
+}
+
+/** The variable of the key, for a file without its configuration. */
+export const KEY_VARIABLE = 'TOOLGATE_INPUT_KEY'
+
+/** Returns the opener of sealed inputs, with the keys of the configuration or the key of the environment; `undefined` without a key. */
+export function openerOf(
+  inputs: GatewayConfig['audit']['inputs'],
+  env: Readonly<Record<string, string | undefined>>,
+): InputOpener | undefined {
+  if (typeof inputs === 'object') return createInputOpener({ key: inputs.key, olderKeys: inputs.olderKeys })
+  const key = env[KEY_VARIABLE]
+  return key ? createInputOpener({ key }) : undefined
+}
+
+/** Opens a file, such as a copy, only to read. */
+export async function openSealedFile(path: string, open: InputOpener): Promise<SealedAudit> {
+  const audit = await openAuditFile(path)
+  return {
+    open,
+    query: (query) => audit.query(query),
+    inputBoxes: (records) => audit.inputBoxes(records),
+    close: () => audit.close(),
+  }
+}
+
+/** Opens the audit of a configuration; `undefined` if this machine has none, such as one in the memory of a gateway. */
+export async function openSealedAudit(
+  { audit: config, stores }: GatewayConfig,
+  open: InputOpener,
+): Promise<SealedAudit | undefined> {
+  if (config.store === 'postgres')
+    return stores?.postgres === undefined ? undefined : openShared(config, stores.postgres, open)
+  if (config.path === undefined || !existsSync(config.path)) return undefined
+  const leaveTrace = async (entry: AuditEntry) => {
+    const audit = await openAudit(config)
+    try {
+      await audit.write(entry)
+      await audit.flush()
+    } finally {
+      await audit.close()
+    }
+  }
+  return { ...(await openSealedFile(config.path, open)), leaveTrace }
+}
+
+async function openShared(config: GatewayConfig['audit'], url: string, open: InputOpener): Promise<SealedAudit> {
+  const { openPostgresStores } = await import('@toolgate/stores/postgres')
+  const stores = await openPostgresStores({ url, applicationName: 'toolgate audit open' })
+  const { keyFile, everyMs } = config.checkpoints || {}
+  return {
+    open,
+    query: (query) => stores.auditReader.query(query),
+    inputBoxes: (records) => stores.auditReader.inputBoxes(records),
+    async leaveTrace(entry) {
+      // As the replicas sign: it may be the one that does now.
+      const log = { ...(keyFile && { key: readFileSync(keyFile, 'utf8') }), ...(everyMs && { everyMs }) }
+      const audit = await stores.openAudit({ replica: 'toolgate-audit-open', log })
+      await audit.write(entry)
+      await audit.close()
+    },
+    close: () => stores.close(),
+  }
+}
