@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { memoryAudit } from '@toolgate/core'
-import { type AuditSink, sealEntry } from '@toolgate/core/audit'
+import { createGate, memoryAudit } from '@toolgate/core'
+import { type AuditInputs, type AuditSink, sealEntry } from '@toolgate/core/audit'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { entryOf as entry } from './audit-entry.ts'
@@ -64,5 +65,29 @@ const figures = await measure([
   ),
 ])
 printFigures('One audit record', figures, 'the sealed record as JSON')
+
+/** A call through a gate whose rules read the input. */
+function call(name: string, inputs: AuditInputs): Case {
+  const audit = openSqliteAudit({ path: join(folder, `${name.slice(0, 4)}.db`), inputs })
+  sinks.push(audit)
+  const policy = { allow: ['*' as const], deny: [{ match: 'read' as const, input: "input.path == '/etc/shadow'" }] }
+  const gate = createGate({ tools: { read: { execute: () => 'done' } }, audit, policy })
+  const input = { path: '/workspace/a.txt', head: 10, tail: null, text: 'hello world '.repeat(20) }
+  return {
+    name,
+    async run(count) {
+      const view = await gate.view({ user: 'vera' })
+      for (let i = 0; i < count; i++) {
+        await view.call({ tool: 'read', input })
+        if (i % 100 === 0) await endOfTurn()
+      }
+      await audit.flush()
+    },
+  }
+}
+
+const sealed = { keep: 'sealed', key: randomBytes(32) } as const
+const calls = await measure([call('facts', 'facts'), call('sealed inputs', sealed), call('redacted', 'redacted')])
+printFigures('One call, SQLite, batched', calls, 'facts')
 for (const sink of sinks) await sink.close()
 rmSync(folder, { recursive: true })

@@ -8,6 +8,7 @@ const FILES = [
   'view.ts',
   'expose.ts',
   'call.ts',
+  'shadow.ts',
   'limits.ts',
   'telemetry.ts',
   'audit.ts',
@@ -34,8 +35,8 @@ const FILES = [
   'stdio.ts',
   'hostile.ts',
 ]
-/** Run only when they are named: `peers` installs other gateways, `agentdojo` needs a file of traces. */
-const NAMED_ONLY = ['peers.ts', 'agentdojo.ts']
+/** Run only when they are named: `peers` installs other gateways, `agentdojo` needs a file of traces, `console` a browser. */
+const NAMED_ONLY = ['peers.ts', 'agentdojo.ts', 'console.ts']
 
 const args = process.argv.slice(2)
 const firstOption = args.findIndex((arg) => arg.startsWith('--'))
