@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
-import type { AuditBody, ConnectionsBody, GatewayConfig } from '@toolgate/gateway'
+import type { AuditBody, ConnectionsBody, ErrorBody, GatewayConfig } from '@toolgate/gateway'
 import { type AccountServer, CHECKER, startAccountServer } from './support/account-server.ts'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { Browser } from './support/connecting.ts'
@@ -97,6 +97,32 @@ describe('a user who connects a server to their account', () => {
       'operator',
       'viewer',
     ])
+  })
+
+  it('is seen and disconnected by an approver, on record, and by no other person', async () => {
+    const other = 'console-key-of-another'
+    const boss = 'console-key-of-acme'
+    const gateway = await start({
+      callers: [
+        ...callers,
+        callerConfig(other, { user: 'other', roles: ['operator'] }, 'console'),
+        callerConfig(boss, { user: 'boss', tenant: 'acme', roles: ['approver'] }, 'console'),
+      ],
+    })
+    await connect(gateway)
+    for (const key of [other, boss]) {
+      const asked = await gateway.api('/api/connections?user=viewer', { key })
+      const ended = await gateway.api('/api/connections/mail?user=viewer', { key, method: 'DELETE' })
+      for (const { status, body } of [asked, ended])
+        assert.deepEqual([status, (body as ErrorBody).error.code], [403, 'connection_forbidden'])
+    }
+    assert.equal(await call(gateway), 'vera@mail')
+    const seen = ((await gateway.api('/api/connections?user=viewer')).body as ConnectionsBody).connections[0]
+    assert.equal(seen?.connected?.issuer, login.issuer)
+    assert.equal((await gateway.api('/api/connections/mail?user=viewer', { method: 'DELETE' })).status, 200)
+    assert.match(await call(gateway), /has not connected/)
+    const [record] = await events(gateway, 'connection_ended')
+    assert.deepEqual([record?.user_id, record?.actor, record?.reason], ['viewer', 'owner', 'revoked'])
   })
 
   it('sees what is connected, and disconnects it: the tokens are withdrawn and the instance ends', async () => {

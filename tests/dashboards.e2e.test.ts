@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { parse } from 'yaml'
+import { loadConfig } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
 import { createAuthority } from './support/certificates.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { ownPostgres } from './support/own-stores.ts'
 import { MODERN } from './support/rpc.ts'
 import { httpServer, nodeServer } from './support/servers.ts'
 
@@ -51,9 +53,11 @@ const expressions: readonly (readonly [string, string])[] = [
 /** Prometheus adds these to each series. */
 const OF_PROMETHEUS: ReadonlySet<string> = new Set(['instance', 'job'])
 
-withBinaries(['openssl', 'promtool'], ({ openssl, promtool }) => {
+withBinaries(['openssl', 'promtool', 'postgres', 'initdb'], ({ openssl, promtool, ...paths }) => {
   describe('the dashboard and the alerts', () => {
     const folder = tempFolder()
+    const postgres = ownPostgres(paths)
+    let replica: TestGateway
     let upstream: RecordingServer
     let gateway: TestGateway
     /** The values of each label, by metric. */
@@ -62,14 +66,14 @@ withBinaries(['openssl', 'promtool'], ({ openssl, promtool }) => {
 
     before(async () => {
       const tls = createAuthority(openssl, folder.path).issue('front')
-      upstream = await startRecordingServer([{ name: 'pay' }, { name: 'read' }])
+      upstream = await startRecordingServer([{ name: 'pay' }, { name: 'read' }, failing])
       gateway = await startTestGateway({
         listen: { host: '127.0.0.1', port: 0, tls },
         publicUrl: 'https://localhost',
         servers: [httpServer('up', upstream.url), nodeServer('slow', [SLOW], { per: 'user' })],
         groups: [{ name: 'money', tools: ['up:pay'], visibility: 'always', dependsOn: [], availableWhen: [] }],
         oauth: { issuers: [ISSUER], scopes: [], stepUp: [] },
-        policy: [{ ask: ['up:pay'], deny: ['slow:long'] }],
+        policy: [{ allow: ['*'], ask: ['up:pay'], deny: ['slow:long', { match: 'up:read', mode: 'shadow' }] }],
         limits: ['up:read:1/60'],
         audit: {
           store: 'sqlite',
@@ -78,7 +82,7 @@ withBinaries(['openssl', 'promtool'], ({ openssl, promtool }) => {
           checkpoints: { everyRecords: 1 },
         },
       })
-      for (const tool of ['up__read', 'up__read', 'up__pay', 'slow__echo', 'slow__long', 'nothing'])
+      for (const tool of ['up__read', 'up__read', 'up__pay', 'slow__echo', 'slow__long', 'up__fail', 'nothing'])
         await gateway.call('admin', MODERN, tool)
       const token = [{ alg: 'RS256' }, { iss: 'https://elsewhere.invalid' }, {}].map((part) =>
         Buffer.from(JSON.stringify(part)).toString('base64url'),
@@ -89,11 +93,14 @@ withBinaries(['openssl', 'promtool'], ({ openssl, promtool }) => {
         ;({ text } = await send(`${gateway.url}/metrics`, { method: 'GET', headers }))
         return text.includes('toolgate_audit_signed_seconds')
       })
-      series = readSeries(text)
+      replica = await startTestGateway(loadConfig(writeReplica(folder.path, postgres.url)))
+      const shared = await send(`${replica.url}/metrics`, { method: 'GET', headers })
+      series = readSeries(text + shared.text)
     })
 
     after(async () => {
       await gateway?.close()
+      await replica?.close()
       await upstream?.close()
       folder.remove()
     })
@@ -143,6 +150,16 @@ withBinaries(['openssl', 'promtool'], ({ openssl, promtool }) => {
     })
   })
 })
+
+function writeReplica(folder: string, url: string): string {
+  const file = join(folder, 'replica.yaml')
+  const key = `{ key: ${KEYS.console}, for: console, user: owner }`
+  const lines = ['listen: { port: 0 }', 'servers: {}', `callers: [${key}]`, 'policy: [{ allow: ["*"] }]']
+  writeFileSync(file, [...lines, 'audit: { store: postgres }', `stores: { postgres: "${url}" }`].join('\n'))
+  return file
+}
+
+const failing = { name: 'fail', run: () => ({ content: [], isError: true }) }
 
 function readSeries(text: string): Map<string, Map<string, Set<string>>> {
   const found = new Map<string, Map<string, Set<string>>>([['up', new Map()]])

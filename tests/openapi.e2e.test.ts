@@ -93,6 +93,8 @@ describe('openapi.json', () => {
       assert.ok(waiting.status === 'waiting')
       const approval = `POST /api/approvals/${waiting.approval.id}`
       await send('GET /api/approvals')
+      await send(`${approval}/compare`)
+      await send('POST /api/approvals/none/compare')
       await send(approval, { decision: 'maybe' })
       await send(approval, { decision: 'approve' })
       await send(approval, { decision: 'approve' })
@@ -111,6 +113,7 @@ describe('openapi.json', () => {
       await send(`DELETE /api/keys/${key.id}`)
       await send('GET /api/connections')
       await send('DELETE /api/connections/mail')
+      await send('DELETE /api/connections/mail?user=viewer')
       await send('PUT /api/preferences?as=viewer', { groups: [], tools: ['slow:echo'] })
       await send('GET /api/preferences?as=viewer')
       const { pins } = (await send('GET /api/pins')) as PinsBody
@@ -122,11 +125,14 @@ describe('openapi.json', () => {
 
     it('to people: what they try', async () => {
       const trial = { tool: 'slow:long', input: { file: SLOW } }
-      await send('POST /api/why', { ...trial, as: 'viewer' })
+      await send('POST /api/why', { ...trial, as: 'viewer', history: 'labels: [untrusted]' })
+      await send('POST /api/why', { ...trial, as: 'viewer', history: { calls: [{ tool: 'slow:echo' }] } })
       await send('POST /api/why', { ...trial, tool: 'slow:none', as: 'viewer' })
       await send('POST /api/tool/call', { tool: 'slow:echo', caller: OWN_AGENT })
       await send('POST /api/tool/call', { tool: 'slow:echo', as: 'viewer' })
-      await send('POST /api/what-if', { config: 'servers: {}' })
+      for (const what of ['what-if', 'compare']) await send(`POST /api/${what}`, { config: 'servers: {}' })
+      await send('POST /api/test', { tests: 'tests: []' })
+      await send('POST /api/suggest', {})
     })
 
     it('to people: what they look at', async () => {
@@ -143,6 +149,12 @@ describe('openapi.json', () => {
         'why?tool=slow:long&as=viewer',
         'why?tool=slow:none&as=viewer',
         'callers',
+        'matrix?limit=2&open=server%20slow',
+        'people',
+        'people?tenant=none&limit=1',
+        'runs?label=none&state=open&limit=1',
+        'keys?user=viewer',
+        'connections?user=viewer',
         'groups',
         'apps',
         'needs',
@@ -203,8 +215,10 @@ describe('openapi.json', () => {
   })
 })
 
-/** This gateway is alone and has no file: `replicas.e2e.test.ts` and `what-if.e2e.test.ts` check these. */
-const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set(['POST /api/replicas/accept 200', 'POST /api/what-if 200'])
+/** This gateway is alone and has no file: `replicas`, `what-if` and `changes-api.e2e.test.ts` check these. */
+const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set(
+  ['replicas/accept', 'what-if', 'compare', 'test', 'suggest'].map((what) => `POST /api/${what} 200`),
+)
 
 function messageOf(body: unknown): string {
   return (body as ErrorBody).error.message

@@ -245,7 +245,7 @@ describe('POST /api/runs', () => {
     assert.match(await messageOf({}), /^user: is missing/)
     assert.match(await messageOf({ user: 'vera', tenant: 'other' }, HOST_OF_TENANT), /^tenant: is another one/)
     assert.match(await messageOf({ user: 'vera' }, HOST_OF_TENANT), /no caller for "mcp" is "vera"/)
-    assert.match(await messageOf({ parent: root.id }, OTHER_HOST), /^parent: is no run of yours/)
+    assert.match(await messageOf({ parent: root.id }, OTHER_HOST), /^parent: no run with the id ".+" goes on\.$/)
     assert.match(await messageOf({ parent: root.id, userWords: ['x'] }), /"userWords" is that of the parent/)
     assert.match(await messageOf({ parent: root.id, user: 'viewer' }), /"user" is that of the parent/)
     assert.match(await messageOf({ user: 'vera', ttlMs: 86_400_001 }), /^ttlMs: must be/)
@@ -383,6 +383,66 @@ describe('the runs that go on', () => {
     assert.deepEqual(codeOf(await gateway.api('/api/runs', { key: VERA })), [403, 'key_not_for_console'])
   })
 
+  it('are listed with their calls and labels, also once they have ended, and those of others to nobody of a tenant', async () => {
+    const run = await startRun({ user: 'vera' })
+    const other = await startRun({ user: 'nora', tenant: 'acme' })
+    for (const { token } of [run, other]) {
+      await ask(token, MODERN, 'tools/call', { name: 'web__fetch', arguments: { url: 'https://example.com' } })
+      await ask(token, MODERN, 'tools/call', { name: 'no__tool', arguments: {} })
+    }
+    await end(run.id)
+    const found = await listed()
+    const rowOf = (id: string) => found.runs.find((row) => row.id === id)
+    const row = rowOf(run.id)
+    assert.deepEqual([row?.state, row?.end, row?.user, row?.calls, row?.refused], ['ended', 'ended', 'vera', 2, 1])
+    assert.deepEqual(row?.labels, rowOf(other.id)?.labels)
+    assert.ok(row?.labels.includes('untrusted'), row?.labels.join())
+    assert.ok(found.labels.includes('untrusted'))
+    assert.equal(rowOf(other.id)?.state, 'open')
+    assert.deepEqual(idsOf(await listed(OF_ACME)), [other.id])
+    assert.deepEqual(idsOf(await listed(OF_ACME, '?tenant=acme&label=untrusted')), [other.id])
+    assert.deepEqual(idsOf(await listed(OF_ACME, `?text=${run.id}`)), [])
+    assert.deepEqual(idsOf(await listed(undefined, '?state=ended')), [run.id])
+    assert.deepEqual(idsOf(await listed(HOST)), [other.id], 'a host sees its own that go on')
+    assert.deepEqual(idsOf(await listed(OTHER_HOST)), [])
+    const first = await listed(undefined, '?limit=1')
+    const second = await listed(undefined, `?limit=1&before=${first.next}`)
+    assert.deepEqual(new Set([...idsOf(first), ...idsOf(second)]), new Set([run.id, other.id]))
+    assert.equal(second.next, undefined)
+  })
+
+  it('are listed from an audit in JSON lines, after a restart too', async (t) => {
+    const folder = tempFolder()
+    t.after(() => folder.remove())
+    const audit = { store: 'jsonl', path: join(folder.path, 'audit.jsonl'), mode: 'batched' } as const
+    await gateway.close()
+    gateway = await start({ audit })
+    const run = await startRun({ user: 'vera' })
+    const other = await startRun({ user: 'nora', tenant: 'acme' })
+    for (const { token } of [run, other])
+      await ask(token, MODERN, 'tools/call', { name: 'web__fetch', arguments: { url: 'https://example.com' } })
+    await end(run.id)
+    const seen = async () => {
+      const { runs, isComplete } = await listed()
+      assert.equal(isComplete, true)
+      return [run, other].map(({ id }) => runs.find((row) => row.id === id))
+    }
+    const shown = await seen()
+    assert.deepEqual(
+      shown.map((row) => [row?.user, row?.state, row?.calls, row?.labels.includes('untrusted')]),
+      [
+        ['vera', 'ended', 1, true],
+        ['nora', 'open', 1, true],
+      ],
+    )
+    await gateway.close()
+    gateway = await start({ audit })
+    const [ended, open] = await seen()
+    assert.deepEqual(ended, shown[0])
+    assert.deepEqual([open?.user, open?.calls, open?.labels], ['nora', 1, shown[1]?.labels])
+    assert.deepEqual(idsOf(await listed(OF_ACME)), [other.id])
+  })
+
   it('are revoked by people with a role, within their tenant', async () => {
     const root = await startRun({ user: 'vera' })
     const child = await startRun({ parent: root.id })
@@ -392,7 +452,7 @@ describe('the runs that go on', () => {
     assert.equal((await ask(child.token, MODERN, 'tools/list')).status, 200)
     assert.equal((await end(root.id, 'demo-console')).status, 200)
     for (const { token } of [root, child]) assert.equal((await ask(token, MODERN, 'tools/list')).status, 401)
-    assert.deepEqual(idsOf(await listed()), [])
+    assert.deepEqual(idsOf(await listed(undefined, '?state=open')), [])
   })
 
   it('leave a record when they start and when they end, each once', async () => {

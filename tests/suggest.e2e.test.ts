@@ -81,8 +81,17 @@ describe('toolgate suggest', () => {
   })
 
   it('says so where there was nothing to learn from', async () => {
-    const { out, err } = await suggest('--role', 'nobody')
+    const { out, err } = await suggest('--since', '2100-01-01')
     assert.match(out, /allow: \[\]/)
     assert.match(err, /warn {2}no call could be learned from, so the suggestion allows nothing\n/)
+  })
+
+  it('refuses a role that no caller has, with the nearest one', async () => {
+    const { code, out, err } = await suggest('--role', 'admni')
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(
+      err,
+      /No caller of the configuration has the role "admni"; did you mean "admin"\?\nTheir roles are .*admin/,
+    )
   })
 })

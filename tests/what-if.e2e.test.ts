@@ -234,6 +234,11 @@ describe('audit.inputs: facts', () => {
             0,
           ],
         )
+        const draft = join(folder.path, 'draft.yaml')
+        writeFileSync(draft, text.replace("== 'b'", "== 'a'"))
+        const asking = ['--policy', draft, '--config', file, '--catalog', catalog]
+        const keyless = await runCommand(gateway.url, 'what-if', ...asking)
+        assert.match(keyless.out, /3 cannot be judged[^]*Texts that rules compare are hashed with the gateway's key: /)
       } finally {
         await gateway.close()
       }
