@@ -31,24 +31,23 @@ const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync', '--no-first-run'],
 })
-for (const colorScheme of ['light', 'dark'] as const) {
+for (const [name, colorScheme, address] of [
+  ['overview', 'light', 'overview?period=1h'],
+  ['calls', 'light', 'calls?outcome=refused'],
+  ['tools', 'light', 'tools?as=operator'],
+  ['tool', 'light', 'tool?id=files:write_file&as=operator'],
+  ['live', 'dark', 'live'],
+  ['approvals', 'light', 'approvals'],
+  ['people', 'light', 'people?view=matrix&open=group+lab'],
+] as const) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1, colorScheme })
   await page.goto(url)
   await page.getByLabel(/key/i).fill(KEYS.console)
   await page.keyboard.press('Enter')
-  for (const [name, address] of [
-    ['overview', 'overview?period=1h'],
-    ['calls', 'calls?outcome=refused'],
-    ['tools', 'tools?as=operator'],
-    ['tool', 'tool?id=files:write_file&as=operator'],
-    ['live', 'live'],
-    ['approvals', 'approvals'],
-    ['callers', 'callers?open=group+lab'],
-  ] as const) {
-    await page.goto(`${url}/#/${address}`)
-    await page.waitForTimeout(1500)
-    await page.screenshot({ path: `${folder}console-${name}-${colorScheme}.png` })
-  }
+  await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
+  await page.goto(`${url}/#/${address}`)
+  await page.waitForTimeout(1500)
+  await page.screenshot({ path: `${folder}console-${name}-${colorScheme}.png` })
   await page.close()
 }
 await browser.close()
