@@ -160,12 +160,13 @@ describe('a server of an earlier revision that asks a client of 2026-07-28', () 
     const { round } = await send(1)
     assert.equal(round.resultType, 'input_required')
     const more = answered(round)
+    const state = more.requestState ?? ''
     for (const attack of [
       send(2, more),
       send(1, more, { key: KEYS.operator }),
       send(1, more, { key: OTHER_KEY }),
       send(1, more, { name: 'modern__ask_back' }),
-      send(1, { ...more, requestState: `${more.requestState?.slice(0, -1)}A` }),
+      send(1, { ...more, requestState: `${state.slice(0, -1)}${state.endsWith('A') ? 'B' : 'A'}` }),
       send(1, { inputResponses: more.inputResponses }),
     ])
       assert.equal((await attack).text, INVALID)
