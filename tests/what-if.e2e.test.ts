@@ -185,6 +185,10 @@ describe('POST /api/what-if', () => {
     const refused = await toolgate('--policy', fileOf(tighter), '--resume', resume)
     assert.deepEqual([refused.code, refused.out], [2, ''])
     assert.match(refused.err, /counted\.json is of another what-if/)
+    writeFileSync(resume, 'mine')
+    const mine = await toolgate('--policy', fileOf(tighter), '--resume', resume)
+    assert.deepEqual([mine.code, mine.out, readFileSync(resume, 'utf8')], [2, '', 'mine'])
+    assert.match(mine.err, /counted\.json is not the state of a what-if/)
   })
 
   it('runs once at a time, and stops when its client goes', async () => {

@@ -32,7 +32,7 @@ import type { SuggestCommandOptions } from './commands/suggest.ts'
 import type { StdioOptions } from './commands/stdio.ts'
 import type { NeedsOptions, ToolsOptions } from './commands/tools.ts'
 import type { TryOptions } from './commands/try.ts'
-import type { WhatIfCommandOptions } from './commands/what-if.ts'
+import type { Since, WhatIfCommandOptions } from './commands/what-if.ts'
 import type { WhyOptions } from './commands/why.ts'
 import type { ExitName } from './exit.ts'
 
@@ -250,16 +250,16 @@ export const COMMANDS: readonly CommandRow[] = [
       command
         .requiredOption('--policy <file>', 'the other configuration')
         .option('--config <file>', 'the configuration in force', DEFAULT_CONFIG)
-        .option('--since <time>', 'calls from then on: 2026-11-21T09:00:00Z, or 7d for the last seven days', timeAgo)
+        .option('--since <time>', 'calls from then on: 2026-11-21T09:00:00Z, or 7d for the last seven days', sinceOf)
         .option('--catalog <file>', 'a snapshot; default: start the servers, and take what they offer')
         .option('--file <file>', FILE_HELP)
         .option('--resume <file>', 'keep what was counted in this file, and go on from it after a stop')
         .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or where the configuration listens')
         .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
         .option('--json', 'for programs'),
-    async (options: Omit<WhatIfCommandOptions, 'since'> & { since?: number }, deps) => {
+    async (options: Omit<WhatIfCommandOptions, 'since'> & { since?: Since }, deps) => {
       const { whatIfCommand } = await import('./commands/what-if.ts')
-      return whatIfCommand({ ...options, since: options.since ?? timeAgo('7d') }, deps)
+      return whatIfCommand({ ...options, since: options.since ?? sinceOf('7d') }, deps)
     },
   ),
   row(
@@ -730,6 +730,10 @@ function timeAgo(text: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(ms)) return ms
   throw new InvalidArgumentError('It is a time such as 2026-11-21T09:00:00Z or 2026-11-21, or 90s, 15m, 2h or 7d ago.')
+}
+
+function sinceOf(text: string): Since {
+  return { text, ms: timeAgo(text) }
 }
 
 /** Returns a parser of whole numbers in a range. */

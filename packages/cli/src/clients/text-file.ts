@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
+import { replaceFile } from '../replace-file.ts'
 
 /** Other bytes could not be written back. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -55,17 +56,9 @@ export function writeChanges(changes: readonly FileChange[]): void {
 function writeOne({ file, before, after }: FileChange): void {
   if (after === undefined) return rmSync(file, { force: true })
   mkdirSync(path.dirname(file), { recursive: true })
-  const target = before === undefined ? file : realpathSync(file)
-  const draft = `${target}.${process.pid}.tmp`
-  try {
-    // It may hold a key.
-    writeFileSync(draft, after, { mode: 0o600 })
-    if (before !== undefined) chmodSync(draft, statSync(target).mode & 0o777)
-    renameSync(draft, target)
-  } catch (error) {
-    rmSync(draft, { force: true })
-    throw error
-  }
+  if (before === undefined) return replaceFile(file, after)
+  const target = realpathSync(file)
+  replaceFile(target, after, statSync(target).mode & 0o777)
 }
 
 export function hashOfText(text: string | undefined): string {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import {
   type RulesOfChange,
   type WhatIf,
@@ -7,7 +7,7 @@ import {
   type WhatIfState,
   withInputs,
 } from '@toolgate/core/change'
-import { sha256Hex } from '@toolgate/core/internal'
+import { errnoOf, messageOf, sha256Hex } from '@toolgate/core/internal'
 import {
   ConfigFileError,
   configuredRules,
@@ -21,10 +21,12 @@ import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { parseJson } from '../json.ts'
+import { parseObject } from '../json.ts'
 import { count } from '../render.ts'
+import { replaceFile } from '../replace-file.ts'
 import { renderTable } from '../table.ts'
 import { openerOf, openSealedAudit, openSealedFile } from '../project/sealed-audit.ts'
+import { readInput } from './audit-common.ts'
 import { withReader } from './audit.ts'
 import { printProblems } from './check.ts'
 import type { ServeDeps } from './serve.ts'
@@ -36,9 +38,15 @@ export interface WhatIfCommandOptions extends TargetOptions {
   readonly policy: string
   readonly catalog?: string
   readonly file?: string
-  readonly since: number
+  readonly since: Since
   readonly resume?: string
   readonly json?: boolean
+}
+
+/** When the recorded calls begin. The same words, such as `7d`, mean the same what-if after a stop. */
+export interface Since {
+  readonly text: string
+  readonly ms: number
 }
 
 /** The time before `since` whose records are read: as long as histories of runs last. */
@@ -52,23 +60,23 @@ export async function whatIfCommand(
   const configs = await readBoth(options, io)
   if (!configs) return 'usage'
   const { before, after } = await findRules(configs, options, start)
-  const progress = new Progress(options, sha256Hex(JSON.stringify([configs.texts, options.since])), io)
+  const progress = new Progress(options, sha256Hex(JSON.stringify([configs.texts, options.since.text])), io)
   const { stopped, release } = signals.once()
   const stop = new AbortController()
   void stopped.then(() => stop.abort())
   const inputs = await sealedInputsOf(configs.before, options, io)
   try {
     const found = await withReader(options, io, async (reader) => {
-      const { resumed } = progress
+      const { resumed, sinceMs } = progress
       const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq } : {}
-      const read = reader.exportRecords({ since: options.since - BEFORE_MS, ...goesOn })
+      const read = reader.exportRecords({ since: sinceMs - BEFORE_MS, ...goesOn })
       const known = inputs ? withInputs(read, inputs, inputs.open) : { records: read }
       const onProgress = (state: WhatIfProgress) => progress.show(state)
       return whatIf({
         before,
         after,
         ...known,
-        since: options.since,
+        since: sinceMs,
         resumed,
         hashOf: reader.hashText,
         onProgress,
@@ -143,9 +151,10 @@ const BAR_LENGTH = 24
 /** Shows how far a what-if has come, on a terminal, and keeps what it has counted, to go on with after a stop. */
 class Progress {
   readonly resumed: WhatIfState | undefined
+  /** As it was when the what-if began, which may have been before a stop. */
+  readonly sinceMs: number
   readonly #file: string | undefined
   readonly #hash: string
-  readonly #since: number
   readonly #io: Io
   #state: (() => WhatIfState) | undefined
   #savedMs = performance.now()
@@ -155,18 +164,25 @@ class Progress {
   constructor({ resume, since }: WhatIfCommandOptions, hash: string, io: Io) {
     this.#file = resume
     this.#hash = hash
-    this.#since = since
     this.#io = io
-    this.resumed = this.#read()
+    const kept = this.#read()
+    this.resumed = kept?.state
+    this.sinceMs = kept?.sinceMs ?? since.ms
   }
 
-  #read(): WhatIfState | undefined {
+  #read(): { readonly state: WhatIfState; readonly sinceMs: number } | undefined {
     if (this.#file === undefined || !existsSync(this.#file)) return undefined
-    const kept = parseJson(readFileSync(this.#file, 'utf8')) as { readonly hash?: string; readonly state?: WhatIfState }
-    if (kept.hash === this.#hash && kept.state) return kept.state
-    throw new CliError('usage', `${printable(this.#file)} is of another what-if.`, {
-      hint: 'Remove it, or name another file with --resume.',
-    })
+    const { hash, state, sinceMs } = parseObject(readInput(this.#file, 'file of --resume')) ?? {}
+    if (hash === this.#hash && state && typeof sinceMs === 'number')
+      return { state: state as unknown as WhatIfState, sinceMs }
+    const isOther = typeof hash === 'string' && state
+    throw new CliError(
+      'usage',
+      `${printable(this.#file)} is ${isOther ? 'of another' : 'not the state of a'} what-if.`,
+      {
+        hint: 'Remove it, or name another file with --resume.',
+      },
+    )
   }
 
   show({ records, ts, state }: WhatIfProgress): undefined {
@@ -176,7 +192,7 @@ class Progress {
     const { stderr } = this.#io
     if (!stderr.isTTY || nowMs - this.#shownMs < SHOW_MS) return
     this.#shownMs = nowMs
-    const [from, to] = [this.#since - BEFORE_MS, Date.now()]
+    const [from, to] = [this.sinceMs - BEFORE_MS, Date.now()]
     const share = Math.min(1, Math.max(0, (Date.parse(ts) - from) / (to - from)))
     const full = Math.round(share * BAR_LENGTH)
     const bar = `${'█'.repeat(full)}${'░'.repeat(BAR_LENGTH - full)}`
@@ -186,7 +202,12 @@ class Progress {
   #save(nowMs: number): void {
     this.#savedMs = nowMs
     if (this.#file === undefined || !this.#state) return
-    writeFileSync(this.#file, JSON.stringify({ hash: this.#hash, state: this.#state() }), { mode: 0o600 })
+    try {
+      replaceFile(this.#file, JSON.stringify({ hash: this.#hash, sinceMs: this.sinceMs, state: this.#state() }))
+    } catch (cause) {
+      const why = errnoOf(cause) ?? messageOf(cause)
+      throw new CliError('no', `${printable(this.#file)} of --resume cannot be written (${why}).`, { cause })
+    }
   }
 
   /** Says how to go on after a stop. */

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
@@ -7,6 +7,7 @@ import { type Document, isCollection, isMap, isScalar, type Node, parseDocument,
 import { CliError } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable } from '../io.ts'
+import { replaceFile } from '../replace-file.ts'
 
 /** A configuration that a command changes. */
 export interface ConfigFile {
@@ -130,13 +131,9 @@ export async function checkConfig(
 
 /** Replaces the file at once, so that a reader never sees half of it. */
 export function saveConfig({ file, text }: ConfigFile): void {
-  const draft = `${file}.${process.pid}.tmp`
   try {
-    writeFileSync(draft, text, { mode: 0o600 })
-    chmodSync(draft, statSync(file).mode & 0o777)
-    renameSync(draft, file)
+    replaceFile(file, text, statSync(file).mode & 0o777)
   } catch (cause) {
-    rmSync(draft, { force: true })
     throw new CliError('no', `${printable(file)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
   }
 }

@@ -1,16 +1,7 @@
-import {
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf } from '@toolgate/core/internal'
+import { replaceFile } from '../replace-file.ts'
 
 /**
  * Writes a file into the `.toolgate` folder beside a configuration, whole or not at all, for its owner only. Git ignores the
@@ -24,15 +15,7 @@ export function writeOwn(file: string, text: string): void {
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error
   }
-  const draft = `${file}.${process.pid}.tmp`
-  try {
-    rmSync(draft, { force: true })
-    writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
-    renameSync(draft, file)
-  } catch (error) {
-    rmSync(draft, { force: true })
-    throw error
-  }
+  replaceFile(file, text)
 }
 
 /** Returns the text of such a file; `undefined` unless we, or whoever has the configuration, wrote it. */
