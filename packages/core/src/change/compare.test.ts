@@ -302,27 +302,42 @@ describe('comparePolicies', () => {
             before: await worlds.before.gate.view(world.caller),
             after: await worlds.after.gate.view(world.caller),
           }
+          // A server may have any resource, listed or not.
+          const trialOf = (side: 'before' | 'after') =>
+            createTrial(worlds[side].tools, { groups, policy: sides[side].map(toPolicy) })
+          const trials = { before: trialOf('before'), after: trialOf('after') }
+          const isListed = (id: string) => worlds.before.tools.some((one) => one.id === id)
+          const viewOf = (side: 'before' | 'after', id: string, caller: Caller) => {
+            if (!isListed(id)) return trials[side].view(caller)
+            return caller === world.caller ? views[side] : worlds[side].gate.view(caller)
+          }
           const wordOf = async (
             side: 'before' | 'after',
             id: string,
             input: unknown,
             caller: Caller = world.caller,
           ) => {
-            const view = caller === world.caller ? views[side] : await worlds[side].gate.view(caller)
-            const preview = await view.preview({ tool: id, input })
+            const preview = await (await viewOf(side, id, caller)).preview({ tool: id, input })
             return preview.status === 'refused' ? preview.decision.outcome : preview.status
           }
-          if (grantsNoMore === 'yes')
+          const unlisted = ['files', 'web'].flatMap((server) =>
+            URIS.map((uri) => ({ id: `resource:${server}:${uri}`, uri })),
+          )
+          if (grantsNoMore === 'yes') {
             for (const item of worlds.before.tools)
               for (const path of [undefined, ...PATHS]) {
                 const input = inputOf({ ...world, input: path === undefined ? {} : { path } }, item)
                 const [had, has] = [await wordOf('before', item.id, input), await wordOf('after', item.id, input)]
                 assert.ok(compareStrictness(has, had) <= 0, `${item.id} was ${had} and is ${has}`)
               }
+            for (const { id, uri } of unlisted) {
+              const [had, has] = [await wordOf('before', id, { uri }), await wordOf('after', id, { uri })]
+              assert.ok(compareStrictness(has, had) <= 0, `${id} was ${had} and is ${has}`)
+            }
+          }
           for (const { tool: id, input, weakerApproval, supposed } of counterexamples) {
             if (weakerApproval || id.includes('{')) continue
             const item = worlds.before.tools.find((one) => one.id === id)
-            // A resource that no server lists is read by its URI.
             const given = input ?? (item ? inputOf(world, item) : { uri: id.split(':').slice(2).join(':') })
             const [had, has] = [await wordOf('before', id, given, supposed), await wordOf('after', id, given, supposed)]
             assert.ok(compareStrictness(has, had) > 0, `${id} was ${had} and is ${has}`)
@@ -333,6 +348,9 @@ describe('comparePolicies', () => {
     )
   })
 })
+
+/** Of resources that no server of a world lists. */
+const URIS = ['db:', 'db://other', 'db://a/read', 'web://read/x', 'file:///xread'] as const
 
 const MODES = [undefined, undefined, undefined, 'shadow'] as const
 
