@@ -3,7 +3,7 @@ import type { AppConfig, AppImportConfig } from './config.ts'
 import { checkShape, has, keysOf, type Reading } from './reading.ts'
 import { checkSelector, readPolicies } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
-import { appShellSchema, appsSchema } from './schema.ts'
+import { appShellSchema, appsSchema } from './schema/policy.ts'
 
 /** Reads `apps`, and checks that the imported groups exist. */
 export function readApps(reading: Reading): readonly AppConfig[] {

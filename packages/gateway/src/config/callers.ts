@@ -4,7 +4,8 @@ import { didYouMean, mayApproveByDefault } from '@toolgate/core/internal'
 import type { CallerConfig, GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 import { checkShape, has, keysOf, lengthOf, type Reading } from './reading.ts'
-import { type CallerInput, callerSchema, callersSchema } from './schema.ts'
+import { type CallerInput, callerSchema } from './schema/callers.ts'
+import { callersSchema } from './schema.ts'
 
 /** Reads `callers`, and refuses a repeated key, or a repeated user for the same use. */
 export function readCallers(reading: Reading): readonly CallerConfig[] {

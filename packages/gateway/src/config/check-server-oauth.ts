@@ -1,6 +1,6 @@
 import { isSecureUrl } from './oauth.ts'
 import { found, type Reading } from './reading.ts'
-import type { ServerInput } from './schema.ts'
+import type { ServerInput } from './schema/servers.ts'
 
 /** Checks what stands beside `oauth` of a server. */
 export function checkServerOAuth({ source }: Reading, name: string, input: ServerInput): void {

@@ -4,7 +4,7 @@ import type { CommandProbeConfig, GroupConfig, HttpProbeConfig, ProbeConfig, Tcp
 import { checkSelector } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
 import { checkShape, found, keysOf, lengthOf, type Reading, reportUnknownKey } from './reading.ts'
-import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from './schema.ts'
+import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from './schema/groups.ts'
 import { toFolder } from './servers.ts'
 
 /** Reads `groups`, and checks that their dependencies exist and have no cycle. */

@@ -4,7 +4,7 @@ import { mentionsOwner } from '../upstream/instance-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { type ConfigPath, type ConfigWarning, formatPath } from './problems.ts'
 import type { Reading } from './reading.ts'
-import type { ServerInput } from './schema.ts'
+import type { ServerInput } from './schema/servers.ts'
 import type { Source } from './source.ts'
 
 type Warning = Pick<ConfigWarning, 'code' | 'path'> & { readonly at: ConfigPath; readonly text: string }

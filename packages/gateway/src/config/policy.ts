@@ -4,7 +4,9 @@ import { didYouMean, nearestOf, parsePolicies } from '@toolgate/core/internal'
 import type { GatewayConfig } from './config.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
 import { type CheckPolicy, checkShape, has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
-import { aliasesSchema, clauseSchema, labelsSchema, policiesSchema, policyShellSchema } from './schema.ts'
+import { aliasesSchema } from './schema/groups.ts'
+import { clauseSchema, labelsSchema, policyShellSchema } from './schema/policy.ts'
+import { policiesSchema } from './schema.ts'
 import type { Source } from './source.ts'
 
 const KINDS = ['allow', 'deny', 'ask'] as const

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { publicUrlSchema } from './schema.ts'
+import { publicUrlSchema } from './schema/listen.ts'
 
 describe('publicUrl', () => {
   for (const url of [

@@ -10,7 +10,7 @@ import type { ConfigPath } from './problems.ts'
 import { checkServerOAuth } from './check-server-oauth.ts'
 import { checkPublicUrl } from './read-oauth.ts'
 import { checkShape, found, has, keysOf, type Reading } from './reading.ts'
-import { type ServerInput, serverSchema, serversSchema } from './schema.ts'
+import { type ServerInput, serverSchema, serversSchema } from './schema/servers.ts'
 
 const RESERVED: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 const DEFAULT_START_TIMEOUT_MS = 30_000

@@ -9,30 +9,13 @@ import { CertificateError, readCertificate } from '../http/certificate.ts'
 import { isLoopback } from './loopback.ts'
 import { checkEntry } from './policy.ts'
 import { checkShape, found, has, lengthOf, type Reading, readSection, reportIn } from './reading.ts'
-import {
-  approvalsSchema,
-  auditSchema,
-  callsShellSchema,
-  capSchema,
-  concurrencySchema,
-  definitionsSchema,
-  drainSchema,
-  historySchema,
-  instancesSchema,
-  limitSchema,
-  limitsSchema,
-  instructionsSchema,
-  listenSchema,
-  metricsSchema,
-  namesSchema,
-  pinsSchema,
-  publicUrlSchema,
-  redactSchema,
-  searchSchema,
-  stateSchema,
-  secretCommandsSchema,
-  watchSchema,
-} from './schema.ts'
+import { approvalsSchema, callsShellSchema, capSchema, concurrencySchema, drainSchema } from './schema/calls.ts'
+import { auditSchema, redactSchema, stateSchema } from './schema/audit.ts'
+import { definitionsSchema, instancesSchema, instructionsSchema, namesSchema, pinsSchema } from './schema/servers.ts'
+import { historySchema } from './schema/policy.ts'
+import { limitSchema } from './schema/limits.ts'
+import { limitsSchema, searchSchema, secretCommandsSchema, watchSchema } from './schema.ts'
+import { listenSchema, metricsSchema, publicUrlSchema } from './schema/listen.ts'
 import { readStores } from './stores.ts'
 
 type Settings = Pick<

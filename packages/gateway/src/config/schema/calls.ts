@@ -1,0 +1,64 @@
+import type { CapPart } from '@toolgate/core/internal'
+import * as z from 'zod'
+import { whole } from './values.ts'
+
+const CAP = /^\S+:(\d{1,7})$/
+const MAX_RUNNING = 1_000_000
+const MAX_CHARS = 1_000_000_000
+const MAX_MS = 86_400_000
+const CAP_PARTS = ['tool', 'user', 'tenant', 'session', 'chat'] as const satisfies readonly CapPart[]
+
+export const capSchema = z.union([
+  z
+    .string()
+    .regex(CAP, 'selector:max, such as "browser:*:2"')
+    .refine((cap) => {
+      const max = Number(CAP.exec(cap)?.[1] ?? 1)
+      return max >= 1 && max <= MAX_RUNNING
+    }, `selector:max with max from 1 to ${MAX_RUNNING}`),
+  z.strictObject({
+    match: z.string().min(1, 'text that is not empty').describe('A selector.'),
+    max: whole(1, MAX_RUNNING, 'calls').describe('How many calls run at once.'),
+    per: z
+      .array(z.enum(CAP_PARTS))
+      .describe('What is counted apart. Default: [tool]. []: all calls that match, together.')
+      .exactOptional(),
+    waitMs: whole(0, 3_600_000, 'milliseconds')
+      .describe('How long a call waits for its turn. 0 refuses at once. Default: 10000.')
+      .exactOptional(),
+    maxWaiting: whole(0, MAX_RUNNING, 'calls').describe('How many calls may wait. Default: 100.').exactOptional(),
+  }),
+])
+
+export const concurrencySchema = z.array(capSchema)
+
+const bounds = {
+  deadlineMs: whole(1, MAX_MS, 'milliseconds')
+    .describe('Ends any call, also one whose progress goes on. Default: ten times the longest callTimeoutMs.')
+    .exactOptional(),
+  maxOutputChars: whole(1000, MAX_CHARS, 'characters')
+    .describe('A longer output is cut, and says so. Default: 10000000.')
+    .exactOptional(),
+}
+
+export const callsSchema = z
+  .strictObject({ ...bounds, concurrency: concurrencySchema.describe('How many calls run at once.').exactOptional() })
+  .describe('What bounds each call.')
+
+/** Caps are checked one by one, so that one bad cap does not hide another. */
+export const callsShellSchema = z.strictObject({ ...bounds, concurrency: z.unknown().exactOptional() })
+
+export const approvalsSchema = z
+  .strictObject({
+    ttlMs: whole(1, MAX_MS, 'milliseconds')
+      .describe('How long an approval holds, from asking to its use. Default: 600000.')
+      .exactOptional(),
+  })
+  .describe('What people are asked to approve.')
+
+const DRAIN = 'a number of milliseconds from 0 to 3600000'
+export const drainSchema = z
+  .int()
+  .min(0, DRAIN)
+  .max(3_600_000, DRAIN)
+  .describe('How long running calls may take when the gateway stops. Default: 30000.')
