@@ -367,8 +367,9 @@ policy: [{ deny: [{ match: 'tag:admin', unless: "'admin' in caller.roles" }] }]
         await ended
       }
       let out = ''
-      for await (const chunk of child.stdout) if ((out += String(chunk)).includes('ready')) break
-      child.stdout.resume()
+      child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+      // Not read with for await, whose end closes the pipe: the gateway would end at its next line.
+      await until(() => out.includes('ready'))
       return { url: /http:\S+?:\d+/.exec(out)?.[0] ?? '', end }
     }
     async function listed() {

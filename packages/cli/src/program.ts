@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander'
-import { COMMANDS } from './command-table.ts'
+import { COMMANDS } from './command-table/index.ts'
 import type { ServeDeps } from './commands/serve.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
+import { checkOptions } from './option-rules.ts'
+import type { Io } from './io.ts'
 import { reportError } from './report-error.ts'
 
 export interface ProgramDeps extends ServeDeps {
@@ -17,15 +19,26 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    exit = await reportError(withHint(error, args), deps.io, { json: wantsJson(args) })
+    exit = await endOf(error, args, deps.io)
   }
   return EXITS[exit].code
 }
 
-function withHint(error: unknown, args: readonly string[]): unknown {
-  if (!(error instanceof CommanderError) || error.code !== 'commander.unknownOption') return error
-  const hint = COMMANDS.find(({ name }) => name === args[0])?.optionHint
-  return hint === undefined ? error : new CliError('usage', error.message.replace(/^error: /, ''), { hint })
+/** Reports an error, unless it is the parser's after help or the version, which are printed already. */
+async function endOf(error: unknown, args: readonly string[], io: Io): Promise<ExitName> {
+  if (!(error instanceof CommanderError)) return reportError(error, io, { json: wantsJson(args) })
+  if (error.exitCode === 0) return 'ok'
+  if (error.code === 'commander.help') return 'usage'
+  return reportError(usageOf(error, args), io, { json: wantsJson(args) })
+}
+
+/** Returns an error of the parser as one of ours: `unknown option '--polcy'`, and "Did you mean --policy?" as its hint. */
+function usageOf(error: CommanderError, args: readonly string[]): CliError {
+  const [, message = '', meant] = /^(?:error: )?(.*?)(?:\n\((.*)\))?$/s.exec(error.message) ?? []
+  const isOption = error.code === 'commander.unknownOption'
+  const advice = isOption ? COMMANDS.find(({ name }) => name === args[0])?.optionHint : undefined
+  const hint = [meant, advice].filter((line) => line !== undefined).join('\n')
+  return new CliError('usage', message, { ...(hint && { hint }), cause: error })
 }
 
 /** Checked before the arguments are parsed, as parse errors are reported in the same form. */
@@ -48,12 +61,16 @@ function createProgram(deps: ProgramDeps, end: (exit: ExitName) => void): Comman
     })
     .addHelpText('after', `\nExit codes:\n${exitLines()}`)
 
-  for (const { name, does, define, run, isDefault = false } of COMMANDS) {
+  for (const { name, does, define, run, rules = [], isDefault = false } of COMMANDS) {
     const words = name.split(' ')
     const word = words.pop() ?? name
     const command = parentOf(program, words).command(word, { isDefault }).description(does)
     define(command)
-    if (run) command.action(async () => end(await run(command, deps)))
+    if (run)
+      command.action(async () => {
+        checkOptions(command, rules)
+        end(await run(command, deps))
+      })
   }
   return program
 }

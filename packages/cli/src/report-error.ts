@@ -1,4 +1,3 @@
-import { CommanderError } from 'commander'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { type Io, painter, printable, printJson, printLine } from './io.ts'
 
@@ -15,17 +14,11 @@ export interface ErrorReport {
 
 /** Reports an error and returns the name of the exit code. Never throws. */
 export async function reportError(error: unknown, io: Io, { json }: { readonly json: boolean }): Promise<ExitName> {
-  // Help and the version also end the parser with an error. They are printed already.
-  if (error instanceof CommanderError && isPrinted(error)) return error.exitCode === 0 ? 'ok' : 'usage'
   const { report, print } = await describeError(error, io)
   if (json) printJson(io.stderr, { error: { ...report, exit: EXITS[report.exit].code } })
   else if (print) print()
   else printReport(report, io)
   return report.exit
-}
-
-function isPrinted({ exitCode, code }: CommanderError): boolean {
-  return exitCode === 0 || code === 'commander.help'
 }
 
 function printReport({ message, hint }: ErrorReport, io: Io): void {
@@ -34,8 +27,6 @@ function printReport({ message, hint }: ErrorReport, io: Io): void {
 }
 
 async function describeError(error: unknown, io: Io): Promise<{ report: ErrorReport; print?: () => void }> {
-  if (error instanceof CommanderError)
-    return { report: { exit: 'usage', code: 'usage', message: error.message.replace(/^error: /, '') } }
   if (error instanceof CliError) {
     const { exit, code = exit, message, hint } = error
     return { report: { exit, code, message, ...(hint === undefined ? {} : { hint }) } }

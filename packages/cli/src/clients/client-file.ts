@@ -40,7 +40,7 @@ export function hostOf(env: Io['env']): Host {
 export function findClientFile(name: string, options: FindOptions, host: Host): { client: ClientRow; file: string } {
   const client = CLIENTS.find(({ id }) => id === name)
   if (!client) {
-    if (/[/\\]|\.json$/.test(name)) return { client: PLAIN, file: path.resolve(host.cwd, name) }
+    if (/[/\\]|\.json$/.test(name)) return { client: PLAIN, file: plainFile(name, options, host) }
     const ids = CLIENTS.map(({ id }) => id)
     const near = nearestOf(name, ids)
     throw new CliError('usage', `No client is named ${JSON.stringify(name)}.${near ? ` Did you mean ${near}?` : ''}`, {
@@ -50,6 +50,14 @@ export function findClientFile(name: string, options: FindOptions, host: Host): 
   if (options.file !== undefined) return { client, file: path.resolve(host.cwd, options.file) }
   if (options.local) return { client, file: userFile(client, host) }
   return { client, file: options.project ? projectFile(client, host) : defaultFile(client, host) }
+}
+
+function plainFile(name: string, { project, local, file }: FindOptions, { cwd }: Host): string {
+  const option = project ? '--project' : local ? '--local' : file === undefined ? undefined : '--file'
+  if (option === undefined) return path.resolve(cwd, name)
+  throw new CliError('usage', `${printable(name)} is a file already, so ${option} says nothing more.`, {
+    hint: `${option} is for a client by its name.`,
+  })
 }
 
 function userFile({ user, folders, title }: ClientRow, host: Host): string {

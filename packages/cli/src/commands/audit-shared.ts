@@ -126,8 +126,6 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
 /** Prints the proofs of records, or that the log goes on from an earlier checkpoint. */
 export async function proveShared(source: SharedAuditSource, options: SharedProveOptions, io: Io): Promise<ExitName> {
   const { call, record, from, out } = options
-  if ([call, record, from].filter((one) => one !== undefined).length !== 1)
-    throw new CliError('usage', 'Name one thing to prove: --call, --record or --from.')
   const { proveGrowth, proveSharedRecords } = await import('@toolgate/stores/verify')
   try {
     if (from !== undefined) {

@@ -51,17 +51,19 @@ export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): P
 
 /** `toolgate audit prove`: prints the proofs that the records of a call are in the audit, as JSON lines. */
 export async function auditProveCommand(options: AuditProveOptions, io: Io): Promise<ExitName> {
-  const exit = await withSharedAudit(options, io, (source) => proveShared(source, options, io))
+  const exit = await withSharedAudit(options, io, (source) => {
+    refuse(options, ['checkpoints', 'publicKey'], 'files')
+    return proveShared(source, options, io)
+  })
   if (exit !== undefined) return exit
   refuse(options, ['record', 'from', 'out'], 'replicas')
-  if (options.call === undefined) throw new CliError('usage', 'Name a call with --call.')
+  const { call = '' } = options
   const { proveCall } = await import('@toolgate/stores/verify')
-  const { proofs, unsigned } = await proveCall(options.call, placesOf(options, io))
+  const { proofs, unsigned } = await proveCall(call, placesOf(options, io))
   for (const proof of proofs) printLine(io.stdout, JSON.stringify(proof))
   if (unsigned > 0) printLine(io.stderr, `No checkpoint has signed ${countOf(unsigned, 'record')} of this call yet.`)
   if (proofs.length > 0) return 'ok'
-  if (unsigned === 0)
-    printLine(io.stderr, `The audit has no chained record of the call ${JSON.stringify(options.call)}.`)
+  if (unsigned === 0) printLine(io.stderr, `The audit has no chained record of the call ${JSON.stringify(call)}.`)
   return 'no'
 }
 
@@ -76,6 +78,7 @@ export function auditCheckProofCommand(file: string, options: CheckProofOptions,
   const { publicKey } = options
   const text = readInput(file, 'proof')
   if (isSharedProof(text)) return checkSharedProofs(text, options, io)
+  refuse(options, ['from'], 'replicas')
   const key = parseVerifyingKey(readInput(publicKey, 'public key'))
   let exit: ExitName = 'ok'
   for (const line of text.split('\n').filter(Boolean)) {
@@ -127,7 +130,7 @@ function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
 
 /** Refuses options that only another kind of audit has. */
 function refuse(options: object, names: readonly string[], kind: keyof typeof KINDS): void {
-  const name = names.find((one) => one in options)
+  const name = names.find((one) => one in options)?.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   if (name !== undefined)
     throw new CliError('usage', `The option --${name} is for ${KINDS[kind].is}.`, { hint: KINDS[kind].hint })
 }

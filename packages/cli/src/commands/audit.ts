@@ -99,8 +99,6 @@ export interface AuditExportOptions extends AuditOptions {
 export async function auditExportCommand(options: AuditExportOptions, io: Io): Promise<ExitName> {
   const { folder } = options
   if (folder !== undefined) {
-    const other = Object.keys(options).find((name) => name !== 'folder' && name !== 'config')
-    if (other !== undefined) throw new CliError('usage', `--folder exports the whole audit, without --${other}.`)
     const { exportShared } = await import('./audit-shared.ts')
     return exportShared(folder, { config: DEFAULT_CONFIG, ...options }, io)
   }

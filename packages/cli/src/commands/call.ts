@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
 import type { StdioBridge } from '@toolgate/gateway/stdio'
 import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
@@ -17,6 +18,7 @@ export interface CallOptions {
   readonly json?: boolean
 }
 
+const DEFAULT_CONFIG = 'toolgate.yaml'
 const REVISION = '2026-07-28'
 const CLIENT = { name: 'toolgate call', version: '1' }
 const MAX_PAGES = 100
@@ -60,16 +62,19 @@ async function findEndpoint(
 ): Promise<{ readonly url: URL; readonly key: string | undefined }> {
   const address = url ?? (env['TOOLGATE_URL'] || undefined)
   const ownKey = key ?? (as === undefined ? env['TOOLGATE_KEY'] || undefined : undefined)
-  if (ownKey !== undefined) return { url: mcpUrlOf(address ?? DEFAULT_URL, app), key: ownKey }
+  const isElsewhere = address !== undefined || (config === undefined && !existsSync(DEFAULT_CONFIG))
+  if (ownKey !== undefined && isElsewhere) return { url: mcpUrlOf(address ?? DEFAULT_URL, app), key: ownKey }
   const [{ openConfig }, { findAgent, listenUrl }] = await Promise.all([
     import('../project/config-file.ts'),
     import('../project/callers.ts'),
   ])
-  const file = openConfig(config ?? 'toolgate.yaml')
+  const file = openConfig(config ?? DEFAULT_CONFIG)
+  const endpoint = mcpUrlOf(address ?? listenUrl(file), app)
+  if (ownKey !== undefined) return { url: endpoint, key: ownKey }
   const agent = findAgent(file, as)
   if (agent.key === undefined)
     throw new CliError('usage', `The key of ${printable(agent.user)} is known by its hash only. Give it with --key.`)
-  return { url: mcpUrlOf(address ?? listenUrl(file), app), key: agent.key }
+  return { url: endpoint, key: agent.key }
 }
 
 /**

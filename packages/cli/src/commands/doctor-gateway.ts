@@ -24,7 +24,7 @@ export async function checkGateway(
   const target = { ...findTarget(options, env), timeoutMs: ASK_MS }
   const { url } = target
   if (!(await isHealthy(url))) {
-    const isNamed = options.url !== undefined || Boolean(env['TOOLGATE_URL'])
+    const isNamed = options.url !== undefined || options.key !== undefined || Boolean(env['TOOLGATE_URL'])
     if (!isNamed) return undefined
     return [{ level: 'error', about: url, text: 'no gateway answers there', mend: 'toolgate serve --config <file>' }]
   }

@@ -34,9 +34,11 @@ export async function doctorCommand(
 ): Promise<ExitName> {
   const findings: Finding[] = [checkNode()]
   const { config: file = 'toolgate.yaml', start: mayStart, ...target } = options
-  const running = options.config === undefined && !existsSync(file) ? await checkGateway(target, io) : undefined
+  const { url, key } = target
+  const isElsewhere = url !== undefined || key !== undefined || (options.config === undefined && !existsSync(file))
+  const running = isElsewhere ? await checkGateway(target, io) : undefined
   const config = running ? undefined : await readFile(file, mayStart, io, findings)
-  if (running) findings.push(...running, NOT_HERE)
+  if (running) findings.push(...running, ...(existsSync(file) ? [] : [NOT_HERE]))
   if (config) {
     findings.push(
       ...checkFiles(config),

@@ -132,14 +132,17 @@ It stays in effect for later matches, until: toolgate release --id 4444
   })
 
   const wrong: [string[], RegExp][] = [
-    [['halt', '--reason', 'r'], /Name what is halted, with --user, --session, --tool, --tenant, or --all/],
-    [['halt', '--user', 'vera'], /required option '--reason <text>'/],
+    [
+      ['halt', '--reason', 'r'],
+      /halt needs --user <user>, --session <session>, --tool <selector>, --tenant <tenant> or --all/,
+    ],
+    [['halt', '--user', 'vera'], /halt needs --reason <text>/],
     [['halt', '--user', '', '--reason', 'r'], /--user is empty/],
-    [['halt', '--all', '--user', 'vera', '--reason', 'r'], /--all cannot be combined with other options/],
-    [['release'], /Name what is halted/],
+    [['halt', '--all', '--user', 'vera', '--reason', 'r'], /Give --all or --user, not both/],
+    [['release'], /release needs --id <id>, --user <user>/],
     [['release', '--user', 'omar'], /There is no such halt: user omar\.\n"toolgate halts" lists the halts\./],
     [['release', '--user', 'vera'], /There is no such halt/],
-    [['release', '--id', '1111', '--all'], /Give --id or the target, not both/],
+    [['release', '--id', '1111', '--all'], /Give --id or --all, not both/],
     [['release', '--id', '9999'], /Nothing is halted under that id/],
   ]
   for (const [args, message] of wrong) {

@@ -75,11 +75,7 @@ export async function releaseCommand(options: ReleaseOptions, io: Io): Promise<E
 }
 
 async function findId(options: ReleaseOptions, api: Api): Promise<string> {
-  if (options.id !== undefined) {
-    if (FIELDS.some((field) => options[field] !== undefined) || options.all)
-      throw new CliError('usage', 'Give --id or the target, not both.')
-    return options.id
-  }
+  if (options.id !== undefined) return options.id
   const asked = targetOf(options)
   const [{ halts }, { tenant }] = await Promise.all([api.halts(), api.session()])
   // The gateway adds the tenant to the halts of a person with a tenant, so the target here needs it, too.
@@ -94,15 +90,8 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
 type Target = { readonly all: true } | Omit<Named, 'all'>
 
 function targetOf({ all, user, session, tool, tenant }: Named): Target {
-  const named = { ...(user && { user }), ...(session && { session }), ...(tool && { tool }), ...(tenant && { tenant }) }
-  const empty = FIELDS.find((field) => ({ user, session, tool, tenant })[field] === '')
-  if (empty) throw new CliError('usage', `--${empty} is empty.`)
-  const isNamed = Object.keys(named).length > 0
-  if (all && isNamed)
-    throw new CliError('usage', '--all cannot be combined with other options, as it covers everything.')
   if (all) return { all }
-  if (isNamed) return named
-  throw new CliError('usage', 'Name what is halted, with --user, --session, --tool, --tenant, or --all.')
+  return { ...(user && { user }), ...(session && { session }), ...(tool && { tool }), ...(tenant && { tenant }) }
 }
 
 /** Returns a target as text, in a fixed order: equal targets have equal texts. */

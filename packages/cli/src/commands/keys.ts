@@ -5,6 +5,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { forgetKey, keysPath, saveKey } from '../project/keys-file.ts'
 import { renderTable } from '../table.ts'
+import { parseTime, unitMs } from '../times.ts'
 
 export interface KeysOptions extends TargetOptions {
   readonly json?: boolean
@@ -119,19 +120,13 @@ export async function revokeKeyCommand(id: string, options: KeysOptions, io: Io)
   return 'ok'
 }
 
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-])
-
 /** Reads `90d`, `12h`, `30m` or a date. @throws {CliError} `usage` */
 export function parseExpiry(text: string, nowMs: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
-  const ms = count === undefined ? Date.parse(text) : nowMs + Number(count) * (UNITS.get(unit) ?? 0)
-  if (Number.isFinite(ms)) return ms
+  const ms = count === undefined ? parseTime(text) : nowMs + Number(count) * unitMs(unit)
+  if (ms !== undefined && ms > nowMs) return ms
   throw new CliError(
     'usage',
-    `--expires is ${JSON.stringify(text)}, which is neither a date nor a time such as 90d or 12h.`,
+    `--expires is ${JSON.stringify(text)}, which is neither a date to come nor a time such as 90d or 12h.`,
   )
 }

@@ -33,7 +33,6 @@ export async function stdioCommand(
   input: Readable = process.stdin,
 ): Promise<ExitName> {
   const { io, signals } = deps
-  checkOptions(options)
   const { stopped, release } = signals.once()
   const stopping = new AbortController()
   void stopped.then(() => stopping.abort())
@@ -59,13 +58,6 @@ const EXITS_OF = { served: 'ok', refused: 'key', unreachable: 'unreachable' } as
   BridgeOutcome,
   ExitName
 >
-
-function checkOptions({ url, key, config, as }: StdioOptions): void {
-  if (config !== undefined && (url !== undefined || key !== undefined))
-    throw new CliError('usage', 'Give --config for a gateway of its own, or --url and --key of a running one.')
-  if (config === undefined && as !== undefined)
-    throw new CliError('usage', '--as needs --config. A running gateway knows the caller by --key.')
-}
 
 function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): Endpoint {
   const given = url ?? (env['TOOLGATE_URL'] || undefined)

@@ -116,7 +116,7 @@ resource:files:file:///\\u001b[2Ja  allow
   it('needs a caller, and a known kind', async () => {
     const nobody = await run('tools', '--kind', 'prompt')
     assert.equal(nobody.code, 2)
-    assert.match(nobody.err, /Name the caller whose list to print/)
+    assert.match(nobody.err, /--kind needs --as or --caller/)
     const unknown = await run('tools', '--as', 'vera', '--kind', 'prompts')
     assert.equal(unknown.code, 2)
     assert.match(unknown.err, /Allowed choices are tool, resource, template, prompt/)

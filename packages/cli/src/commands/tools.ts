@@ -18,15 +18,13 @@ export interface ToolsOptions extends TargetOptions, WhoseOptions {
 /** `toolgate tools`: prints the tools, or the items of another kind, that one caller sees, or how many tools each caller sees. */
 export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
-  const whose = findWhose(options)
-  if (!whose) {
-    if (options.kind !== undefined && options.kind !== 'tool')
-      throw new CliError('usage', 'Name the caller whose list to print, with --as <user> or --caller <json>.')
+  if (options.as === undefined && options.caller === undefined) {
     const body = await api.callers()
     if (options.json) printJson(io.stdout, body)
     else printCallers(body, io)
     return 'ok'
   }
+  const whose = whoseOf(options)
   const body = await api.tools(whose, options.kind)
   if (options.json) printJson(io.stdout, body)
   else printTools(body, whose, options.all === true, io)
@@ -115,19 +113,10 @@ export interface WhoseOptions {
   readonly app?: string
 }
 
-/**
- * Returns the caller of `--as <user>` or `--caller <json>`, with `--app <app>`; `undefined` without them.
- *
- * @throws {CliError} `usage` for both, for an app alone, and for an invalid caller
- */
-export function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
-  if (as !== undefined && caller !== undefined) throw new CliError('usage', 'Give --as or --caller, not both.')
+/** Returns the caller of `--as <user>` or `--caller <json>`, with `--app <app>`. @throws {CliError} `usage` for an invalid caller */
+export function whoseOf({ as = '', caller, app }: WhoseOptions): Whose {
   const within = app === undefined ? {} : { app }
-  if (caller !== undefined) return { caller: JSON.stringify(parseCaller(caller)), ...within }
-  if (as !== undefined) return { as, ...within }
-  if (app !== undefined)
-    throw new CliError('usage', 'Name the caller whose view of the app to use, with --as <user> or --caller <json>.')
-  return undefined
+  return caller === undefined ? { as, ...within } : { caller: JSON.stringify(parseCaller(caller)), ...within }
 }
 
 function parseCaller(text: string): unknown {

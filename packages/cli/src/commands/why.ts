@@ -6,7 +6,7 @@ import { readGiven, readInput } from '../given.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { listNotes } from '../notes.ts'
 import { count, outcomeWord } from '../render.ts'
-import { findWhose, type WhoseOptions } from './tools.ts'
+import { whoseOf, type WhoseOptions } from './tools.ts'
 
 export interface WhyOptions extends TargetOptions, WhoseOptions {
   /** JSON, `@file`, or `-`. */
@@ -21,8 +21,7 @@ export interface WhyOptions extends TargetOptions, WhoseOptions {
  * of it. Ends with `no` if it is not visible, or if the call would be refused.
  */
 export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
-  const whose = findWhose(options)
-  if (!whose) throw new CliError('usage', 'Name the caller, with --as <user> or --caller <json>.')
+  const whose = whoseOf(options)
   if (options.input === undefined && options.history === undefined) {
     const body = await createApi(findTarget(options, io.env)).why(tool, whose)
     if (options.json) printJson(io.stdout, body)

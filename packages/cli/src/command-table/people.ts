@@ -1,0 +1,127 @@
+import { APPROVAL_DECISIONS } from '@toolgate/core/words'
+import { Option } from 'commander'
+import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
+import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
+import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
+import type { LimitsOptions } from '../commands/limits.ts'
+import type { AcceptPinOptions, PinsOptions } from '../commands/pins.ts'
+import type { RunsOptions } from '../commands/runs.ts'
+import { type CommandRow, row } from './row.ts'
+import { approvalFilters, gatewayOptions, TOOL_HELP } from './shared-options.ts'
+import { wholeNumber } from './values.ts'
+
+export const PEOPLE_COMMANDS: readonly CommandRow[] = [
+  { name: 'approvals', does: 'list the calls that wait for a person, and decide', define: gatewayOptions },
+  {
+    ...row(
+      'approvals list',
+      'list approvals with their inputs; by default the pending ones',
+      (command) => approvalFilters(gatewayOptions(command)),
+      async (options: ApprovalsOptions, { io }) =>
+        (await import('../commands/approvals.ts')).approvalsCommand(options, io),
+      [['--status', 'not with', '--all']],
+    ),
+    isDefault: true,
+  },
+  ...APPROVAL_DECISIONS.map((decision) =>
+    row(
+      `approvals ${decision}`,
+      {
+        approve: 'approve a waiting call, with exactly this input, once',
+        reject: 'reject a waiting call',
+        revoke: 'revoke an approval that was not used yet',
+      }[decision],
+      (command) =>
+        gatewayOptions(command)
+          .argument('<id>', 'as "toolgate approvals" shows it')
+          .option('--reason <text>', 'the reason; the model sees it when its call is refused'),
+      async (options: DecideOptions, { io }, id) =>
+        (await import('../commands/approvals.ts')).decideCommand({ id, decision }, options, io),
+    ),
+  ),
+  row(
+    'approvals compare',
+    'read what a waiting call would change, and show the difference',
+    (command) => gatewayOptions(command).argument('<id>', 'as "toolgate approvals" shows it'),
+    async (options: CompareApprovalOptions, { io }, id) =>
+      (await import('../commands/approvals-compare.ts')).compareApprovalCommand(id, options, io),
+  ),
+  row(
+    'pins',
+    'list the tools whose definition has changed or holds hidden content',
+    (command) => gatewayOptions(command).option('--all', 'unchanged ones, too'),
+    async (options: PinsOptions, { io }) => (await import('../commands/pins.ts')).pinsCommand(options, io),
+  ),
+  row(
+    'pins accept',
+    'show the changes of a definition; with its hash, accept it',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<tool>', TOOL_HELP)
+        .option('--hash <hash>', 'of the definition that you reviewed; 12 digits are enough'),
+    async (options: AcceptPinOptions, { io }, tool) =>
+      (await import('../commands/pins.ts')).acceptPinCommand(tool, options, io),
+  ),
+  { name: 'keys', does: 'list, make and revoke API keys, without a restart', define: gatewayOptions },
+  {
+    ...row(
+      'keys list',
+      'list keys: their users, apps, expiry and last use',
+      gatewayOptions,
+      async (options: KeysOptions, { io }) => (await import('../commands/keys.ts')).keysCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'keys create',
+    'make a key for a user of the configuration; it is printed once',
+    (command) =>
+      gatewayOptions(command)
+        .option('--user <user>', 'whose it is, as the configuration names them')
+        .addOption(new Option('--for <use>', 'what it opens; default: mcp').choices(['mcp', 'console', 'host']))
+        .option('--tenant <tenant>', 'the tenant of the user')
+        .option('--like <id>', 'the key in the file whose rights it has, if the user has keys with different ones')
+        .option('--apps <apps>', 'only these apps, with commas between them')
+        .option('--expires <when>', 'a date, or a time from now such as 90d or 12h; default: never')
+        .option('--id <id>', 'its name; default: a random one')
+        .option(
+          '--save',
+          'keep it beside the configuration, where commands of that folder find it, and do not print it',
+        ),
+    async (options: CreateKeyOptions, { io }) => (await import('../commands/keys.ts')).createKeyCommand(options, io),
+    [['needs', '--user']],
+  ),
+  row(
+    'keys revoke',
+    'end a key that was made, with its sessions, streams and logins',
+    (command) => gatewayOptions(command).argument('<id>', 'as "toolgate keys" shows it'),
+    async (options: KeysOptions, { io }, id) => (await import('../commands/keys.ts')).revokeKeyCommand(id, options, io),
+  ),
+  row(
+    'limits',
+    'what is left of budgets, as limits with a cost count them',
+    (command) => gatewayOptions(command).option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000)),
+    async (options: LimitsOptions, { io }) => (await import('../commands/limits.ts')).limitsCommand(options, io),
+  ),
+  { name: 'runs', does: 'list and revoke the runs that hosts have started', define: gatewayOptions },
+  {
+    ...row(
+      'runs list',
+      'list the runs that go on: for whom, by whom, their calls and labels, until when, and what narrows them',
+      (command) =>
+        gatewayOptions(command)
+          .option('--user <user>', 'only those for this user')
+          .option('--label <label>', 'only those with this label, such as untrusted')
+          .option('--all', 'also those that have ended, and sessions of clients, of the last week')
+          .option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000)),
+      async (options: RunsOptions, { io }) => (await import('../commands/runs.ts')).runsCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'runs revoke',
+    'end a run and those below it: their tokens open nothing from then on',
+    (command) => gatewayOptions(command).argument('<id>', 'as "toolgate runs" shows it'),
+    async (options: RunsOptions, { io }, id) => (await import('../commands/runs.ts')).revokeRunCommand(id, options, io),
+  ),
+]
