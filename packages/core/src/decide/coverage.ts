@@ -13,6 +13,7 @@ import { canonicalize } from '../util/json.ts'
 import type { Decided, RunBounds } from './decide.ts'
 import { placesOf } from './layers/at-call.ts'
 import { answerOf, type ClauseIndex, isAtCall, type PolicyIndex } from './layers/clauses.ts'
+import { type ClauseCounter, findTally, settleTally, type Tally, type TallyTable, type TallyTables } from './tallies.ts'
 
 /** How often a clause held when a call was decided. Lists do not count. */
 export interface ClauseCoverage extends ClauseCount {
@@ -30,26 +31,21 @@ const MAX_CLAUSES = 100_000
 /** Of longer clauses the hash is kept: whoever starts a run says what its clauses are. */
 const MAX_CONTENT = 256
 
-type Table = (Int32Array | undefined)[]
+/** Tallies keep clauses of runs that are over. */
+const MAX_UNSETTLED = 100
+/** Of one tool and one caller. Inputs that a hundred clauses are about can make any set of them hold. */
+const MAX_TALLIES = 16
 
 /**
  * Counts the clauses that hold when calls are decided: of `deny` and `ask` each, of an `allow` list the first. A clause that
  * a reload leaves as it is goes on counting.
  */
 export class Coverage {
-  #slots = new Map<string, number>()
-  /** By slot. Absent where a view or a fork has added the clause: it is of this process alone. */
-  #ids: (string | undefined)[] = []
-  /** Of the hits, those that `told` was called with. */
-  #told = new Float64Array(64)
-  #isNew = new Set<number>()
-  #slotOf = new WeakMap<ParsedClause, number>()
-  #hits = new Float64Array(64)
-  #lastMs = new Float64Array(64)
-  #sinceMs = new Float64Array(64)
-  /** The clauses that hold for each tool whatever its input is. */
-  #tables = new WeakMap<readonly PolicyIndex[], WeakMap<Caller, Table>>()
-  #latest = new WeakMap<RunBounds, { readonly policies: readonly PolicyIndex[]; readonly table: Table }>()
+  #counters = new Map<string, ClauseCounter>()
+  #counterOf = new WeakMap<ParsedClause, ClauseCounter>()
+  #tables: TallyTables = new WeakMap()
+  /** The tallies with calls. */
+  #unsettled: Tally[] = []
   readonly #nowMs: () => number
 
   constructor(nowMs: () => number) {
@@ -58,152 +54,134 @@ export class Coverage {
 
   /** Counts the clauses of policies from now on. */
   follow(policies: readonly ParsedPolicy[]): void {
-    if (policies.every((policy) => clausesOf(policy).every((clause) => this.#slotOf.has(clause)))) return
+    if (policies.every((policy) => clausesOf(policy).every((clause) => this.#counterOf.has(clause)))) return
     const count = policies.reduce((sum, policy) => sum + clausesOf(policy).length, 0)
-    if (this.#slots.size + count > MAX_CLAUSES) this.#forget()
+    if (this.#counters.size + count > MAX_CLAUSES) this.#forget()
     const same = new Map<string, number>()
     for (const policy of policies)
       for (const clause of clausesOf(policy)) {
         const content = contentOf(policy, clause)
         const copy = same.get(content) ?? 0
         same.set(content, copy + 1)
-        if (!this.#slotOf.has(clause)) this.#slotOf.set(clause, this.#slotFor(`${content}#${copy}`, isKept(policy)))
+        if (!this.#counterOf.has(clause))
+          this.#counterOf.set(clause, this.#counterFor(`${content}#${copy}`, isKept(policy)))
       }
   }
 
-  #slotFor(content: string, kept: boolean): number {
+  #counterFor(content: string, kept: boolean): ClauseCounter {
     const key = content.length > MAX_CONTENT ? sha256Hex(content) : content
-    const known = this.#slots.get(key)
-    if (known !== undefined) return known
-    const slot = this.#slots.size
-    if (slot >= this.#hits.length) this.#grow()
-    this.#slots.set(key, slot)
-    this.#sinceMs[slot] = this.#nowMs()
-    this.#ids[slot] = kept ? idOf(content) : undefined
-    if (kept) this.#isNew.add(slot)
-    return slot
-  }
-
-  #grow(): void {
-    const longer = (array: Float64Array) => {
-      const grown = new Float64Array(array.length * 2)
-      grown.set(array)
-      return grown
+    let counter = this.#counters.get(key)
+    if (!counter) {
+      const id = kept ? idOf(content) : undefined
+      counter = { id, sinceMs: this.#nowMs(), hits: 0, told: 0, lastMs: 0, isNew: kept }
+      this.#counters.set(key, counter)
     }
-    this.#hits = longer(this.#hits)
-    this.#told = longer(this.#told)
-    this.#lastMs = longer(this.#lastMs)
-    this.#sinceMs = longer(this.#sinceMs)
+    return counter
   }
 
   /** Forgets what views and forks have added, and everything where the gate's own clauses leave little room. */
   #forget(): void {
-    const own = [...this.#slots].filter(([, slot]) => this.#ids[slot] !== undefined)
-    const kept = own.length > MAX_CLAUSES / 2 ? [] : own
-    const movedOf = (array: Float64Array) => {
-      const moved = new Float64Array(array.length)
-      for (const [now, [, before]] of kept.entries()) moved[now] = array[before] as number
-      return moved
-    }
-    this.#hits = movedOf(this.#hits)
-    this.#told = movedOf(this.#told)
-    this.#lastMs = movedOf(this.#lastMs)
-    this.#sinceMs = movedOf(this.#sinceMs)
-    this.#isNew = new Set(kept.flatMap(([, before], now) => (this.#isNew.has(before) ? [now] : [])))
-    this.#ids = kept.map(([, before]) => this.#ids[before])
-    this.#slots = new Map(kept.map(([key], now) => [key, now]))
-    this.#slotOf = new WeakMap()
+    this.#settle()
+    const own = [...this.#counters].filter(([, { id }]) => id !== undefined)
+    this.#counters = new Map(own.length > MAX_CLAUSES / 2 ? [] : own)
+    this.#counterOf = new WeakMap()
     this.#tables = new WeakMap()
-    this.#latest = new WeakMap()
   }
 
   /** Returns the hits that `told` was not called with, of clauses that have some or are new. */
   untold(): readonly ClauseCount[] {
-    return this.#ids.flatMap((id, slot) => {
-      const hits = (this.#hits[slot] as number) - (this.#told[slot] as number)
-      return id !== undefined && (hits > 0 || this.#isNew.has(slot)) ? [{ id, ...this.#countOf(slot, hits) }] : []
+    this.#settle()
+    return [...this.#counters.values()].flatMap((counter) => {
+      const { id, isNew } = counter
+      const hits = counter.hits - counter.told
+      return id !== undefined && (hits > 0 || isNew) ? [{ id, ...countOf(counter, hits) }] : []
     })
   }
 
   /** Notes that hits were added elsewhere, and are no longer untold. */
   told(counts: readonly ClauseCount[]): void {
-    const slotOf = new Map(this.#ids.flatMap((id, slot) => (id === undefined ? [] : [[id, slot] as const])))
+    const counterOf = new Map([...this.#counters.values()].map((counter) => [counter.id, counter]))
     for (const { id, hits } of counts) {
-      const slot = slotOf.get(id)
-      if (slot === undefined) continue
-      this.#told[slot] = (this.#told[slot] as number) + hits
-      this.#isNew.delete(slot)
-    }
-  }
-
-  #countOf(slot: number, hits: number): Omit<ClauseCount, 'id'> {
-    return {
-      hits,
-      ...(hits > 0 ? { lastHitAt: this.#lastMs[slot] as number } : {}),
-      countedSince: this.#sinceMs[slot] as number,
+      const counter = counterOf.get(id)
+      if (!counter) continue
+      counter.told += hits
+      counter.isNew = false
     }
   }
 
   /** Counts a decision. `held`: the clauses about the input and the run that held. */
   count({ bounds, today, tool, now }: Decided, held: readonly ParsedClause[], nowMs: number): void {
     if (tool === undefined) return
+    const { caller, tallies: found } = bounds
     const { policies } = today
-    let latest = this.#latest.get(bounds)
-    if (latest?.policies !== policies) {
-      latest = { policies, table: this.#tableOf(policies, bounds.caller) }
-      this.#latest.set(bounds, latest)
-    }
-    const slots = (latest.table[now] ??= this.#slotsAt(policies, bounds.caller, tool, now))
-    for (let i = 0; i < slots.length; i++) this.#hit(slots[i], nowMs)
-    for (let i = 0; i < held.length; i++) this.#hitOnce(held, i, nowMs)
+    const isFound = found?.policies === policies && found.caller === caller && found.tables === this.#tables
+    const table = isFound ? found.table : this.#findTable(bounds, policies)
+    const tallies = (table[now] ??= [])
+    const tally = findTally(tallies, held) ?? this.#open(tallies, this.#fixedOf(policies, caller, tool, now), held)
+    if (tally.calls++ === 0) this.#await(tally)
+    tally.lastMs = nowMs
   }
 
-  /** Two clauses of one content share a slot, and are one hit. A call has few, so no set is made. */
-  #hitOnce(held: readonly ParsedClause[], i: number, nowMs: number): void {
-    const slot = this.#slotOf.get(held[i] as ParsedClause)
-    for (let j = 0; j < i; j++) if (this.#slotOf.get(held[j] as ParsedClause) === slot) return
-    this.#hit(slot, nowMs)
-  }
-
-  #hit(slot: number | undefined, nowMs: number): void {
-    if (slot === undefined) return
-    this.#hits[slot] = (this.#hits[slot] as number) + 1
-    this.#lastMs[slot] = nowMs
-  }
-
-  #tableOf(policies: readonly PolicyIndex[], caller: Caller): Table {
-    let callers = this.#tables.get(policies)
-    if (!callers) this.#tables.set(policies, (callers = new WeakMap()))
+  #findTable(bounds: RunBounds, policies: readonly PolicyIndex[]): TallyTable {
+    const { caller } = bounds
+    const tables = this.#tables
+    let callers = tables.get(policies)
+    if (!callers) tables.set(policies, (callers = new WeakMap()))
     let table = callers.get(caller)
     if (!table) callers.set(caller, (table = []))
+    bounds.tallies = { tables, policies, caller, table }
     return table
   }
 
-  #slotsAt(policies: readonly PolicyIndex[], caller: Caller, tool: Tool, at: number): Int32Array {
+  /** Returns the clauses that hold whatever the input is. */
+  #fixedOf(policies: readonly PolicyIndex[], caller: Caller, tool: Tool, at: number): readonly ParsedClause[] {
     this.follow(policies.map(({ whole }) => whole))
-    const holding = policies.flatMap((index) =>
+    return policies.flatMap((index) =>
       [index, ...(index.shadow ? [index.shadow] : [])].flatMap((one) => clausesAt(one, caller, tool, at)),
     )
-    return Int32Array.from(new Set(holding.flatMap((clause) => this.#slotOf.get(clause) ?? [])))
+  }
+
+  #open(tallies: Tally[], fixed: readonly ParsedClause[], held: readonly ParsedClause[]): Tally {
+    const counters = [...fixed, ...held].flatMap((clause) => this.#counterOf.get(clause) ?? [])
+    // Two clauses of one content share a counter, and are one hit.
+    const tally = { held: [...held], counters: [...new Set(counters)], calls: 0, lastMs: 0 }
+    if (tallies.length >= MAX_TALLIES) tallies.length = 0
+    tallies.push(tally)
+    return tally
+  }
+
+  #await(tally: Tally): void {
+    if (this.#unsettled.length >= MAX_UNSETTLED) this.#settle()
+    this.#unsettled.push(tally)
+  }
+
+  #settle(): void {
+    for (const tally of this.#unsettled) settleTally(tally)
+    this.#unsettled = []
   }
 
   /** Returns the counts of the clauses of policies, in their order. */
   of(policies: readonly ParsedPolicy[], items: readonly Toolset[]): readonly ClauseCoverage[] {
     this.follow(policies)
+    this.#settle()
     return policies.flatMap((policy) =>
       clausesOf(policy).map((clause): ClauseCoverage => {
-        const slot = this.#slotOf.get(clause) as number
+        const counter = this.#counterOf.get(clause) as ClauseCounter
         return {
-          id: this.#ids[slot] ?? idOf(contentOf(policy, clause)),
+          id: counter.id ?? idOf(contentOf(policy, clause)),
           ref: toClauseRef(policy.name, clause),
           path: clause.path,
           ...(policy.isShadow || clause.isShadow ? { shadow: true } : {}),
-          ...this.#countOf(slot, this.#hits[slot] as number),
+          ...countOf(counter, counter.hits),
           matches: items.reduce((count, set) => count + matchesIn(clause, set), 0),
         }
       }),
     )
   }
+}
+
+function countOf({ lastMs, sinceMs }: ClauseCounter, hits: number): Omit<ClauseCount, 'id'> {
+  return { hits, ...(hits > 0 ? { lastHitAt: lastMs } : {}), countedSince: sinceMs }
 }
 
 /** As many bits as nobody finds two texts with. */

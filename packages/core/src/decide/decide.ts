@@ -23,6 +23,7 @@ import {
 } from './decision.ts'
 import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
 import type { PolicySnapshot } from './policy-snapshot.ts'
+import type { FoundTable } from './tallies.ts'
 
 /** The bounds of a run, from when its view was made. */
 export interface RunBounds {
@@ -30,6 +31,8 @@ export interface RunBounds {
   readonly evaluation: Evaluation
   /** The policies of that time, for their clauses with `input`. */
   readonly policies: readonly PolicyIndex[]
+  /** Where its calls are counted: `Coverage` keeps it here, as each call needs it. */
+  tallies?: FoundTable | undefined
 }
 
 /**
