@@ -36,7 +36,7 @@ const FILES = [
   'hostile.ts',
 ]
 /** Run only when they are named: `peers` installs other gateways, `agentdojo` needs a file of traces, `console` a browser. */
-const NAMED_ONLY = ['peers.ts', 'agentdojo.ts', 'console.ts']
+const NAMED_ONLY = ['peers.ts', 'agentdojo.ts', 'console.ts', 'console-frames.ts']
 
 const args = process.argv.slice(2)
 const firstOption = args.findIndex((arg) => arg.startsWith('--'))

@@ -82,7 +82,7 @@ if (executablePath !== undefined)
       ['overview', '.figure'],
       ['approvals', '.approval'],
     ] as const)
-      it(`draws ${address} while 200 records a second arrive`, async (t) => {
+      it(`keeps ${address} small while 200 records a second arrive`, async () => {
         const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 10_000 })
         const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
         try {
@@ -90,16 +90,10 @@ if (executablePath !== undefined)
           await logIn(page)
           await page.locator(ready).first().waitFor()
           await page.getByText('Live', { exact: true }).last().waitFor()
-          const started = performance.now()
-          const measured = await measure(page, 'html', async () => {
-            for (let i = 0; i < 60; i++) {
-              gateway.record(10)
-              await new Promise((resolve) => setTimeout(resolve, 50))
-            }
-          })
-          const seconds = (performance.now() - started) / 1000
-          report(t, `${address}, 600 records at ${Math.round(600 / seconds)} a second`, measured)
-          t.diagnostic(`${Math.round(measured.frames / seconds)} frames a second`)
+          for (let i = 0; i < 60; i++) {
+            gateway.record(10)
+            await new Promise((resolve) => setTimeout(resolve, 50))
+          }
           assert.ok((await page.locator(ready).count()) < MAX_RENDERED)
           assert.deepEqual(strayed, [])
         } finally {
