@@ -11,6 +11,7 @@ import { Halts } from './parts/halts.tsx'
 import { Header } from './parts/header.tsx'
 import { StaleStrip, Warnings } from './parts/notices.tsx'
 import { Shortcuts } from './parts/shortcuts.tsx'
+import { Session } from './session.ts'
 import type { SessionBody } from './wire.ts'
 
 /** Shows the login, or the page of the address for a logged-in user. */
@@ -46,7 +47,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   useEffect(() => void (isShown && loadTheRest()), [isShown])
   const ended = useLater(SESSION_ENDED, hasEnded)
   return (
-    <>
+    <Session value={session}>
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
@@ -62,7 +63,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       <Announcer />
       {!hasEnded && <Shortcuts session={session} />}
       {hasEnded && ended.Content && <ended.Content user={session.user} />}
-    </>
+    </Session>
   )
 }
 

@@ -1,5 +1,14 @@
 import { keepPreviousData, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
-import { type RefCallback, type RefObject, useEffect, useLayoutEffect, useState, useSyncExternalStore } from 'react'
+import {
+  type RefCallback,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+} from 'react'
 import { type Address, formatAddress, parseAddress, withChoices } from './address.ts'
 import { ApiError, getJson, type GetOptions } from './api.ts'
 import { type Health, health } from './health.ts'
@@ -130,26 +139,36 @@ export function useLater<Props>(part: Later<Props>, isNeeded = true): LaterState
   return state
 }
 
+const SCROLLED_PX = 160
+/** Read when the page scrolls. React compares it after each change of the page, where a read makes the browser lay it out. */
+let isScrolled = false
+
 /** Returns whether the page is scrolled down. */
 export function useScrolled(): boolean {
-  return useSyncExternalStore(subscribeToScroll, () => scrollY > 160)
+  return useSyncExternalStore(subscribeToScroll, () => isScrolled)
 }
 
 function subscribeToScroll(listener: () => void): () => void {
-  addEventListener('scroll', listener, { passive: true })
-  return () => removeEventListener('scroll', listener)
+  const look = (): void => {
+    isScrolled = scrollY > SCROLLED_PX
+    listener()
+  }
+  look()
+  addEventListener('scroll', look, { passive: true })
+  return () => removeEventListener('scroll', look)
 }
 
 /** Returns whether a media query matches now. */
 export function useMedia(query: string): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      const list = matchMedia(query)
+  const list = useMemo(() => matchMedia(query), [query])
+  const subscribe = useCallback(
+    (listener: () => void) => {
       list.addEventListener('change', listener)
       return () => list.removeEventListener('change', listener)
     },
-    () => matchMedia(query).matches,
+    [list],
   )
+  return useSyncExternalStore(subscribe, () => list.matches)
 }
 
 /** Returns an element's distance from the top of the page, updated when the content above it changes. */

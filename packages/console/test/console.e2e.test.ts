@@ -370,7 +370,28 @@ if (executablePath !== undefined)
         await page.keyboard.press('Escape')
         await drawer.waitFor({ state: 'detached' })
         // A frame or two after the dialog has closed.
-        await page.waitForFunction(() => /record \d+$/.test(document.activeElement?.textContent ?? ''))
+        await page.waitForFunction(() => /record \d+$/.test(document.activeElement?.ariaLabel ?? ''))
+      })
+
+      it('keeps the choices of the address in the links of its records', async () => {
+        await open('#/live?user=admin')
+        const link = () => page.locator('a.opener').first().getAttribute('href')
+        const seq = await firstSeq()
+        assert.equal(await link(), `#/live?user=admin&record=${seq}`)
+        await page.getByRole('button', { name: '1 h' }).click()
+        await page.waitForFunction(() => location.hash.includes('span'))
+        assert.equal(await link(), `#/live?user=admin&span=1h&record=${seq}`)
+      })
+
+      it('shows the date of a record from the next day on', async () => {
+        await open('#/live')
+        const seq = await firstSeq()
+        const time = page.locator(`a.opener[data-seq="${seq}"] time`)
+        assert.match(await time.innerText(), /^\d\d:\d\d:\d\d$/)
+        await page.clock.setFixedTime(Date.now() + 24 * 3600_000)
+        gateway.record(1)
+        await waitForFirst(seq + 1)
+        assert.match(await time.innerText(), /^\d+ \w+ \d\d:\d\d:\d\d$/)
       })
 
       it('opens a record by its address alone', async () => {
@@ -582,9 +603,9 @@ if (executablePath !== undefined)
         await goTo('#/live')
         await page.getByRole('link', { name: /record 260$/ }).focus()
         await page.keyboard.press('PageDown')
-        await page.waitForFunction(() => document.activeElement?.textContent?.endsWith('record 248'))
+        await page.waitForFunction(() => document.activeElement?.ariaLabel?.endsWith('record 248'))
         await page.keyboard.press('End')
-        await page.waitForFunction(() => document.activeElement?.textContent?.endsWith('record 1'))
+        await page.waitForFunction(() => document.activeElement?.ariaLabel?.endsWith('record 1'))
       })
     })
 

@@ -3,6 +3,7 @@ import { type ReactElement, useCallback, useEffect, useId, useMemo, useState } f
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, outcomeOf } from '../audit-feed.ts'
 import { CALL_FILTERS, MORE_FILTERS, queryOf, type TimeRange, TIME_RANGES } from '../calls.ts'
+import { BATCH_MS } from '../feed.ts'
 import { formatNumber, formatTime, plural } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { live } from '../live-updates.ts'
@@ -107,23 +108,23 @@ function exportLink(query: Readonly<Record<string, string>>, format: string): st
   return `/api/calls/export?${new URLSearchParams({ ...query, format })}`
 }
 
-/** Counts calls that end while the page is open, and shows them when the person asks. Counts once a frame. */
+/** Counts calls that end while the page is open, and shows them when the person asks. */
 function NewCalls({ show }: { show: () => void }): ReactElement | null {
   const [newer, setNewer] = useState(0)
   useEffect(() => {
     let arrived = 0
-    let frame = 0
+    let timer: ReturnType<typeof setTimeout> | undefined
     const stop = live.onMessage((message) => {
       if (message.type !== 'audit' || outcomeOf(message.record) === undefined) return
       arrived++
-      frame ||= requestAnimationFrame(() => {
-        frame = 0
+      timer ??= setTimeout(() => {
+        timer = undefined
         setNewer(arrived)
-      })
+      }, BATCH_MS)
     })
     return () => {
       stop()
-      cancelAnimationFrame(frame)
+      clearTimeout(timer)
     }
   }, [])
   if (newer === 0) return null

@@ -1,11 +1,11 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useContext } from 'react'
 import { linkTo } from '../address.ts'
-import { useAddress, useApi } from '../hooks.ts'
+import { useAddress } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { AllKeys } from '../parts/key-table.tsx'
 import { CallerMatrix } from '../parts/matrix.tsx'
 import { PeopleList } from '../parts/people-list.tsx'
-import type { SessionBody } from '../wire.ts'
+import { Session } from '../session.ts'
 
 interface View {
   readonly name: string
@@ -24,7 +24,7 @@ const VIEWS: readonly [View, ...View[]] = [
 /** Who can use this gateway, and how. */
 export function PeoplePage(): ReactElement {
   const [{ choices }] = useAddress()
-  const { data: session } = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
+  const session = useContext(Session)
   const views = VIEWS.filter(({ isForOperators }) => !isForOperators || (session && mayManageKeys(session)))
   const { name, Content } = VIEWS.find((view) => view.name === choices.get('view')) ?? VIEWS[0]
   return (

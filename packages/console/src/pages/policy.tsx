@@ -1,4 +1,4 @@
-import { type ReactElement, useMemo, useState } from 'react'
+import { type ReactElement, useContext, useMemo, useState } from 'react'
 import { count } from '../format.ts'
 import { useAddress, useApi } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
@@ -9,19 +9,20 @@ import { ClauseNote } from '../parts/policy-clause.tsx'
 import { PolicyEditor } from '../parts/policy-editor.tsx'
 import { PolicyText } from '../parts/policy-text.tsx'
 import { isShown, notesOn, SHOWN, toLines, toUnplaced, WORDS } from '../policy.ts'
-import type { ClauseRow, PolicyBody, SessionBody } from '../wire.ts'
+import { Session } from '../session.ts'
+import type { ClauseRow, PolicyBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
 
 /** The policy in force: its text, what each clause has done, and what another text would mean. */
 export function PolicyPage(): ReactElement {
-  const session = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
+  const session = useContext(Session)
   const { data, error, refetch } = useApi<PolicyBody>({ key: ['policy'], path: '/api/policy', everyMs: REFRESH_MS })
   const [isEdited, setEdited] = useState(false)
   const [wasEdited, setWasEdited] = useState(false)
-  const draft = readDraft(session.data?.user ?? '')
+  const draft = readDraft(session?.user ?? '')
   const hasDraft = draft !== undefined && draft.text !== data?.text
-  const mayEdit = session.data !== undefined && mayManageKeys(session.data) && data?.text !== undefined
+  const mayEdit = session !== undefined && mayManageKeys(session) && data?.text !== undefined
   return (
     <>
       <div className="page-head">
@@ -54,17 +55,17 @@ export function PolicyPage(): ReactElement {
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the policy" />}
-      {data && isEdited && session.data && (
+      {data && isEdited && session && (
         <PolicyEditor
           body={data}
-          user={session.data.user}
+          user={session.user}
           close={() => {
             setEdited(false)
             setWasEdited(true)
           }}
         />
       )}
-      {data && !isEdited && (session.data?.tenant === undefined ? <InForce body={data} /> : <OfAllTenants />)}
+      {data && !isEdited && (session?.tenant === undefined ? <InForce body={data} /> : <OfAllTenants />)}
     </>
   )
 }

@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useCallback } from 'react'
 import { explainRecord } from '../audit-feed.ts'
 import { CALL_LOOKS } from '../states.ts'
 import { formatDuration, formatTime } from '../format.ts'
@@ -20,6 +20,7 @@ const COLUMNS = ['Time', 'Outcome', 'Tool', 'User', 'Why', 'Records', 'Duration'
 
 /** The table of all loaded calls. */
 export function CallTable({ calls, choose, onEnd }: CallTableProps): ReactElement {
+  const wide = useCallback((call: CallRow) => <Wide call={call} choose={choose} />, [choose])
   return (
     <WindowedTable
       rows={calls}
@@ -28,8 +29,8 @@ export function CallTable({ calls, choose, onEnd }: CallTableProps): ReactElemen
       prefix="call"
       className="calls"
       keyOf={({ seq }) => seq}
-      wide={(call) => <Wide call={call} choose={choose} />}
-      narrow={(call) => <Narrow call={call} />}
+      wide={wide}
+      narrow={narrow}
       onEnd={onEnd}
     />
   )
@@ -58,7 +59,7 @@ function Wide({ call, choose }: { call: CallRow; choose: Choose }): ReactElement
   )
 }
 
-function Narrow({ call }: { call: CallRow }): ReactElement {
+function narrow(call: CallRow): ReactElement {
   const record = recordOf(call)
   return (
     <>
@@ -86,10 +87,17 @@ function recordOf({ records }: CallRow): AuditRecord | undefined {
 
 /** The time of a call opens it. */
 function Opener({ call: { id, startedAt } }: { call: CallRow }): ReactElement {
+  const time = formatTime(Date.parse(startedAt), Date.now())
   return (
-    <a className="opener" data-focus data-call={id} href={callLink(id)} title={startedAt}>
-      <time dateTime={startedAt}>{formatTime(Date.parse(startedAt), Date.now())}</time>
-      <span className="unseen"> call {id}</span>
+    <a
+      className="opener"
+      data-focus
+      data-call={id}
+      href={callLink(id)}
+      title={startedAt}
+      aria-label={`${time} call ${id}`}
+    >
+      <time dateTime={startedAt}>{time}</time>
     </a>
   )
 }

@@ -1,4 +1,4 @@
-import { type ReactElement, useEffect, useRef } from 'react'
+import { memo, type ReactElement, useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { AUDIT_OUTCOMES } from '../audit-feed.ts'
@@ -10,8 +10,10 @@ import type { AuditOutcome } from '../wire.ts'
 const COUNT_HEIGHT = 132
 const AXIS_FONT = '11px system-ui, sans-serif'
 
-/** Two charts over the same time: calls by outcome, stacked, and the latency of the calls that ran. */
-export default function Charts({ data }: { data: ChartData }): ReactElement {
+/** Two charts over the same time: calls by outcome, stacked, and the latency of the calls that ran. Drawn for new data only. */
+export default memo(Charts)
+
+function Charts({ data }: { data: ChartData }): ReactElement {
   const isDark = useMedia('(prefers-color-scheme: dark)')
   const key = `${isDark} ${data.bucketMs}`
   return (

@@ -1,9 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, type RefObject, type SubmitEvent, useId, useState } from 'react'
+import { type ReactElement, type RefObject, type SubmitEvent, useContext, useId, useState } from 'react'
 import { type ApiError, postJson } from '../api.ts'
 import { useApi } from '../hooks.ts'
 import { type KeyRow, LIVES, toChoices } from '../keys.ts'
-import type { AppsBody, NewKeyBody, NewKeyRequestBody, SessionBody } from '../wire.ts'
+import { Session } from '../session.ts'
+import type { AppsBody, NewKeyBody, NewKeyRequestBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 export interface NewKeyDialogProps {
@@ -54,7 +55,7 @@ interface NewKeyFormProps extends NewKeyProps {
 }
 
 function NewKeyForm({ id, keys, close, make, error, isOff }: NewKeyFormProps): ReactElement {
-  const { user = '' } = useApi<SessionBody>({ key: ['session'], path: '/api/session' }).data ?? {}
+  const { user = '' } = useContext(Session) ?? {}
   const { apps = [] } = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data ?? {}
   const choices = toChoices(keys, user)
   const [at, setAt] = useState(0)

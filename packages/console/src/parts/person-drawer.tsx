@@ -1,21 +1,13 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useContext } from 'react'
 import { linkTo } from '../address.ts'
 import { count, formatNumber, formatTime } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { mayManageKeys, wordOfUse } from '../keys.ts'
 import { haltsOn, OWN, whoKey, type Who } from '../people.ts'
 import { usePending } from '../pending.ts'
+import { Session } from '../session.ts'
 import { CALL_LOOKS } from '../states.ts'
-import type {
-  CallsBody,
-  HaltsBody,
-  KeysBody,
-  PeopleBody,
-  PersonRow,
-  RunsBody,
-  ServersBody,
-  SessionBody,
-} from '../wire.ts'
+import type { CallsBody, HaltsBody, KeysBody, PeopleBody, PersonRow, RunsBody, ServersBody } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { Budgets } from './budgets.tsx'
 import { Connections } from './connection-table.tsx'
@@ -203,7 +195,7 @@ function HaltsOn({ who }: { who: { readonly user: string; readonly tenant?: stri
 
 /** The gateway shows keys to those who manage them. */
 function Keys({ who }: { who: Who }): ReactElement | null {
-  const { data: session } = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
+  const session = useContext(Session)
   const mayManage = session !== undefined && mayManageKeys(session)
   const { data } = useApi<KeysBody>({
     key: ['keys', who],

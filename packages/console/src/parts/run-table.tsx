@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useCallback } from 'react'
 import { linkTo } from '../address.ts'
 import { formatNumber, formatTime } from '../format.ts'
 import type { Choose } from '../hooks.ts'
@@ -17,6 +17,7 @@ interface RunTableProps {
 }
 
 export function RunTable({ runs, choose, onEnd }: RunTableProps): ReactElement {
+  const wide = useCallback((run: RunRow) => <Wide run={run} choose={choose} />, [choose])
   return (
     <WindowedTable
       rows={runs}
@@ -25,8 +26,8 @@ export function RunTable({ runs, choose, onEnd }: RunTableProps): ReactElement {
       prefix="run"
       className="runs"
       keyOf={runKey}
-      wide={(run) => <Wide run={run} choose={choose} />}
-      narrow={(run) => <Narrow run={run} />}
+      wide={wide}
+      narrow={narrow}
       onEnd={onEnd}
     />
   )
@@ -80,7 +81,7 @@ function Wide({ run, choose }: { run: RunRow; choose: Choose }): ReactElement {
   )
 }
 
-function Narrow({ run }: { run: RunRow }): ReactElement {
+function narrow(run: RunRow): ReactElement {
   const { user, tenant, calls, refused } = run
   return (
     <>

@@ -1,12 +1,10 @@
-import type { ReactElement } from 'react'
-import { useApi } from '../hooks.ts'
-import type { SessionBody } from '../wire.ts'
+import { type ReactElement, useContext } from 'react'
+import { Session } from '../session.ts'
 import { Exact } from './exact.tsx'
 
 /** Whether the person sees callers of several tenants. */
 export function useManyTenants(): boolean {
-  const { data } = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
-  return data?.manyTenants === true
+  return useContext(Session)?.manyTenants === true
 }
 
 /** The tenant of a caller, for people who see several. */

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactElement, type ReactNode, useEffect, useRef } from 'react'
+import { memo, type ReactElement, type ReactNode, useEffect, useRef } from 'react'
 import { useMedia, useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 
@@ -11,31 +11,28 @@ interface WindowedTableProps<Row> {
   readonly prefix: string
   readonly className: string
   readonly keyOf: (row: Row) => string | number
-  /** The cells of a row. */
+  /** The cells of a row. A row is rendered again when this is another function. */
   readonly wide: (row: Row) => ReactNode
   /** The one cell of a row on a narrow screen. */
   readonly narrow: (row: Row) => ReactNode
   /** Called near the end of the list. */
   readonly onEnd?: (() => void) | undefined
+  /** How many rows before the end that is. Default 50. */
+  readonly endRows?: number
 }
 
 const WIDE_PX = 32
 const NARROW_PX = 60
-const END_ROWS = 50
 
 /** A table that scrolls with the page. It renders only the rows near the screen; arrow keys move between them. */
 export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement {
-  const { rows: all, caption, columns, prefix, className, keyOf, wide, narrow, onEnd } = props
+  const { rows: all, caption, columns, prefix, className, keyOf, wide, narrow, onEnd, endRows = 50 } = props
   const isNarrow = useMedia('(width < 48rem)')
   const body = useRef<HTMLTableElement>(null)
   const top = useTop(body)
   const rows = useWindowVirtualizer({
     count: all.length,
     estimateSize: () => (isNarrow ? NARROW_PX : WIDE_PX),
-    getItemKey: (i) => {
-      const row = all[i]
-      return row === undefined ? i : keyOf(row)
-    },
     overscan: 12,
     scrollMargin: top,
     scrollPaddingStart: 100,
@@ -44,8 +41,11 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
   const items = rows.getVirtualItems()
   const last = items.at(-1)?.index ?? -1
   useEffect(() => {
-    if (last >= all.length - END_ROWS) onEnd?.()
-  }, [last, all.length, onEnd])
+    if (last >= all.length - endRows) onEnd?.()
+  }, [last, all.length, onEnd, endRows])
+  // Rows link to the current address, and leave out the date of today.
+  const context = `${location.hash} ${new Date().toDateString()}`
+  const cells = isNarrow ? narrow : wide
   const before = items[0] ? items[0].start - top : 0
   const after = rows.getTotalSize() - ((items.at(-1)?.end ?? top) - top)
   return (
@@ -67,12 +67,12 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
       </thead>
       <tbody>
         {before > 0 && <tr className="spacer" aria-hidden="true" style={{ height: before }} />}
-        {items.map(({ index, key }) => {
+        {items.map(({ index }) => {
           const row = all[index]
           return (
             row !== undefined && (
-              <tr key={key} data-index={index} aria-rowindex={index + 2} className="record">
-                {isNarrow ? <td>{narrow(row)}</td> : wide(row)}
+              <tr key={keyOf(row)} data-index={index} aria-rowindex={index + 2} className="record">
+                <Cells row={row} cells={cells} isNarrow={isNarrow} context={context} />
               </tr>
             )
           )
@@ -82,3 +82,16 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
     </table>
   )
 }
+
+interface CellsProps<Row> {
+  readonly row: Row
+  readonly cells: (row: Row) => ReactNode
+  readonly isNarrow: boolean
+  /** What the cells depend on besides. */
+  readonly context: string
+}
+
+/** The cells of a row. New rows move the others, whose cells stay as they are. */
+const Cells = memo(function Cells({ row, cells, isNarrow }) {
+  return isNarrow ? <td>{cells(row)}</td> : cells(row)
+}) as <Row>(props: CellsProps<Row>) => ReactElement
