@@ -97,6 +97,28 @@ policy: [{ allow: ["*"], deny: ["mine:fail"] }]
       }
     })
 
+    it('answers no page of another site, whichever replica would answer', async () => {
+      const evil = { origin: 'https://evil.example' }
+      const agent = { authorization: `Bearer ${VERA.agent}`, ...evil }
+      const person = { authorization: `Bearer ${VERA.console}`, ...evil }
+      const tool = 'mine:pid'
+      const asked = [
+        ['/api/list', { headers: agent }],
+        ['/api/decide', { headers: agent, body: { tool } }],
+        ['/api/call', { headers: agent, body: { tool } }],
+        ['/api/tools?as=vera', { headers: person }],
+        [`/api/tool?as=vera&tool=${tool}`, { headers: person }],
+        [`/api/why?as=vera&tool=${tool}`, { headers: person }],
+        ['/api/why', { headers: person, body: { tool, as: 'vera', input: {} } }],
+        ['/api/tool/call', { headers: person, body: { tool, as: 'vera' } }],
+      ] as const
+      for (const gateway of fleet.gateways)
+        for (const [path, request] of asked) {
+          const { status, text } = await fleet.http(path, request, gateway)
+          assert.deepEqual([path, status, text.includes('origin_forbidden')], [path, 403, true], text)
+        }
+    })
+
     it('restarts a server at every replica, in the instances of all users too, with one record', async () => {
       const own = await callOf('mine__pid', at(0))
       const pids = () => Promise.all(fleet.gateways.map((gateway) => callOf('work__pid', gateway)))

@@ -21,7 +21,7 @@ import { ServerAsks, type ServerAsksOptions } from './relay/server-asks.ts'
 import { cancelTask } from './tasks/upstream-tasks.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createUpstream } from './upstream/create-upstream.ts'
-import { DEFAULT_INSTANCES, type InstanceRow, Instances } from './upstream/instances.ts'
+import { countStates, DEFAULT_INSTANCES, Instances, type InstanceRow } from './upstream/instances.ts'
 import { ownerOf } from './upstream/owner.ts'
 import { PerUserUpstream, type ServerConnections } from './upstream/per-user-upstream.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
@@ -340,10 +340,6 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
 }
 
 function toInstances(rows: readonly InstanceRow[]): ServerInstances {
-  const counts = { starting: 0, running: 0, idle: 0, down: 0 }
-  for (const { state } of rows) counts[state]++
-  return {
-    ...counts,
-    users: rows.map(({ user, tenant, state }) => ({ user, ...(tenant === undefined ? {} : { tenant }), state })),
-  }
+  const users = rows.map(({ user, tenant, state }) => ({ user, ...(tenant === undefined ? {} : { tenant }), state }))
+  return { ...countStates(rows), users }
 }

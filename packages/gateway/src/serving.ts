@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { callerAt, toResource } from './auth/credential.ts'
-import { ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
+import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
 import { endsWithin, type HaltTarget, kindOfId, parseLimits } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
 import type { Api } from './api/api.ts'
 import type { ApiDeps } from './api/deps.ts'
-import { nameCallers } from './api/callers.ts'
+import { createNamedCallers } from './api/callers.ts'
 import { createHealth } from './api/health.ts'
 import { haltReach } from './api/routes/halts.ts'
 import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
@@ -482,7 +482,7 @@ export function toHttpDeps(
   const comparedIn: Api['comparedIn'] = async (...asked) => (await api()).comparedIn(...asked)
   const triedIn: Api['triedIn'] = async (...asked) => (await api()).triedIn(...asked)
   const places = { shownIn, comparedIn, triedIn }
-  const place = replica && new ApiPlace({ elsewhere, authenticator, fleet, ...places, isStopping, onFault })
+  const place = replica && new ApiPlace({ elsewhere, authenticator, origins, fleet, ...places, isStopping, onFault })
   const isForwarded = (request: IncomingMessage) => place?.isForwarded(request) === true
   const api = once(async () => {
     const made = (await import('./api/api.ts')).createApi({ ...apiDeps, isForwarded })
@@ -507,8 +507,9 @@ export function toHttpDeps(
     })
   })
   const listCosts = createListCosts()
-  const listsOf = async () => {
-    const agents = [...nameCallers(apiDeps.callers()).values()].filter((one) => one.for === 'mcp')
+  const namedCallers = createNamedCallers(apiDeps.callers)
+  const lists = async (person: Caller) => {
+    const agents = [...namedCallers(person).values()].filter((one) => one.for === 'mcp')
     return (await listCosts.all(agents, apiDeps, MAX_LISTS)).lists
   }
   const isPublic = config.metrics?.public ?? false
@@ -527,8 +528,7 @@ export function toHttpDeps(
     issuers: entrance.issuers,
     refusedTokens: entrance.refusedTokens,
     certificateExpiresAtMs,
-    // Their names are not for everybody.
-    lists: isPublic ? undefined : listsOf,
+    lists,
     replica: report,
     streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
     onFault,

@@ -17,7 +17,9 @@ import type {
   AuditEvidenceBody,
   CallersBody,
   ErrorBody,
+  ServersBody,
   ToolsBody,
+  WarningsBody,
   WhyBody,
 } from './wire.ts'
 
@@ -377,10 +379,15 @@ describe('createApi', () => {
       ['a2'],
     )
     assert.equal((await get('/api/tools?as=viewer', vera)).status, 404)
+    assert.equal((await get('/api/tools?as=vera%233', vera)).status, 404)
     const other = encodeURIComponent(JSON.stringify({ user: 'x', tenant: 'other' }))
     assert.equal((await get(`/api/why?tool=files:read&caller=${other}`, vera)).status, 400)
     assert.equal((await get('/api/tools?as=vera', vera)).status, 200)
     assert.deepEqual((await json<AuditBody>('/api/audit', vera)).records, [])
+    assert.deepEqual((await json<WarningsBody>('/api/warnings', vera)).warnings, [])
+    assert.equal((await json<WarningsBody>('/api/warnings')).warnings.length, 1)
+    const { servers } = await json<ServersBody>('/api/servers', vera)
+    assert.deepEqual(servers[0]?.instances, { ...NONE, running: 1 })
     const exported = await (await get('/api/audit/export', vera)).text()
     assert.deepEqual([exported.match(/"other"/), exported.split('\n').length], [null, 751])
   })
@@ -597,7 +604,7 @@ function makeWorld(): World {
       tools: () => tools,
       wireName: (id) => id.replace(':', '__'),
       groups: () => [{ name: 'web', visibility: 'conditional', available: false, tools: [] }],
-      servers: () => [{ name: 'files', status: 'ready', since: 0, restarts: 0, toolCount: 2, rejected: [] }],
+      servers: () => [{ ...FILES, instances: { ...NONE, running: 2, users: RUNNING } }],
       audit: {
         query(query) {
           if (world.failure) throw world.failure
@@ -634,6 +641,9 @@ function makeWorld(): World {
           },
         },
       }),
+      warnings: () => [
+        { code: 'x', path: 'callers', text: 'no console key can decide the requests of "udo" in "other"' },
+      ],
       clock,
       policyRevision: () => 3,
       catalogRevision: () => 7,
@@ -642,6 +652,10 @@ function makeWorld(): World {
   }
   return world
 }
+
+const FILES = { name: 'files', status: 'ready', since: 0, restarts: 0, toolCount: 2, rejected: [] } as const
+const NONE = { starting: 0, running: 0, idle: 0, down: 0 }
+const RUNNING = ['acme', 'other'].map((tenant) => ({ user: 'vera', tenant, state: 'running' as const }))
 
 const EVIDENCE: AuditEvidenceBody = {
   store: 'sqlite',

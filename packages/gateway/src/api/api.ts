@@ -19,12 +19,11 @@ import { type Asker, askingHost, askingPerson, endRunRoute, type RunRouteDeps, r
 import { SharedSessions } from './shared-sessions.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
-import { findCaller, type NamedCaller, type NamedCallers, nameCallers, parseWhose } from './callers.ts'
+import { createNamedCallers, findCaller, parseWhose } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { policyRoute } from './routes/policy.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
-import type { CallerConfig } from '../config/config.ts'
 import { OPENAPI } from '../files.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import { approvalsRoute, compareRoute, findToCompare, verdictRoute } from './routes/approvals.ts'
@@ -70,16 +69,12 @@ export interface Api {
    */
   shownIn(request: Request): Promise<Caller | undefined>
   /** Returns whose call a person compares with what is there; `undefined` for any other request, also one that is refused. */
-  comparedIn(request: Request, how: { readonly isForwarded: boolean }): Promise<Compared | undefined>
+  comparedIn(request: Request): Promise<Compared | undefined>
   /**
    * Returns what a person tries as a caller, with `POST /api/why` or `POST /api/tool/call`; `undefined` for any other request, also
    * one that is refused. The body is read if the person has a login.
    */
-  triedIn(
-    request: Request,
-    readText: () => Promise<string>,
-    how: { readonly isForwarded: boolean },
-  ): Promise<Tried | undefined>
+  triedIn(request: Request, readText: () => Promise<string>): Promise<Tried | undefined>
   /** Returns the person who requests a socket. Rejects with an `ApiFault` if the request is refused. */
   admit(request: Request): Promise<Admitted>
 }
@@ -129,13 +124,7 @@ export function createApi(deps: ApiDeps): Api {
   const hasTenants = (): boolean =>
     deps.hasTenants === true || new Set(deps.callers().map(({ caller }) => caller.tenant)).size > 1
   const access: AccessRules = { authenticator, origins, cookieName, sessions, onEnded, hasTenants }
-  const named = new WeakMap<readonly CallerConfig[], ReadonlyMap<string, NamedCaller>>()
-  const callers: NamedCallers = () => {
-    const now = deps.callers()
-    let names = named.get(now)
-    if (!names) named.set(now, (names = nameCallers(now)))
-    return names
-  }
+  const callers = createNamedCallers(() => deps.callers())
   const app = new Hono<Client>()
 
   app.use(async (context, next) => {
@@ -238,18 +227,16 @@ export function createApi(deps: ApiDeps): Api {
       if (!OF_CALLER.has(pathname)) return undefined
       try {
         const { person } = await findLogin(request, access)
-        return findCaller(callers(), parseWhose(searchParams), person).caller
+        return findCaller(callers, parseWhose(searchParams), person).caller
       } catch (error) {
         if (error instanceof ApiFault) return undefined
         throw error
       }
     },
-    async comparedIn(request, { isForwarded }) {
+    async comparedIn(request) {
       const id = COMPARE.exec(new URL(request.url).pathname)?.[1]
       if (id === undefined || request.method !== 'POST') return undefined
       try {
-        // The replica that forwards a request has checked where it comes from.
-        if (!isForwarded) checkHeaders(request, origins)
         const { person } = await findLogin(request, access)
         const approval = await findToCompare(deps, person, decodeURIComponent(id))
         const caller = await deps.comparisons?.askerOf(approval.id)
@@ -259,10 +246,9 @@ export function createApi(deps: ApiDeps): Api {
         throw error
       }
     },
-    async triedIn(request, readText, { isForwarded }) {
+    async triedIn(request, readText) {
       const { pathname } = new URL(request.url)
       try {
-        if (!isForwarded) checkHeaders(request, origins)
         const { person } = await findLogin(request, access)
         const { tool, caller, app: at } = await readTrialText(await readText(), person, callers)
         if (pathname === '/api/why') return { tool, caller, isCall: false }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, memoryAudit } from '@toolgate/core'
-import { countFor, maySee, queryFor } from './callers.ts'
+import { countFor, createNamedCallers, findCaller, maySee, queryFor } from './callers.ts'
 
 describe('maySee', () => {
   it('lets a person of a tenant see that tenant, and one without a tenant see all', () => {
@@ -11,6 +11,34 @@ describe('maySee', () => {
       [true, false, false],
     )
     assert.ok([{ tenant: 'acme' }, {}].every((one) => maySee(root, one)))
+  })
+})
+
+describe('createNamedCallers', () => {
+  const keyOf = (caller: Caller) => ({ keyHash: Buffer.alloc(32), for: 'mcp' as const, caller })
+  const beta = [keyOf({ user: 'vera', tenant: 'beta' }), keyOf({ user: 'vera', tenant: 'beta', roles: ['admin'] })]
+  const all = [keyOf({ user: 'vera', tenant: 'acme' }), ...beta, keyOf({ user: 'owner' })]
+  let inFile = all
+  const callers = createNamedCallers(() => inFile)
+  const namesFor = (person: Caller) => [...callers(person).keys()]
+
+  it('names the callers of a tenant as if there were no other tenant', () => {
+    const person = { user: 'ben', tenant: 'beta' }
+    inFile = beta
+    const alone = namesFor(person)
+    inFile = all
+    assert.deepEqual(namesFor(person), alone)
+    assert.deepEqual(alone, ['vera', 'vera#2'])
+    assert.deepEqual(namesFor({ user: 'owner' }), ['vera', 'vera#2', 'vera#3', 'owner'])
+    assert.deepEqual(namesFor({ user: 'zoe', tenant: 'zeta' }), [])
+  })
+
+  it('are found by the name that the person sees', () => {
+    const found = (as: string, person: Caller) => findCaller(callers, { as }, person).caller
+    assert.deepEqual(found('vera', { tenant: 'beta' }), { user: 'vera', tenant: 'beta' })
+    assert.deepEqual(found('vera#2', {}), { user: 'vera', tenant: 'beta' })
+    assert.throws(() => found('vera#3', { tenant: 'beta' }), /known are vera, vera#2\./)
+    assert.throws(() => found('owner', { tenant: 'beta' }), /known are vera, vera#2\./)
   })
 })
 

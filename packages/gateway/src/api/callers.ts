@@ -20,8 +20,8 @@ export interface NamedCaller {
   readonly caller: Caller
 }
 
-/** Returns the callers by name: the same map while the configuration stays. */
-export type NamedCallers = () => ReadonlyMap<string, NamedCaller>
+/** Returns the callers that a person may see, by name: the same map while the configuration stays. */
+export type NamedCallers = (person: Caller) => ReadonlyMap<string, NamedCaller>
 
 const MAX_NAMED = 50
 
@@ -43,6 +43,26 @@ export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<strin
     named.set(name, { name, for: kind, caller: defineCaller(caller) })
   }
   return named
+}
+
+const NOBODY: ReadonlyMap<string, NamedCaller> = new Map()
+
+/** Names callers within what a person may see, so that `vera#2` does not reveal another tenant's `vera`. */
+export function createNamedCallers(callers: () => readonly CallerConfig[]): NamedCallers {
+  let named: readonly CallerConfig[] = []
+  const ofTenant = new Map<string | undefined, ReadonlyMap<string, NamedCaller>>()
+  return (person) => {
+    const now = callers()
+    if (now !== named) ofTenant.clear()
+    named = now
+    const known = ofTenant.get(person.tenant)
+    if (known) return known
+    const seen = now.filter(({ caller }) => maySee(person, caller))
+    if (seen.length === 0) return NOBODY
+    const names = nameCallers(seen)
+    ofTenant.set(person.tenant, names)
+    return names
+  }
 }
 
 /** Returns a name for a caller. */
@@ -75,17 +95,17 @@ export function parseWhose(query: URLSearchParams): WhoseQuery {
 
 /** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */
 export function findCaller(
-  callers: ReadonlyMap<string, NamedCaller>,
+  callers: NamedCallers,
   { as, caller }: WhoseQuery,
   person: Caller,
 ): Pick<NamedCaller, 'name' | 'caller'> {
   if (as !== undefined && caller !== undefined) throw invalidQuery('caller', 'cannot be given beside "as"')
   if (caller && !maySee(person, caller)) throw invalidQuery('caller', 'is of another tenant')
   if (caller) return { name: toName(caller), caller }
-  const found = callers.get(required('as', as))
-  if (found && maySee(person, found.caller)) return found
-  const mine = [...callers.values()].filter((one) => maySee(person, one.caller))
-  const names = mine.map(({ name }) => name)
+  const named = callers(person)
+  const found = named.get(required('as', as))
+  if (found) return found
+  const names = [...named.keys()]
   const known = names.slice(0, MAX_NAMED).join(', ')
   const near = nearestOf(as ?? '', names)
   const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { type Approval, type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
 import { CountedAudit } from '../overview/counted-audit.ts'
 import { createListCosts } from '../overview/list-costs.ts'
+import { createNamedCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { overviewRoute } from './routes/overview.ts'
 import type { OverviewBody, ServerRow } from './wire.ts'
@@ -92,7 +93,7 @@ async function ask(query: string, person: Caller = OWNER): Promise<OverviewBody>
     tools: ['read', 'write'].map((name) => defineTool({ namespace: 'files', name, description: 'Does it.' })),
     policy: { allow: ['*'], deny: [{ match: 'files:write', when: "caller.user == 'otto'" }] },
   })
-  const callers = ['otto', 'vera'].map((user) => ({ name: user, for: 'mcp' as const, caller: { user } }))
+  const callers = ['otto', 'vera'].map((user) => ({ keyHash: Buffer.alloc(32), for: 'mcp' as const, caller: { user } }))
   const route = overviewRoute(
     {
       audit,
@@ -117,7 +118,7 @@ async function ask(query: string, person: Caller = OWNER): Promise<OverviewBody>
           tenant === undefined ? ([{ requestedAt: 9 }, { requestedAt: 5 }] as Approval[]) : [],
       } as Partial<ApiDeps['approvals']>,
     } as Partial<ApiDeps> as ApiDeps,
-    () => new Map(callers.map((caller) => [caller.name, caller])),
+    createNamedCallers(() => callers),
     { counted: new CountedAudit({ audit, clock }), costs: createListCosts() },
   )
   try {

@@ -4,7 +4,7 @@ import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core
 import type { KeyRow } from '../auth/keys.ts'
 import { CountedAudit } from '../overview/counted-audit.ts'
 import { createListCosts } from '../overview/list-costs.ts'
-import { nameCallers } from './callers.ts'
+import { createNamedCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { peopleRoute } from './routes/people.ts'
 import type { PeopleBody } from './wire.ts'
@@ -107,7 +107,6 @@ async function ask(query: string, person: Caller = OWNER): Promise<PeopleBody> {
   })
   const clock = { monotonicMs: () => 0, wallMs: () => Date.now() }
   const callers = CALLERS.map(([use, caller]) => ({ keyHash: Buffer.alloc(32), for: use, caller }))
-  const named = nameCallers(callers)
   const key = { for: 'mcp', from: 'made', isExpired: false } as const
   const keys: readonly KeyRow[] = [
     { ...key, id: 'a', user: 'vera', tenant: 'acme', expiresAt: 9000, lastUsedAt: 50 },
@@ -125,7 +124,11 @@ async function ask(query: string, person: Caller = OWNER): Promise<PeopleBody> {
     >,
   }
   const counts = { counted: new CountedAudit({ audit, clock, waitMs: 60_000 }), costs: createListCosts() }
-  const route = peopleRoute(deps as ApiDeps, () => named, counts)
+  const route = peopleRoute(
+    deps as ApiDeps,
+    createNamedCallers(() => callers),
+    counts,
+  )
   try {
     const request = new Request('http://gateway/api/people')
     const body = await route({ request, query: new URLSearchParams(query), person, loginAt: 0, id: '' })

@@ -165,7 +165,7 @@ export interface LogsBody {
   readonly lines: readonly ServerLogRow[]
 }
 
-/** How many instances of a server are in each state. One that is `running` has a call in progress. */
+/** How many instances of a server are in each state, within the tenant of a person. One that is `running` has a call in progress. */
 export interface ServerInstances {
   readonly starting: number
   readonly running: number

@@ -4,6 +4,7 @@ import { isObject } from '@toolgate/core/internal'
 import type { Api } from '../api/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../api/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
+import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { Fleet } from '../fleet.ts'
 import { toRequest } from '../http/to-request.ts'
 import { serverOf } from '../overview/server-of.ts'
@@ -15,6 +16,7 @@ import { type Elsewhere, elsewhereFault } from './elsewhere.ts'
 export interface ApiPlaceDeps {
   readonly elsewhere: () => Pick<Elsewhere, 'askHomeOf' | 'check' | 'placeAtHome'> | undefined
   readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly origins: OriginRules
   readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
   /** Returns the caller whose catalog a person asks for, if that is what a request is. */
   readonly shownIn: (request: Request) => Promise<Caller | undefined>
@@ -76,29 +78,30 @@ export class ApiPlace {
   }
 
   async #place(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const { elsewhere, fleet, isStopping } = this.#deps
+    const { elsewhere, fleet, isStopping, origins } = this.#deps
+    const owners = elsewhere()
+    // The home of a user trusts the replica that forwards a request to have checked where it comes from.
+    if (!owners || (!owners.check(request) && checkOrigin(request.headers, origins))) return false
     const url = new URL(request.url ?? '/', 'http://gateway')
     const isCall = url.pathname === '/api/call' && request.method === 'POST'
     const mayNeed = fleet.hasUserLists ? AGENTS.has(url.pathname) : isCall && fleet.needsInstance()
-    const owners = elsewhere()
-    if (owners && fleet.hasUserLists && request.method === 'GET' && isAboutCaller(url)) {
+    if (fleet.hasUserLists && request.method === 'GET' && isAboutCaller(url)) {
       const shown = await this.#deps.shownIn(toRequest(request))
       const owner = shown && ownerOf(shown)
       return owner !== undefined && owners.askHomeOf(owner, { request, response })
     }
-    if (owners && isComparison(url)) {
+    if (isComparison(url)) {
       // What it reads is what a call of the asker would change: at the instance of their home.
-      const isForwarded = owners.check(request)
-      const compared = await this.#deps.comparedIn(toRequest(request), { isForwarded })
+      const compared = await this.#deps.comparedIn(toRequest(request))
       if (!compared || !fleet.needsInstance(serverOf(compared.tool))) return false
-      if (isForwarded && isStopping()) throw elsewhereFault()
+      if (owners.check(request) && isStopping()) throw elsewhereFault()
       const text = await readBody(request)
       ;(request as Read).rawBody = Buffer.from(text)
       return owners.placeAtHome({ caller: compared.caller, request, response, text })
     }
-    if (owners && TRIALS.has(url.pathname) && request.method === 'POST' && fleet.needsInstance())
+    if (TRIALS.has(url.pathname) && request.method === 'POST' && fleet.needsInstance())
       return this.#placeTrial(owners, request, response)
-    if (!owners || !mayNeed) return false
+    if (!mayNeed) return false
     // The asker looks again once the home was given up.
     if (owners.check(request) && isCall && isStopping()) throw elsewhereFault()
     const credential = await this.#deps.authenticator.authenticate(
@@ -120,20 +123,19 @@ export class ApiPlace {
     response: ServerResponse,
   ): Promise<boolean> {
     const { fleet, isStopping, triedIn } = this.#deps
-    const isForwarded = owners.check(request)
     let text: string | undefined
     const readText = async () => {
       text = await readBody(request)
       ;(request as Read).rawBody = Buffer.from(text)
       return text
     }
-    const tried = await triedIn(toRequest(request), readText, { isForwarded })
+    const tried = await triedIn(toRequest(request), readText)
     if (!tried || text === undefined) return false
     const { tool, caller, isCall } = tried
     const asked = { caller, request, response, text }
     if (isCall) {
       if (!fleet.hasUserLists && !fleet.needsInstance(serverOf(tool))) return false
-      if (isForwarded && isStopping()) throw elsewhereFault()
+      if (owners.check(request) && isStopping()) throw elsewhereFault()
       return owners.placeAtHome(asked)
     }
     // Nobody becomes the home of a user by a dry run.

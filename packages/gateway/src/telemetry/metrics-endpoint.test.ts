@@ -29,12 +29,12 @@ describe('GET /metrics', () => {
         message: "This is an agent's key, for /mcp. The metrics need a console key.",
       },
     })
-    assert.equal(await console.text(), 'up 1\n')
+    assert.equal(await console.text(), 'up 1 for vera\n')
   })
 
   it('needs no key if the configuration makes it public, but still checks the host name', async () => {
     const get = await setup({ isPublic: true })
-    assert.equal((await get()).status, 200)
+    assert.equal(await (await get('person-key')).text(), 'up 1 for everybody\n')
     assert.equal((await get(undefined, { origin: 'http://evil.example' })).status, 403)
   })
 
@@ -68,7 +68,12 @@ async function setup({ isPublic = false } = {}) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const origins = createOriginRules({ host: '127.0.0.1', port })
-  const endpoint = createMetricsEndpoint({ authenticator, origins, isPublic, metrics: async () => 'up 1\n' })
+  const endpoint = createMetricsEndpoint({
+    authenticator,
+    origins,
+    isPublic,
+    metrics: async (person) => `up 1 for ${person?.user ?? 'everybody'}\n`,
+  })
   closers.push(() => {
     server.closeAllConnections()
     return new Promise((resolve) => server.close(resolve))

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '@toolgate/core'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type Authenticator, isRefused, toKeyId } from '../auth/credential.ts'
@@ -9,7 +10,8 @@ export interface MetricsEndpointDeps {
   readonly logins?: Pick<FailedLogins, 'failed'>
   /** Whether it needs no key. */
   readonly isPublic: boolean
-  readonly metrics: () => Promise<string>
+  /** Returns the metrics for a person; for everybody, without one. */
+  readonly metrics: (person: Caller | undefined) => Promise<string>
 }
 
 /** Serves `/metrics`. Rejects if the metrics cannot be written. */
@@ -18,13 +20,13 @@ export type MetricsEndpoint = (request: IncomingMessage, response: ServerRespons
 /** Returns the endpoint that Prometheus scrapes. It needs a console key, unless the configuration makes it public. */
 export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoint {
   return async (request, response) => {
-    const refusal = await refuse(request, deps)
+    const { refusal, person } = await admit(request, deps)
     if (refusal) {
       const keyId = refusal.status === 401 ? toKeyId(request.headers.authorization) : undefined
       if (keyId !== undefined) await deps.logins?.failed(request, keyId)
       return answer(response, refusal.status, JSON_TYPE, JSON.stringify({ error: refusal.error }), refusal.headers)
     }
-    answer(response, 200, acceptedType(request.headers.accept), await deps.metrics())
+    answer(response, 200, acceptedType(request.headers.accept), await deps.metrics(person))
   }
 }
 
@@ -34,15 +36,16 @@ interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-async function refuse(
+/** Returns who reads, or why nobody may. */
+async function admit(
   { method, headers }: IncomingMessage,
   { authenticator, origins, isPublic }: MetricsEndpointDeps,
-): Promise<Refusal | undefined> {
+): Promise<{ readonly refusal?: Refusal; readonly person?: Caller }> {
   const foreign = checkOrigin(headers, origins)
   if (foreign) return toRefusal(403, foreign.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', foreign.message)
   if (method !== 'GET' && method !== 'HEAD')
     return toRefusal(405, 'method_not_allowed', `${method} is not served at /metrics; GET is.`, { allow: 'GET, HEAD' })
-  if (isPublic) return undefined
+  if (isPublic) return {}
   const credential = await authenticator.authenticate(headers, '/metrics')
   if (isRefused(credential))
     return toRefusal(401, 'unauthenticated', 'The metrics need a console key: Authorization: Bearer <key>.', {
@@ -50,7 +53,7 @@ async function refuse(
     })
   if (credential.for !== 'console')
     return toRefusal(403, 'key_not_for_console', "This is an agent's key, for /mcp. The metrics need a console key.")
-  return undefined
+  return { person: credential.caller }
 }
 
 function toRefusal(
@@ -58,8 +61,8 @@ function toRefusal(
   code: string,
   message: string,
   headers: Readonly<Record<string, string>> = {},
-): Refusal {
-  return { status, error: { code, message }, headers }
+): { readonly refusal: Refusal } {
+  return { refusal: { status, error: { code, message }, headers } }
 }
 
 const JSON_TYPE = 'application/json'

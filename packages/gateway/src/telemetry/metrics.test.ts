@@ -100,6 +100,12 @@ describe('createMetrics', () => {
     assert.match(await read(), /^toolgate_pending_approvals 1$/m)
   })
 
+  it('shows a person what the lists cost of the callers that they may see, and everybody no names', async () => {
+    const { read } = setup()
+    assert.match(await read({ user: 'ben', tenant: 'beta' }), /^toolgate_list_tokens\{user="vera of beta"\} 8$/m)
+    assert.doesNotMatch(await read(), /toolgate_list_tokens/)
+  })
+
   it('leaves out figures that cannot be read, and exposes the rest', async () => {
     const faults: unknown[] = []
     const fail = async (): Promise<never> => {
@@ -144,6 +150,7 @@ function setup({ audit: given, approvals, faults = [] }: Given = {}) {
       checkpoints: { signedSeq: 7, signedAt: '2026-11-23T00:00:00.000Z' },
       problems: [{ code: 'checkpoints_failing', message: 'The disk is full.' }],
     }),
+    lists: async ({ tenant }) => [{ user: `vera of ${tenant}`, tokens: 8 }],
     certificateExpiresAtMs: () => 1_800_000_000_000,
     onFault: (error) => faults.push(error),
   })

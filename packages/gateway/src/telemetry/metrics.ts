@@ -1,4 +1,4 @@
-import type { Gate } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
 import type { AuditReader } from '@toolgate/core/audit'
 import { type Approvals, clauseText, runWithDeadline } from '@toolgate/core/internal'
 import type { PinnedTool } from '@toolgate/core/pins'
@@ -48,8 +48,8 @@ export interface MetricsDeps {
   readonly refusedTokens?: () => readonly RefusedTokens[]
   /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
   readonly certificateExpiresAtMs?: () => number | undefined
-  /** What the lists of callers cost. Absent: not shown. */
-  readonly lists?: (() => Promise<readonly Pick<ListCostRow, 'user' | 'tokens'>[]>) | undefined
+  /** What the lists of the callers cost that a person may see. Default: not shown. */
+  lists?(person: Caller): Promise<readonly Pick<ListCostRow, 'user' | 'tokens'>[]>
   /** Absent where this gateway is alone. */
   readonly replica?: Parameters<typeof replicaFamilies>[0]
   readonly onFault: (error: unknown) => void
@@ -66,11 +66,12 @@ const ANSWER_MS = 3000
 const MAX_APPROVALS = 1000
 
 /**
- * Returns a function that returns the gateway's current metrics as text.
+ * Returns a function that returns the gateway's current metrics as text: for a person, or for everybody, who sees no names of
+ * callers.
  *
  * A figure whose store fails, or does not answer within 3 s, is left out: Prometheus waits for 10 s.
  */
-export function createMetrics(deps: MetricsDeps): () => Promise<string> {
+export function createMetrics(deps: MetricsDeps): (person?: Caller) => Promise<string> {
   const { counts, servers, onFault } = deps
   const optional = async (read: () => Promise<Families> | Families): Promise<readonly Family[]> => {
     try {
@@ -80,12 +81,12 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       return []
     }
   }
-  return async () => {
+  return async (person) => {
     // At once: a store that is silent must not keep the other figures from whoever is to be woken by them.
     const read = await Promise.all([
       optional(async () => budgetFamilies((await deps.gate.budgets?.(MAX_BUDGETS)) ?? [])),
       optional(() => pendingFamilies(deps.approvals)),
-      optional(() => listFamilies(deps.lists)),
+      optional(async () => (person && deps.lists ? listFamily(await deps.lists(person)) : [])),
       optional(() => clauseFamily(deps.gate.coverage())),
       optional(() => warningsFamily(deps.warnings().map(({ code }) => code))),
       optional(() => writtenFamily(deps.audit)),
@@ -131,17 +132,14 @@ async function pendingFamilies(approvals: MetricsDeps['approvals']): Promise<rea
 }
 
 /** The callers come from the configuration. */
-async function listFamilies(lists: MetricsDeps['lists']): Promise<readonly Family[]> {
-  const rows = await lists?.()
-  if (!rows) return []
-  return [
-    {
-      name: 'toolgate_list_tokens',
-      type: 'gauge',
-      help: "What a caller's list of tools costs its model: an estimate of 4 bytes a token.",
-      samples: rows.map(({ user, tokens }) => ({ labels: { user }, value: tokens })),
-    },
-  ]
+function listFamily(rows: readonly Pick<ListCostRow, 'user' | 'tokens'>[]): Families {
+  if (rows.length === 0) return []
+  return {
+    name: 'toolgate_list_tokens',
+    type: 'gauge',
+    help: "What a caller's list of tools costs its model: an estimate of 4 bytes a token.",
+    samples: rows.map(({ user, tokens }) => ({ labels: { user }, value: tokens })),
+  }
 }
 
 /** Shown also when they are 0, as these problems arise silently, for example when a server renames a tool. */

@@ -23,6 +23,13 @@ export interface InstanceRow {
   readonly state: InstanceState
 }
 
+/** Returns how many instances are in each state. */
+export function countStates(rows: readonly Pick<InstanceRow, 'state'>[]): Readonly<Record<InstanceState, number>> {
+  const counts = { starting: 0, running: 0, idle: 0, down: 0 }
+  for (const { state } of rows) counts[state]++
+  return counts
+}
+
 /** An instance in use. It is not ended before it is released. */
 export interface HeldInstance extends Place {
   readonly upstream: Upstream

@@ -27,10 +27,10 @@ export function needsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `GET /api/warnings`: likely mistakes in the configuration, as of now. */
+/** `GET /api/warnings`: likely mistakes in the configuration, as of now. None for a person of a tenant: they name those of all. */
 export function warningsRoute(deps: ApiDeps): Route {
-  return ({ query }) => {
+  return ({ query, person }) => {
     parseQuery(query, {})
-    return { warnings: deps.warnings?.() ?? [] } satisfies WarningsBody
+    return { warnings: person.tenant === undefined ? (deps.warnings?.() ?? []) : [] } satisfies WarningsBody
   }
 }

@@ -1,5 +1,5 @@
 import type { Tool } from '@toolgate/core'
-import { maySee, type NamedCallers } from '../callers.ts'
+import type { NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route, shortText, wholeNumber } from '../request.ts'
 import type { RowDecision, ToolRows } from '../tool-rows.ts'
@@ -28,7 +28,7 @@ export function matrixRoute(deps: ApiDeps, callers: NamedCallers, decisions: Too
       limit: wholeNumber(1, MAX_CALLERS),
       open: shortText,
     })
-    const mine = [...callers().values()].filter(({ caller }) => maySee(person, caller))
+    const mine = [...callers(person).values()]
     const tools = deps.tools()
     const rows = toRows(tools, deps.groups())
     const opened = rows.find(({ key }) => key === open)

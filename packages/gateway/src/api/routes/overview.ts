@@ -4,7 +4,7 @@ import type { CountedAudit } from '../../overview/counted-audit.ts'
 import type { ListCosts } from '../../overview/list-costs.ts'
 import { type Counted, type Figures, noneCounted } from '../../overview/sum.ts'
 import { PERIODS, type Period } from '../../overview/tally.ts'
-import { maySee, type NamedCallers } from '../callers.ts'
+import type { NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, type Route } from '../request.ts'
 import type { AttemptsRow, OverviewBody, OverviewServerRow } from '../wire.ts'
@@ -31,7 +31,7 @@ export function overviewRoute(deps: ApiDeps, callers: NamedCallers, { counted, c
       ...(tenant !== undefined && { tenant }),
     })
     const oldestAt = pending.at(-1)?.requestedAt
-    const agents = [...callers().values()].filter((one) => one.for === 'mcp' && maySee(person, one.caller))
+    const agents = [...callers(person).values()].filter((one) => one.for === 'mcp')
     const costly = await costs.all(agents, deps)
     const figures = await counted.read(period, tenant)
     return {

@@ -1,7 +1,7 @@
 import type { Caller } from '@toolgate/core'
 import type { KeyRow } from '../../auth/keys.ts'
 import { personKey } from '../../overview/caller-tally.ts'
-import { maySee, maySeeListsOf, type NamedCallers } from '../callers.ts'
+import { maySeeListsOf, type NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { mayCallAs } from '../own-agent.ts'
 import { parseQuery, type Route, shortText, wholeNumber } from '../request.ts'
@@ -26,8 +26,8 @@ export function peopleRoute(deps: ApiDeps, callers: NamedCallers, { counted, cos
     const people = new Map<string, Person>()
     const of = (one: Caller, name = one.user ?? one.agent ?? 'anonymous'): Person => personOf(people, one, name)
     of(person).isSelf = true
-    const known = [...callers().values()].filter(({ caller }) => maySee(person, caller))
-    for (const { name, for: use, caller } of known) {
+    const named = callers(person)
+    for (const { name, for: use, caller } of named.values()) {
       const mayCall = mayCallAs(deps, { person, caller }) && { mayCall: true as const }
       of(caller).callers.push({ as: name, for: use, roles: caller.roles ?? [], ...mayCall })
     }
@@ -43,7 +43,7 @@ export function peopleRoute(deps: ApiDeps, callers: NamedCallers, { counted, cos
     shown.sort((a, b) => compare(a.name, b.name) || compare(a.tenant, b.tenant))
     const page = shown.slice(0, limit)
     const maxMs = isComplete ? LISTS_MS : LISTS_AFTER_WAIT_MS
-    const hasLists = await addLists(page, { deps, callers, costs, maxMs })
+    const hasLists = await addLists(page, { deps, named, costs, maxMs })
     return {
       people: page,
       total: shown.length,
@@ -96,14 +96,13 @@ function addConnections(row: Person, person: Caller, { connections }: ApiDeps): 
 
 interface ListsAsked extends Pick<Counts, 'costs'> {
   readonly deps: ApiDeps
-  readonly callers: NamedCallers
+  readonly named: ReturnType<NamedCallers>
   readonly maxMs: number
 }
 
 /** Adds what agents see, and what that costs, as far as there is time. Returns whether all have it. */
-async function addLists(page: readonly Person[], { deps, callers, costs, maxMs }: ListsAsked): Promise<boolean> {
+async function addLists(page: readonly Person[], { deps, named, costs, maxMs }: ListsAsked): Promise<boolean> {
   const until = deps.clock.monotonicMs() + maxMs
-  const named = callers()
   for (const row of page)
     for (const one of row.callers) {
       const caller = named.get(one.as)?.caller

@@ -12,7 +12,7 @@ const FIELDS = ['groups', 'tools']
 export function preferencesRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return ({ query, person }) => {
     const { as } = parseQuery(query, { as: shortText })
-    const whose = as === undefined ? person : findCaller(callers(), { as }, person).caller
+    const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
     return toBody(deps.preferences?.get(whose))
   }
 }
@@ -22,7 +22,7 @@ export function setPreferencesRoute(deps: ApiDeps, callers: NamedCallers): Route
   return async ({ query, person, request }) => {
     const { as } = parseQuery(query, { as: shortText })
     const body = await readBody(request, FIELDS)
-    const whose = as === undefined ? person : findCaller(callers(), { as }, person).caller
+    const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
     if (!isSame(whose, person) && !isApprover(person))
       throw new ApiFault(
         'preferences_forbidden',

@@ -9,6 +9,7 @@ import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route, taggedJson } from '../request.ts'
 import type { ToolRows } from '../tool-rows.ts'
 import { mayCallAs } from '../own-agent.ts'
+import { countStates } from '../../upstream/instances.ts'
 import { placing, wouldAllowOf } from './policy.ts'
 import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
@@ -16,7 +17,7 @@ import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, To
 export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
   return async ({ query, person, request }) => {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
-    const { name, caller } = findCaller(callers(), whose, person)
+    const { name, caller } = findCaller(callers, whose, person)
     await deps.refreshGroups?.()
     const catalog = (): readonly Tool[] => {
       const { tools, items } = shownTo(person, caller, deps)
@@ -62,12 +63,11 @@ function listOf(id: string, { lists }: Shown): ListRow | undefined {
   return lists.find((list) => list.server === (isItemId(id) ? server : kind))
 }
 
-/** Only approvers see who has an instance of a server. Others get the counts. */
+/** Instances are counted within the tenant of a person. Only approvers see whose they are. */
 export function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow {
   if (!instances) return row
-  const { users = [], ...counts } = instances
-  if (!isApprover(person)) return { ...row, instances: counts }
-  return { ...row, instances: { ...counts, users: users.filter((user) => maySee(person, user)) } }
+  const users = (instances.users ?? []).filter((user) => maySee(person, user))
+  return { ...row, instances: { ...countStates(users), ...(isApprover(person) && { users }) } }
 }
 
 /** Returns an item with its decision in a view. */
@@ -94,7 +94,7 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     const { tool: asked, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', asked)
-    const { caller } = findCaller(callers(), whose, person)
+    const { caller } = findCaller(callers, whose, person)
     const shown = shownTo(person, caller, deps)
     const tool = itemsIn(id, shown).find((known) => known.id === id)
     if (!tool) throw unknownTool(id, shown, deps)
@@ -119,7 +119,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     const { tool, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', tool)
-    const { name, caller } = findCaller(callers(), whose, person)
+    const { name, caller } = findCaller(callers, whose, person)
     const view = await deps.view(caller, app)
     const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
@@ -192,16 +192,14 @@ function unknownTool(id: string, shown: Shown, deps: ApiDeps): ApiFault {
 export function callersRoute(deps: ApiDeps, callers: NamedCallers): Route {
   return async ({ query, person }) => {
     parseQuery(query, {})
-    const rows = [...callers().values()]
-      .filter(({ caller }) => maySee(person, caller))
-      .map(async ({ name, for: kind, caller }) => ({
-        user: name,
-        ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),
-        roles: caller.roles ?? [],
-        for: kind,
-        ...(mayCallAs(deps, { person, caller }) ? { mayCall: true as const } : {}),
-        visible: (await deps.view(caller)).size,
-      }))
+    const rows = [...callers(person).values()].map(async ({ name, for: kind, caller }) => ({
+      user: name,
+      ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),
+      roles: caller.roles ?? [],
+      for: kind,
+      ...(mayCallAs(deps, { person, caller }) ? { mayCall: true as const } : {}),
+      visible: (await deps.view(caller)).size,
+    }))
     return { callers: await Promise.all(rows) } satisfies CallersBody
   }
 }

@@ -153,7 +153,7 @@ async function readTrial(
   const given = body.get('caller')
   const caller =
     given === undefined ? undefined : WHOSE.caller(typeof given === 'string' ? given : JSON.stringify(given))
-  const found = findCaller(callers(), { as: text('as', WHOSE.as), caller }, person)
+  const found = findCaller(callers, { as: text('as', WHOSE.as), caller }, person)
   return {
     tool,
     app: text('app', WHOSE.app),
