@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { type AuditRecord, createInputOpener, type SealedInputs } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
@@ -166,6 +167,30 @@ for (const format of FORMATS) {
       const db = new DatabaseSync(format === 'sqlite' ? one.path : boxesBeside(one.path))
       assert.equal(db.prepare('SELECT count(*) AS count FROM input_boxes').get()?.['count'], 0)
       db.close()
+    })
+
+    it('go in parts where many records are removed, so that calls come in between', async (t) => {
+      const one = sealed(t, format)
+      const { keepForMs: _, ...forEver } = inputs
+      const rotate = { bytes: 1 }
+      const before = one.open(0, { rotate, inputs: forEver })
+      const calls = Array.from({ length: 600 }, (_call, i) => auditEntry({ wallMs: START_MS, input: i }))
+      await Promise.all(calls.map(async (call) => before.write({ ...call, event: 'tool_blocked' })))
+      await before.close()
+      const audit = one.open(100, { rotate, inputs: forEver, retainMs: 10 * HOUR_MS })
+      const db = new DatabaseSync(format === 'sqlite' ? one.path : boxesBeside(one.path), { readOnly: true })
+      const left: unknown[] = []
+      const work = { isDone: false }
+      const pruning = audit.prune().finally(() => (work.isDone = true))
+      while (!work.isDone) {
+        await endOfTurn()
+        left.push(db.prepare('SELECT count(*) AS count FROM input_boxes').get()?.['count'])
+      }
+      await pruning
+      db.close()
+      await audit.close()
+      assert.ok(new Set(left).size > 2, `${[...new Set(left)].join()} were left`)
+      assert.equal(left.at(-1), 0)
     })
 
     it('are kept still, and kept no more, where the audit is opened without the key again', async (t) => {

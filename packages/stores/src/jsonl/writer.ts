@@ -241,7 +241,7 @@ class JsonlWriter implements AuditFile {
   removeUpTo(seq: number): boolean {
     const [oldest, ...others] = this.#closed
     if (oldest === undefined || oldest.lastSeq > seq) return false
-    while (this.boxes?.removeUpTo(oldest.lastSeq));
+    if (this.boxes?.removeUpTo(oldest.lastSeq) === true) return true
     rmSync(oldest.path, { force: true })
     this.#closed = others
     return true

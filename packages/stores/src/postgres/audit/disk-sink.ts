@@ -1,5 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
 import type { AuditEntry, SealOptions } from '@toolgate/core/audit'
 import { messageOf } from '@toolgate/core/internal'
@@ -28,6 +29,8 @@ const FILE_BYTES = 16_000_000
 /** More records on this disk alone are refused: some 150 MB. */
 const MAX_UNSHIPPED = 250_000
 const PATIENCE_MS = 2000
+/** Between parts of what is removed. */
+const PAUSE_MS = 10
 
 /**
  * A sink whose writes resolve when the record is on this disk. The records are shipped to the database in groups.
@@ -44,6 +47,8 @@ export class DiskSink {
   readonly #report: ProblemReport
   /** The error of the disk, until it takes a record again. */
   #diskError: unknown
+  #shippedSeq = 0
+  #isRemoving = false
   #isClosed = false
 
   constructor({ folder, incarnation, store, sealing, nowMs, maxWaiting, onProblem }: DiskSinkParts) {
@@ -56,7 +61,6 @@ export class DiskSink {
       path: this.#path,
       end: { seq: sealer.seq, head: sealer.head },
       tree,
-      boxes: () => this.#file.boxes,
       onShipped: (seq) => this.#removeClosed(seq),
       onChange: () => this.#report.update(this.problem),
     })
@@ -155,7 +159,20 @@ export class DiskSink {
   }
 
   #removeClosed(seq: number): void {
-    while (this.#file.removeUpTo(seq));
+    this.#shippedSeq = seq
+    if (!this.#isRemoving) void this.#removeShipped()
+  }
+
+  /** In parts, so that calls do not wait. What cannot be removed now is tried again after the next group. */
+  async #removeShipped(): Promise<void> {
+    this.#isRemoving = true
+    try {
+      while (!this.#isClosed && this.#file.removeUpTo(this.#shippedSeq)) await delay(PAUSE_MS)
+    } catch {
+      // The disk holds more than it must until then.
+    } finally {
+      this.#isRemoving = false
+    }
   }
 }
 

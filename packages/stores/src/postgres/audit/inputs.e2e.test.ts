@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createGate } from '@toolgate/core'
@@ -152,6 +153,24 @@ withBinaries(['postgres', 'initdb'], (paths) => {
         )
       })
     })
+
+  describe('sealed inputs on the disk of a replica that stops', () => {
+    const postgres = ownPostgres(paths)
+
+    it('are shipped with the records that wait, and nothing stays on the disk', async (t) => {
+      const stores = await postgres.open(t)
+      const disk = scratchFolder(t)
+      const audit = await stores.openAudit({ replica: 'a', disk, inputs })
+      const calls = Array.from({ length: 3000 }, (_, i) => auditEntry({ tool_call_id: `c${i}`, input: { i } }))
+      await Promise.all(calls.map((call) => audit.write(call)))
+      await audit.close()
+      assert.deepEqual(
+        readdirSync(disk).filter((name) => name.includes('.jsonl')),
+        [],
+      )
+      assert.deepEqual((await stores.verifyAudit()).inputs, { present: 3000, gone: 0, missing: 0, altered: 0 })
+    })
+  })
 
   describe('sealed inputs that a killed replica has left on its disk', () => {
     const postgres = ownPostgres(paths)

@@ -111,7 +111,7 @@ interface Rest {
 function nextGroup(tail: LogTail, { path, after, last, tree, boxes }: Rest): SealedGroup | undefined {
   try {
     const texts = tail.read(last)
-    return texts.length === 0 ? undefined : withBoxes(toGroup(texts, after, tree), boxes)
+    return texts.length === 0 ? undefined : withBoxes(toGroup(texts, after, tree), (seq) => boxes?.get(seq))
   } catch (error) {
     throw unusable(path, messageOf(error))
   }

@@ -1,7 +1,6 @@
 import { type ChainEnd, readLink, type RecordTree } from '@toolgate/core/audit'
 import { hashRecord } from '@toolgate/core/internal'
 import { readTime } from '../../jsonl/read.ts'
-import type { InputBoxes } from '../../input-boxes.ts'
 import type { KeptBox, SealedGroup } from './chain-store.ts'
 
 /** Returns sealed records as a group that continues a chain, and adds them to its tree. @throws if they do not continue it */
@@ -18,13 +17,12 @@ export function toGroup(texts: readonly string[], after: ChainEnd, tree: RecordT
   return { after, end: { seq, head }, root: tree.root(), records }
 }
 
-/** Returns a group with the sealed inputs that the disk has of it. */
-export function withBoxes(group: SealedGroup, kept: InputBoxes | undefined): SealedGroup {
-  if (kept === undefined) return group
+/** Returns a group with the sealed inputs that the disk has of it, by the numbers of their records. */
+export function withBoxes(group: SealedGroup, boxAt: (seq: number) => string | undefined): SealedGroup {
   const boxes = group.records.flatMap(({ atMs, text }, i): KeptBox[] => {
     const seq = group.after.seq + i + 1
     // In JSON, the quotes of a field's name occur nowhere else.
-    const box = text.includes(',"input_box":"') ? kept.get(seq) : undefined
+    const box = text.includes(',"input_box":"') ? boxAt(seq) : undefined
     return box === undefined ? [] : [{ seq, atMs, box }]
   })
   return { ...group, boxes }

@@ -4,7 +4,7 @@ import { endsWithin, messageOf } from '@toolgate/core/internal'
 import { LogTail } from '../../jsonl/tail.ts'
 import type { AuditProblem } from './audit-problem.ts'
 import type { ChainStore, SealedGroup } from './chain-store.ts'
-import { type InputBoxes } from '../../input-boxes.ts'
+import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
 export interface ShipperParts {
@@ -14,8 +14,6 @@ export interface ShipperParts {
   /** The newest record in the database, and the tree over all of them. */
   readonly end: ChainEnd
   readonly tree: RecordTree
-  /** Returns the sealed inputs on this disk. */
-  readonly boxes: () => InputBoxes | undefined
   /** Called when the database has the records up to a number. */
   readonly onShipped: (seq: number) => void
   /** Called when {@link Shipper.problem} may have begun or ended. */
@@ -45,6 +43,8 @@ interface Mark {
 export class Shipper {
   readonly #parts: ShipperParts
   readonly #tail: LogTail
+  /** Read like the records: also when their writer has closed them. */
+  #boxes: InputBoxes | undefined
   /** The newest record in the database. */
   #end: ChainEnd
   /** The newest record on this disk. */
@@ -116,13 +116,14 @@ export class Shipper {
     clearTimeout(this.#alarm)
     await this.#working
     this.#tail.close()
+    this.#boxes?.close()
   }
 
   async #work(): Promise<void> {
     try {
       while (this.#end.seq < this.#onDisk && !this.#isStopped) {
         const texts = this.#tail.read(this.#onDisk)
-        const group = withBoxes(toGroup(texts, this.#end, this.#parts.tree), this.#parts.boxes())
+        const group = withBoxes(toGroup(texts, this.#end, this.#parts.tree), (seq) => this.#boxAt(seq))
         await this.#deliver(this.#withTree(group))
       }
     } catch (error) {
@@ -131,6 +132,11 @@ export class Shipper {
       this.#changed()
     }
     this.#working = undefined
+  }
+
+  #boxAt(seq: number): string | undefined {
+    this.#boxes ??= openBoxes(this.#parts.path, { mayWrite: false, make: false })
+    return this.#boxes?.get(seq)
   }
 
   #withTree(group: SealedGroup): SealedGroup {
