@@ -275,6 +275,18 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
   return { problem }
 }
 
+/** Returns an input as a call of a tool would be decided on it, with defaults; `undefined` if the tool does not take it. */
+export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { readonly value: unknown } | undefined {
+  try {
+    const copy = frozenCopy(input ?? {})
+    const parsed = 'problem' in copy ? copy : parseInput(tool, copy.value, ports)
+    return 'value' in parsed ? parsed : undefined
+  } catch {
+    // The call is refused where it is made.
+    return undefined
+  }
+}
+
 function decideInput(attempt: Attempt): Stop | undefined {
   const { view, decided, input, facts } = attempt
   const hits: ParsedClause[] = []
@@ -313,10 +325,9 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
   const decided = view.decide(id)
   if (decided.tool === undefined || lackingScopes(view, decided)) return false
   if (decided.outcome !== 'allow') return decided.outcome === 'ask'
+  const accepted = acceptedInput(decided.tool, input, ports)
   try {
-    const copy = frozenCopy(input ?? {})
-    const parsed = 'problem' in copy ? copy : parseInput(decided.tool, copy.value, ports)
-    return 'value' in parsed && view.decideInput(decided, parsed.value).outcome === 'ask'
+    return accepted !== undefined && view.decideInput(decided, accepted.value).outcome === 'ask'
   } catch {
     // Nobody is asked about it: it is refused where it is made.
     return false

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { z } from 'zod'
 import { createGate } from '../gate/gate.ts'
 import { memoryAudit } from '../audit/memory.ts'
 import { memoryHistories } from '../memory/histories.ts'
@@ -160,6 +161,32 @@ describe('dryRun', () => {
     const denied = await dryRun(view, { tool: 'refunds:pay', input, history, items: ITEMS })
     assert.deepEqual(denied.answers[0], { layer: 'input', outcome: 'deny' })
     await gate.close()
+  })
+})
+
+describe('what dryRun says would have to change', () => {
+  const policy = { name: 'p', allow: [{ match: 'docs:write', input: "input.path in ['/tmp', '/home']" }] }
+  const pathOf = (values: readonly string[]) => ({ type: 'object', properties: { path: { enum: [...values] } } })
+  async function waysOf(definition: Partial<Parameters<typeof defineTool>[0]>, input: object) {
+    const gate = createGate({ tools: [tool('docs:write', definition)], policy })
+    const { preview, ways } = await dryRun(await gate.view(VERA), { tool: 'docs:write', input })
+    await gate.close()
+    return [preview.status, ways.map((way) => way.map(({ text }) => text).join(' + '))]
+  }
+
+  it('is an input that the tool takes', async () => {
+    const inputSchema = pathOf(['/home', '/etc'])
+    assert.deepEqual(await waysOf({ inputSchema }, { path: '/etc' }), [
+      'refused',
+      ['`/home` as `input.path`', 'an `allow` for `docs:write` in policy "p"'],
+    ])
+    assert.deepEqual(await waysOf({ inputSchema }, { path: '/nowhere' }), ['refused', ['`/home` as `input.path`']])
+    assert.deepEqual(await waysOf({ inputSchema: pathOf(['/etc']) }, { path: '/nowhere' }), ['refused', []])
+  })
+
+  it('begins with the input as it is decided, with the defaults of a schema', async () => {
+    const inputSchema = z.object({ path: z.string().default('/tmp') })
+    assert.deepEqual(await waysOf({ inputSchema }, {}), ['allow', []])
   })
 })
 

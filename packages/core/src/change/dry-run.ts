@@ -1,4 +1,5 @@
 import type { CallPorts, CallView } from '../call/attempt.ts'
+import { acceptedInput } from '../call/checks.ts'
 import { type CallPreview, preview } from '../call/preview.ts'
 import { answersOf, decideShadows, type LayerAnswer } from '../decide/decide.ts'
 import { ASKED_LAYERS, type Decision, LAYER_ORDER } from '../decide/decision.ts'
@@ -56,7 +57,9 @@ export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   const request = history ? { tool, input, ...(run && { run }) } : asked.ofRun({ tool, input })
   const previewed = await preview(asked, request, { ...ports, histories })
   const { facts } = previewed
-  const shadow = decideShadows(asked.decide(tool), { input, facts, hits: [] })
+  const decided = asked.decide(tool)
+  const accept = (one: unknown) => (decided.tool ? acceptedInput(decided.tool, one, ports) : undefined)
+  const shadow = decideShadows(decided, { input: accept(input)?.value ?? input, facts, hits: [] })
   const reasons = [...view.explain(tool).reasons, ...previewed.decision.reasons]
   const passed = previewed.status === 'refused' ? [] : (['input', 'limits'] as const)
   const said = new Set([...ASKED_LAYERS, ...passed, ...reasons.map(({ layer }) => layer)])
@@ -67,7 +70,7 @@ export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
       reasons,
     ),
     ...(shadow && { shadow }),
-    ways: whatWouldAllow(view, tool, { input, facts }),
+    ways: whatWouldAllow(view, tool, { input, facts, accept }),
   }
 }
 

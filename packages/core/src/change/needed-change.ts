@@ -20,4 +20,7 @@ export interface NeededChange {
 }
 
 /** The call that is asked about. */
-export type AskedCall = Partial<Pick<CallFacts, 'input' | 'facts'>>
+export interface AskedCall extends Partial<Pick<CallFacts, 'input' | 'facts'>> {
+  /** Returns an input as it is decided; `undefined` if the tool does not take it. Default: it takes any, as it is. */
+  accept?(input: unknown): { readonly value: unknown } | undefined
+}

@@ -58,7 +58,9 @@ function reasonsOf(decided: Decided, call: AskedCall | undefined): readonly Reas
   const current = today.evaluation(bounds.caller)
   const first = current === bounds.evaluation ? [] : reasonsAt(bounds.evaluation, atFirst)
   const reasons = [...first, ...reasonsAt(current, now)]
-  const atCall = call ? decideWithInput(decided, call.input, call.facts).reasons : []
+  // One that the tool does not take has reasons of its own, and may become one that it takes.
+  const input = call && (acceptedOf(call)?.value ?? call.input)
+  const atCall = call ? decideWithInput(decided, input, call.facts).reasons : []
   const against = [...reasons, ...atCall].filter(({ outcome }) => !mayGoOn(outcome))
   return [...new Map(against.map((one) => [stateOf(one), one])).values()]
 }
@@ -90,7 +92,13 @@ function passes(decided: Decided, { caller, policies, released, call }: Changed)
   const snapshot: PolicySnapshot = { ...today, policies: indexes, evaluation: evaluationOf }
   const again = decide({ caller, evaluation, policies: indexes }, snapshot, tool.id)
   if (!mayGoOn(again.outcome)) return false
-  return !call || mayGoOn(decideWithInput(again, call.input, call.facts).outcome)
+  if (!call) return true
+  const accepted = acceptedOf(call)
+  return accepted !== undefined && mayGoOn(decideWithInput(again, accepted.value, call.facts).outcome)
+}
+
+function acceptedOf({ input, accept }: AskedCall): { readonly value: unknown } | undefined {
+  return accept ? accept(input) : { value: input }
 }
 
 /** A policy that is not changed keeps its index. */
