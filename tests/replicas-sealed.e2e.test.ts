@@ -86,6 +86,10 @@ stores: { postgres: "${postgres.url}" }
           ['key_in_database'],
         )
       }
+      const seen = { ...env, TOOLGATE_URL: gateways[0].url }
+      const { out: queried } = await runCommandIn(seen, 'audit', 'query', '--event', 'input_opened')
+      assert.match(queried, /^SEQ +REPLICA +TIME.*\n\d+ +toolgate-audit-open /)
+
       const verify = async () => runCommandIn(env, 'audit', 'verify', '--config', file)
       const meanwhile = await verify()
       assert.deepEqual([meanwhile.code, meanwhile.err], [0, ''], meanwhile.out)
@@ -97,6 +101,13 @@ stores: { postgres: "${postgres.url}" }
       assert.deepEqual([last.code, last.err], [0, ''])
       assert.match(last.out, /^ok .* in 5 chains/)
       assert.match(last.out, /^Sealed inputs: 2 present, 0 gone by retention\.$/m)
+      assert.match(last.out, /^ {2}toolgate-audit-open \(no replica: the command, which opened inputs\), start /m)
+      const exported = join(folder.path, 'evidence')
+      const { out } = await runCommandIn(env, 'audit', 'export', '--folder', exported, '--config', file, '--json')
+      assert.equal((JSON.parse(out) as { readonly inputs: number }).inputs, 2)
+      const offline = await runCommandIn({}, 'audit', 'verify', '--offline', exported)
+      assert.equal(offline.code, 0)
+      assert.match(offline.out, /^Sealed inputs: 2 present, 0 gone by retention\.$/m)
       const states = await postgres.run('SELECT status, leaf_status FROM toolgate.audit_chains')
       assert.deepEqual(
         states,

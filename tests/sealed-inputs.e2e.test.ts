@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { formatSnapshot, takeSnapshot, type WhatIf } from '@toolgate/core/change'
+import { formatSnapshot, type Suggestion, takeSnapshot, type WhatIf } from '@toolgate/core/change'
 import { loadConfig, type WhatIfBody } from '@toolgate/gateway'
 import { runCommandIn } from './support/command.ts'
 import { send } from './support/http.ts'
@@ -168,6 +168,22 @@ for (const store of ['sqlite', 'jsonl'] as const)
       const other = { TOOLGATE_INPUT_KEY: 'f'.repeat(64) }
       const foreign = await runCommandIn(other, 'what-if', ...args, '--config', file, '--file', audit)
       assert.deepEqual((JSON.parse(foreign.out) as WhatIf).unknown, 2)
+    })
+
+    it('lets a suggestion with the key know the whole input, and one without count it', async (t) => {
+      const { folder, file, audit, catalog, gateway } = await callTwice(t, store)
+      await gateway.close()
+      const keyless = join(folder, 'keyless.yaml')
+      writeFileSync(keyless, fileWith('{ store: memory }'))
+      const suggest = async (variables: object, config: string) => {
+        const args = ['--config', config, '--catalog', catalog, '--file', audit, '--json']
+        const { out, err } = await runCommandIn(variables as Record<string, string>, 'suggest', ...args)
+        const { roles } = JSON.parse(out || err) as Suggestion
+        return roles.flatMap(({ tools }) => tools.map(({ unknownInputs }) => unknownInputs))
+      }
+      assert.deepEqual(await suggest(env, file), [0])
+      assert.deepEqual(await suggest(env, keyless), [0])
+      assert.deepEqual(await suggest({}, keyless), [1])
     })
 
     it('shows nothing of an input: not in files, logs, metrics, records, calls and exports', async (t) => {

@@ -39,15 +39,10 @@ interface OptionState {
 function optionsOf(command: Command): readonly OptionState[] {
   const own = command.options.map((option) => {
     const name = option.attributeName()
-    const isGiven = command.getOptionValueSource(name) === 'cli' && isThisOne(option, command.getOptionValue(name))
+    const isGiven = command.getOptionValueSource(name) === 'cli'
     return { flag: option.long ?? option.flags, option, value: command.getOptionValue(name) as unknown, isGiven }
   })
   return command.parent ? [...own, ...optionsOf(command.parent)] : own
-}
-
-/** `--start` and `--no-start` have one value. */
-function isThisOne({ negate }: Option, value: unknown): boolean {
-  return negate === (value === false)
 }
 
 /** A shell variable that is not set leaves an empty value, and a forgotten value takes the next option for it. */

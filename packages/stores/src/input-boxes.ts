@@ -36,7 +36,12 @@ export class InputBoxes {
   /** Keeps the input of an entry, if it is sealed. In the transaction of the caller, if there is one. */
   put(seq: number, entry: AuditEntry, options: SealOptions): void {
     const box = sealedOf(entry, options)?.box
-    if (box !== undefined) this.#put?.run(seq, Math.trunc(entry.wallMs), box)
+    if (box !== undefined) this.putBox(seq, Math.trunc(entry.wallMs), box)
+  }
+
+  /** Keeps an input that is sealed already. */
+  putBox(seq: number, atMs: number, box: string): void {
+    this.#put?.run(seq, atMs, box)
   }
 
   get(seq: number): string | undefined {
@@ -127,6 +132,15 @@ export function openBoxes(
     db.close()
     throw error
   }
+}
+
+/** Makes an empty file of sealed inputs beside a file of JSON lines, for a copy: it can be read where nothing can be written. */
+export function createBoxes(path: string): InputBoxes {
+  const file = boxesBeside(path)
+  createPrivately(file)
+  const db = new DatabaseSync(file)
+  prepareBoxes(db)
+  return new InputBoxes(db, { mayWrite: true, ownFile: file })
 }
 
 function hasTable(db: DatabaseSync): boolean {

@@ -48,7 +48,10 @@ export const AUDIT_COMMANDS: readonly CommandRow[] = [
       recordFilters(command)
         .addOption(new Option('--from <time>', 'the same as --since').argParser(timeAgo))
         .addOption(new Option('--to <time>', 'the same as --until').argParser(timeAgo))
-        .option('--folder <folder>', 'write the whole audit that replicas share to a new folder'),
+        .option(
+          '--folder <folder>',
+          'write the whole audit that replicas share, with its inputs still sealed, to a new folder',
+        ),
     async ({ from, to, ...options }: AuditExportOptions & { from?: number; to?: number }, { io }) => {
       const range = { ...(from === undefined ? {} : { since: from }), ...(to === undefined ? {} : { until: to }) }
       return (await import('../commands/audit.ts')).auditExportCommand({ ...options, ...range }, io)

@@ -18,6 +18,7 @@ import { loadConfig } from '@toolgate/gateway'
 import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { OPENERS_CHAIN } from '../project/sealed-audit.ts'
 import { countOf, inputsText, readInput, VERDICTS } from './audit-common.ts'
 
 /** Which shared audit a command reads. */
@@ -101,7 +102,7 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
   for (const { replica, incarnation, state, lastSeq, signedSeq, unshipped = 0 } of chains)
     printLine(
       io.stdout,
-      `  ${printable(replica)}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}${unshipped > 0 ? `; at least ${unshipped} more are on its disk` : ''}`,
+      `  ${printable(replica)}${replica === OPENERS_CHAIN ? ' (no replica: the command, which opened inputs)' : ''}, start ${printable(incarnation)}: ${state}, ${lastSeq} records, signed up to ${signedSeq}${unshipped > 0 ? `; at least ${unshipped} more are on its disk` : ''}`,
     )
   const sealed = inputsText(verdict.inputs)
   if (sealed !== undefined) printLine(io.stdout, sealed)
@@ -169,7 +170,13 @@ export async function exportShared(folder: string, options: SharedAuditOptions, 
     throw new CliError('usage', 'Only an audit that replicas share is exported to a folder.', {
       hint: 'An audit in files is a file: copy it, with "toolgate backup".',
     })
-  printLine(io.stdout, `${countOf(written.records, 'record')} in ${folder}`)
+  const { records, inputs } = written
+  if (options.json) printJson(io.stdout, { folder, records, inputs })
+  else {
+    printLine(io.stdout, `${countOf(records, 'record')} in ${printable(folder)}`)
+    if (inputs > 0)
+      printLine(io.stdout, `${countOf(inputs, 'sealed input')}, still sealed: no one reads them without the key.`)
+  }
   return 'ok'
 }
 

@@ -157,8 +157,14 @@ function filterOf({ tool, user, session, run, event, outcome, since, until }: Au
 
 function printTable(records: readonly AuditRecord[], io: Io): void {
   const paint = painter(io.stdout, io.env)
-  const rows = records.map((record) => [String(record.seq), ...cellsOf(record, paint)])
-  printLine(io.stdout, renderTable(['SEQ', 'TIME', 'EVENT', 'USER', 'TOOL', 'REASON'], rows, io.stdout))
+  const areShared = records.some(({ replica }) => replica !== undefined)
+  const rows = records.map((record) => [
+    String(record.seq),
+    ...(areShared ? [printable(record.replica ?? '')] : []),
+    ...cellsOf(record, paint),
+  ])
+  const by = areShared ? ['REPLICA'] : []
+  printLine(io.stdout, renderTable(['SEQ', ...by, 'TIME', 'EVENT', 'USER', 'TOOL', 'REASON'], rows, io.stdout))
 }
 
 function lineOf(record: AuditRecord, io: Io): string {

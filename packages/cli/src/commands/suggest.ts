@@ -1,10 +1,11 @@
-import { type Suggestion, suggestPolicy, type WhatIf, whatIf } from '@toolgate/core/change'
+import { type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/core/change'
 import { didYouMean } from '@toolgate/core/internal'
 import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { sealedInputsOf } from '../project/sealed-audit.ts'
 import { suggestionWarnings, suggestionYaml } from '../policy-tests/suggestion-yaml.ts'
 import { count } from '../render.ts'
 import { withReader } from './audit.ts'
@@ -38,15 +39,23 @@ export async function suggestCommand(
   if (role !== undefined) checkRole(role, config)
   const snapshot = catalog === undefined ? await takeLiveSnapshot(config, start) : readCatalogFile(catalog)
   const rules = configuredRules(snapshot, config)
-  return withReader<ExitName>(options, io, async (reader) => {
-    const records = () => reader.exportRecords({ since: since - BEFORE_MS })
-    const suggestion = await suggestPolicy({ rules, records: records(), since, role })
-    const after = { ...rules, policy: suggestion.policy }
-    const found = await whatIf({ before: rules, after, records: records(), since, role, hashOf: reader.hashText })
-    if (options.json) printJson(io.stdout, { ...suggestion, whatIf: found })
-    else print(suggestion, found, io)
-    return 'ok'
-  })
+  const inputs = await sealedInputsOf(config, options.file, io.env)
+  try {
+    return await withReader<ExitName>(options, io, async (reader) => {
+      const known = () => {
+        const records = reader.exportRecords({ since: since - BEFORE_MS })
+        return inputs ? withInputs(records, inputs, inputs.open) : { records }
+      }
+      const suggestion = await suggestPolicy({ rules, ...known(), since, role })
+      const after = { ...rules, policy: suggestion.policy }
+      const found = await whatIf({ before: rules, after, ...known(), since, role, hashOf: reader.hashText })
+      if (options.json) printJson(io.stdout, { ...suggestion, whatIf: found })
+      else print(suggestion, found, io)
+      return 'ok'
+    })
+  } finally {
+    await inputs?.close()
+  }
 }
 
 /** Calls are learned by the roles that callers have in the configuration. @throws {CliError} `usage` */

@@ -25,7 +25,7 @@ import { parseObject } from '../json.ts'
 import { count } from '../render.ts'
 import { replaceFile } from '../replace-file.ts'
 import { renderTable } from '../table.ts'
-import { openerOf, openSealedAudit, openSealedFile } from '../project/sealed-audit.ts'
+import { sealedInputsOf } from '../project/sealed-audit.ts'
 import { readInput } from './audit-common.ts'
 import { withReader } from './audit.ts'
 import { printProblems } from './check.ts'
@@ -64,7 +64,7 @@ export async function whatIfCommand(
   const { stopped, release } = signals.once()
   const stop = new AbortController()
   void stopped.then(() => stop.abort())
-  const inputs = await sealedInputsOf(configs.before, options, io)
+  const inputs = await sealedInputsOf(configs.before, options.file, io.env)
   try {
     const found = await withReader(options, io, async (reader) => {
       const { resumed, sinceMs } = progress
@@ -94,13 +94,6 @@ export async function whatIfCommand(
     await inputs?.close()
     release()
   }
-}
-
-/** Returns what opens the sealed inputs of the audit; `undefined` without a key, and where the audit is not on this machine. */
-async function sealedInputsOf(before: GatewayConfig, { file }: WhatIfCommandOptions, { env }: Io) {
-  const open = openerOf(before.audit.inputs, env)
-  if (!open) return undefined
-  return file === undefined ? openSealedAudit(before, open) : openSealedFile(file, open)
 }
 
 interface Configs {

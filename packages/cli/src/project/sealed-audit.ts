@@ -17,6 +17,12 @@ export interface SealedAudit extends AuditReader, InputBoxes {
   close(): Promise<void>
 }
 
+/**
+ * The name of the chain in which `toolgate audit open` records, in an audit that replicas share: a chain has one writer, and that of a
+ * replica is the replica.
+ */
+export const OPENERS_CHAIN = 'toolgate-audit-open'
+
 /** The variable of the key, for a file without its configuration. */
 export const KEY_VARIABLE = 'TOOLGATE_INPUT_KEY'
 
@@ -28,6 +34,20 @@ export function openerOf(
   if (typeof inputs === 'object') return createInputOpener({ key: inputs.key, olderKeys: inputs.olderKeys })
   const key = env[KEY_VARIABLE]
   return key ? createInputOpener({ key }) : undefined
+}
+
+/**
+ * Returns what opens the sealed inputs of an audit, or of a file of one; `undefined` without a key, and where the audit is not on this
+ * machine.
+ */
+export async function sealedInputsOf(
+  config: GatewayConfig,
+  file: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<SealedAudit | undefined> {
+  const open = openerOf(config.audit.inputs, env)
+  if (!open) return undefined
+  return file === undefined ? openSealedAudit(config, open) : openSealedFile(file, open)
 }
 
 /** Opens a file, such as a copy, only to read. */
@@ -72,7 +92,7 @@ async function openShared(config: GatewayConfig['audit'], url: string, open: Inp
     async leaveTrace(entry) {
       // As the replicas sign: it may be the one that does now.
       const log = { ...(keyFile && { key: readFileSync(keyFile, 'utf8') }), ...(everyMs && { everyMs }) }
-      const audit = await stores.openAudit({ replica: 'toolgate-audit-open', log })
+      const audit = await stores.openAudit({ replica: OPENERS_CHAIN, log })
       await audit.write(entry)
       await audit.close()
     },

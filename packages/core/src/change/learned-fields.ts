@@ -29,9 +29,9 @@ export class LearnedFields {
   /** Calls of whose input only some fields are known, by the names of these. */
   readonly #inPart = new Map<string, number>()
 
-  /** Takes in the input of a record: its preview if that is whole, and else the facts that rules read of it. */
-  note(record: Pick<AuditRecord, 'input_preview' | 'facts'>): void {
-    const input = readPreview(record.input_preview)
+  /** Takes in the input of a record: what was sealed of it, else its preview if that is whole, else the facts that rules read of it. */
+  note(record: Pick<AuditRecord, 'input_preview' | 'facts'>, sealed?: unknown): void {
+    const input = isObject(sealed) ? sealed : readPreview(record.input_preview)
     if (!input) return this.#noteFacts(record)
     this.#whole++
     for (const [name, value] of Object.entries(input)) if (NAME.test(name)) this.#noteValue(this.#of(name), value)

@@ -8,7 +8,7 @@ export type InputOf = (record: AuditRecord) => { readonly value: unknown } | und
 const PAGE = 50
 
 /**
- * Returns records together with their sealed inputs, for {@link whatIf}. An input is opened when a condition reads it. One that retention has removed,
+ * Returns records together with their sealed inputs, for {@link whatIf} and {@link suggestPolicy}. An input is opened when it is read. One that retention has removed,
  * that another key has sealed, or that was altered is not known.
  *
  * @example

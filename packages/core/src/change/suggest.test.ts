@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
+import { createInputOpener } from '../audit/sealed-input.ts'
 import { createGate } from '../gate/gate.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Caller } from '../ports/caller.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
+import { withInputs } from './sealed-calls.ts'
 import { suggestPolicy, type SuggestOptions } from './suggest.ts'
 import { whatIf } from './what-if.ts'
 
@@ -57,6 +59,24 @@ async function suggest(
 }
 
 describe('suggestPolicy', () => {
+  it('learns from sealed inputs, of which no preview was kept', async () => {
+    const [key, other] = ['1', '2'].map((digit) => digit.repeat(64)) as [string, string]
+    const audit = memoryAudit({ inputs: { keep: 'sealed', key }, preview: false })
+    const gate = createGate({ tools: CATALOG, audit })
+    const view = await gate.view(VERA)
+    for (const name of ['x', 'y']) await view.call({ tool: 'files:read', input: { path: `/srv/a/${name}` } })
+    await gate.close()
+    const rules = { catalog: CATALOG, callers: CALLERS }
+    const ask = async (known: Pick<SuggestOptions, 'records' | 'inputOf'>) =>
+      (await suggestPolicy({ rules, ...known })).roles.flatMap(({ tools }) =>
+        tools.map(({ input, unknownInputs }) => [input, unknownInputs]),
+      )
+    const sealed = (used: string) => withInputs(audit.records, audit, createInputOpener({ key: used }))
+    assert.deepEqual(await ask({ records: audit.records }), [[undefined, 2]])
+    assert.deepEqual(await ask(sealed(other)), [[undefined, 2]])
+    assert.deepEqual(await ask(sealed(key)), [['input.path.startsWith("/") && within(input.path, "/srv/a")', 0]])
+  })
+
   it('allows each role the tools that it has called, by exact id, and nothing else', async () => {
     const { policy, learned, leftOut } = await suggest([
       [VERA, 'files:read'],

@@ -11,6 +11,7 @@ import { LearnedFields } from './learned-fields.ts'
 import { createStage } from './stage.ts'
 import { TaintedRuns } from './tainted-runs.ts'
 import { RecordedCallers } from './recorded-callers.ts'
+import type { InputOf } from './sealed-calls.ts'
 import type { RulesOfChange } from './what-if.ts'
 
 export interface SuggestOptions {
@@ -22,10 +23,19 @@ export interface SuggestOptions {
   readonly since?: number | undefined
   /** Only callers with this role. */
   readonly role?: string | undefined
+  /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
+  readonly inputOf?: InputOf | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-const OPTIONS = shapeOf<SuggestOptions>({ rules: true, records: true, since: true, role: true, signal: true })
+const OPTIONS = shapeOf<SuggestOptions>({
+  rules: true,
+  records: true,
+  since: true,
+  role: true,
+  inputOf: true,
+  signal: true,
+})
 
 /** Why a call was not learned, in the order of the report. */
 export const LEFT_OUT = {
@@ -97,6 +107,8 @@ interface OpenCall {
   readonly record: AuditRecord
   readonly why: LeftOut | undefined
   readonly isCounted: boolean
+  /** Opened when the call began: later its box is no longer held. */
+  readonly input: ReturnType<InputOf>
 }
 
 interface LearnedTool {
@@ -139,7 +151,9 @@ class Learner {
     const key = JSON.stringify([record.run_id, record.session_id, record.user_id, record.tenant, id])
     if (record.event === 'tool_call') {
       const state = this.#runs.begin(record, tool)
-      if (this.#open.size < MAX_OPEN) this.#open.set(key, { record, why: this.#whyNot(record, tool, state), isCounted })
+      const why = this.#whyNot(record, tool, state)
+      const input = why === undefined && isCounted ? this.#options.inputOf?.(record) : undefined
+      if (this.#open.size < MAX_OPEN) this.#open.set(key, { record, why, isCounted, input })
       return
     }
     const ended = outcomeOfRecord(record)
@@ -154,7 +168,7 @@ class Learner {
     // Its beginning is before the first record.
     if (!call) return this.#leave('unknown_run')
     if (call.why) return this.#leave(call.why)
-    this.#learn(call.record, tool)
+    this.#learn(call, tool)
   }
 
   #whyNot(record: AuditRecord, tool: string, state: 'tainted' | 'unknown' | undefined): LeftOut | undefined {
@@ -177,7 +191,7 @@ class Learner {
     return role === undefined || (this.#callerOf(record)?.roles?.includes(role) ?? false)
   }
 
-  #learn(record: AuditRecord, tool: string): void {
+  #learn({ record, input }: OpenCall, tool: string): void {
     const caller = this.#callerOf(record) as Caller
     const { roles = [], user, tenant } = caller
     const key = JSON.stringify([tenant, roles.length > 0 ? roles : [[user]]])
@@ -187,7 +201,7 @@ class Learner {
     if (!learned) group.tools.set(tool, (learned = { calls: 0, ask: false, fields: new LearnedFields() }))
     learned.calls++
     if (record.approval_id !== undefined) learned.ask = true
-    learned.fields.note(record)
+    learned.fields.note(record, input?.value)
   }
 
   #leave(why: LeftOut): void {

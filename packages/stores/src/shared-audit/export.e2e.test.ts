@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import { createMerkleTree, createNoteSigner, createSealer, newSigningKey, parseTreeHead } from '@toolgate/core/audit'
+import { createGate } from '@toolgate/core'
+import {
+  createInputOpener,
+  createMerkleTree,
+  createNoteSigner,
+  createSealer,
+  newSigningKey,
+  parseTreeHead,
+} from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
+import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import {
   exportSharedAudit,
   openExportedAudit,
@@ -254,6 +265,84 @@ withBinaries(['postgres', 'initdb'], (paths) => {
         assert.throws(() => openExportedAudit(copy), { code: 'audit_invalid' })
       }
       assert.throws(() => openExportedAudit(join(folder.path, 'nowhere')), { code: 'audit_invalid' })
+    })
+  })
+
+  describe('the sealed inputs of an exported audit', () => {
+    const postgres = ownPostgres(paths)
+    const folder = tempFolder()
+    const whole = join(folder.path, 'whole')
+    const key = randomBytes(32).toString('hex')
+    const inputs = { keep: 'sealed', key } as const
+    const MARK = 'marker-5bd0e1'
+    /** The file of the chain that has inputs. */
+    let chain = ''
+
+    before(async () => {
+      const closing: (() => unknown)[] = []
+      const stores = await postgres.open({ after: (work) => void closing.push(work) })
+      const audits = await Promise.all(
+        ['a', 'b'].map((replica) => stores.openAudit({ replica, inputs, preview: false, log: { key: PEM } })),
+      )
+      const audit = audits[0] ?? assert.fail()
+      const gate = createGate({
+        tools: { echo: { execute: () => 'done' } },
+        audit,
+        policy: { allow: ['*'] },
+      })
+      const view = await gate.view({ user: 'vera' })
+      for (const to of ['a', 'b', 'c']) await view.call({ tool: 'echo', input: { to, text: MARK } })
+      await gate.close()
+      await audit.flush()
+      await audit.sign()
+      assert.deepEqual((await exportSharedAudit(stores.auditSource, whole)).inputs, 3)
+      for (const work of closing) await work()
+      const a = (await openExportedAudit(whole).chains()).find(({ replica }) => replica === 'a')
+      chain = join(whole, `chain-${a?.id}.jsonl`)
+    })
+    after(() => folder.remove())
+
+    const verify = async (copy: string) => verifySharedAudit(openExportedAudit(copy), { verifiers: VERIFIERS })
+
+    async function verifyWithout(change: (boxes: string) => void) {
+      const copy = mkdtempSync(join(folder.path, 'copy-'))
+      cpSync(whole, copy, { recursive: true })
+      change(join(copy, `${basename(chain)}.inputs`))
+      return verify(copy)
+    }
+
+    it('verify without the key, and are one file that can be read where nothing is written', async () => {
+      const { status, inputs: found } = await verify(whole)
+      assert.deepEqual([status, found], ['ok', { present: 3, gone: 0, missing: 0, altered: 0 }])
+      const names = readdirSync(whole)
+      assert.deepEqual(
+        names.filter((name) => name.includes('.inputs')),
+        [`${basename(chain)}.inputs`],
+      )
+      for (const name of names) assert.ok(!readFileSync(join(whole, name)).includes(MARK), name)
+    })
+
+    it('open with the key, from the file of their chain', async (t) => {
+      const audit = openJsonlAudit({ path: chain, readOnly: true })
+      t.after(() => audit.close())
+      const records = await audit.query({ event: 'tool_call' })
+      const boxes = await audit.inputBoxes(records)
+      const open = createInputOpener({ key })
+      assert.deepEqual(
+        records.map((record, i) => open(record, boxes[i] ?? '')),
+        ['c', 'b', 'a'].map((to) => ({ status: 'opened', text: JSON.stringify({ to, text: MARK }) })),
+      )
+    })
+
+    it('are missed where they were removed, and found where they were changed', async () => {
+      const gone = await verifyWithout((boxes) => rmSync(boxes))
+      assert.deepEqual([gone.status, gone.inputs?.missing], ['gap', 3])
+      const changed = await verifyWithout((boxes) => {
+        const db = new DatabaseSync(boxes)
+        db.exec('UPDATE input_boxes SET box = (SELECT max(box) FROM input_boxes)')
+        db.close()
+      })
+      assert.deepEqual([changed.status, changed.inputs?.altered], ['tampered', 2])
     })
   })
 })

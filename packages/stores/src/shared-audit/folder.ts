@@ -2,13 +2,26 @@ import { once } from 'node:events'
 import { createWriteStream, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { finished } from 'node:stream/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { parseTreeHead, readLink } from '@toolgate/core/audit'
-import { errnoOf, isObject, messageOf } from '@toolgate/core/internal'
+import { type AuditRecord, parseTreeHead, readLink } from '@toolgate/core/audit'
+import { errnoOf, isObject, messageOf, parseRecord } from '@toolgate/core/internal'
+import { createBoxes, type InputBoxes, openBoxes } from '../input-boxes.ts'
 import { linesOf, readNotes } from './note-file.ts'
-import { type FoundRecord, isPrunedAfter, type KeptChain, type KeptLog, type SharedAuditSource } from './source.ts'
+import {
+  type FoundRecord,
+  hasInput,
+  isPrunedAfter,
+  type KeptChain,
+  type KeptLog,
+  type KeptRecord,
+  type SharedAuditSource,
+} from './source.ts'
 
-/** The files of an exported audit. `log` is written last: without it, an export is not whole. */
+/**
+ * The files of an exported audit. `log` is written last: without it, an export is not whole. Sealed inputs are beside the records
+ * of their chain, as they are beside those of an audit in JSON lines.
+ */
 const FILES = { log: 'log.json', notes: 'notes.txt', leaves: 'leaves.jsonl', chains: 'chains.jsonl' } as const
 const PAGE = 2000
 /** Retention removes records once in an hour. */
@@ -19,31 +32,36 @@ function fileOf(chain: number): string {
 }
 
 /**
- * Writes an audit to a new folder: every record as it is stored, a file for each chain, and the log with its notes.
+ * Writes an audit to a new folder: every record as it is stored, a file for each chain, its sealed inputs as they are sealed, and the
+ * log with its notes.
  *
  * @throws {ConfigError} if the folder is not empty
  * @throws {ToolgateError} `audit_invalid` if retention goes on removing records meanwhile
  */
-export async function exportSharedAudit(
-  source: SharedAuditSource,
-  folder: string,
-): Promise<{ readonly records: number }> {
+export async function exportSharedAudit(source: SharedAuditSource, folder: string): Promise<Exported> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (readdirSync(folder).length > 0) throw new ConfigError('', `the folder ${folder} is not empty`)
   for (let left = TRIES; left > 0; left--) {
-    const records = await writeExport(source, folder)
-    if (records !== undefined) return { records }
-    // Records that the exported log does not know to be removed would be missing.
+    const exported = await writeExport(source, folder)
+    if (exported !== undefined) return exported
+    // What the exported audit does not know to be removed would be missing.
     for (const name of readdirSync(folder)) rmSync(path.join(folder, name))
   }
   throw new ToolgateError('audit_invalid', 'Retention removes records of the audit. Export it again in a few minutes.')
 }
 
-/** Returns how many records there are; `undefined` if retention has removed some meanwhile. */
-async function writeExport(source: SharedAuditSource, folder: string): Promise<number | undefined> {
+/** How many records and sealed inputs an export has. */
+export interface Exported {
+  readonly records: number
+  readonly inputs: number
+}
+
+/** Returns what was written; `undefined` if retention has removed some of it meanwhile. */
+async function writeExport(source: SharedAuditSource, folder: string): Promise<Exported | undefined> {
   const at = (name: string): string => path.join(folder, name)
   const exportedMs = await source.nowMs()
   const log = await source.readLog()
+  const removed = await source.inputsRemoved()
   let newest = 0
   await writeAll(at(FILES.notes), source.notes(), ({ size, note }) => {
     newest = size
@@ -52,12 +70,64 @@ async function writeExport(source: SharedAuditSource, folder: string): Promise<n
   await writeAll(at(FILES.leaves), source.leaves(0, newest), ({ leaf }) => `${leaf}\n`)
   const chains = await source.chains()
   await writeAll(at(FILES.chains), [chains], (chain) => `${JSON.stringify(chain)}\n`)
-  let records = 0
-  for (const chain of chains)
-    records += await writeAll(at(fileOf(chain.id)), source.records(chain), ({ text }) => `${text}\n`)
+  let [records, inputs] = [0, 0]
+  for (const chain of chains) {
+    const copy = new InputsCopy(source, chain, at(fileOf(chain.id)))
+    records += await writeAll(at(fileOf(chain.id)), copy.of(source.records(chain)), ({ text }) => `${text}\n`)
+    inputs += copy.count
+  }
   if (await isPrunedAfter(source, newest)) return undefined
+  if (!isDeepStrictEqual(await source.inputsRemoved(), removed)) return undefined
   writeFileSync(at(FILES.log), `${JSON.stringify({ ...log, exportedMs })}\n`, { mode: 0o600, flush: true })
-  return records
+  return { records, inputs }
+}
+
+/** So many are in memory at once: one may have megabytes. */
+const INPUTS = 50
+
+/** Copies the sealed inputs of a chain's records beside their file. */
+class InputsCopy {
+  /** How many it has copied. */
+  count = 0
+  readonly #source: SharedAuditSource
+  readonly #chain: KeptChain
+  readonly #file: string
+  #boxes: InputBoxes | undefined
+
+  constructor(source: SharedAuditSource, chain: KeptChain, file: string) {
+    this.#source = source
+    this.#chain = chain
+    this.#file = file
+  }
+
+  /** Returns the pages of records. The inputs of a page are copied before it is returned. */
+  async *of(pages: AsyncIterable<readonly KeptRecord[]>): AsyncGenerator<readonly KeptRecord[]> {
+    try {
+      for await (const page of pages) {
+        const records = page.flatMap(({ text }) => (hasInput(text) ? (parseRecord(text) ?? []) : []))
+        for (let i = 0; i < records.length; i += INPUTS) await this.#copy(records.slice(i, i + INPUTS))
+        yield page
+      }
+    } finally {
+      this.#boxes?.close()
+    }
+  }
+
+  async #copy(records: readonly AuditRecord[]): Promise<void> {
+    const boxes = (this.#boxes ??= createBoxes(this.#file))
+    const found = await this.#source.boxes(
+      this.#chain,
+      records.map(({ seq }) => seq),
+    )
+    boxes.inTransaction(() => {
+      for (const { seq, ts } of records) {
+        const box = found.get(seq)
+        if (box === undefined) continue
+        boxes.putBox(seq, Date.parse(ts) || 0, box)
+        this.count++
+      }
+    })
+  }
 }
 
 /** Returns how many items it has written. */
@@ -98,6 +168,26 @@ export function openExportedAudit(folder: string): SharedAuditSource {
   return {
     records,
     chains,
+    async boxes(chain, seqs) {
+      const kept = openBoxes(at(fileOf(chain.id)), { mayWrite: false, make: false })
+      try {
+        return new Map(
+          seqs.flatMap((seq) => {
+            const box = kept?.get(seq)
+            return box === undefined ? [] : [[seq, box] as const]
+          }),
+        )
+      } finally {
+        kept?.close()
+      }
+    },
+    async inputsRemoved() {
+      const found: string[] = []
+      for (const { id } of await chains())
+        for await (const line of maybeLines(at(fileOf(id))))
+          if (line.includes('"event":"inputs_pruned"')) found.push(line)
+      return found
+    },
     readLog: async () => log,
     notes: () => pagesOf(readNotes(at(FILES.notes)), (note) => ({ note, size: parseTreeHead(note)?.size ?? -1 })),
     async *leaves(from, to) {

@@ -10,10 +10,10 @@ export interface SharedAuditSource {
   /** Returns the chains, in the order in which they joined. */
   chains(): Promise<readonly KeptChain[]>
   records(chain: KeptChain): AsyncIterable<readonly KeptRecord[]>
-  /** Returns the sealed inputs of some records of a chain. Absent where they were not copied. */
-  boxes?(chain: KeptChain, seqs: readonly number[]): Promise<ReadonlyMap<number, string>>
+  /** Returns the sealed inputs of some records of a chain. */
+  boxes(chain: KeptChain, seqs: readonly number[]): Promise<ReadonlyMap<number, string>>
   /** Returns the texts of records that say which sealed inputs were removed: at least the one of the latest time. */
-  inputsRemoved?(): Promise<readonly string[]>
+  inputsRemoved(): Promise<readonly string[]>
   /** Returns the hashes of the records of a chain after one number up to another. */
   hashes(chain: KeptChain, after: number, upTo: number): AsyncIterable<readonly string[]>
   /** Returns the records of a call, or the one with a place in the order of all. */
@@ -63,6 +63,11 @@ export interface KeptRecord {
   readonly text: string
   /** What the place of the record says otherwise than the record. */
   readonly problem?: string | undefined
+}
+
+/** Whether a record has a sealed input. In JSON, the quotes of a field's name occur nowhere else. */
+export function hasInput(text: string): boolean {
+  return text.includes(',"input_box":"')
 }
 
 /** Returns the entry of a leaf in the tree. */

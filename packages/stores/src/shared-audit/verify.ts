@@ -9,7 +9,7 @@ import {
 } from '@toolgate/core/audit'
 import { checkShape, inputsRemovedBefore, shapeOf } from '@toolgate/core/internal'
 import { keyOf, readSignedLog } from './log.ts'
-import { isPrunedAfter, type KeptChain, type KeptRecord, type SharedAuditSource } from './source.ts'
+import { hasInput, isPrunedAfter, type KeptChain, type KeptRecord, type SharedAuditSource } from './source.ts'
 
 export interface VerifySharedOptions {
   /** The trusted public keys of the log, `name+id+key`. Default: those in the database, which whoever can change it can change too. */
@@ -54,7 +54,7 @@ export interface SharedVerdict {
   }
   /** What the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
-  /** What was found of sealed inputs. Absent if there are none, or they were not copied. */
+  /** What was found of sealed inputs. Absent if there are none. */
   readonly inputs?: InputsVerdict
   readonly findings: readonly AuditFinding[]
   readonly findingCount: number
@@ -165,18 +165,17 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
 
 /** Removal is recorded in the chain of the replica that has removed, and concerns all chains. */
 async function removedTimes(source: SharedAuditSource): Promise<readonly number[]> {
-  return ((await source.inputsRemoved?.()) ?? []).flatMap((text) => inputsRemovedBefore(text) ?? [])
+  return (await source.inputsRemoved()).flatMap((text) => inputsRemovedBefore(text) ?? [])
 }
 
-/** Returns the sealed inputs of a page of records; `undefined` where nobody can look. */
+/** Returns the sealed inputs of a page of records; `undefined` if it has none. */
 async function boxesOf(
   source: SharedAuditSource,
   chain: KeptChain,
   page: readonly KeptRecord[],
 ): Promise<ReadonlyMap<number, string> | undefined> {
-  // In JSON, the quotes of a field's name occur nowhere else.
-  const seqs = page.flatMap(({ text }) => (text.includes(',"input_box":"') ? [readSeq(text)] : []))
-  return seqs.length === 0 ? undefined : source.boxes?.(chain, seqs)
+  const seqs = page.flatMap(({ text }) => (hasInput(text) ? [readSeq(text)] : []))
+  return seqs.length === 0 ? undefined : source.boxes(chain, seqs)
 }
 
 function addInputs(one: InputsVerdict | undefined, other: InputsVerdict | undefined): InputsVerdict | undefined {
