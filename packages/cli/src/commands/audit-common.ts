@@ -12,6 +12,12 @@ export const VERDICTS = {
   tampered: ['red', 'tampered'],
 } as const
 
+/**
+ * The name of the chain in which `toolgate audit open` records, in an audit that replicas share: a chain has one writer, and that of a
+ * replica is the replica.
+ */
+export const OPENERS_CHAIN = 'toolgate-audit-open'
+
 /** Returns the text of a file that the command line names. @throws {CliError} `usage` */
 export function readInput(path: string, what: string): string {
   try {

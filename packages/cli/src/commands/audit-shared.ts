@@ -18,8 +18,7 @@ import { loadConfig } from '@toolgate/gateway'
 import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { OPENERS_CHAIN } from '../project/sealed-audit.ts'
-import { countOf, inputsText, readInput, VERDICTS } from './audit-common.ts'
+import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
 /** Which shared audit a command reads. */
 export interface SharedAuditOptions {

@@ -7,6 +7,7 @@ import {
   type InputOpener,
 } from '@toolgate/core/audit'
 import { type GatewayConfig, openAudit } from '@toolgate/gateway'
+import { OPENERS_CHAIN } from '../commands/audit-common.ts'
 import { openAuditFile } from '../commands/audit.ts'
 
 /** An audit with sealed inputs, and what opens them. */
@@ -16,12 +17,6 @@ export interface SealedAudit extends AuditReader, InputBoxes {
   leaveTrace?(entry: AuditEntry): Promise<void>
   close(): Promise<void>
 }
-
-/**
- * The name of the chain in which `toolgate audit open` records, in an audit that replicas share: a chain has one writer, and that of a
- * replica is the replica.
- */
-export const OPENERS_CHAIN = 'toolgate-audit-open'
 
 /** The variable of the key, for a file without its configuration. */
 export const KEY_VARIABLE = 'TOOLGATE_INPUT_KEY'
