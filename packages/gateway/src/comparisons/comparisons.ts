@@ -19,9 +19,10 @@ export interface ComparisonsDeps {
   readonly view: (caller: Caller, app: string | undefined) => Promise<View>
   readonly redact: Redactor
   readonly clock: Pick<Clock, 'wallMs'>
+  /** How long a reading may take. Default 15 s. */
+  readonly deadlineMs?: number
 }
 
-/** How long a reading may take. */
 const DEADLINE_MS = 15_000
 /** What a person can compare, and a browser show. */
 const MAX_CHARS = 256 * 1024
@@ -119,7 +120,7 @@ export class Comparisons {
         callId: `compare-${randomUUID()}`,
         comparing: { approval: approval.id, by },
         callerNow: () => this.#callerNow(asker),
-        deadlineMs: DEADLINE_MS,
+        deadlineMs: this.#deps.deadlineMs ?? DEADLINE_MS,
         signal,
       }),
     )
