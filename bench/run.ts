@@ -22,6 +22,7 @@ const FILES = [
   'origins.ts',
   'history.ts',
   'what-if.ts',
+  'changes.ts',
   'oauth.ts',
   'reload.ts',
   'search.ts',

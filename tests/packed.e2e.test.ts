@@ -103,6 +103,7 @@ describe('the packed packages', PATIENT, () => {
     const { files } = packed.get('toolgate') ?? assert.fail('toolgate')
     for (const file of [
       'dist/main.js',
+      'dist/change-thread.js',
       'assets/loopback.js',
       'console/index.html',
       'openapi.json',
@@ -234,7 +235,7 @@ function runsInstalled(version: string, node: string): void {
     assert.match(stdout, /^ok {2}toolgate\.yaml: 1 server/)
   })
 
-  it('try says what it installs, and runs the quickstart up to its first answer', PATIENT, async (t) => {
+  it('try says what it installs, and runs the quickstart up to its first answers', PATIENT, async (t) => {
     const child = spawn(node, [bin, 'try', '--port', '0'], {
       cwd: home,
       env: own,
@@ -268,6 +269,11 @@ function runsInstalled(version: string, node: string): void {
       'demo-console',
     )
     assert.equal(why.status, 1, why.stderr)
+    const question = await send(`${new URL(url).origin}/api/test`, {
+      headers: { authorization: 'Bearer demo-console', 'content-type': 'application/json' },
+      body: JSON.stringify({ tests: 'tests: []' }),
+    })
+    assert.deepEqual((question.json() as { files: unknown }).files, [{ file: 'tests', tests: [] }])
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
     assert.deepEqual(await ended, [0, null])

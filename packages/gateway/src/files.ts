@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 // This module is in `src`, in `dist`, or in `dist` of the command, whose bundle has the same files around it (`scripts/bundle.js`).
@@ -19,3 +20,6 @@ export const OPENAPI: URL = new URL('openapi.json', PACKAGE)
 
 /** Servers that are installed beside this package are found from here. */
 export const INSTALLED_FROM: string = import.meta.filename
+
+/** The module of the thread that answers questions about changes, beside this one. */
+export const CHANGE_THREAD: URL = new URL(`change-thread${path.extname(import.meta.filename)}`, import.meta.url)

@@ -11,12 +11,11 @@ import { createOriginRules, isOwnUrl } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { type LoadConfigOptions, readConfig } from './config/load-config.ts'
 import { isLoopback } from './config/loopback.ts'
-import { checkTaken, withPolicy } from './change/proposed-config.ts'
-import { askedChanges } from './change/asked-changes.ts'
-import type { WhatIfDeps } from './change/what-if.ts'
+import { openQuestions } from './change/open-questions.ts'
+import type { Reading } from './change/questions.ts'
 import { checkUsable } from './config/usable.ts'
 import { CONSOLE_DIR } from './files.ts'
-import { type GateParts, type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
+import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createGatewayRedactor, redactLog } from './redaction.ts'
@@ -34,8 +33,10 @@ export interface GatewayOptions {
   readonly log?: (line: LogLine) => void
   /** A secret with which it proves at `/healthz` which gateway it is, to programs that know the secret too. */
   readonly identity?: Uint8Array
-  /** Reads the configuration again, for a reload; `text` in place of that of its file. Default: from its file. */
+  /** Reads the configuration again, for a reload; `text` in place of that of its file. Default: its file. */
   readonly read?: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
+  /** How texts are read that people propose for its file. Default: as by `readConfig` without options. */
+  readonly reading?: Reading
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
   /** With `watch: true`: how often the file is looked at. Default 1000. */
@@ -48,6 +49,7 @@ const OPTIONS = shapeOf<GatewayOptions>({
   log: true,
   identity: true,
   read: true,
+  reading: true,
   probeEveryMs: true,
   watchEveryMs: true,
 })
@@ -179,7 +181,7 @@ async function start(
       warnings: () => [...toWaiting(reloader, config.file), ...(shown.warnings?.() ?? [])],
       reload: (how) => reloader.reload(how),
       reloadWaiting: () => reloader.waiting,
-      changes: askedChanges(toWhatIfDeps(base, parts, options.read)),
+      changes: openQuestions(base, parts, options.reading),
       keys,
       runs: { runs, checkPolicy: (policy) => void parsePolicies(policy, parts.selectors()) },
     }
@@ -214,26 +216,6 @@ async function start(
   } catch (error) {
     await lifecycle.close()
     throw error
-  }
-}
-
-function toWhatIfDeps(
-  { config, revisions, clock, redact }: GatewayBase,
-  { gate, audit }: GateParts,
-  read: NonNullable<GatewayOptions['read']>,
-): WhatIfDeps {
-  return {
-    gate,
-    audit,
-    clock,
-    settings: config,
-    rules: () => revisions.current,
-    withPolicy: (policy) => withPolicy(policy, config, revisions.current.policySource),
-    async parse(text) {
-      checkTaken(text, config)
-      return read(text, { mayRun: [] })
-    },
-    redactor: ({ secrets }) => redact.with(secrets),
   }
 }
 

@@ -8,6 +8,8 @@ import type { GatewayConfig } from './config/config.ts'
 export interface GatewayRedactor extends Redactor {
   /** Returns a redactor that knows further secrets, too. */
   with(secrets: readonly string[] | undefined): Redactor
+  /** Every secret that it knows. Never log or show them. */
+  secrets(): readonly string[]
   /** Replaces the secrets. Former ones stay redacted, as servers and logs may still hold them: the latest, within bounds. */
   follow(secrets: readonly string[] | undefined): void
 }
@@ -20,17 +22,18 @@ export function createGatewayRedactor({ redact, secrets: given = [] }: Pick<Gate
   let secrets = given
   /** The latest first. */
   let former: readonly string[] = []
-  const create = (further: readonly string[] = []) =>
-    createRedactor({ ...redact, secrets: [...secrets, ...former, ...further] })
+  const known = () => [...secrets, ...former]
+  const create = (further: readonly string[] = []) => createRedactor({ ...redact, secrets: [...known(), ...further] })
   let current = create()
   const redactor: GatewayRedactor = {
     redactText: (text) => current.redactText(text),
     redactValue: (value) => current.redactValue(value),
     with: create,
+    secrets: known,
     follow(next = []) {
-      const known = new Set([...secrets, ...former])
+      const before = new Set(known())
       if (next.length === secrets.length && next.every((secret, i) => secret === secrets[i])) return
-      former = cutFormer([...known].filter((secret) => !next.includes(secret)))
+      former = cutFormer([...before].filter((secret) => !next.includes(secret)))
       secrets = next
       current = create()
     },

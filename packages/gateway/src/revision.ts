@@ -112,6 +112,27 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
   })
 }
 
+/** Returns the configuration in force, as a file would have it: plain data. */
+export function withRules(
+  // The rules of the start, which a reload may have removed.
+  { aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
+  { policy, callers, limits, groups, aliases, labels, apps, servers, places, policySource }: Revision,
+): GatewayConfig {
+  return {
+    ...settings,
+    policy,
+    callers,
+    limits,
+    groups,
+    servers,
+    places,
+    policySource,
+    ...(aliases && { aliases }),
+    ...(labels && { labels }),
+    ...(apps && { apps }),
+  }
+}
+
 const ID_LENGTH = 16
 const SECRETS: ReadonlySet<string> = new Set(['keyHash', 'demoKey'])
 

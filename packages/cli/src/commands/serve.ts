@@ -172,7 +172,7 @@ async function open(
   try {
     return await start(config, {
       log: (line) => printLog(line, io),
-      ...(read && { read }),
+      ...(read && { read, reading: { env: io.env, packagesFrom: [INSTALLED_FROM] } }),
       ...(identity && { identity }),
     })
   } catch (cause) {

@@ -1,7 +1,7 @@
 import type { LimitUseOf } from '../call/costs.ts'
 import { operandsOfCall } from '../call/asked-call.ts'
 import { joinOperands } from '../policy/operands.ts'
-import { HashedTexts, LazyInput, type RecordedInput } from './recorded-facts.ts'
+import { HashedTexts, type HashOf, LazyInput, type RecordedInput } from './recorded-facts.ts'
 import type { InputOf } from './sealed-calls.ts'
 import { callerKey } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
@@ -36,7 +36,7 @@ export interface QuestionsOptions extends Both<Side> {
   /** Whether both rules say the same of what calls do to runs. */
   readonly sameRuns: boolean
   /** Returns the keyed hash of a text that a rule compares with. Absent: nobody has the key. */
-  readonly hashOf: ((text: string) => string) | undefined
+  readonly hashOf: HashOf | undefined
   /** Absent: no whole inputs are known. */
   readonly inputOf: InputOf | undefined
 }
@@ -64,7 +64,7 @@ export class Questions {
     const isPlain = record.kind === undefined || record.kind === 'prompt'
     const operands = [pairs.before.strict, pairs.after.strict].map(({ decided, uses }) => operandsOfCall(decided, uses))
     // Templates decide about resources, too, and may read more.
-    const texts = new HashedTexts(joinOperands(operands), isPlain ? hashOf : undefined)
+    const texts = await HashedTexts.of(joinOperands(operands), isPlain ? hashOf : undefined)
     const question: Question = {
       caller,
       ...pairs,

@@ -96,7 +96,7 @@ export class RecordedCallers {
   }
 }
 
-const NO_TEXTS = new HashedTexts(NO_OPERANDS, undefined)
+const NO_TEXTS = new HashedTexts(NO_OPERANDS)
 const MAX_CALLERS = 100_000
 
 function namedIn(record: Identity): Caller {

@@ -1,5 +1,5 @@
 import type { CallFacts, Fact } from '../audit/facts.ts'
-import type { AuditRecord } from '../ports/ports.ts'
+import type { AuditRecord, MaybePromise } from '../ports/ports.ts'
 import type { Operands } from '../policy/operands.ts'
 import { type KnownParts, NOTHING_KNOWN, uncertainValue } from '../policy/uncertain.ts'
 import { isObject } from '../util/json.ts'
@@ -27,15 +27,25 @@ export function factsIn({ facts }: Pick<AuditRecord, 'facts'>): CallFacts | unde
   }
 }
 
+/** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare. */
+export type HashOf = (text: string) => MaybePromise<string>
+
 /** Finds the texts that hashes of operands are of: those that conditions compare with. */
 export class HashedTexts {
-  readonly #texts = new Map<string, string>()
+  readonly #texts: ReadonlyMap<string, string>
   readonly #isHashOnly: (path: string) => boolean
 
+  /** `texts`: by their hashes. Absent: nobody has the key. */
+  constructor(operands: Operands, texts?: ReadonlyMap<string, string>) {
+    this.#texts = texts ?? new Map()
+    this.#isHashOnly = (path) => texts !== undefined && operands.input.get(path) === 'equality'
+  }
+
   /** `hashOf` absent: nobody has the key. */
-  constructor(operands: Operands, hashOf: ((text: string) => string) | undefined) {
-    if (hashOf) for (const text of operands.texts) this.#texts.set(hashOf(text), text)
-    this.#isHashOnly = (path) => hashOf !== undefined && operands.input.get(path) === 'equality'
+  static async of(operands: Operands, hashOf: HashOf | undefined): Promise<HashedTexts> {
+    if (!hashOf) return new HashedTexts(operands)
+    const texts = await Promise.all(Array.from(operands.texts, async (text) => [await hashOf(text), text] as const))
+    return new HashedTexts(operands, new Map(texts))
   }
 
   /** Returns the value of a fact, if it is known as far as conditions read it. */

@@ -10,6 +10,7 @@ import { Questions } from './questions.ts'
 import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-callers.ts'
 import { Replay } from './replay.ts'
 import { isSame } from './same-rules.ts'
+import type { HashOf } from './recorded-facts.ts'
 import type { InputOf } from './sealed-calls.ts'
 import { Side } from './side.ts'
 import { Tally, type TallyState } from './tally.ts'
@@ -42,7 +43,7 @@ export interface WhatIfOptions {
   /** Called every 250 records. What it returns is waited for. */
   readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
   /** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare: of {@link hashOfText} and its key. */
-  readonly hashOf?: ((text: string) => string) | undefined
+  readonly hashOf?: HashOf | undefined
   /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
   readonly signal?: AbortSignal | undefined

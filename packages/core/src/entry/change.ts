@@ -50,6 +50,7 @@ export {
   UNKNOWN_PARTS,
   type UnknownPart,
 } from '../change/tally.ts'
+export type { HashOf } from '../change/recorded-facts.ts'
 export { type InputOf, withInputs } from '../change/sealed-calls.ts'
 export type { TrialRules } from '../change/trial.ts'
 export {

@@ -74,6 +74,7 @@ export {
   type UnnamedToolDefinition,
 } from '../tools/record.ts'
 export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
+export { isOwnTool } from '../tools/own-tool.ts'
 export { compareToolIds, isItemId, kindOfId, toToolId } from '../tools/tool-id.ts'
 export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
 

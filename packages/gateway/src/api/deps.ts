@@ -16,8 +16,7 @@ import type { PageConnections } from './connect-page.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { ConfigPlaces, PolicySource } from '../config/places.ts'
 import type { OidcDeps } from './oidc.ts'
-import type { AskedSuggestion, AskedTests, ProposedRules } from '../change/asked-changes.ts'
-import type { AskedChange } from '../change/what-if.ts'
+import type { Questions } from '../change/open-questions.ts'
 import type { Reload } from '../reload/describe.ts'
 import type { ReloadOptions } from '../reload/reloader.ts'
 import type { ReplicaReport } from '../replica/report.ts'
@@ -32,10 +31,6 @@ import type {
   RestartedBody,
   ServerRow,
   WarningRow,
-  CompareBody,
-  PolicyTestsBody,
-  SuggestBody,
-  WhatIfBody,
 } from './wire.ts'
 import type { AgentDeps } from './agent.ts'
 import type { CountedClauses } from '../overview/clause-hits.ts'
@@ -129,12 +124,7 @@ export interface ApiDeps {
   /** Reads the configuration again. Absent if there is no file. */
   reload?(options: ReloadOptions): Promise<Reload>
   /** Says what the rules of other texts would mean. Absent if there is no file. */
-  readonly changes?: {
-    whatIf(asked: AskedChange): Promise<WhatIfBody>
-    compare(asked: ProposedRules): Promise<CompareBody>
-    test(asked: AskedTests): Promise<PolicyTestsBody>
-    suggest(asked: AskedSuggestion): Promise<SuggestBody>
-  }
+  readonly changes?: Questions
   /** Keeps the logins of people for all replicas. Absent where this gateway is alone. */
   readonly sharedState?: StateStore | undefined
   /** Absent where this gateway is alone. */

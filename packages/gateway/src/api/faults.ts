@@ -38,6 +38,7 @@ export const API_FAULTS = {
   reload_refused: 409,
   replica_none: 409,
   body_too_large: 413,
+  what_if_too_large: 413,
   media_type_unsupported: 415,
   /** Between replicas: the asker looks for the home again. */
   home_elsewhere: 421,

@@ -6,7 +6,7 @@ import type { PolicySource } from '../config/places.ts'
 import { ConfigFileError } from '../config/problems.ts'
 import { parseYaml } from '../config/source.ts'
 
-/** About 9,000 clauses. A text is parsed at once, while agents wait. */
+/** About 9,000 clauses. */
 const MAX_TOKENS = 200_000
 
 /**
@@ -18,7 +18,7 @@ export function checkTokens(text: string, file: string): void {
   const tokens = new Lexer().lex(text)
   for (let count = 0; !tokens.next().done; count++)
     if (count === MAX_TOKENS) {
-      const message = `the text has more than ${MAX_TOKENS} YAML tokens, and agents would wait for it; use the command`
+      const message = `the text has more than ${MAX_TOKENS} YAML tokens, more than a gateway parses; use the command`
       throw new ConfigFileError([{ file, line: 1, column: 1, path: '', message }])
     }
 }

@@ -75,7 +75,10 @@ function toCaller({ source }: Reading, i: number, input: CallerInput): CallerCon
   const caller = checkedCaller(fields, (message) => source.report(['callers', i, 'attributes'], message))
   return (
     caller && {
-      keyHash: key === undefined ? Buffer.from(keyHash?.slice('sha256:'.length) ?? '', 'hex') : sha256(key),
+      // No buffer of Node's, so that a copy in another thread is equal to it.
+      keyHash: Uint8Array.from(
+        key === undefined ? Buffer.from(keyHash?.slice('sha256:'.length) ?? '', 'hex') : sha256(key),
+      ),
       ...(key === undefined ? {} : { demoKey: key }),
       for: use,
       caller,

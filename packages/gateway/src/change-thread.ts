@@ -1,0 +1,67 @@
+import { parentPort } from 'node:worker_threads'
+import { ConfigError } from '@toolgate/core'
+import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
+import type { CatalogSnapshot, SnapshotItem } from '@toolgate/core/change'
+import { compareToolIds } from '@toolgate/core/internal'
+import { answerQuestion } from './change/answer-question.ts'
+import { changeDeps, type Question, type Situation } from './change/questions.ts'
+import type { FromThread, Reads, ReadWhat, ToThread } from './change/thread-messages.ts'
+import { ConfigFileError } from './config/problems.ts'
+
+// A thread of its own, started by `change/change-thread.ts`: it answers one question at a time, and has nothing but what it is sent.
+
+const waiting = new Map<number, (found: never) => void>()
+const hashes = new Map<string, Promise<string>>()
+let latest = 0
+
+parentPort?.on('message', (message: ToThread) => {
+  if ('question' in message) {
+    void answer(message.question, message.situation, message.hasHashes).then(send)
+    return
+  }
+  waiting.get(message.id)?.(message.found as never)
+  waiting.delete(message.id)
+})
+
+async function answer(question: Question, situation: Situation, hasHashes: boolean): Promise<FromThread> {
+  try {
+    const hashOf = hasHashes ? hashOnce : undefined
+    const deps = changeDeps(situation, { catalog: await readCatalog(), records, hashOf })
+    return { answer: await answerQuestion(deps, question) }
+  } catch (error) {
+    if (error instanceof ConfigFileError || error instanceof ConfigError) return { refused: error.message }
+    return { failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+async function readCatalog(): Promise<CatalogSnapshot> {
+  const items: SnapshotItem[] = []
+  for (;;) {
+    const page = await read('items', items.length)
+    if (page.length === 0) return { version: 1, items: items.toSorted((a, b) => compareToolIds(a.id, b.id)) }
+    items.push(...page)
+  }
+}
+
+async function* records(query: AuditExportQuery): AsyncGenerator<AuditRecord> {
+  for (let page = await read('records', query); page.length > 0; page = await read('records', undefined)) yield* page
+}
+
+function hashOnce(text: string): Promise<string> {
+  let hash = hashes.get(text)
+  if (!hash) hashes.set(text, (hash = read('hash', text)))
+  return hash
+}
+
+function read<What extends ReadWhat>(what: What, given: Reads[What]['given']): Promise<Reads[What]['found']> {
+  const id = ++latest
+  return new Promise((resolve) => {
+    waiting.set(id, resolve)
+    send({ id, what, given } as FromThread)
+  })
+}
+
+function send(message: FromThread): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+  parentPort?.postMessage(message)
+}
