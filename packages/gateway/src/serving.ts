@@ -392,7 +392,7 @@ export function toApiDeps(
       const { number, places, policySource } = revisions.current
       return { revision: number, places, source: policySource }
     },
-    clauses: () => clauseHits.read(),
+    clauses: (paths) => clauseHits.read(paths),
     warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
     audit,
     evidence: () => {

@@ -82,8 +82,8 @@ export interface ApiDeps {
   logs?(server: string, range: { readonly after?: number; readonly limit?: number }): readonly ServerLogLine[]
   /** Returns the policy that is in force. Default: it is not known. */
   policy?(): PolicyInForce
-  /** The clauses in force, with the counts of all replicas. */
-  clauses?(): Promise<CountedClauses>
+  /** The clauses in force, or those at some paths, with the counts of all replicas. */
+  clauses?(paths?: ReadonlySet<string>): Promise<CountedClauses>
   /** Restarts a server with the calls that it runs, at every replica. Absent if none can be restarted. */
   restart?(server: string): Promise<RestartedBody['replicas']>
   /** Returns the current warnings. Default: none. */

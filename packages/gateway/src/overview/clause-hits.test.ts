@@ -132,6 +132,29 @@ describe('ClauseHits', () => {
     await hits.close()
   })
 
+  it('reads the clauses at some paths, and asks the store for no others', async (t) => {
+    const stores = openSqliteStores({ path: join(tempFolder(t), 'state.db') })
+    t.after(() => stores.close())
+    const gate = createGate({ tools, policy: [ALLOW, DENY] })
+    const asked: (readonly string[])[] = []
+    const store: ClauseCountStore = {
+      add: (counts, batch) => stores.clauses.add(counts, batch),
+      read(ids) {
+        asked.push(ids)
+        return stores.clauses.read(ids)
+      },
+    }
+    const hits = open({ gate, store, everyMs: NEVER_MS })
+    await call(gate, 'vera', 'write')
+    const { clauses } = await hits.read(new Set(['policy[1].deny[1]', 'policy[9]']))
+    assert.deepEqual(
+      clauses.map(({ path, hits: count }) => [path, count]),
+      [['policy[1].deny[1]', 1]],
+    )
+    assert.deepEqual(asked, [clauses.map(({ id }) => id)])
+    await hits.close()
+  })
+
   it('sends a batch again until the store has answered, and no hit twice', async (t) => {
     const stores = openSqliteStores({ path: join(tempFolder(t), 'state.db') })
     t.after(() => stores.close())

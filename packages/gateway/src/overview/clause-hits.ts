@@ -45,16 +45,21 @@ export class ClauseHits {
     if (store) this.#timer = setInterval(() => void this.#write(), everyMs).unref()
   }
 
-  /** Returns the counts of all processes that share the store. Never rejects. */
-  async read(): Promise<CountedClauses> {
-    const { gate, store, onFault } = this.#deps
-    if (!store) return { clauses: gate.coverage() }
+  /** Returns the counts of all processes that share the store: of all clauses, or of those at some paths. Never rejects. */
+  async read(paths?: ReadonlySet<string>): Promise<CountedClauses> {
+    const { store, onFault } = this.#deps
+    if (!store) return { clauses: this.#own(paths) }
     try {
-      return { clauses: await runWithDeadline(() => this.#inTurn(() => this.#sums(store)), ANSWER_MS) }
+      return { clauses: await runWithDeadline(() => this.#inTurn(() => this.#sums(store, paths)), ANSWER_MS) }
     } catch (error) {
       onFault(error)
-      return { clauses: gate.coverage(), isOwn: true }
+      return { clauses: this.#own(paths), isOwn: true }
     }
+  }
+
+  #own(paths: ReadonlySet<string> | undefined): readonly ClauseCoverage[] {
+    const all = this.#deps.gate.coverage()
+    return paths ? all.filter(({ path }) => paths.has(path)) : all
   }
 
   /** Writes what is new. The store is open until then. */
@@ -68,17 +73,17 @@ export class ClauseHits {
     if (store) await this.#inTurn(() => this.#send(store)).catch(onFault)
   }
 
-  async #sums(store: ClauseCountStore): Promise<readonly ClauseCoverage[]> {
+  async #sums(store: ClauseCountStore, paths: ReadonlySet<string> | undefined): Promise<readonly ClauseCoverage[]> {
     // Nobody knows whether a batch without an answer was added.
     if (this.#batch.counts.length > 0) await this.#send(store)
-    const { gate } = this.#deps
-    const sums = new Map((await store.read(gate.coverage().map(({ id }) => id))).map((sum) => [sum.id, sum]))
+    const clauses = this.#own(paths)
+    const sums = new Map((await store.read(clauses.map(({ id }) => id))).map((sum) => [sum.id, sum]))
     const untold = new Map(
-      countsOf(gate)
+      countsOf(this.#deps.gate)
         ?.untold()
         .map((count) => [count.id, count]),
     )
-    return gate.coverage().map((clause) => {
+    return clauses.map((clause) => {
       const { hits: _, lastHitAt: __, ...rest } = clause
       return { ...rest, ...joined(sums.get(clause.id), untold.get(clause.id), clause) }
     })

@@ -28,8 +28,8 @@ export function policyRoute(deps: ApiDeps): Route {
   }
 }
 
-async function countsIn(deps: ApiDeps, person: Caller): Promise<CountedClauses> {
-  return (person.tenant === undefined && (await deps.clauses?.())) || { clauses: [] }
+async function countsIn(deps: ApiDeps, person: Caller, paths?: ReadonlySet<string>): Promise<CountedClauses> {
+  return (person.tenant === undefined && (await deps.clauses?.(paths))) || { clauses: [] }
 }
 
 /** Line by line, so that the lines stay where they are. */
@@ -49,11 +49,15 @@ function toRow({ path, ref, matches, ...counts }: ClauseCoverage, places: Config
 }
 
 /**
- * Returns a function that adds to a reason where its rule is written, and how often its clause has held, for people without a
- * tenant.
+ * Returns a function that adds to each of some reasons where its rule is written, and how often its clause has held, for people
+ * without a tenant.
  */
-export async function placing(deps: ApiDeps, person: Caller): Promise<(reason: Reason) => PlacedReason> {
-  const { clauses } = await countsIn(deps, person)
+export async function placing(
+  deps: ApiDeps,
+  person: Caller,
+  reasons: readonly Reason[],
+): Promise<(reason: Reason) => PlacedReason> {
+  const { clauses } = await countsIn(deps, person, new Set(reasons.flatMap(({ path }) => path ?? [])))
   const { places } = deps.policy?.() ?? {}
   const byPath = new Map(clauses.map((clause) => [clause.path, clause]))
   return (reason) => {

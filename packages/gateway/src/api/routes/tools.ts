@@ -123,7 +123,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const view = await deps.view(caller, app)
     const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
-    const placed = await placing(deps, person)
+    const placed = await placing(deps, person, [...reasons, ...(shadow?.reasons ?? [])])
     return {
       tool: id,
       kind: kindOfId(id),

@@ -56,7 +56,7 @@ async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<Wh
   const stated = history === undefined ? undefined : readHistory(history, (given) => checkHistory(view, given, items))
   const asked = { tool, input: toInput(tool, input, deps, caller), history: stated, items }
   const { preview, answers, shadow, ways } = await dryRun(view, asked)
-  const placed = await placing(deps, person)
+  const placed = await placing(deps, person, [...preview.decision.reasons, ...(shadow?.reasons ?? [])])
   return {
     tool,
     kind: kindOfId(tool),
