@@ -79,6 +79,13 @@ if (executablePath !== undefined)
         assert.equal(new URL(page.url()).hash, '#/tools?as=admin&q=move_file')
       })
 
+      it('searches for at most 256 characters', async () => {
+        await open('#/tools?as=viewer')
+        await page.getByLabel('Search').focus()
+        await page.keyboard.insertText('x'.repeat(300))
+        assert.equal(await page.getByLabel('Search').inputValue(), 'x'.repeat(256))
+      })
+
       it('shows the tools that any caller, written as JSON, would see', async () => {
         await open('#/tools?as=viewer')
         await page.getByLabel('See as').selectOption({ label: 'another caller…' })

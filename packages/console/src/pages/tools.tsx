@@ -5,6 +5,7 @@ import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact } from '../parts/exact.tsx'
+import { SearchField } from '../parts/filters.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
@@ -43,7 +44,11 @@ export function ToolsPage(): ReactElement {
           <CallerChoice callers={callers.data.callers} as={as} custom={custom} choose={choose} />
           {apps.length > 0 && <AppChoice apps={apps} value={choices.get('app') ?? ''} choose={choose} />}
           <KindChoice value={kind} choose={choose} />
-          <Search value={choices.get('q') ?? ''} choose={choose} />
+          <SearchField
+            example="name, group, tag or reason"
+            value={choices.get('q') ?? ''}
+            apply={(q) => choose({ q })}
+          />
           <OutcomeChips
             chosen={choices.get('show') ?? ''}
             counts={tools.data && countOutcomes(tools.data.tools)}
@@ -158,23 +163,6 @@ function KindChoice({ value, choose }: { value: string; choose: Choose }): React
           </option>
         ))}
       </select>
-    </div>
-  )
-}
-
-function Search({ value, choose }: { value: string; choose: Choose }): ReactElement {
-  const id = useId()
-  return (
-    <div className="field grow">
-      <label htmlFor={id}>Search</label>
-      <input
-        id={id}
-        type="search"
-        value={value}
-        placeholder="name, group, tag or reason"
-        spellCheck={false}
-        onChange={(event) => choose({ q: event.target.value })}
-      />
     </div>
   )
 }
