@@ -35,7 +35,9 @@ describe('toolgate what-if --resume', () => {
         if (text !== undefined) writeFileSync(path, text)
         return path
       }
-      const { lines, catalog } = await recordCalls()
+      const recorded = await recordCalls()
+      const { catalog } = recorded
+      let { lines } = recorded
       const state = at('counted.json')
       let isSlow = true
       const server = createServer((request, response) => {
@@ -47,28 +49,54 @@ describe('toolgate what-if --resume', () => {
       await once(server.listen(0, '127.0.0.1'), 'listening')
       t.after(() => server.close())
       const { port } = server.address() as AddressInfo
-      const args = ['--config', at('old.yaml', FILE), '--policy', at('new.yaml', rules), '--catalog', at('c', catalog)]
-      const start = (...more: string[]) =>
+      const configs = ['--config', at('old.yaml', FILE), '--policy', at('new.yaml', rules)]
+      const start = (more: readonly string[] = [], file = at('c', catalog)) =>
         spawn(
           process.execPath,
-          ['--conditions=toolgate-source', BIN, 'what-if', ...args, '--since', since, '--json', ...more],
+          [
+            '--conditions=toolgate-source',
+            BIN,
+            'what-if',
+            ...configs,
+            '--catalog',
+            file,
+            '--since',
+            since,
+            '--json',
+            ...more,
+          ],
           {
             env: {
               ...process.env,
               TOOLGATE_URL: `http://127.0.0.1:${port}`,
               TOOLGATE_KEY: 'a-key-of-a-test-0123456789',
             },
-            stdio: ['ignore', 'pipe', 'inherit'],
+            stdio: ['ignore', 'pipe', 'pipe'],
           },
         )
-      const killed = start('--resume', state)
+      const killed = start(['--resume', state])
       await stateIn(state)
       killed.kill('SIGKILL')
       await once(killed, 'close')
       isSlow = false
       const { lastSeq } = JSON.parse(readFileSync(state, 'utf8')).state
       assert.ok(lastSeq > 0 && lastSeq < CALLS, String(lastSeq))
-      const resumed = await outputOf(start('--resume', state))
+      const refused = async (pattern: RegExp, file?: string) => {
+        const { code, out, err } = await endOf(start(['--resume', state], file))
+        assert.deepEqual([code, out], [2, ''])
+        assert.match(err + out, pattern)
+        assert.equal(existsSync(state), true)
+      }
+      await refused(
+        /counted\.json is of another what-if/,
+        at('other', catalog.replace(/"name": *"read"/, '$&, "description": "x"')),
+      )
+      lines = recorded.lines.map((line) => line.replaceAll('"ts":"2026', '"ts":"2025'))
+      await refused(/counted\.json is of another audit, or of records that are gone/)
+      lines = recorded.lines.slice(0, lastSeq - 1)
+      await refused(/counted\.json is of another audit, or of records that are gone/)
+      ;({ lines } = recorded)
+      const resumed = await outputOf(start(['--resume', state]))
       assert.equal(existsSync(state), false)
       const whole = await outputOf(start())
       assert.ok((JSON.parse(whole) as WhatIf).changed > 0)
@@ -90,11 +118,17 @@ async function stateIn(file: string): Promise<void> {
   while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-async function outputOf(child: ReturnType<typeof spawn>): Promise<string> {
-  let out = ''
+async function endOf(child: ReturnType<typeof spawn>) {
+  let [out, err] = ['', '']
   child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()))
-  const [code] = await once(child, 'close')
-  assert.equal(code, 0)
+  child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, out, err }
+}
+
+async function outputOf(child: ReturnType<typeof spawn>): Promise<string> {
+  const { code, out, err } = await endOf(child)
+  assert.deepEqual([code, err], [0, ''])
   return out
 }
 

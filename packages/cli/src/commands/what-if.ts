@@ -17,6 +17,7 @@ import {
   readConfig,
   rulesOfChange,
 } from '@toolgate/gateway'
+import type { AuditRecord } from '@toolgate/core/audit'
 import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -60,7 +61,8 @@ export async function whatIfCommand(
   const configs = await readBoth(options, io)
   if (!configs) return 'usage'
   const { before, after } = await findRules(configs, options, start)
-  const progress = new Progress(options, sha256Hex(JSON.stringify([configs.texts, options.since.text])), io)
+  const counted = [configs.texts, options.since.text, before.catalog, after.catalog]
+  const progress = new Progress(options, sha256Hex(JSON.stringify(counted)), io)
   const { stopped, release } = signals.once()
   const stop = new AbortController()
   void stopped.then(() => stop.abort())
@@ -68,8 +70,9 @@ export async function whatIfCommand(
   try {
     const found = await withReader(options, io, async (reader) => {
       const { resumed, sinceMs } = progress
-      const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq } : {}
-      const read = reader.exportRecords({ since: sinceMs - BEFORE_MS, ...goesOn })
+      // With the last record that was counted.
+      const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq - 1 } : {}
+      const read = progress.continued(reader.exportRecords({ since: sinceMs - BEFORE_MS, ...goesOn }))
       const known = inputs ? withInputs(read, inputs, inputs.open) : { records: read }
       const onProgress = (state: WhatIfProgress) => progress.show(state)
       return whatIf({
@@ -149,6 +152,8 @@ class Progress {
   readonly #file: string | undefined
   readonly #hash: string
   readonly #io: Io
+  /** The time of the last record that is counted. */
+  #ts: string
   #state: (() => WhatIfState) | undefined
   #savedMs = performance.now()
   #shownMs = 0
@@ -161,25 +166,39 @@ class Progress {
     const kept = this.#read()
     this.resumed = kept?.state
     this.sinceMs = kept?.sinceMs ?? since.ms
+    this.#ts = kept?.ts ?? ''
   }
 
-  #read(): { readonly state: WhatIfState; readonly sinceMs: number } | undefined {
+  #read(): { readonly state: WhatIfState; readonly sinceMs: number; readonly ts: string } | undefined {
     if (this.#file === undefined || !existsSync(this.#file)) return undefined
-    const { hash, state, sinceMs } = parseObject(readInput(this.#file, 'file of --resume')) ?? {}
-    if (hash === this.#hash && state && typeof sinceMs === 'number')
-      return { state: state as unknown as WhatIfState, sinceMs }
-    const isOther = typeof hash === 'string' && state
-    throw new CliError(
-      'usage',
-      `${printable(this.#file)} is ${isOther ? 'of another' : 'not the state of a'} what-if.`,
-      {
-        hint: 'Remove it, or name another file with --resume.',
-      },
-    )
+    const { hash, state, sinceMs, ts } = parseObject(readInput(this.#file, 'file of --resume')) ?? {}
+    if (hash === this.#hash && state && typeof sinceMs === 'number' && typeof ts === 'string')
+      return { state: state as unknown as WhatIfState, sinceMs, ts }
+    throw this.#unusable(typeof hash === 'string' && state ? 'of another what-if' : 'not the state of a what-if')
+  }
+
+  #unusable(why: string): CliError {
+    return new CliError('usage', `${printable(this.#file ?? '')} is ${why}.`, {
+      hint: 'Remove it, or name another file with --resume.',
+    })
+  }
+
+  /** Passes records on. @throws {CliError} `usage` where the last one that is counted is not among them */
+  async *continued(records: AsyncIterable<AuditRecord>): AsyncGenerator<AuditRecord> {
+    const { resumed } = this
+    const ts = this.#ts
+    let isKnown = resumed === undefined
+    for await (const record of records) {
+      if (resumed && record.seq === resumed.lastSeq) isKnown = record.ts === ts
+      if (!isKnown && record.seq >= (resumed?.lastSeq ?? 0)) break
+      yield record
+    }
+    if (!isKnown) throw this.#unusable('of another audit, or of records that are gone')
   }
 
   show({ records, ts, state }: WhatIfProgress): undefined {
     this.#state = state
+    this.#ts = ts
     const nowMs = performance.now()
     if (nowMs - this.#savedMs >= SAVE_MS) this.#save(nowMs)
     const { stderr } = this.#io
@@ -196,7 +215,10 @@ class Progress {
     this.#savedMs = nowMs
     if (this.#file === undefined || !this.#state) return
     try {
-      replaceFile(this.#file, JSON.stringify({ hash: this.#hash, sinceMs: this.sinceMs, state: this.#state() }))
+      replaceFile(
+        this.#file,
+        JSON.stringify({ hash: this.#hash, sinceMs: this.sinceMs, ts: this.#ts, state: this.#state() }),
+      )
     } catch (cause) {
       const why = errnoOf(cause) ?? messageOf(cause)
       throw new CliError('no', `${printable(this.#file)} of --resume cannot be written (${why}).`, { cause })

@@ -66,7 +66,7 @@ const OPTIONS = shapeOf<WhatIfOptions>({
 export interface WhatIfProgress {
   readonly records: number
   readonly lastSeq: number
-  /** RFC 3339, of the latest record. */
+  /** RFC 3339, of the latest record; empty if there is none. */
   readonly ts: string
   /** Returns what was counted, to go on with later. */
   state(): WhatIfState
@@ -124,6 +124,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   })
   const seen = new Seen(resumed?.seen)
   const doneTo = resumed?.lastSeq ?? 0
+  let ts = ''
   const state = (): WhatIfState => ({
     ...tally.state(),
     seen: seen.list(),
@@ -134,16 +135,17 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     const isDone = record.seq <= doneTo
     const asked = replay.read(record, isDone)
     if (asked) await asked
+    ;({ ts } = record)
     if (isDone) continue
     seen.note(record)
     tally.records++
     tally.lastSeq = record.seq
     if (onProgress && tally.records % PROGRESS_EVERY === 0)
-      await onProgress({ records: tally.records, lastSeq: record.seq, ts: record.ts, state })
+      await onProgress({ records: tally.records, lastSeq: record.seq, ts, state })
   }
   const rest = () => {
     signal?.throwIfAborted()
-    return onProgress?.({ records: tally.records, lastSeq: tally.lastSeq, ts: tally.state().lastAt ?? '', state })
+    return onProgress?.({ records: tally.records, lastSeq: tally.lastSeq, ts, state })
   }
   const callers = namedCallers({ before: before.callers, after: after.callers }, seen.list(), known)
   const access = await compareAccess({ before: sides.before.gate, after: sides.after.gate }, callers, rest)
