@@ -173,10 +173,15 @@ class TestCheck {
     this.#name(path, id, this.#known.tools, 'tool', isKey)
   }
 
+  /** Finding the nearest of many names takes long, and whoever has misspelt them all learns how from the first. */
+  get #suggests(): boolean {
+    return this.#problems.length < MOST_SUGGESTED
+  }
+
   #name(path: Path, name: unknown, known: readonly string[], noun: string, isKey = false): void {
     if (typeof name !== 'string') return this.#add(path, `must be the name of a ${noun}`)
     if (known.includes(name)) return
-    const near = didYouMean(name, known)
+    const near = this.#suggests ? didYouMean(name, known) : ''
     const names =
       near === '' && known.length > 0 && known.length <= MOST_NAMED ? `; known are ${known.join(', ')}` : near
     this.#add(path, `unknown ${noun} ${JSON.stringify(name)}${names}`, isKey)
@@ -188,7 +193,8 @@ class TestCheck {
       return undefined
     }
     for (const key of Object.keys(value))
-      if (!shape.keys.has(key)) this.#add([...path, key], describeUnknown(key, shape), true)
+      if (!shape.keys.has(key))
+        this.#add([...path, key], this.#suggests ? describeUnknown(key, shape) : 'unknown key', true)
     return value
   }
 
@@ -220,3 +226,4 @@ class TestCheck {
 }
 
 const MOST_NAMED = 12
+const MOST_SUGGESTED = 5

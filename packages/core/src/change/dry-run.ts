@@ -12,6 +12,7 @@ import type { RunOfCall } from '../ports/ports.ts'
 import { isItemId } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chain } from '../util/async.ts'
+import { isObject } from '../util/json.ts'
 import { isToolError } from '../util/output.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { findHistoryProblems, type TestProblem } from './check-tests.ts'
@@ -74,11 +75,16 @@ export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   }
 }
 
-/** A person may state so many. */
-const MAX_CALLS = 200
+/** A person may state so many calls, and so many labels. */
+const MAX_STATED = 200
 
 /** Returns everything in a stated history that cannot be used. `items`: those that earlier calls may name. */
 export function checkHistory(view: View, history: unknown, items: readonly Tool[]): readonly TestProblem[] {
+  for (const list of ['calls', 'labels'] as const) {
+    const stated = isObject(history) ? history[list] : undefined
+    if (Array.isArray(stated) && stated.length > MAX_STATED)
+      return [{ path: [list], message: `has more than ${MAX_STATED} ${list}`, isKey: false }]
+  }
   const { histories, validate } = portsOf(view) as CallPorts
   const found = findHistoryProblems(history, {
     tools: items.map(({ id }) => id),
@@ -93,7 +99,6 @@ export function checkHistory(view: View, history: unknown, items: readonly Tool[
   })
   if (found.length > 0) return found
   const { calls = [] } = history as StatedHistory
-  if (calls.length > MAX_CALLS) return [{ path: ['calls'], message: `has more than ${MAX_CALLS} calls`, isKey: false }]
   const find = finder(toCallView(view), items)
   return calls.flatMap(({ tool: id, input = {} }, i) => {
     const tool = find(id)

@@ -207,6 +207,9 @@ describe('POST /api/why with a history', () => {
       ['labels: &a [*a]', 'refers to a value that holds it'],
       ['x'.repeat(20), 'history:1:1: must be a mapping'],
       [7, 'history: must be a mapping'],
+      [{ labels: Array.from({ length: 201 }, () => 'x') }, 'history.labels: has more than 200 labels'],
+      [{ calls: Array.from({ length: 201 }, () => ({ tool: 'x' })) }, 'history.calls: has more than 200 calls'],
+      [`calls: [${'[],'.repeat(6000)}]`, 'history:1:1: the text has more than 10000 YAML tokens'],
     ] as const) {
       const { error } = await why({ ...TO_OUT, history })
       assert.equal(error?.code, 'body_invalid')
@@ -214,6 +217,13 @@ describe('POST /api/why with a history', () => {
     }
     const { error } = await why({ ...TO_OUT, history: 'calls:\n  - tool: files:raed\n    inptu: {}' })
     assert.match(error?.message ?? '', /\nhistory:3:5: calls\[0\]\.inptu: unknown key/)
+  })
+
+  it('suggests names for the first that are misspelt', async () => {
+    const calls = Array.from({ length: 8 }, () => ({ tool: 'files:raed' }))
+    const { error } = await why({ ...TO_OUT, history: { calls } })
+    const suggestions = error?.message.split('\n').map((line) => line.endsWith('did you mean "files:read"?'))
+    assert.deepEqual(suggestions, [true, true, true, true, true, false, false, false])
   })
 
   it('keeps no history, takes no limit and counts for no clause, also of many at once', async () => {

@@ -1,8 +1,9 @@
 import type { StatedHistory, TestProblem } from '@toolgate/core/change'
 import type { ApiFault } from '../api/faults.ts'
 import { invalidBody } from '../api/request.ts'
-import { formatPath, formatProblem } from '../config/problems.ts'
+import { ConfigFileError, formatPath, formatProblem } from '../config/problems.ts'
 import { parseSource } from '../config/source.ts'
+import { checkTokens } from './proposed-config.ts'
 
 const MAX_PROBLEMS = 20
 
@@ -18,6 +19,7 @@ export function readHistory(given: unknown, check: (history: unknown) => readonl
     throw invalidHistory(problems.map(({ path, message }) => `${formatPath(['history', ...path])}: ${message}`))
   }
   if (given.trim() === '') return {}
+  refuseLong(given)
   const source = parseSource('history', given)
   const value = source.root?.value
   if (source.problems.length === 0)
@@ -25,6 +27,19 @@ export function readHistory(given: unknown, check: (history: unknown) => readonl
   const problems = source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column)
   if (problems.length > 0) throw invalidHistory(problems.map(formatProblem))
   return value as StatedHistory
+}
+
+/** Agents wait while it is parsed: some 30 ms. */
+const MAX_TOKENS = 10_000
+
+/** @throws {ApiFault} */
+function refuseLong(text: string): void {
+  try {
+    checkTokens(text, 'history', MAX_TOKENS)
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    throw invalidHistory([`${error.message}; send it as JSON`])
+  }
 }
 
 function invalidHistory(lines: readonly string[]): ApiFault {
