@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formatSnapshot, takeSnapshot } from '@toolgate/core/change'
 import { type CompareBody, loadConfig, type PolicyTestsBody, type SuggestBody } from '@toolgate/gateway'
 import { runCommand } from './support/command.ts'
@@ -185,6 +186,31 @@ describe('what an operator may ask the gateway of a change', () => {
     assert.match((misspelt.body as Fault).error.message, /tests:2:\d+: .*slow:pif.*slow:pid/)
     const bomb = `a: &a [x, x]\n${Array.from({ length: 30 }, (_, i) => `${'b'.repeat(i + 1)}: &b${i} [*${i === 0 ? 'a' : `b${i - 1}`}, *${i === 0 ? 'a' : `b${i - 1}`}]`).join('\n')}\ntests: []`
     assert.equal((await ask('test', { tests: bomb })).status, 400)
+  })
+
+  it('is no reason for a call to wait, whatever the text: the event loop turns, and calls end', async () => {
+    const clauses = Array.from(
+      { length: 5000 },
+      (_, i) => `  - { match: "slow:*", when: "caller.user == 'user${i}'", input: "input.a == 'text ${i}'" }`,
+    )
+    const policy = `policy:\n- deny:\n${clauses.join('\n')}`
+    await ask('test', { tests: 'tests: []' })
+    const state = { isOpen: true, turns: 0, calls: 0 }
+    const asked = ask('test', { tests: 'tests: []', policy }).finally(() => {
+      state.isOpen = false
+    })
+    const turning = (async () => {
+      for (; state.isOpen; state.turns++) await nextTurn()
+    })()
+    for (; state.isOpen; state.calls++) {
+      const { result } = await gateway.call('viewer', MODERN, 'slow__echo', { text: 'a' })
+      assert.notEqual(result?.isError, true)
+    }
+    await turning
+    const { status, body } = await asked
+    assert.equal(status, 200, JSON.stringify(body))
+    // On the thread that serves calls it would be one piece of two seconds, and each turn one call at most.
+    assert.ok(state.turns > 2000 && state.calls > 20, JSON.stringify(state))
   })
 
   it('answers one at a time, and agents meanwhile', async () => {
