@@ -96,7 +96,7 @@ describe('a server with an instance for each user', () => {
       })
       assert.deepEqual(await seenBy('demo-reader', 'as=viewer'), counts)
       const own = `caller=${encodeURIComponent(JSON.stringify({ user: 'ann', tenant: 'acme' }))}`
-      assert.deepEqual(await seenBy('demo-acme', own), { ...counts, users: [] })
+      assert.deepEqual(await seenBy('demo-acme', own), { ...counts, idle: 0, users: [] })
       const metrics = await fetch(`${gateway.url}/metrics`, { headers: { authorization: 'Bearer demo-console' } })
       assert.match(await metrics.text(), /^toolgate_upstream_instances\{server="browser",state="idle"\} 1$/m)
     })
