@@ -84,6 +84,10 @@ describe('wordsOfHits', () => {
     assert.equal(wordsOfHits({ ref, hits: 0 }), 'never held')
     assert.equal(wordsOfHits({ ref, hits: 1 }), 'held for 1 call')
     assert.equal(wordsOfHits({ ref, hits: 0, shadow: true }), 'would have refused no call')
+    assert.equal(
+      wordsOfHits({ ref, hits: 1, unjudged: 3, shadow: true }),
+      'would have refused 1 call, could not judge 3 calls',
+    )
     assert.equal(wordsOfHits({ ref: { ...ref, kind: 'ask' }, hits: 2, shadow: true }), 'would have asked about 2 calls')
   })
 })

@@ -65,9 +65,15 @@ export function isShown(shown: string, clause: ClauseRow): boolean {
 
 const WOULD = { deny: 'refused', ask: 'asked about', allow: 'allowed' } as const
 
-/** `held for 3 calls`, or of a shadow `would have refused 3 calls`. */
-export function wordsOfHits({ ref, hits, shadow }: Pick<ClauseRow, 'ref' | 'hits' | 'shadow'>): string {
-  if (shadow) return `would have ${WOULD[ref.kind]} ${hits === 0 ? 'no call' : calls(hits)}`
+/** `held for 3 calls`, or of a shadow `would have refused 3 calls, could not judge 1 call`. */
+export function wordsOfHits({
+  ref,
+  hits,
+  unjudged,
+  shadow,
+}: Pick<ClauseRow, 'ref' | 'hits' | 'unjudged' | 'shadow'>): string {
+  const unknown = unjudged === undefined ? '' : `, could not judge ${calls(unjudged)}`
+  if (shadow) return `would have ${WOULD[ref.kind]} ${hits === 0 ? 'no call' : calls(hits)}${unknown}`
   return hits === 0 ? 'never held' : `held for ${calls(hits)}`
 }
 

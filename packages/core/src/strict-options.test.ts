@@ -504,6 +504,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'trailLines',
   'unchanged',
   'unescapePointer',
+  'unjudgedId',
   'watchStream',
   'whatWouldAllow',
   'withInputs',

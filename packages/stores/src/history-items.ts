@@ -4,7 +4,7 @@ import type { HistoryAddition, HistoryItem, HistoryPart } from '@toolgate/core/s
 import { type Row, textIn } from './rows.ts'
 
 export interface StoredHistoriesOptions {
-  /** Bytes of all histories together, about. Default 256 MB. */
+  /** Bytes of all histories together, about. Default 256 MB. Those for shadows have as much of their own. */
   readonly maxBytes?: number | undefined
   /** Bytes of the histories of one user and client. Default 32 MB. */
   readonly maxBytesOfOwner?: number | undefined
@@ -41,6 +41,11 @@ export function toItem(row: Row): HistoryItem {
 /** Of all but texts, a later item takes the place of the same. */
 export function keyOf({ kind, text, again }: HistoryItem): string | null {
   return kind === 'label' || kind === 'tuple' || kind === 'unkept' ? JSON.stringify([kind, text, again ?? false]) : null
+}
+
+/** What could not be kept must be noted, whether or not there is room. */
+export function needRoom(items: readonly HistoryItem[]): boolean {
+  return items.some(({ kind }) => kind !== 'unkept')
 }
 
 export function bytesOf({ text, tool = '', event = '' }: HistoryItem): number {

@@ -212,7 +212,8 @@ function hasFailed({ event, error, is_error: isError }: AuditRecord): boolean {
 function cellsOf(record: AuditRecord, paint: Paint): string[] {
   const { reason, detail, error, duration_ms: duration, would_outcome: would, would_clause: clause } = record
   const found = [reason, detail ?? error].filter((part) => part !== undefined).join(': ')
-  const shadow = would === undefined ? '' : `a shadow would ${would}: ${clause ?? ''}`
+  const verb = would === 'unknown' ? 'could not judge it' : `would ${would ?? ''}`
+  const shadow = would === undefined ? '' : `a shadow ${verb}: ${clause ?? ''}`
   const why = [found, shadow].filter(Boolean).join('; ')
   return [
     printable(record.ts),

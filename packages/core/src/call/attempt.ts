@@ -11,7 +11,7 @@ import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
 import type { Budgets } from './budgets.ts'
 import type { RunFacts } from '../history/facts.ts'
-import type { Histories } from '../history/histories.ts'
+import type { Histories, Kept } from '../history/histories.ts'
 import type {
   Admission,
   Approval,
@@ -135,7 +135,7 @@ export interface CallView {
   /** The view's app. A call through the view cannot belong to another. */
   readonly app: string | undefined
   /** Whether what happens in runs was kept when the view was made. */
-  readonly isKept: boolean
+  readonly kept: Kept
   /** The ids that are visible in the view and today, for refusals. */
   idsToday(): readonly string[]
   /** `caller` takes the place of the view's in today's part of the decision. */
@@ -221,9 +221,9 @@ export interface Check {
   readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
-/** What the shadows of policies would have decided. */
+/** What the shadows of policies would have decided. `unknown`: that depends on what the run has done, which nobody knows. */
 export interface Would {
-  readonly outcome: 'ask' | 'deny'
+  readonly outcome: 'ask' | 'deny' | 'unknown'
   readonly clause: string | undefined
 }
 
@@ -253,6 +253,9 @@ export interface Attempt {
   labels: readonly string[] | undefined
   /** The call in the history of its run, where rules read that. */
   history: CallHistory | undefined
+  /** The same for shadows of rules. */
+  shadowFacts: RunFacts | undefined
+  shadowHistory: CallHistory | undefined
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The clauses that hold for its input and its run. */
@@ -301,6 +304,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     facts: undefined,
     labels: undefined,
     history: undefined,
+    shadowFacts: undefined,
+    shadowHistory: undefined,
     withInput: undefined,
     hits: NO_HITS,
     would: undefined,
@@ -535,6 +540,10 @@ export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
   return read.length === 0 ? undefined : read
 }
 
+function labelsOf(facts: RunFacts | undefined): AuditEntry['run_labels'] {
+  return facts?.isUnknown ? undefined : facts?.labels
+}
+
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { view, request, callId, decided, ports, input, trace, would } = attempt
@@ -580,7 +589,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     approval_id: fields.approval_id ?? comparing?.approval,
     continues: request.continues?.callId,
     labels: attempt.labels,
-    run_labels: attempt.facts?.isUnknown ? undefined : attempt.facts?.labels,
+    run_labels: labelsOf(attempt.facts ?? attempt.shadowFacts),
     read: fields.read ?? (attempt.withInput && countedIn(attempt.withInput)),
     input: event === 'tool_result' ? undefined : input,
     asked: event === 'tool_result' ? undefined : new Asked(decided, attempt.uses),

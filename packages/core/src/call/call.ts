@@ -39,7 +39,7 @@ import {
 import { approvalsFull, callerGone, historyFull, storeFailed } from './refusals.ts'
 import { safely, chain } from '../util/async.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
-import { enterEnd, enterStreamEnd, watchItems, watchProgress } from './history.ts'
+import { enterEnd, enterStreamEnd, hasHistory, watchItems, watchProgress } from './history.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
 import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
 import { nextRound } from './rounds.ts'
@@ -175,7 +175,8 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { view, request, ports, callId, cancelling, input, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
-  if (ports.histories.rules && !request.comparing) attempt.labels = ports.histories.raisedBy(tool)
+  const { isActive } = ports.histories
+  if (isActive && !request.comparing) attempt.labels = ports.histories.raisedBy(tool)
   const execution = {
     tool,
     instead: request.instead,
@@ -191,7 +192,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   }
   const start = () => execute(execution, ports)
   const traced = trace ? () => trace.within(start) : start
-  const running = ports.histories.rules ? ports.histories.within(view.caller, attempt.request.run, traced) : traced()
+  const running = isActive ? ports.histories.within(view.caller, attempt.request.run, traced) : traced()
   return running instanceof Promise
     ? ranLater(attempt, tool, running, startedMs)
     : ran(attempt, tool, running, startedMs)
@@ -210,7 +211,7 @@ function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number
   if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
   if (attempt.slots || attempt.place) releaseSlots(attempt)
   const durationMs = attempt.ports.clock.monotonicMs() - startedMs
-  const entered = attempt.history && enterEnd(attempt, tool, executed)
+  const entered = hasHistory(attempt) ? enterEnd(attempt, tool, executed) : undefined
   if (entered instanceof Promise)
     return entered.then((known) => conclude(attempt, tool, toEnd(attempt, tool, known, durationMs)))
   return conclude(attempt, tool, toEnd(attempt, tool, entered ?? executed, durationMs))

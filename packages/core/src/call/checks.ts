@@ -1,6 +1,14 @@
 import { type CallFacts, type Decided, decideShadows } from '../decide/decide.ts'
 import type { ParsedClause } from '../policy/parse.ts'
-import { compareStrictness, type Decision, mayGoOn, ruleText, type Reason, strictest } from '../decide/decision.ts'
+import {
+  compareStrictness,
+  type Decision,
+  mayGoOn,
+  type OutcomeWord,
+  type Reason,
+  ruleText,
+  strictest,
+} from '../decide/decision.ts'
 import type {
   Approval,
   ApprovalAbout,
@@ -230,13 +238,22 @@ function checkDecision(attempt: Attempt): Stop | undefined {
 function noteShadows(attempt: Attempt, call?: CallFacts): void {
   const { decided, withInput, ports } = attempt
   try {
-    const { outcome = 'allow', reasons: [first] = [] } = decideShadows(decided, call) ?? {}
+    const { outcome = 'allow', reasons = [] } = decideShadows(decided, call) ?? {}
+    const [first] = reasons
     const isStricter = [decided, withInput].every((by) => !by || compareStrictness(outcome, by.outcome) < 0)
     const isShadow = outcome === 'ask' || outcome === 'deny'
-    attempt.would = isShadow && isStricter ? { outcome, clause: first && ruleText(first) } : undefined
+    attempt.would =
+      isShadow && isStricter
+        ? { outcome: isUnknown(reasons, outcome) ? 'unknown' : outcome, clause: first && ruleText(first) }
+        : undefined
   } catch (error) {
     ports.onFault(error)
   }
+}
+
+/** Whether nothing but what is unknown of the run speaks for an outcome. */
+function isUnknown(reasons: readonly Reason[], outcome: OutcomeWord): boolean {
+  return reasons.every((one) => one.outcome !== outcome || one.code === 'history_unknown')
 }
 
 function checkOpen({ ports, request, asked }: Attempt, tool: Tool): Stop | undefined {
@@ -293,7 +310,7 @@ function decideInput(attempt: Attempt): Stop | undefined {
   const decision = view.decideInput(decided, input, facts, hits)
   attempt.withInput = decision
   attempt.hits = hits
-  noteShadows(attempt, { input, facts, hits })
+  noteShadows(attempt, { input, facts: attempt.shadowFacts, hits })
   return mayGoOn(decision.outcome) ? undefined : { decision }
 }
 

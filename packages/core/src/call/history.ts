@@ -1,6 +1,7 @@
 import { readsRun, shadowsReadRun } from '../decide/decide.ts'
 import { CallHistory } from '../history/call-history.ts'
 import { type RunFacts, strictestFacts } from '../history/facts.ts'
+import type { Histories } from '../history/histories.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import { ToolgateError } from '../util/errors.ts'
@@ -14,30 +15,49 @@ import type { StreamEnd } from './streams.ts'
 
 /** Reads what has happened in the run. Where that fails, nothing is known of it, and the strictest answer holds. */
 export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
-  const { ports } = attempt
-  if (!ports.histories.rules || !isRead(attempt)) return undefined
+  const { ports, decided } = attempt
+  const { rules, shadows } = ports.histories
+  const read = rules && readsRun(decided) ? readOfRules(attempt, tool) : undefined
+  if (!shadows?.rules || !shadowsReadRun(decided)) return read
+  return chain(read, () => forShadows(attempt, () => readOfShadows(attempt, tool, shadows)))
+}
+
+function readOfRules(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   try {
-    const opened = attempt.request.comparing ? lookAtHistory(attempt) : openHistory(attempt, tool)
+    const opened = attempt.request.comparing ? lookAtHistory(attempt) : openHistory(attempt, tool, true)
     return opened instanceof Promise ? opened.catch((error: unknown) => unread(attempt, error)) : opened
   } catch (error) {
     return unread(attempt, error)
   }
 }
 
+function readOfShadows(attempt: Attempt, tool: Tool, shadows: Histories): MaybePromise<void> {
+  const { view, request } = attempt
+  const facts = request.comparing
+    ? chain(shadows.read(view.caller, request.run), (history) => history?.facts)
+    : chain(openShadow(attempt, tool, shadows, true), (history) => history.facts())
+  return chain(facts, (known) => {
+    attempt.shadowFacts = known
+  })
+}
+
 /** Returns what has happened in a run, for its next step; `undefined` where no rule reads it. Its history begins now, if not before. */
 export function factsOfRun(
-  { caller, isKept }: Pick<CallView, 'caller' | 'isKept'>,
+  { caller, kept }: Pick<CallView, 'caller' | 'kept'>,
   run: RunOfCall,
   { histories, onFault }: CallPorts,
 ): MaybePromise<RunFacts | undefined> {
-  if (!histories.rules) return undefined
+  const { rules, shadows } = histories
+  // A run that goes on later has begun for its shadows, too.
+  const begun = shadows?.rules && quietly(() => chain(shadows.of(caller, run, kept.shadows, false), noFacts), onFault)
+  if (!rules) return chain(begun, noFacts)
   const unknown = (error?: unknown) => {
     if (error !== undefined) onFault(error)
     return strictestFacts(histories.labels().names)
   }
   try {
     const read = chain(
-      histories.of(caller, run, isKept, true),
+      chain(begun, () => histories.of(caller, run, kept.rules, true)),
       (history) => new CallHistory(histories, history, undefined).facts() ?? unknown(),
     )
     return read instanceof Promise ? read.catch(unknown) : read
@@ -46,25 +66,30 @@ export function factsOfRun(
   }
 }
 
-/** Whether rules or shadows of them read the run. */
-function isRead({ decided }: Attempt): boolean {
-  return readsRun(decided) || shadowsReadRun(decided)
-}
+function noFacts(): undefined {}
 
 /** A run for which there is no room is refused. */
-function unread({ ports, decided }: Attempt, error: unknown): undefined {
-  if (error instanceof ToolgateError && error.code === 'history_full' && readsRun(decided)) throw error
+function unread({ ports }: Attempt, error: unknown): undefined {
+  if (error instanceof ToolgateError && error.code === 'history_full') throw error
   ports.onFault(error)
 }
 
-function openHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
+function openHistory(attempt: Attempt, tool: Tool, reads: boolean): MaybePromise<undefined> {
   const { ports, view, request } = attempt
   const { histories } = ports
-  const reads = isRead(attempt)
-  return chain(histories.of(view.caller, request.run, view.isKept, reads), (history) => {
+  return chain(histories.of(view.caller, request.run, view.kept.rules, reads), (history) => {
     attempt.history = new CallHistory(histories, history, continuedBy(attempt, tool)?.event)
     if (reads) attempt.facts = attempt.history.facts()
     return undefined
+  })
+}
+
+/** The two histories of a call know it by one name. */
+function openShadow(attempt: Attempt, tool: Tool, shadows: Histories, reads: boolean): MaybePromise<CallHistory> {
+  const { view, request } = attempt
+  return chain(shadows.of(view.caller, request.run, view.kept.shadows, reads), (history) => {
+    const event = attempt.history?.event ?? continuedBy(attempt, tool)?.event
+    return (attempt.shadowHistory = new CallHistory(shadows, history, event))
   })
 }
 
@@ -86,30 +111,17 @@ export function refreshFacts(attempt: Attempt): boolean {
   return true
 }
 
-/** Enters that the call begins. What cannot be entered does not begin, unless only shadows would read it. */
+/** Enters that the call begins. What cannot be entered does not begin; whether shadows know of it stops nothing. */
 export function beginCall(
   attempt: Attempt,
   tool: Tool,
   decide: () => Stop | undefined,
 ): MaybePromise<Stop | undefined> {
   if (attempt.request.comparing) return undefined
-  return forRules(attempt.ports, () => enterBegin(attempt, tool, decide))
-}
-
-/** Enters something. Where it fails, that stops a call only if rules are enforced that read histories. */
-function forRules<T>({ histories, onFault }: CallPorts, enter: () => MaybePromise<T>): MaybePromise<T | undefined> {
-  if (histories.isEnforced) return enter()
-  try {
-    const entered = enter()
-    if (!(entered instanceof Promise)) return entered
-    return entered.catch((error: unknown) => {
-      onFault(error)
-      return undefined
-    })
-  } catch (error) {
-    onFault(error)
-    return undefined
-  }
+  const { rules, shadows } = attempt.ports.histories
+  const begun = rules && enterBegin(attempt, tool, decide)
+  if (!shadows?.rules) return begun
+  return chain(begun, (stop) => stop ?? forShadows(attempt, () => enterShadow(attempt, tool, shadows)))
 }
 
 function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined): MaybePromise<Stop | undefined> {
@@ -119,23 +131,68 @@ function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined
   if (!reads && !request.continues && ports.histories.hasNothingToEnter(tool, view.caller, request.run))
     return undefined
   if (attempt.history) return attempt.history.begin(tool, attempt.input, reads, decide)
-  return chain(openHistory(attempt, tool), () => attempt.history?.begin(tool, attempt.input, reads, decide))
+  return chain(openHistory(attempt, tool, reads), () => attempt.history?.begin(tool, attempt.input, reads, decide))
+}
+
+function enterShadow(attempt: Attempt, tool: Tool, shadows: Histories): MaybePromise<undefined> {
+  const { view, request } = attempt
+  if (!request.continues && shadows.hasNothingToEnter(tool, view.caller, request.run)) return undefined
+  const opened = attempt.shadowHistory ?? openShadow(attempt, tool, shadows, false)
+  return chain(opened, (history) => history.begin(tool, attempt.input, false, () => undefined))
+}
+
+/** Does something for shadows. Where it fails, nothing is stopped, and they no longer know what has happened in the run. */
+function forShadows({ ports, view, request }: Attempt, work: () => MaybePromise<void>): MaybePromise<undefined> {
+  const failed = (error: unknown): MaybePromise<undefined> => {
+    ports.onFault(error)
+    return request.comparing ? undefined : lose()
+  }
+  const lose = (): MaybePromise<undefined> =>
+    quietly(() => ports.histories.shadows?.lose(view.caller, request.run), ports.onFault)
+  return quietly(work, failed)
+}
+
+/** Returns once something is done, or its error is handled. */
+function quietly(
+  work: () => MaybePromise<void>,
+  onError: (error: unknown) => MaybePromise<void>,
+): MaybePromise<undefined> {
+  const failed = (error: unknown) => chain(onError(error), () => undefined)
+  try {
+    const done = work()
+    return done instanceof Promise ? done.then(() => undefined, failed) : undefined
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** Enters something in the histories of a call. */
+function enter(attempt: Attempt, work: (history: CallHistory) => MaybePromise<void>): MaybePromise<void> {
+  const { history, shadowHistory } = attempt
+  const entered = history && work(history)
+  return shadowHistory ? chain(entered, () => forShadows(attempt, () => work(shadowHistory))) : entered
+}
+
+/** A call that this one has made has put something out, which is entered. */
+export function passedOn({ history, shadowHistory }: Attempt): void {
+  history?.passedOn()
+  shadowHistory?.passedOn()
 }
 
 /** Enters how a call ended, before its caller gets the output. */
 export function enterEnd(attempt: Attempt, tool: Tool, executed: Executed): MaybePromise<Executed> {
-  const { history, input } = attempt
+  const { input } = attempt
   const output = outputOf(executed)
   const done = executed.ok && !(executed.output instanceof InputRequired) && !isToolError(output)
   try {
-    const entered = history?.end(tool, input, { done, output })
+    const entered = enter(attempt, (history) => history.end(tool, input, { done, output }))
     if (!(entered instanceof Promise)) return executed
     return entered.then(
       () => executed,
-      (error: unknown) => withheld(attempt, error, executed),
+      (error: unknown) => withheld(attempt, error),
     )
   } catch (error) {
-    return withheld(attempt, error, executed)
+    return withheld(attempt, error)
   }
 }
 
@@ -151,9 +208,8 @@ function messagesOf(error: unknown): unknown {
 }
 
 /** What was not entered would be taken for the model's own words, or for the user's. */
-function withheld({ ports }: Attempt, cause: unknown, executed: Executed): Executed {
+function withheld({ ports }: Attempt, cause: unknown): Executed {
   ports.onFault(cause)
-  if (!ports.histories.isEnforced) return executed
   const error = new Error('it ran, and its output is withheld: the history of the run cannot be written', { cause })
   return { ok: false, code: 'tool_failed', error }
 }
@@ -162,30 +218,32 @@ function withheld({ ports }: Attempt, cause: unknown, executed: Executed): Execu
 export async function enterStreamEnd(attempt: Attempt, tool: Tool, end: StreamEnd): Promise<void> {
   const error = 'error' in end ? messagesOf(end.error) : undefined
   try {
-    await attempt.history?.end(tool, attempt.input, { done: end.how === 'ended', output: error })
+    await enter(attempt, (history) => history.end(tool, attempt.input, { done: end.how === 'ended', output: error }))
   } catch (fault) {
     attempt.ports.onFault(fault)
   }
 }
 
 /** Returns what enters the items of a stream. */
-export function watchItems({ history, ports }: Attempt): ((item: unknown) => void) | undefined {
-  if (!history) return undefined
+export function watchItems(attempt: Attempt): ((item: unknown) => void) | undefined {
+  if (!hasHistory(attempt)) return undefined
   return (item) => {
-    const entered = forRules(ports, () => history.put(item))
-    if (entered instanceof Promise) entered.catch(ports.onFault)
+    const entered = enter(attempt, (history) => history.put(item))
+    if (entered instanceof Promise) entered.catch(attempt.ports.onFault)
   }
 }
 
+/** Whether what a call puts out is entered somewhere. */
+export function hasHistory({ history, shadowHistory }: Attempt): boolean {
+  return history !== undefined || shadowHistory !== undefined
+}
+
 /** Returns the listener, which hears of progress once its text is entered. */
-export function watchProgress(
-  { history, ports }: Attempt,
-  listener: (progress: Progress) => void,
-): (progress: Progress) => void {
-  if (!history) return listener
+export function watchProgress(attempt: Attempt, listener: (progress: Progress) => void): (progress: Progress) => void {
+  if (!hasHistory(attempt)) return listener
   return (progress) => {
-    const entered = forRules(ports, () => history.put(progress.message))
-    if (entered instanceof Promise) entered.then(() => listener(progress), ports.onFault)
+    const entered = enter(attempt, (history) => history.put(progress.message))
+    if (entered instanceof Promise) entered.then(() => listener(progress), attempt.ports.onFault)
     else listener(progress)
   }
 }
@@ -193,17 +251,25 @@ export function watchProgress(
 /** Enters what a running tool says before it answers. Nobody may get it before this resolves. */
 export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> {
   const attempt = throughOf(call)
-  return attempt && forRules(attempt.ports, () => attempt.history?.put(said))
+  return attempt && enter(attempt, (history) => history.put(said))
 }
 
 /** Raises labels in the run of a running call. Nobody may get what the labels are about before this resolves. */
 export function raiseLabels(call: CallContext, labels: readonly string[]): MaybePromise<void> {
   const attempt = throughOf(call)
-  if (!attempt?.ports.histories.rules || labels.length === 0 || attempt.request.comparing) return
+  if (!attempt || labels.length === 0 || attempt.request.comparing) return
+  const { isActive, rules, shadows } = attempt.ports.histories
+  if (!isActive) return
   // A call that had nothing to enter has not opened it.
   attempt.labels = [...new Set([...(attempt.labels ?? []), ...labels])].toSorted()
-  return forRules(attempt.ports, () => {
-    const opened = attempt.history ? undefined : openHistory(attempt, call.tool)
-    return chain(opened, () => attempt.history?.raise(call.tool, labels))
-  })
+  const opened = rules && !attempt.history ? openHistory(attempt, call.tool, readsRun(attempt.decided)) : undefined
+  const raised = rules && chain(opened, () => attempt.history?.raise(call.tool, labels))
+  if (!shadows?.rules) return raised
+  return chain(raised, () =>
+    forShadows(attempt, () =>
+      chain(attempt.shadowHistory ?? openShadow(attempt, call.tool, shadows, false), (history) =>
+        history.raise(call.tool, labels),
+      ),
+    ),
+  )
 }

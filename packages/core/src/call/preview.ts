@@ -15,6 +15,8 @@ export interface PreviewPass {
   readonly decision: Decision
   /** What was known of the run, where a rule reads it. */
   readonly facts?: RunFacts
+  /** And where a shadow of a rule does. */
+  readonly shadowFacts?: RunFacts
 }
 
 export interface PreviewRefused {
@@ -23,6 +25,7 @@ export interface PreviewRefused {
   /** The text that the call would get. */
   readonly text: string
   readonly facts?: RunFacts
+  readonly shadowFacts?: RunFacts
 }
 
 /** The first checks of a call, which take nothing and ask nobody. */
@@ -60,6 +63,6 @@ function refused(attempt: Attempt, decision: Decision): PreviewRefused {
   return { status: 'refused', decision, text: textFor(attempt, decision), ...factsOf(attempt) }
 }
 
-function factsOf({ facts }: Attempt): { readonly facts?: RunFacts } {
-  return facts ? { facts } : {}
+function factsOf({ facts, shadowFacts }: Attempt): Pick<PreviewPass, 'facts' | 'shadowFacts'> {
+  return { ...(facts && { facts }), ...(shadowFacts && { shadowFacts }) }
 }

@@ -41,6 +41,7 @@ export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, 
 /** Returns the link from this round to the next. */
 export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): Continuation {
   const before = continuedBy(attempt, tool)
+  const history = attempt.history ?? attempt.shadowHistory
   const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
   const approvalId = attempt.approvalId ?? before?.approvalId
   const { approver, asked } = (attempt.approvalId === undefined ? before : attempt.approval) ?? {}
@@ -48,7 +49,7 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,
     binding,
-    ...(attempt.history && { event: attempt.history.event }),
+    ...(history && { event: history.event }),
     ...(approvalId !== undefined && { approvalId }),
     ...(approver !== undefined && { approver }),
     ...(asked !== undefined && { asked }),

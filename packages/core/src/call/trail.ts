@@ -11,9 +11,11 @@ const MAX_SENDS = 32
 
 /** Returns what a person should know of the run of a call that asks; `undefined` where no rule reads runs. */
 export function trailOf(attempt: Attempt, tool: Tool): MaybePromise<ApprovalTrail | undefined> {
-  const { ports, facts, view, request } = attempt
-  const { rules } = ports.histories
+  const { ports, view, request } = attempt
+  const histories = ports.histories.shown
+  const { rules } = histories
   if (!rules) return undefined
+  const facts = histories === ports.histories ? attempt.facts : attempt.shadowFacts
   const toTrail = (known: RunFacts | undefined) => createTrail(attempt, tool, known, rules.readsOrigin)
   if (facts) return toTrail(facts)
   const unknown = (error: unknown) => {
@@ -22,7 +24,7 @@ export function trailOf(attempt: Attempt, tool: Tool): MaybePromise<ApprovalTrai
   }
   try {
     // A run without a history has done nothing.
-    const read = chain(ports.histories.read(view.caller, request.run), (history) =>
+    const read = chain(histories.read(view.caller, request.run), (history) =>
       history ? toTrail(history.facts) : { read: [], sends: sendsOf(attempt, tool, undefined) },
     )
     return read instanceof Promise ? read.catch(unknown) : read

@@ -57,10 +57,10 @@ export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   const histories = history ? await afterStated(asked, ports, { history, items }) : aside(ports)
   const request = history ? { tool, input, ...(run && { run }) } : asked.ofRun({ tool, input })
   const previewed = await preview(asked, request, { ...ports, histories })
-  const { facts } = previewed
+  const { facts, shadowFacts } = previewed
   const decided = asked.decide(tool)
   const accept = (one: unknown) => (decided.tool ? acceptedInput(decided.tool, one, ports) : undefined)
-  const shadow = decideShadows(decided, { input: accept(input)?.value ?? input, facts, hits: [] })
+  const shadow = decideShadows(decided, { input: accept(input)?.value ?? input, facts: shadowFacts, hits: [] })
   const reasons = [...view.explain(tool).reasons, ...previewed.decision.reasons]
   const passed = previewed.status === 'refused' ? [] : (['input', 'limits'] as const)
   const said = new Set([...ASKED_LAYERS, ...passed, ...reasons.map(({ layer }) => layer)])
@@ -93,6 +93,7 @@ export function checkHistory(view: View, history: unknown, items: readonly Tool[
       ...new Set([
         ...histories.labels().names,
         ...(histories.rules?.labels ?? []),
+        ...(histories.shadows?.rules?.labels ?? []),
         ...items.flatMap(({ labels }) => labels),
       ]),
     ],
@@ -131,19 +132,21 @@ async function afterStated(
   const atMs = clock.wallMs()
   let msAgo = 0
   const stated = histories.apart(statedHistories(history.labels ?? []), () => atMs - msAgo)
-  if (!stated.rules) return stated
   const { calls = [] } = history
   const find = finder(view, items)
   const run = runOf(history)
-  msAgo = parseAgo(calls[0]?.ago) ?? 0
-  const opened = await stated.of(view.caller, run, true, true)
-  for (const { tool: id, input = {}, output = null, failed = false, ago } of calls) {
-    msAgo = parseAgo(ago) ?? 0
-    const tool = find(id)
-    if (!tool) throw new TypeError(`no item has the id ${id}`)
-    const call = new CallHistory(stated, opened, undefined)
-    await call.begin(tool, input, false, () => undefined)
-    await call.end(tool, input, failed ? FAILED : { done: !isToolError(output), output })
+  for (const kept of [stated, stated.shadows]) {
+    if (!kept?.rules) continue
+    msAgo = parseAgo(calls[0]?.ago) ?? 0
+    const opened = await kept.of(view.caller, run, true, true)
+    for (const { tool: id, input = {}, output = null, failed = false, ago } of calls) {
+      msAgo = parseAgo(ago) ?? 0
+      const tool = find(id)
+      if (!tool) throw new TypeError(`no item has the id ${id}`)
+      const call = new CallHistory(kept, opened, undefined)
+      await call.begin(tool, input, false, () => undefined)
+      await call.end(tool, input, failed ? FAILED : { done: !isToolError(output), output })
+    }
   }
   msAgo = 0
   return stated
@@ -153,7 +156,7 @@ const FAILED = { done: false, output: 'it failed' }
 
 /** Returns the histories as they are, in which nothing is entered. */
 function aside({ histories }: CallPorts): Histories {
-  return histories.rules ? histories.apart(copyOnRead(histories.store)) : histories
+  return histories.isActive ? histories.apart(copyOnRead(histories.store)) : histories
 }
 
 /** Returns a store that takes a history of another one where it is first read, and keeps what is added to itself. */

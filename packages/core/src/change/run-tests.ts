@@ -168,7 +168,10 @@ function labelsOf({ rules, stage, selectors }: Bench): readonly string[] {
     UNTRUSTED,
     ...Object.keys(rules.labels ?? {}).filter((label) => label !== 'trusted'),
     ...stage.items.flatMap(({ labels }) => labels),
-    ...policies.flatMap((policy) => historyUse(parsePolicies(policy, selectors)).labels),
+    ...policies.flatMap((policy) => {
+      const { enforced, shadows } = historyUse(parsePolicies(policy, selectors))
+      return [...enforced.labels, ...shadows.labels]
+    }),
   ]
 }
 

@@ -7,8 +7,10 @@ import { createGate, type Gate } from '../gate/gate.ts'
 import { clauseText } from '../policy/clause-ref.ts'
 import type { Policy } from '../policy/policy.ts'
 import { countsOf } from '../gate/view-of.ts'
+import { memoryApprovals } from '../memory/approvals.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
+import { unjudgedId } from './coverage.ts'
 
 const tools = ['mail', 'read', 'write'].map((name) => defineTool({ name, execute: () => name }))
 const TEAM: Policy = {
@@ -55,6 +57,49 @@ describe('gate.coverage', () => {
     await view.preview({ tool: 'read' })
     await view.requestApproval({ tool: 'read' })
     assert.deepEqual(hitsOf(gate), {})
+  })
+
+  it('counts apart the calls that a shadow could not judge, and nothing as unknown of what is enforced', async () => {
+    const clauses = [
+      { match: 'mail', input: "'untrusted' in run.labels" },
+      { match: 'mail', input: "input.to == 'x' && run.began('read')" },
+      { match: 'mail', input: "input.to == 'x'" },
+    ]
+    const allow: Policy = {
+      name: 'list',
+      mode: 'shadow',
+      allow: [{ match: 'mail', unless: "run.began('read')" }, 'mail'],
+    }
+    const policy: Policy[] = [
+      { name: 'shadow', mode: 'shadow', deny: clauses },
+      allow,
+      { name: 'enforced', ask: clauses.slice(0, 1) },
+    ]
+    const gate = createGate({ tools, policy, approvals: memoryApprovals() })
+    const view = await gate.view(vera)
+    const counts = () =>
+      gate
+        .coverage()
+        .flatMap(({ ref, hits, unjudged }) => (hits || unjudged ? [[clauseText(ref), hits, unjudged ?? 0]] : []))
+    for (const to of ['x', 'y']) await view.call({ tool: 'mail', input: { to }, run: { id: 'lost', resumed: true } })
+    assert.deepEqual(counts(), [
+      ['shadow#deny[0]', 0, 2],
+      ['shadow#deny[1]', 0, 1],
+      ['shadow#deny[2]', 1, 0],
+      ['list#allow[0]', 0, 2],
+      ['list#allow[1]', 2, 0],
+      ['enforced#ask[0]', 2, 0],
+    ])
+    const told = countsOf(gate)?.untold() ?? []
+    const [, first] = told
+    assert.deepEqual([first?.id, first?.hits], [unjudgedId(gate.coverage()[0]?.id ?? ''), 2])
+    await view.call({ tool: 'mail', input: { to: 'x' }, run: { id: 'new' } })
+    assert.deepEqual(counts().slice(0, 4), [
+      ['shadow#deny[0]', 0, 2],
+      ['shadow#deny[1]', 0, 1],
+      ['shadow#deny[2]', 2, 0],
+      ['list#allow[0]', 1, 2],
+    ])
   })
 
   it('goes on counting a clause when policies without names move', async () => {

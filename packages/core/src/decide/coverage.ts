@@ -11,7 +11,7 @@ import type { Toolset } from '../tools/toolset.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import type { Decided, RunBounds } from './decide.ts'
-import { placesOf } from './layers/at-call.ts'
+import { placesOf, unjudged } from './layers/at-call.ts'
 import { answerOf, type ClauseIndex, isAtCall, type PolicyIndex } from './layers/clauses.ts'
 import { type ClauseCounter, findTally, settleTally, type Tally, type TallyTable, type TallyTables } from './tallies.ts'
 
@@ -22,6 +22,8 @@ export interface ClauseCoverage extends ClauseCount {
   readonly path: string
   /** It only shows what it would do. */
   readonly shadow?: true
+  /** Of a shadow: the calls that it could not judge, as nobody knew what their runs had done. Absent: none. */
+  readonly unjudged?: number
   /** How many items of the catalog its selectors match. */
   readonly matches: number
 }
@@ -63,17 +65,20 @@ export class Coverage {
         const content = contentOf(policy, clause)
         const copy = same.get(content) ?? 0
         same.set(content, copy + 1)
-        if (!this.#counterOf.has(clause))
-          this.#counterOf.set(clause, this.#counterFor(`${content}#${copy}`, isKept(policy)))
+        if (this.#counterOf.has(clause)) continue
+        const text = `${content}#${copy}`
+        const id = isKept(policy) ? idOf(text) : undefined
+        this.#counterOf.set(clause, this.#counterFor(text, id))
+        if (clause.run && isShadow(policy, clause))
+          this.#counterOf.set(unjudged(clause), this.#counterFor(unjudgedId(text), id && unjudgedId(id)))
       }
   }
 
-  #counterFor(content: string, kept: boolean): ClauseCounter {
+  #counterFor(content: string, id: string | undefined): ClauseCounter {
     const key = content.length > MAX_CONTENT ? sha256Hex(content) : content
     let counter = this.#counters.get(key)
     if (!counter) {
-      const id = kept ? idOf(content) : undefined
-      counter = { id, sinceMs: this.#nowMs(), hits: 0, told: 0, lastMs: 0, isNew: kept }
+      counter = { id, sinceMs: this.#nowMs(), hits: 0, told: 0, lastMs: 0, isNew: id !== undefined }
       this.#counters.set(key, counter)
     }
     return counter
@@ -160,6 +165,11 @@ export class Coverage {
     this.#unsettled = []
   }
 
+  #unjudgedBy(clause: ParsedClause): Pick<ClauseCoverage, 'unjudged'> {
+    const { hits = 0 } = (clause.run && this.#counterOf.get(unjudged(clause))) ?? {}
+    return hits > 0 ? { unjudged: hits } : {}
+  }
+
   /** Returns the counts of the clauses of policies, in their order. */
   of(policies: readonly ParsedPolicy[], items: readonly Toolset[]): readonly ClauseCoverage[] {
     this.follow(policies)
@@ -171,8 +181,9 @@ export class Coverage {
           id: counter.id ?? idOf(contentOf(policy, clause)),
           ref: toClauseRef(policy.name, clause),
           path: clause.path,
-          ...(policy.isShadow || clause.isShadow ? { shadow: true } : {}),
+          ...(isShadow(policy, clause) ? { shadow: true } : {}),
           ...countOf(counter, counter.hits),
+          ...this.#unjudgedBy(clause),
           matches: items.reduce((count, set) => count + matchesIn(clause, set), 0),
         }
       }),
@@ -182,6 +193,15 @@ export class Coverage {
 
 function countOf({ lastMs, sinceMs }: ClauseCounter, hits: number): Omit<ClauseCount, 'id'> {
   return { hits, ...(hits > 0 ? { lastHitAt: lastMs } : {}), countedSince: sinceMs }
+}
+
+function isShadow(policy: ParsedPolicy, clause: ParsedClause): boolean {
+  return policy.isShadow || clause.isShadow
+}
+
+/** Returns the id under which the calls are added up that a shadow could not judge. */
+export function unjudgedId(id: string): string {
+  return `${id}?`
 }
 
 /** As many bits as nobody finds two texts with. */

@@ -119,7 +119,7 @@ export function readsRun({ bounds, today, atFirst, now }: Decided): boolean {
 export interface CallFacts {
   readonly input: unknown
   readonly facts: RunFacts | undefined
-  /** Receives the clauses that hold. */
+  /** Receives the clauses that hold, and marks of those that cannot be judged. */
   readonly hits: ParsedClause[]
 }
 
@@ -134,7 +134,7 @@ export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, ca
   if (first.length + current.length === 0) return undefined
   const { caller } = bounds
   // Work of their own: a shadow must not use up what enforced conditions may take.
-  const context = call && { caller, tool, ...call, work: conditionWork() }
+  const context = call && { caller, tool, ...call, isShadow: true, work: conditionWork() }
   const against: Decision[] = []
   const judge = (index: PolicyIndex, at: number) => {
     const evaluation = evaluationOf(index, caller)

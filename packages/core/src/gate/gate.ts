@@ -342,7 +342,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     },
     budgets: (limit = 100) => ports.budgets.list(limit),
     histories: {
-      read: async (caller, run) => ports.histories.read(caller, run),
+      read: async (caller, run) => ports.histories.shown.read(caller, run),
       end: async (caller, run) => ports.histories.end(caller, run),
     },
     pins,

@@ -481,7 +481,7 @@ function createPorts(
 function checksFor(
   { admission, lease }: AnyOptions,
   { hasLimits, hasCaps }: Rules,
-  { rules }: Histories,
+  { isActive }: Histories,
 ): CallPorts['checks'] {
   return {
     ...checksOf({
@@ -489,7 +489,7 @@ function checksFor(
       slots: hasCaps,
       admission: admission !== undefined,
       lease: lease !== undefined,
-      history: rules !== undefined,
+      history: isActive,
     }),
   }
 }

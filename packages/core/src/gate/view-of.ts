@@ -3,7 +3,7 @@ import type { Coverage } from '../decide/coverage.ts'
 import { factsOfRun } from '../call/history.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
-import { isKept, portsOf, type View } from './view.ts'
+import { portsOf, toCallView, type View } from './view.ts'
 
 /**
  * By the `fork` of each gate, which a host's wrapper of a gate keeps: `{ ...gate, view }`. Every view of a gate, of its
@@ -28,7 +28,7 @@ export function rememberGate(
  */
 export function factsOf(view: View, run: RunOfCall): MaybePromise<RunFacts | undefined> {
   const ports = portsOf(view)
-  return ports && factsOfRun({ caller: view.caller, isKept: isKept(view) }, run, ports)
+  return ports && factsOfRun(toCallView(view), run, ports)
 }
 
 /** Returns whether a value is a view of some gate. */

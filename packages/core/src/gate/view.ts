@@ -18,6 +18,7 @@ import type { Unlisted } from '../decide/unlisted.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
 import { type Decision, mayGoOn, reason } from '../decide/decision.ts'
 import type { CallRequest, CallPorts, CallView } from '../call/attempt.ts'
+import type { Kept } from '../history/histories.ts'
 import { call, requestApproval } from '../call/call.ts'
 import type { LimitUseOf } from '../call/costs.ts'
 import type { UsesOf } from '../call/limits.ts'
@@ -136,7 +137,7 @@ export interface ViewBounds {
   /** The snapshot in which the run began, and everything that has tightened it since: its bounds over other items. */
   readonly begun: PolicySnapshot
   /** Whether what happens in runs was kept then. */
-  readonly isKept: boolean
+  readonly kept: Kept
   readonly narrowed: readonly Narrowing[]
   readonly failure: string | undefined
   readonly foreign?: readonly string[]
@@ -151,11 +152,6 @@ export function portsOf(view: object): CallPorts | undefined {
 export function toCallView(view: View): CallView {
   if (view instanceof CallerView) return view
   throw new TypeError('a view of a gate is needed')
-}
-
-/** Whether what happens in runs was kept when the view was made. */
-export function isKept(view: View): boolean {
-  return view instanceof CallerView && view.isKept
 }
 
 /** Returns the view of some bounds today. `evaluation` is the result of both, where that is known already. */
@@ -173,7 +169,7 @@ export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Eval
 class CallerView implements View, CallView {
   readonly caller: Caller
   readonly app: string | undefined
-  readonly isKept: boolean
+  readonly kept: Kept
   readonly failure: string | undefined
   readonly foreign: readonly string[]
   readonly #host: ViewHost
@@ -190,7 +186,7 @@ class CallerView implements View, CallView {
   constructor(host: ViewHost, bounds: ViewBounds, evaluation: Evaluation, madeIn: PolicySnapshot, madeOf: Evaluation) {
     this.caller = bounds.caller
     this.app = host.app
-    this.isKept = bounds.isKept
+    this.kept = bounds.kept
     this.failure = bounds.failure
     this.foreign = bounds.foreign ?? NONE
     this.#host = host

@@ -17,18 +17,6 @@ export interface CallPattern {
   readonly key: string
 }
 
-const SHADOW = '~'
-
-/** Returns the key of a pattern that only shadows ask about. What is kept for it takes no room of what rules are enforced on. */
-export function keyOfShadow(key: string): string {
-  return SHADOW + key
-}
-
-/** Whether a key, or the hash of a call, is of a pattern that only shadows ask about. */
-export function isOfShadow(text: string): boolean {
-  return text.startsWith(SHADOW)
-}
-
 /**
  * What conditions see of a run.
  *
@@ -49,15 +37,19 @@ export interface RunFacts {
   readonly isUnknown?: boolean
 }
 
-/** What all loaded policies together read of a run. */
+/** What policies together read of a run. */
 export interface HistoryUse {
-  /** Whether any of it is enforced. What only shadows read stops no call where it fails. */
-  readonly isEnforced: boolean
   readonly readsRun: boolean
   readonly readsOrigin: boolean
   readonly patterns: readonly CallPattern[]
   /** The labels that conditions name, sorted. */
   readonly labels: readonly string[]
+}
+
+/** What is enforced of policies reads one history of a run, and what is not reads another. */
+export interface HistoryUses {
+  readonly enforced: HistoryUse
+  readonly shadows: HistoryUse
 }
 
 /** Returns the facts of a history that is unknown or lost. `labels` are all labels that the gate knows. */

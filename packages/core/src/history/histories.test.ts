@@ -5,7 +5,7 @@ import { manualClock } from '../testing/manual-clock.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import { CallHistory } from './call-history.ts'
-import type { CallPattern, HistoryUse } from './facts.ts'
+import type { CallPattern, HistoryUse, HistoryUses } from './facts.ts'
 import { Histories } from './histories.ts'
 import { parseLabels } from './labels.ts'
 
@@ -24,8 +24,11 @@ function pattern(event: CallPattern['event'], tool: string, fields: readonly str
 const PAID = pattern('began', 'refunds:pay', ['input.order'])
 const CHECKED = pattern('called', 'fraud:check', ['input.order', 'output.ok'])
 
-function useOf(patterns: readonly CallPattern[] = [PAID, CHECKED]): HistoryUse {
-  return { isEnforced: true, readsRun: true, readsOrigin: false, patterns, labels: ['untrusted', 'private'] }
+const NOTHING: HistoryUse = { readsRun: false, readsOrigin: false, patterns: [], labels: [] }
+
+function useOf(patterns: readonly CallPattern[] = [PAID, CHECKED]): HistoryUses {
+  const enforced = { readsRun: true, readsOrigin: false, patterns, labels: ['untrusted', 'private'] }
+  return { enforced, shadows: NOTHING }
 }
 
 describe('Histories', () => {

@@ -8,7 +8,7 @@ import type { Clock, MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { chain } from '../util/async.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
 import { CallHistory } from './call-history.ts'
-import type { HistoryUse, RunFacts } from './facts.ts'
+import type { HistoryUse, HistoryUses, RunFacts } from './facts.ts'
 import type { ParsedLabels } from './labels.ts'
 import type { Lifetimes, MonitorBounds, RaisedLabel } from './monitor.ts'
 import { type Beginning, beginHistory, type HistoryHost, OpenHistory } from './open-history.ts'
@@ -36,6 +36,7 @@ export interface RunHistory {
   readonly labels: readonly RaisedLabel[]
 }
 
+const NOTHING_KEPT: Kept = { rules: false, shadows: false }
 const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
 /** Those that were used last. Others are read from the store again. */
 const MAX_OPEN = 1000
@@ -54,25 +55,38 @@ interface Place {
   readonly caller: readonly [string | null, string | null]
 }
 
+/** Whether histories are kept, of what rules read and of what shadows of rules do. */
+export interface Kept {
+  readonly rules: boolean
+  readonly shadows: boolean
+}
+
 /** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
 export class Histories {
   readonly labels: () => ParsedLabels
+  /** What shadows of rules ask, in histories of their own: whatever becomes of those, rules know what they knew. */
+  readonly shadows: Histories | undefined
+  /** Whose shadows these are of. */
+  readonly #enforced: Histories | undefined
   readonly #options: HistoriesOptions
   readonly #host: HistoryHost
   readonly #open = createBoundedCache<string, OpenHistory | undefined>(MAX_OPEN)
   #rules: HistoryRules | undefined
-  #isEnforced = false
   #activeMs: number | undefined
   /** Of each caller, the latest. */
   readonly #places = new WeakMap<Caller, Place>()
   #events = 0
   readonly #prefix = randomUUID()
+  /** Histories that could not be opened, so that something of them is missing. */
+  readonly #missed = createBoundedCache<string, boolean>(MAX_OPEN)
 
-  constructor(options: HistoriesOptions) {
+  constructor(options: HistoriesOptions, enforced?: Histories) {
     const { store, bounds, keepMs, clock, inTime, labels } = options
     this.#options = options
     this.#host = { store, bounds, keepMs, inTime, wallMs: () => clock.wallMs() }
     this.labels = labels
+    this.#enforced = enforced
+    this.shadows = enforced ? undefined : new Histories(options, this)
   }
 
   /**
@@ -81,10 +95,14 @@ export class Histories {
    */
   apart(store: HistoryStore, nowMs?: () => number): Histories {
     const apart = new Histories({ ...this.#options, store, ...(nowMs && { clock: { wallMs: nowMs } }) })
-    apart.#rules = this.#rules
-    apart.#isEnforced = this.#isEnforced
-    apart.#activeMs = nowMs ? undefined : this.#activeMs
+    apart.#follow(this, nowMs !== undefined)
     return apart
+  }
+
+  #follow(other: Histories, isNew: boolean): void {
+    this.#rules = other.#rules
+    this.#activeMs = isNew ? undefined : other.#activeMs
+    if (this.shadows && other.shadows) this.shadows.#follow(other.shadows, isNew)
   }
 
   /** What is kept. `undefined` while no rule reads a history. */
@@ -92,9 +110,19 @@ export class Histories {
     return this.#rules
   }
 
-  /** Whether any of that is enforced. If not, a history that cannot be kept stops no call. */
-  get isEnforced(): boolean {
-    return this.#isEnforced
+  /** Whether anything is kept. */
+  get isActive(): boolean {
+    return this.#rules !== undefined || this.shadows?.rules !== undefined
+  }
+
+  get kept(): Kept {
+    if (!this.isActive) return NOTHING_KEPT
+    return { rules: this.#rules !== undefined, shadows: this.shadows?.rules !== undefined }
+  }
+
+  /** Returns the histories that people are shown: those of the rules, or of the shadows where no rule reads any. */
+  get shown(): Histories {
+    return this.#rules === undefined && this.shadows?.rules ? this.shadows : this
   }
 
   get store(): HistoryStore {
@@ -106,9 +134,13 @@ export class Histories {
   }
 
   /** Keeps what other policies ask for, too. */
-  use(use: HistoryUse): void {
+  use({ enforced, shadows }: HistoryUses): void {
+    this.#use(enforced)
+    if (this.shadows) this.shadows.#use(shadows)
+  }
+
+  #use(use: HistoryUse): void {
     const before = this.#rules
-    this.#isEnforced ||= use.isEnforced
     this.#rules = withUse(before, use)
     if (!before && this.#rules && this.#options.onActive()) this.#activeMs = this.nowMs()
   }
@@ -130,7 +162,7 @@ export class Histories {
    */
   of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean, isRead: boolean): MaybePromise<OpenHistory> {
     const around = run && calling.getStore()
-    const { id } = this.#placeOf(caller, run, around)
+    const id = this.#idOf(this.#placeOf(caller, run, around))
     const known = this.#open.get(id)
     const opened = known
       ? isRead
@@ -149,7 +181,7 @@ export class Histories {
   /** Two tenants share no history. */
   #placeOf(caller: Caller, run: RunOfCall | undefined, around: Place | undefined): Place {
     const { tenant } = caller
-    if (run !== undefined && around?.of === this && around.tenant === tenant) return around
+    if (run !== undefined && around?.of === (this.#enforced ?? this) && around.tenant === tenant) return around
     const history = run && (run.history ?? run.id)
     const known = this.#places.get(caller)
     if (known && known.run === history) return known
@@ -162,6 +194,11 @@ export class Histories {
     }
     this.#places.set(caller, place)
     return place
+  }
+
+  /** Histories for shadows are beside those of the same place. */
+  #idOf({ id }: Pick<Place, 'id'>): string {
+    return this.#enforced ? `shadow ${id}` : id
   }
 
   /** Returns whose history a run shares, as records have it; `undefined` where it has its own. */
@@ -193,7 +230,7 @@ export class Histories {
   hasNothingToEnter(tool: Tool, caller: Caller, run: RunOfCall | undefined): boolean {
     const rules = this.#rules
     if (!rules || rules.readsOrigin || rules.of(tool).length > 0) return false
-    const known = this.#open.get(this.#placeOf(caller, run, calling.getStore()).id)
+    const known = this.#open.get(this.#idOf(this.#placeOf(caller, run, calling.getStore())))
     if (!known) return false
     const nowMs = this.nowMs()
     const { monitor } = known
@@ -204,7 +241,7 @@ export class Histories {
 
   /** Returns what is known of a history; `undefined` where there is none, or no rule reads any. Makes none. */
   read(caller: Caller, run: RunOfCall | undefined): MaybePromise<RunHistory | undefined> {
-    const id = run === undefined ? idOfCaller(caller) : idOfRun(caller, run)
+    const id = this.#idOf({ id: run === undefined ? idOfCaller(caller) : idOfRun(caller, run) })
     const known = this.#open.get(id)
     if (!this.#rules) return undefined
     if (known) return chain(known.refresh(), () => this.#toRead(known))
@@ -220,11 +257,22 @@ export class Histories {
     return { facts, isUnknown: facts === undefined, labels: history.monitor.raised(this.nowMs()) }
   }
 
-  /** Forgets the history of a run that is over. */
+  /** Forgets the history of a run that is over, and that of its shadows. */
   end(caller: Caller, run: RunOfCall): MaybePromise<void> {
-    const id = idOfRun(caller, run)
+    const id = this.#idOf({ id: idOfRun(caller, run) })
     this.#open.set(id, undefined)
-    return this.#host.inTime(this.#host.store.end(id))
+    this.#found(id)
+    return chain(this.#host.inTime(this.#host.store.end(id)), () =>
+      this.shadows?.rules ? this.shadows.end(caller, run) : undefined,
+    )
+  }
+
+  /** Notes that something in a history could not be kept: nobody knows any more what has happened in it. */
+  lose(caller: Caller, run: RunOfCall | undefined): MaybePromise<void> {
+    const id = this.#idOf(this.#placeOf(caller, run, run && calling.getStore()))
+    const known = this.#open.get(id)
+    if (known) return known.lose()
+    this.#missed.set(id, true)
   }
 
   #find(id: string, caller: Caller, run: RunOfCall | undefined, wasKept: boolean): MaybePromise<OpenHistory> {
@@ -234,17 +282,28 @@ export class Histories {
       // Two calls that open it at once share what was opened first.
       const now = this.#open.get(id)
       if (now) return chain(now.refresh(), () => now)
-      return part ? new OpenHistory(part, beginning, this.#host) : beginHistory(beginning, this.#host)
+      const found = part ? new OpenHistory(part, beginning, this.#host) : beginHistory(beginning, this.#host)
+      if (!this.#missed.get(id)) return found
+      return chain(found, (history) =>
+        chain(history.lose(), () => {
+          this.#found(id)
+          return history
+        }),
+      )
     })
   }
 
+  #found(id: string): void {
+    if (this.#missed.get(id)) this.#missed.set(id, false)
+  }
+
   #beginningOf(id: string, caller: Caller, run: RunOfCall | undefined, wasKept: boolean): Beginning {
-    const keeps = [...(this.#rules?.keeps ?? [])]
-    const owner = idOfCaller(caller)
-    if (!run) return { id, owner, lifetimes: this.#options.lifetimes, kept: keeps, lostMs: this.#activeMs }
+    const owner = this.#idOf({ id: idOfCaller(caller) })
+    const begins = { id, owner, kept: [...(this.#rules?.keeps ?? [])], isShadow: this.#enforced !== undefined }
+    if (!run) return { ...begins, lifetimes: this.#options.lifetimes, lostMs: this.#activeMs }
     // A run that goes on has a history, and one whose view was made before the rules may have made calls that nobody kept.
     const isLost = run.resumed || (!wasKept && this.#activeMs !== undefined)
-    return { id, owner, lifetimes: OF_RUNS, kept: keeps, lostMs: isLost ? this.nowMs() : undefined }
+    return { ...begins, lifetimes: OF_RUNS, lostMs: isLost ? this.nowMs() : undefined }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { HistoryItem, HistoryMark, HistoryPart } from '../ports/history.ts'
-import { type CallPattern, isOfShadow } from './facts.ts'
+import type { CallPattern } from './facts.ts'
 import type { EarlierCall, Origin } from '../ports/fact-read.ts'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
 import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
@@ -43,8 +43,6 @@ export interface RaisedLabel {
 /** Names the whole history in an `unkept` item, and all calls. */
 export const EVERYTHING = '*'
 export const ALL_CALLS = 'calls'
-/** All calls that only shadows ask about, which have room of their own. */
-const CALLS_OF_SHADOWS = '~calls'
 
 const MAX_TOOLS = 8
 const NOTHING: readonly HistoryItem[] = []
@@ -68,7 +66,6 @@ export class Monitor {
   readonly #bounds: MonitorBounds
   #mark: HistoryMark
   #bytes = 0
-  #bytesOfShadows = 0
   readonly #labels = new Map<string, Entry>()
   readonly #tuples = new Map<string, Entry>()
   /** What is not kept from the beginning, with when it began to be. */
@@ -120,7 +117,7 @@ export class Monitor {
   #enter(entries: Map<string, Entry>, { text, event, tool, again, atMs, expiresAt = Infinity }: HistoryItem): void {
     const entry = entries.get(text)
     if (!entry || entry.expiresAt <= atMs) {
-      if (!entry) this.#grow(text, ENTRY_BYTES + text.length)
+      if (!entry) this.#bytes += ENTRY_BYTES + text.length
       const calls = tool === undefined ? [] : [{ tool, atMs }]
       entries.set(text, { event, others: again === true, sinceMs: atMs, atMs, expiresAt, calls })
       return
@@ -130,12 +127,7 @@ export class Monitor {
     entry.expiresAt = Math.max(entry.expiresAt, expiresAt)
     if (tool === undefined || entry.calls.length >= MAX_TOOLS || entry.calls.some((call) => call.tool === tool)) return
     entry.calls.push({ tool, atMs })
-    this.#grow(text, tool.length)
-  }
-
-  #grow(text: string, bytes: number): void {
-    if (isOfShadow(text)) this.#bytesOfShadows += bytes
-    else this.#bytes += bytes
+    this.#bytes += tool.length
   }
 
   /** Whether others than any one attempt have raised these labels, and lately: raising them again says nothing. */
@@ -146,6 +138,13 @@ export class Monitor {
       if (this.lifetimes.labelMs !== Infinity && nowMs - entry.atMs >= REFRESH_MS) return false
     }
     return true
+  }
+
+  /** Returns the note that something is missing from now on; none where that is noted, and lately. */
+  notesOfLoss(nowMs: number): readonly HistoryItem[] {
+    const sinceMs = this.#unkept.get(EVERYTHING)
+    const isNoted = sinceMs !== undefined && (this.lifetimes.labelMs === Infinity || nowMs - sinceMs < REFRESH_MS)
+    return isNoted ? NOTHING : [{ kind: 'unkept', text: EVERYTHING, atMs: nowMs }]
   }
 
   /** Whether there is nothing to note for a writer who keeps this: see `notesFor`. */
@@ -166,10 +165,8 @@ export class Monitor {
     if (isLive) {
       const refreshed = lifeMs === Infinity || nowMs - entry.atMs < REFRESH_MS
       if (entry.event === event || (entry.others && refreshed)) return NOTHING
-    } else if (kind === 'tuple' && this.#isFull(text)) {
-      const calls = allCallsOf(text)
-      return this.#unkept.has(calls) ? [] : [{ kind: 'unkept', text: calls, atMs: nowMs }]
-    }
+    } else if (kind === 'tuple' && this.#bytes >= this.#bounds.maxBytes)
+      return this.#unkept.has(ALL_CALLS) ? [] : [{ kind: 'unkept', text: ALL_CALLS, atMs: nowMs }]
     return [
       {
         kind,
@@ -181,10 +178,6 @@ export class Monitor {
         ...(lifeMs !== Infinity && { expiresAt: nowMs + lifeMs }),
       },
     ]
-  }
-
-  #isFull(text: string): boolean {
-    return (isOfShadow(text) ? this.#bytesOfShadows : this.#bytes) >= this.#bounds.maxBytes
   }
 
   /** Whether everything that has happened about a key is known. */
@@ -210,7 +203,6 @@ export class Monitor {
       (key) =>
         key !== EVERYTHING &&
         key !== ALL_CALLS &&
-        key !== CALLS_OF_SHADOWS &&
         !keeps.has(key) &&
         nowMs - (this.#unkept.get(key) ?? -Infinity) >= REFRESH_MS,
     )
@@ -249,7 +241,7 @@ export class Monitor {
     if (entry && entry.expiresAt > nowMs && (entry.others || entry.event !== event)) return true
     if (pattern.event === 'called') return false
     const { labelMs } = this.lifetimes
-    return !this.knows(pattern.key, nowMs, labelMs) || this.#isUnkept(allCallsOf(pattern.key), nowMs, labelMs)
+    return !this.knows(pattern.key, nowMs, labelMs) || this.#isUnkept(ALL_CALLS, nowMs, labelMs)
   }
 
   origin(value: unknown, nowMs: number): Origin {
@@ -274,8 +266,4 @@ export class Monitor {
       expiresAt > nowMs ? [{ label, sinceMs, latestMs: atMs, calls: [...calls] }] : [],
     )
   }
-}
-
-function allCallsOf(text: string): string {
-  return isOfShadow(text) ? CALLS_OF_SHADOWS : ALL_CALLS
 }

@@ -20,6 +20,7 @@ export interface HistoryHost {
 export interface Beginning {
   readonly id: string
   readonly owner: string
+  readonly isShadow: boolean
   readonly lifetimes: Lifetimes
   readonly kept: readonly string[]
   /** Since when something may be missing, in wall-clock milliseconds. */
@@ -68,6 +69,14 @@ export class OpenHistory {
   add(items: readonly HistoryItem[]): MaybePromise<void> {
     if (items.length === 0) return
     return this.#inTurn(() => chain(this.#add(items, false), () => undefined))
+  }
+
+  /** Notes that something was not added: from now on, this and every other process knows that something is missing. */
+  lose(): MaybePromise<void> {
+    const notes = this.monitor.notesOfLoss(this.#host.wallMs())
+    // It holds here even if it cannot be written.
+    for (const note of notes) this.monitor.take(note)
+    return this.add(notes)
   }
 
   /** Adds the words of a user, once. */
@@ -167,9 +176,15 @@ export class OpenHistory {
 
 /** Makes a history, or returns the one that is there. Either notes what is lost. */
 export function beginHistory(beginning: Beginning, host: HistoryHost): MaybePromise<OpenHistory> {
-  const { id, owner, kept, lostMs } = beginning
+  const { id, owner, isShadow, kept, lostMs } = beginning
   const nowMs = host.wallMs()
-  const opening = host.store.open(id, { owner, kept, nowMs, expiresAt: nowMs + host.keepMs })
+  const opening = host.store.open(id, {
+    owner,
+    ...(isShadow && { isShadow }),
+    kept,
+    nowMs,
+    expiresAt: nowMs + host.keepMs,
+  })
   return chain(host.inTime(opening), (part) => {
     const history = new OpenHistory(part, beginning, host)
     if (lostMs === undefined) return history

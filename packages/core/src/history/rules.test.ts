@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { parseSelector } from '../tools/selector.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
-import { type CallPattern, isOfShadow, keyOfShadow } from './facts.ts'
+import type { CallPattern } from './facts.ts'
 import { hashOfTuple } from './rules.ts'
 
 describe('hashOfTuple', () => {
@@ -21,14 +21,6 @@ describe('hashOfTuple', () => {
         )
       }),
     )
-  })
-
-  it('marks those that only shadows ask about, which no other hash can be', () => {
-    const pattern: CallPattern = { event: 'began', selector: parseSelector('*'), fields: [], key: '["began","pay"]' }
-    const ofShadow = hashOfTuple({ ...pattern, key: keyOfShadow(pattern.key) }, []) ?? ''
-    assert.equal(isOfShadow(ofShadow), true)
-    assert.equal(isOfShadow(hashOfTuple(pattern, []) ?? ''), false)
-    assert.notEqual(ofShadow, keyOfShadow(hashOfTuple(pattern, []) ?? ''))
   })
 })
 

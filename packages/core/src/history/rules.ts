@@ -3,10 +3,10 @@ import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import { matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import { type CallPattern, type HistoryUse, isOfShadow, keyOfShadow } from './facts.ts'
+import type { CallPattern, HistoryUse } from './facts.ts'
 
 /** What histories have to keep, as loaded rules ask. Another object after each change. */
-export interface HistoryRules extends Omit<HistoryUse, 'patterns' | 'isEnforced'> {
+export interface HistoryRules extends Omit<HistoryUse, 'patterns'> {
   readonly patterns: ReadonlyMap<string, CallPattern>
   /** What is kept: the keys of the patterns, and `ORIGINS_KEPT` where rules ask for origins. */
   readonly keeps: ReadonlySet<string>
@@ -28,9 +28,7 @@ export function withUse(before: HistoryRules | undefined, use: HistoryUse): Hist
     patterns.delete(pattern.key)
     patterns.set(pattern.key, pattern)
   }
-  // Those of shadows first: they may not take the place of what is enforced.
-  const oldest = [...patterns.keys()].toSorted((a, b) => Number(isOfShadow(b)) - Number(isOfShadow(a)))
-  for (const key of oldest) if (patterns.size > MAX_PATTERNS) patterns.delete(key)
+  for (const key of patterns.keys()) if (patterns.size > MAX_PATTERNS) patterns.delete(key)
   return createRules({
     readsRun: use.readsRun || (before?.readsRun ?? false),
     readsOrigin: use.readsOrigin || (before?.readsOrigin ?? false),
@@ -72,8 +70,7 @@ function patternsOf(tool: Tool, patterns: Iterable<CallPattern>): readonly CallP
 export function hashOfTuple(pattern: CallPattern, values: readonly unknown[]): string | undefined {
   if (values.includes(undefined)) return undefined
   try {
-    const hash = hashOf(values.reduce((text: string, value) => `${text},${canonicalize(value)}`, headOf(pattern)))
-    return isOfShadow(pattern.key) ? keyOfShadow(hash) : hash
+    return hashOf(values.reduce((text: string, value) => `${text},${canonicalize(value)}`, headOf(pattern)))
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { memoryAudit } from '../audit/memory.ts'
 import type { Policies } from '../policy/policy.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
@@ -15,6 +16,7 @@ const POLICY = {
 /** A gate whose tool `agent:run` starts a run of its own, with the prompt that a model wrote. */
 function setStage(policy: Policies = POLICY) {
   const nested: string[] = []
+  const audit = memoryAudit()
   let view: View
   const gate: Gate = createGate({
     tools: [
@@ -36,6 +38,7 @@ function setStage(policy: Policies = POLICY) {
     ],
     labels: { trusted: ['agent:*', 'mail:*', 'files:*'] },
     policy,
+    audit,
   })
   const call = async (
     tool: string,
@@ -45,7 +48,9 @@ function setStage(policy: Policies = POLICY) {
     view ??= await gate.view(VERA)
     return (await view.call({ tool, input, run: run as { id: string } })).status
   }
-  return { gate, call, nested }
+  const would = () =>
+    audit.records.filter(({ event }) => event === 'tool_result').map(({ would_outcome: outcome }) => outcome)
+  return { gate, call, nested, would }
 }
 
 describe('a run that begins in a tool of another run', () => {
@@ -62,6 +67,13 @@ describe('a run that begins in a tool of another run', () => {
     await call('agent:run', { prompt: 'Read', tool: 'web:fetch' })
     assert.equal(await call('files:delete', {}), 'waiting')
     assert.equal(await call('files:delete', {}, { id: 'other' }), 'done')
+  })
+
+  it('returns its labels to the shadows of the root', async () => {
+    const { call, would } = setStage({ ask: POLICY.ask, mode: 'shadow' })
+    for (const tool of ['files:delete', 'agent:run', 'files:delete'])
+      assert.equal(await call(tool, { prompt: 'Read', tool: 'web:fetch' }), 'done')
+    assert.deepEqual(would(), [undefined, undefined, undefined, 'ask'])
   })
 
   it('returns its labels also from a call that has nothing to enter itself', async () => {
@@ -101,6 +113,13 @@ describe('factsOf', () => {
     assert.equal(await call('files:delete', {}, { id: 'lost', resumed: true }), 'waiting')
     assert.deepEqual((await factsOf(view, { id: 'kept' }))?.labels, [])
     assert.equal(await call('files:delete', {}, { id: 'kept', resumed: true }), 'done')
+  })
+
+  it('begins that of its shadows, too', async () => {
+    const { gate, call, would } = setStage([{ ask: POLICY.ask, mode: 'shadow' }])
+    assert.equal(await factsOf(await gate.view(VERA), { id: 'kept' }), undefined)
+    for (const id of ['kept', 'lost']) assert.equal(await call('files:delete', {}, { id, resumed: true }), 'done')
+    assert.deepEqual(would(), [undefined, 'unknown'])
   })
 
   it('returns nothing where no rule reads runs', async () => {

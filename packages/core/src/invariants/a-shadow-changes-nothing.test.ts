@@ -12,6 +12,7 @@ import type { WrittenPolicy } from '../testing/policies.ts'
 import { runs } from '../testing/runs.ts'
 import { idsIn, inputOf, openWorld, viewOptionsOf, type World, worldWithMore } from '../testing/worlds.ts'
 import { defineTool } from '../tools/tool.ts'
+import { ToolgateError } from '../util/errors.ts'
 
 describe('a shadow', () => {
   it('changes no list, no answer, no text and no record but for what it would do: whole policies', () =>
@@ -127,10 +128,59 @@ describe('a shadow', () => {
         const outcome = await view.call({ tool, run: { id: 'r1' } })
         assert.equal(outcome.text, `the text of ${tool}`)
       }
-      // What cannot be read is unknown, and has the strictest answer.
-      if (what === 'read') assert.equal(wouldOf(audit.records.at(-1)), 'deny tainted#deny[0]')
+      if (what === 'read') assert.equal(wouldOf(audit.records.at(-1)), 'unknown tainted#deny[0]')
       assert.ok(faults.length > 0)
     })
+
+  /** A gate, and a call through it that returns what the shadow would do. */
+  function shadowGate(store: HistoryStore) {
+    const audit = memoryAudit()
+    const gate = createGate({
+      tools,
+      audit,
+      policy: [{ allow: ['*'] }, tainted],
+      history: { store },
+      onFault: () => {},
+    })
+    return async (tool: string, id = 'r1') => {
+      const view = await gate.view({ user: 'vera' })
+      assert.equal((await view.call({ tool, run: { id } })).status, 'done')
+      return wouldOf(audit.records.at(-1))
+    }
+  }
+
+  it('does not know what a run has done of which something had no room, at each gate of the store', async () => {
+    const store = memoryHistories()
+    let isFull = false
+    const add: HistoryStore['add'] = (id, addition) => {
+      if (isFull && addition.items.some(({ kind }) => kind !== 'unkept'))
+        throw new ToolgateError('history_full', 'full')
+      return store.add(id, addition)
+    }
+    const [call, other] = [shadowGate({ ...store, add }), shadowGate({ ...store, add })]
+    assert.equal(await call('mail'), undefined)
+    isFull = true
+    await call('web')
+    isFull = false
+    assert.equal(await call('mail'), 'unknown tainted#deny[0]')
+    assert.equal(await other('mail'), 'unknown tainted#deny[0]')
+    assert.equal(await other('mail', 'r2'), undefined, 'another run')
+  })
+
+  it('does not know it either of a run whose history had no room, once it has', async () => {
+    const store = memoryHistories()
+    let isFull = true
+    const open: HistoryStore['open'] = (id, opening) => {
+      if (isFull) throw new ToolgateError('history_full', 'full')
+      return store.open(id, opening)
+    }
+    const [call, other] = [shadowGate({ ...store, open }), shadowGate({ ...store, open })]
+    await call('web')
+    isFull = false
+    assert.equal(await call('mail'), 'unknown tainted#deny[0]')
+    assert.equal(await other('mail'), 'unknown tainted#deny[0]')
+    assert.equal(await call('mail', 'r2'), undefined, 'another run')
+  })
 
   it('has work of its own: its conditions do not use up what the enforced ones may take', async () => {
     const input = { list: Array.from({ length: 25_000 }, (_, i) => i) }

@@ -11,7 +11,7 @@ import { ToolgateError } from '../util/errors.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 export interface MemoryHistoriesOptions {
-  /** Bytes of all histories together, about. Default 64 MB. */
+  /** Bytes of all histories together, about. Default 64 MB. Those for shadows have as much of their own. */
   readonly maxBytes?: number
   /** Bytes of the histories of one user and client. Default 16 MB. */
   readonly maxBytesOfOwner?: number
@@ -66,6 +66,8 @@ interface Kept {
 
 interface Held {
   readonly owner: string
+  /** With whom it shares `maxBytes`. */
+  readonly all: Room
   readonly kept: readonly string[]
   /** The newest last. */
   readonly items: Map<string, Kept>
@@ -77,13 +79,19 @@ interface Held {
   unchanged: HistoryAnswer
 }
 
+/** What histories for one purpose take together. */
+interface Room {
+  bytes: number
+}
+
 class Store {
   readonly #generation = randomUUID()
   readonly #maxBytes: number
   readonly #maxBytesOfOwner: number
   readonly #histories = new Map<string, Held>()
   readonly #bytesOfOwners = new Map<string, number>()
-  #bytes = 0
+  readonly #rules: Room = { bytes: 0 }
+  readonly #shadows: Room = { bytes: 0 }
   #added = 0
   #opened = 0
   #unseen: Iterator<[string, Held]> | undefined
@@ -98,7 +106,7 @@ class Store {
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#rules.bytes + this.#shadows.bytes
   }
 
   read(id: string, since: HistoryAddition['since'] | undefined, nowMs: number): HistoryPart | undefined {
@@ -106,16 +114,18 @@ class Store {
     return held && this.#partOf(held, since)
   }
 
-  open(id: string, { owner, kept, nowMs, expiresAt }: HistoryOpening): HistoryPart {
+  open(id: string, { owner, isShadow, kept, nowMs, expiresAt }: HistoryOpening): HistoryPart {
     const known = this.#live(id, nowMs)
     if (known) return this.#partOf(known, undefined)
     this.#forgetSome(nowMs)
     const bytes = HISTORY_BYTES + 2 * id.length + kept.reduce((sum, text) => sum + text.length, 0)
-    this.#checkRoom(owner, bytes)
+    const all = isShadow ? this.#shadows : this.#rules
+    this.#checkRoom(owner, all, bytes)
     const generation = `${this.#generation}.${++this.#opened}`
     const nothing = { generation, version: 0, kept, items: [], expiresAt }
     const held: Held = {
       owner,
+      all,
       kept,
       items: new Map(),
       version: 0,
@@ -163,7 +173,7 @@ class Store {
 
   #put(held: Held, items: readonly HistoryItem[], nowMs: number): void {
     const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
-    this.#checkRoom(held.owner, bytes)
+    if (!items.every(isNote)) this.#checkRoom(held.owner, held.all, bytes)
     const version = held.version + 1
     for (const item of items) {
       const key = keyOf(item, ++this.#added)
@@ -198,8 +208,8 @@ class Store {
     return undefined
   }
 
-  #checkRoom(owner: string, bytes: number): void {
-    const isOver = this.#bytes + bytes > this.#maxBytes
+  #checkRoom(owner: string, all: Room, bytes: number): void {
+    const isOver = all.bytes + bytes > this.#maxBytes
     if (!isOver && (this.#bytesOfOwners.get(owner) ?? 0) + bytes <= this.#maxBytesOfOwner) return
     throw new ToolgateError('history_full', 'There is no room for what this run does.', {
       detail: isOver ? 'all histories together are full' : `the histories of ${owner} are full`,
@@ -208,7 +218,7 @@ class Store {
 
   #grow(held: Held, bytes: number): void {
     held.bytes += bytes
-    this.#bytes += bytes
+    held.all.bytes += bytes
     const ofOwner = (this.#bytesOfOwners.get(held.owner) ?? 0) + bytes
     if (ofOwner > 0) this.#bytesOfOwners.set(held.owner, ofOwner)
     else this.#bytesOfOwners.delete(held.owner)
@@ -234,6 +244,11 @@ function keyOf({ kind, text, again }: HistoryItem, count: number): string {
   return kind === 'label' || kind === 'tuple' || kind === 'unkept'
     ? `${kind}${again ? '+' : ' '}${text}`
     : `${kind} ${count}`
+}
+
+/** What could not be kept must be noted. */
+function isNote({ kind }: HistoryItem): boolean {
+  return kind === 'unkept'
 }
 
 function bytesOf({ text, tool = '', event = '' }: HistoryItem): number {

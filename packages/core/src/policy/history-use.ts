@@ -1,13 +1,20 @@
-import type { HistoryUse } from '../history/facts.ts'
+import type { HistoryUse, HistoryUses } from '../history/facts.ts'
 import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 import { joinRunUse } from './run-use.ts'
-import { enforcedOf } from './shadow.ts'
+import { partsOf } from './shadow.ts'
 
 /** Returns what policies read of a run. Where they read nothing, nothing has to be kept of one. */
-export function historyUse(policies: readonly ParsedPolicy[]): HistoryUse {
+export function historyUse(policies: readonly ParsedPolicy[]): HistoryUses {
+  const parts = policies.map(partsOf)
+  return {
+    enforced: useOf(parts.map(({ enforced }) => enforced)),
+    shadows: useOf(parts.flatMap(({ shadow }) => shadow ?? [])),
+  }
+}
+
+function useOf(policies: readonly ParsedPolicy[]): HistoryUse {
   const use = joinRunUse(policies.flatMap(clausesOf).map(({ run }) => run))
   return {
-    isEnforced: enforcedOf(policies).some((policy) => clausesOf(policy).some(({ run }) => run !== undefined)),
     readsRun: use?.readsRun ?? false,
     readsOrigin: use?.readsOrigin ?? false,
     patterns: use?.patterns ?? [],

@@ -148,7 +148,7 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
   }
   const isShadow = parseMode(path, policy.mode)
   const clauses = (kind: ClauseKind) =>
-    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`, isShadow))
+    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
   checkList(`${path}.requireTags`, policy.requireTags)
   return {
@@ -176,7 +176,6 @@ function parseClause(
   index: number,
   groups: GroupSelectors,
   path: string,
-  ofShadow: boolean,
 ): ParsedClause {
   const clause: Clause = typeof written === 'string' ? { match: written } : written
   checkShape(path, clause, CLAUSE)
@@ -191,7 +190,7 @@ function parseClause(
           `${path}.${field}`,
           clause[field],
           field === 'input' ? 'input, caller and tool' : 'caller and tool',
-          { groups, tightens: (kind === 'allow') === (field === 'unless'), isShadow: ofShadow || isShadow },
+          { groups, tightens: (kind === 'allow') === (field === 'unless') },
         )
   const [when, unless, input] = [condition('when'), condition('unless'), condition('input')]
   const id = clause.id === undefined ? undefined : checkText(`${path}.id`, clause.id)

@@ -1,4 +1,3 @@
-import { keyOfShadow } from '../history/facts.ts'
 import type { ASTNode } from '@marcbachmann/cel-js'
 import type { CallPattern } from '../history/facts.ts'
 import { CALL_EVENTS, type CallEvent, type Origin, ORIGINS } from '../ports/fact-read.ts'
@@ -14,8 +13,6 @@ export interface Place {
   /** Whether the rule gets stricter when the condition holds. */
   readonly tightens: boolean
   readonly groups: GroupSelectors
-  /** What it asks of earlier calls is kept apart from what enforced rules ask. */
-  readonly isShadow?: boolean
   /** Returns the error about a node. */
   readonly fail: (problem: string, node: ASTNode) => Error
 }
@@ -243,7 +240,7 @@ function questionOf(event: CallEvent, args: readonly ASTNode[], node: ASTNode, u
   const name = selector.kind === 'id' ? (selector.target ?? text) : text
   const key = JSON.stringify([event, name, ...fields])
   return {
-    pattern: { event, selector, fields, key: use.place.isShadow ? keyOfShadow(key) : key },
+    pattern: { event, selector, fields, key },
     values: sorted.map(([, value]) => value),
   }
 }

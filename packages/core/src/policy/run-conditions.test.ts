@@ -180,7 +180,7 @@ describe('what is read', () => {
 
 describe('historyUse', () => {
   it('collects labels and patterns, each once', () => {
-    const use = historyUse(
+    const { enforced: use } = historyUse(
       parsePolicies(
         [
           { deny: [{ match: 'pay', unless: "run.called('check', { 'input.order': 1 })" }, 'x'] },
@@ -200,7 +200,6 @@ describe('historyUse', () => {
     assert.deepEqual(
       { ...use, patterns: use.patterns.map(({ key }) => key) },
       {
-        isEnforced: true,
         readsRun: true,
         readsOrigin: false,
         labels: ['a', 'private'],
@@ -210,8 +209,31 @@ describe('historyUse', () => {
   })
 
   it('is nothing where no rule reads the run', () => {
-    const use = historyUse(parsePolicies({ deny: [{ match: 'a', input: 'input.run == 1' }] }, new Map()))
-    assert.deepEqual(use, { isEnforced: false, readsRun: false, readsOrigin: false, labels: [], patterns: [] })
+    const { enforced, shadows } = historyUse(
+      parsePolicies({ deny: [{ match: 'a', input: 'input.run == 1' }] }, new Map()),
+    )
+    for (const use of [enforced, shadows])
+      assert.deepEqual(use, { readsRun: false, readsOrigin: false, labels: [], patterns: [] })
+  })
+
+  it('keeps apart what only shadows read', () => {
+    const { enforced, shadows } = historyUse(
+      parsePolicies(
+        [
+          {
+            deny: [
+              { match: 'pay', input: "run.began('pay')" },
+              { match: 'pay', input: "origin(input.to) == 'untrusted'", mode: 'shadow' },
+            ],
+          },
+          { deny: [{ match: 'pay', when: "'private' in run.labels" }], mode: 'shadow' },
+        ],
+        new Map(),
+      ),
+    )
+    assert.deepEqual([enforced.readsRun, enforced.readsOrigin, enforced.labels], [true, false, []])
+    assert.deepEqual([shadows.readsRun, shadows.readsOrigin, shadows.labels], [true, true, ['private']])
+    assert.deepEqual([enforced.patterns.length, shadows.patterns.length], [1, 0])
   })
 })
 

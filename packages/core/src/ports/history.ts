@@ -43,6 +43,11 @@ export interface HistoryPart extends HistoryMark {
 export interface HistoryOpening {
   /** Whose quota it counts against. */
   readonly owner: string
+  /**
+   * Only shadows of rules read it. Such histories have as much room as all others have, and count against that alone: however
+   * many there are, no other is refused.
+   */
+  readonly isShadow?: true
   readonly kept: readonly string[]
   /** Wall-clock milliseconds. */
   readonly nowMs: number
@@ -75,7 +80,12 @@ export interface HistoryStore {
    * @throws {ToolgateError} `history_full` if there is no room for another, of this owner or at all
    */
   open(id: string, opening: HistoryOpening): MaybePromise<HistoryPart>
-  /** Adds items. `undefined` for an unknown history. @throws {ToolgateError} `history_full` if there is no room for them */
+  /**
+   * Adds items. `undefined` for an unknown history. Nothing but `unkept` items always finds room: what could not be kept must be
+   * noted.
+   *
+   * @throws {ToolgateError} `history_full` if there is no room for them
+   */
   add(id: string, addition: HistoryAddition): MaybePromise<HistoryAnswer | undefined>
   /** Forgets a history: its run is over. */
   end(id: string): MaybePromise<void>

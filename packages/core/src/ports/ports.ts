@@ -272,8 +272,11 @@ export interface AuditRecord {
   readonly detail?: string
   /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
   readonly clause?: string
-  /** What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. */
-  readonly would_outcome?: 'ask' | 'deny'
+  /**
+   * What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. `unknown`:
+   * that depends on what the run has done, which nobody knows.
+   */
+  readonly would_outcome?: 'ask' | 'deny' | 'unknown'
   readonly would_clause?: string
   readonly limit?: string
   readonly reset_ms?: number

@@ -2,6 +2,7 @@ import type { Caller } from '../ports/caller.ts'
 import { ToolgateError } from '../util/errors.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { throughOf } from '../call/execute.ts'
+import { passedOn } from '../call/history.ts'
 import { continuedBy } from '../call/rounds.ts'
 import { hasBit } from '../tools/bits.ts'
 import { isItemId } from '../tools/tool-id.ts'
@@ -84,7 +85,7 @@ export function callingOf(call: CallContext): Calling {
         nameOf,
         idOf,
       })
-      if (outcome.status !== 'refused' && outcome.status !== 'waiting') through.history?.passedOn()
+      if (outcome.status !== 'refused' && outcome.status !== 'waiting') passedOn(through)
       return outcome
     },
   }

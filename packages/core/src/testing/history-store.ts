@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { HistoryAddition, HistoryItem, HistoryMark, HistoryStore } from '../ports/history.ts'
 import type { MaybePromise } from '../ports/ports.ts'
+import { assertShadowsTakeNoRoom, TINY_ROOM } from './shadow-room.ts'
 
 export interface HistoriesUnderTest {
   readonly store: HistoryStore
@@ -152,6 +153,45 @@ export function historyStoreContract(name: string, make: Make): void {
       }
       await assert.rejects(openMany('vera'), { code: 'history_full' })
       await openMany('bob')
+    })
+
+    it('counts histories for shadows apart: neither they nor the others take the room of each other', async (t) => {
+      const text: HistoryItem = { kind: 'untrusted', text: 'x'.repeat(19_000), atMs: NOW }
+      for (const first of [true, false]) {
+        const { store, other } = await open(t, { maxBytes: 20_000, maxBytesOfOwner: 10_000_000 })
+        const openOne = async (id: string, isShadow: boolean) =>
+          other.open(id, isShadow ? { ...OPENING, owner: 'shadow vera', isShadow } : OPENING)
+        const openMany = async (isShadow: boolean) => {
+          for (let i = 0; i < 20; i++) await openOne(`b${i}`, isShadow)
+        }
+        await store.add('a', adding(await openOne('a', first), [text]))
+        await assert.rejects(openMany(first), { code: 'history_full' })
+        assert.equal((await store.add('c', adding(await openOne('c', !first), [text])))?.added, true)
+        await assert.rejects(openMany(!first), { code: 'history_full' })
+        await store.end('a')
+        await openMany(first)
+      }
+    })
+
+    it('gives enforced rules the same room with shadows and without', async (t) => {
+      await assertShadowsTakeNoRoom((await open(t, TINY_ROOM)).store)
+    })
+
+    it('notes what could not be kept where there is no room', async (t) => {
+      for (const limits of [
+        { maxBytes: 20_000, maxBytesOfOwner: 10_000_000 },
+        { maxBytes: 10_000_000, maxBytesOfOwner: 20_000 },
+      ]) {
+        const { store, other } = await open(t, limits)
+        const first = await store.open('a', OPENING)
+        const fill: HistoryItem = { kind: 'untrusted', text: 'x'.repeat(19_350), atMs: NOW }
+        const note: HistoryItem = { kind: 'unkept', text: '*', atMs: NOW }
+        await store.add('a', adding(first, [fill]))
+        const more = [{ ...fill, text: 'x'.repeat(1000) }, note]
+        await assert.rejects(async () => store.add('a', adding(first, more)), { code: 'history_full' })
+        for (let i = 0; i < 20; i++) await store.add('a', adding(first, [note]))
+        assert.deepEqual((await other.read('a', undefined, NOW))?.items, [fill, note])
+      }
     })
 
     it('refuses a new history where an owner, or all, have too much, and forgets nothing', async (t) => {

@@ -1049,6 +1049,8 @@ export interface ClauseRow {
   readonly place?: ConfigPlace
   readonly shadow?: true
   readonly hits: number
+  /** Calls that a shadow could not judge, as it was unknown what their runs had done. Absent: none. */
+  readonly unjudged?: number
   /** Wall-clock milliseconds. Absent: none since `countedSince`. */
   readonly lastHitAt?: number
   /** Wall-clock milliseconds. */

@@ -155,6 +155,22 @@ describe('ClauseHits', () => {
     await hits.close()
   })
 
+  it('adds up the calls that a shadow could not judge, over restarts', async (t) => {
+    const path = join(tempFolder(t), 'state.db')
+    const policy: Policy = { mode: 'shadow', deny: [{ match: 'mail', input: "'untrusted' in run.labels" }] }
+    const unjudgedIn = async (calls: number) => {
+      const { gate, hits, close } = openReplica(t, path, [policy])
+      const view = await gate.view({ user: 'vera' })
+      for (let i = 0; i < calls; i++) await view.call({ tool: 'mail', run: { id: 'lost', resumed: true } })
+      const { clauses } = await hits.read()
+      await close()
+      return clauses.map(({ hits: held, unjudged }) => [held, unjudged])
+    }
+    assert.deepEqual(await unjudgedIn(0), [[0, undefined]])
+    assert.deepEqual(await unjudgedIn(2), [[0, 2]])
+    assert.deepEqual(await unjudgedIn(1), [[0, 3]])
+  })
+
   it('sends a batch again until the store has answered, and no hit twice', async (t) => {
     const stores = openSqliteStores({ path: join(tempFolder(t), 'state.db') })
     t.after(() => stores.close())

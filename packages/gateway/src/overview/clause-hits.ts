@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Gate } from '@toolgate/core'
-import { type ClauseCoverage, countsOf, endsWithin, runWithDeadline } from '@toolgate/core/internal'
+import { type ClauseCoverage, countsOf, endsWithin, runWithDeadline, unjudgedId } from '@toolgate/core/internal'
 import type { ClauseCount, ClauseCountStore, Clock } from '@toolgate/core/stores'
 
 export interface ClauseHitsDeps {
@@ -77,15 +77,22 @@ export class ClauseHits {
     // Nobody knows whether a batch without an answer was added.
     if (this.#batch.counts.length > 0) await this.#send(store)
     const clauses = this.#own(paths)
-    const sums = new Map((await store.read(clauses.map(({ id }) => id))).map((sum) => [sum.id, sum]))
+    const ids = clauses.flatMap(({ id, shadow }) => (shadow ? [id, unjudgedId(id)] : [id]))
+    const sums = new Map((await store.read(ids)).map((sum) => [sum.id, sum]))
     const untold = new Map(
       countsOf(this.#deps.gate)
         ?.untold()
         .map((count) => [count.id, count]),
     )
     return clauses.map((clause) => {
-      const { hits: _, lastHitAt: __, ...rest } = clause
-      return { ...rest, ...joined(sums.get(clause.id), untold.get(clause.id), clause) }
+      const { hits: _, lastHitAt: __, unjudged: ___, ...rest } = clause
+      const id = unjudgedId(clause.id)
+      const unjudged = (sums.get(id)?.hits ?? 0) + (untold.get(id)?.hits ?? 0)
+      return {
+        ...rest,
+        ...joined(sums.get(clause.id), untold.get(clause.id), clause),
+        ...(unjudged > 0 && { unjudged }),
+      }
     })
   }
 

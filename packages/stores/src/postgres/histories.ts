@@ -7,6 +7,7 @@ import {
   historyFull,
   isDue,
   keyOf,
+  needRoom,
   type StoredHistoriesOptions,
   toItem,
 } from '../history-items.ts'
@@ -49,20 +50,44 @@ export function historyTables(schema: string): string {
     DELETE FROM ${schema}.histories h WHERE h.name = asked RETURNING h.id INTO gone;
     DELETE FROM ${schema}.history_items i WHERE i.history = gone;
   END $$;
+  `
+}
+
+/**
+ * Counts histories for shadows apart, for the migrations: they take no room of those that enforced rules read.
+ *
+ * Replicas of the version before make none for shadows, and call the functions without the parameter about them.
+ */
+export function shadowHistories(schema: string): string {
+  return `
+  ALTER TABLE ${schema}.histories ADD COLUMN shadow boolean NOT NULL DEFAULT false;
+  DROP INDEX ${schema}.histories_owner;
+  CREATE INDEX histories_owner ON ${schema}.histories (shadow, owner) INCLUDE (bytes);
 
   -- Returns whose histories are full, 'all' or 'owner', if there is no room for more.
-  CREATE FUNCTION ${schema}.history_room(of_owner bytea, more bigint, max_all bigint, max_owner bigint)
-  RETURNS text LANGUAGE sql AS $$
+  DROP FUNCTION IF EXISTS ${schema}.history_room(bytea, bigint, bigint, bigint);
+  CREATE FUNCTION ${schema}.history_room(
+    of_owner bytea, more bigint, max_all bigint, max_owner bigint, of_shadows boolean DEFAULT false
+  ) RETURNS text LANGUAGE sql AS $$
     SELECT CASE
-      WHEN more + (SELECT coalesce(sum(h.bytes), 0) FROM ${schema}.histories h) > max_all THEN 'all'
-      WHEN more + (SELECT coalesce(sum(h.bytes), 0) FROM ${schema}.histories h WHERE h.owner = of_owner) > max_owner
-        THEN 'owner' END
+      WHEN more + (SELECT coalesce(sum(h.bytes), 0) FROM ${schema}.histories h WHERE h.shadow = of_shadows) > max_all
+        THEN 'all'
+      WHEN more + (SELECT coalesce(sum(h.bytes), 0) FROM ${schema}.histories h
+        WHERE h.shadow = of_shadows AND h.owner = of_owner) > max_owner THEN 'owner' END
   $$;
+${openHistory(schema)}
+${addToHistory(schema)}
+  `
+}
 
-  -- Makes a history that is unknown or has expired.
+/** Makes a history that is unknown or has expired. */
+function openHistory(schema: string): string {
+  return `
+  DROP FUNCTION IF EXISTS ${schema}.open_history(
+    bytea, bytea, text, text, bigint, double precision, double precision, bigint, bigint);
   CREATE FUNCTION ${schema}.open_history(
     asked bytea, of_owner bytea, its_generation text, its_kept text, size bigint, now_ms double precision,
-    until_ms double precision, max_all bigint, max_owner bigint
+    until_ms double precision, max_all bigint, max_owner bigint, of_shadows boolean DEFAULT false
   ) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
     lacking text;
@@ -73,14 +98,19 @@ export function historyTables(schema: string): string {
     FOR expired IN SELECT h.name FROM ${schema}.histories h WHERE h.expires_at <= now_ms
       ORDER BY h.name = asked DESC, h.expires_at LIMIT 3 FOR UPDATE SKIP LOCKED
     LOOP PERFORM ${schema}.end_history(expired); END LOOP;
-    lacking := ${schema}.history_room(of_owner, size, max_all, max_owner);
+    lacking := ${schema}.history_room(of_owner, size, max_all, max_owner, of_shadows);
     IF lacking IS NOT NULL THEN RETURN lacking; END IF;
-    INSERT INTO ${schema}.histories (name, owner, generation, version, kept, bytes, expires_at)
-      VALUES (asked, of_owner, its_generation, 0, its_kept, size, until_ms) ON CONFLICT DO NOTHING;
+    INSERT INTO ${schema}.histories (name, owner, shadow, generation, version, kept, bytes, expires_at)
+      VALUES (asked, of_owner, of_shadows, its_generation, 0, its_kept, size, until_ms) ON CONFLICT DO NOTHING;
     RETURN NULL;
   END $$;
+  `
+}
 
-  CREATE FUNCTION ${schema}.add_to_history(
+/** Adds items to a history, and returns those of others. */
+function addToHistory(schema: string): string {
+  return `
+  CREATE OR REPLACE FUNCTION ${schema}.add_to_history(
     asked bytea, now_ms double precision, since_generation text, since_version bigint, unless_changed boolean,
     items text[], keys bytea[], sizes bigint[], until_ms double precision, max_all bigint, max_owner bigint,
     OUT lacking text, OUT added boolean, OUT generation text, OUT version bigint, OUT kept text,
@@ -101,7 +131,7 @@ export function historyTables(schema: string): string {
     IF unless_changed AND (h.version <> since_version OR h.generation <> since_generation) THEN RETURN; END IF;
     IF cardinality(items) > 0 THEN
       SELECT sum(s) INTO size FROM unnest(sizes) s;
-      lacking := ${schema}.history_room(h.owner, size, max_all, max_owner);
+      lacking := ${schema}.history_room(h.owner, size, max_all, max_owner, h.shadow);
       IF lacking IS NOT NULL THEN RETURN; END IF;
       version := h.version + 1;
     END IF;
@@ -138,7 +168,8 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
     const texts = items.map((item) => JSON.stringify(item))
     const keys = items.map(keyOf).map((key) => (key === null ? null : Buffer.from(key)))
     const asked = [Buffer.from(name), nowMs, since.generation, since.version, unlessChanged]
-    const values = [...asked, texts, keys, items.map(bytesOf), expiresAt, maxBytes, maxBytesOfOwner]
+    const room = needRoom(items) ? [maxBytes, maxBytesOfOwner] : [UNBOUNDED, UNBOUNDED]
+    const values = [...asked, texts, keys, items.map(bytesOf), expiresAt, ...room]
     const [row = {}] = await db.query(sql.add, values)
     if (row['generation'] === null) return undefined
     if (row['lacking'] !== null) throw historyFull(row['lacking'] === 'all' ? undefined : name)
@@ -147,9 +178,11 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
 
   return {
     read,
-    async open(name, { owner, kept, nowMs, expiresAt }) {
+    async open(name, { owner, isShadow = false, kept, nowMs, expiresAt }) {
       const keptText = JSON.stringify(kept)
-      const made = [randomUUID(), keptText, bytesOfHistory(name, keptText), nowMs, expiresAt, maxBytes, maxBytesOfOwner]
+      const times = [nowMs, expiresAt]
+      const bounds = [maxBytes, maxBytesOfOwner, isShadow]
+      const made = [randomUUID(), keptText, bytesOfHistory(name, keptText), ...times, ...bounds]
       for (;;) {
         const [row = {}] = await db.query(sql.open, [Buffer.from(name), Buffer.from(owner), ...made])
         if (row['lacking'] !== null) throw historyFull(row['lacking'] === 'all' ? undefined : owner)
@@ -173,6 +206,8 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
   }
 }
 
+const UNBOUNDED = Number.MAX_SAFE_INTEGER
+
 function statementsFor(schema: string) {
   return {
     read: statement(`
@@ -181,7 +216,7 @@ function statementsFor(schema: string) {
         WHERE i.history = h.id AND i.version > CASE WHEN h.generation = $2::text THEN $3::bigint ELSE -1 END
         ORDER BY i.number) AS others
       FROM ${schema}.histories h WHERE h.name = $1 AND h.expires_at > $4::float8`),
-    open: statement(`SELECT ${schema}.open_history($1, $2, $3, $4, $5, $6, $7, $8, $9) AS lacking`),
+    open: statement(`SELECT ${schema}.open_history($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS lacking`),
     add: statement(`SELECT * FROM ${schema}.add_to_history($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`),
     end: statement(`SELECT ${schema}.end_history($1)`),
   }

@@ -3,7 +3,7 @@ import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
 import { clauseTables } from './clause-counts.ts'
-import { historyTables } from './histories.ts'
+import { historyTables, shadowHistories } from './histories.ts'
 import { ownerTables } from './owners.ts'
 import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
@@ -87,6 +87,7 @@ ${limitTables(schema)}
   historyTables,
   clauseTables,
   inputTables,
+  shadowHistories,
 ]
 
 /** The version that this program makes and knows. */

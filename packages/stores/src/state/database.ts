@@ -208,7 +208,7 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which identifies our files. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 5
+const SCHEMA_VERSION = 6
 
 /** Owners and names are JSON, which has escapes for a lone surrogate. */
 const HISTORIES = `
@@ -256,6 +256,27 @@ const CLAUSES = `
     counted_since REAL NOT NULL,
     named_at REAL NOT NULL
   ) STRICT, WITHOUT ROWID;
+`
+
+/** The sum of all histories is that of those that enforced rules read; those for shadows have one of their own. */
+const SHADOWS = `
+  ALTER TABLE histories ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
+  DROP TRIGGER history_made;
+  DROP TRIGGER history_changed;
+  DROP TRIGGER history_ended;
+  CREATE TRIGGER history_made AFTER INSERT ON histories BEGIN
+    INSERT INTO history_sums VALUES (iif(NEW.shadow, 'shadows', 'all'), NEW.bytes), ('of ' || NEW.owner, NEW.bytes)
+      ON CONFLICT (whose) DO UPDATE SET bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER history_changed AFTER UPDATE OF bytes ON histories BEGIN
+    UPDATE history_sums SET bytes = bytes + NEW.bytes - OLD.bytes
+      WHERE whose IN (iif(NEW.shadow, 'shadows', 'all'), 'of ' || NEW.owner);
+  END;
+  CREATE TRIGGER history_ended AFTER DELETE ON histories BEGIN
+    UPDATE history_sums SET bytes = bytes - OLD.bytes
+      WHERE whose IN (iif(OLD.shadow, 'shadows', 'all'), 'of ' || OLD.owner);
+    DELETE FROM history_sums WHERE whose = 'of ' || OLD.owner AND bytes <= 0;
+  END;
 `
 
 /**
@@ -337,6 +358,7 @@ const TABLES = `
   ) STRICT, WITHOUT ROWID;
 ${HISTORIES}
 ${CLAUSES}
+${SHADOWS}
 `
 
 export const STATE: Schema = {
@@ -349,5 +371,6 @@ export const STATE: Schema = {
     [2, 'ALTER TABLE approvals ADD COLUMN spend TEXT'],
     [3, HISTORIES],
     [4, CLAUSES],
+    [5, SHADOWS],
   ]),
 }

@@ -7,6 +7,7 @@ import {
   historyFull,
   isDue,
   keyOf,
+  needRoom,
   type StoredHistoriesOptions,
   toItem,
 } from '../history-items.ts'
@@ -20,7 +21,8 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
   const select = db.prepare('SELECT * FROM histories WHERE name = ? AND expires_at > ?')
   const selectItems = db.prepare('SELECT item FROM history_items WHERE history = ? AND version > ? ORDER BY id')
   const insert = db.prepare(
-    'INSERT INTO histories (name, owner, generation, version, kept, bytes, expires_at) VALUES (?, ?, ?, 0, ?, ?, ?)',
+    'INSERT INTO histories (name, owner, shadow, generation, version, kept, bytes, expires_at) ' +
+      'VALUES (?, ?, ?, ?, 0, ?, ?, ?)',
   )
   const selectLost = db.prepare(
     'SELECT item FROM history_items WHERE history = (SELECT id FROM histories WHERE name = ?)',
@@ -39,9 +41,9 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
     remove.run(name)
   }
 
-  function checkRoom(owner: string, more: number): void {
+  function checkRoom(owner: string, isShadow: boolean, more: number): void {
     const sumOf = (whose: string) => numberIn(selectSum.get(whose) ?? { bytes: 0 }, 'bytes')
-    const all = sumOf('all')
+    const all = sumOf(isShadow ? 'shadows' : 'all')
     if (all + more <= maxBytes && sumOf(`of ${owner}`) + more <= maxBytesOfOwner) return
     throw historyFull(all + more > maxBytes ? undefined : owner)
   }
@@ -59,7 +61,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
     const [id, before] = [numberIn(row, 'id'), numberIn(row, 'version')]
     const version = items.length === 0 ? before : before + 1
     let bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
-    if (items.length > 0) checkRoom(textIn(row, 'owner'), bytes)
+    if (needRoom(items)) checkRoom(textIn(row, 'owner'), numberIn(row, 'shadow') === 1, bytes)
     for (const item of items) {
       const key = keyOf(item)
       const replaced = key === null ? undefined : takeItem.get(id, key)
@@ -77,7 +79,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
         return row && partOf(row, since)
       })
     },
-    open(name, { owner, kept, nowMs, expiresAt }) {
+    open(name, { owner, isShadow = false, kept, nowMs, expiresAt }) {
       return db.write(() => {
         const known = select.get(name, nowMs)
         if (known) return partOf(known, undefined)
@@ -85,9 +87,9 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
         for (const expired of selectExpired.all(nowMs)) end(textIn(expired, 'name'))
         const keptText = JSON.stringify(kept)
         const bytes = bytesOfHistory(name, keptText)
-        checkRoom(owner, bytes)
+        checkRoom(owner, isShadow, bytes)
         const generation = randomUUID()
-        const id = insert.run(name, owner, generation, keptText, bytes, expiresAt).lastInsertRowid
+        const id = insert.run(name, owner, Number(isShadow), generation, keptText, bytes, expiresAt).lastInsertRowid
         // A caller's own, which may have been there before the database was lost. A run that begins now was not.
         const items = name === owner ? selectLost.all(LOST).map(toItem) : []
         for (const item of items) insertItem.run(id, 0, keyOf(item), JSON.stringify(item))

@@ -23,6 +23,8 @@ export type CallContext = CountedContext & {
   readonly input: unknown
   /** Receives the clauses that hold: of an allow list, the first. */
   readonly hits?: ParsedClause[] | undefined
+  /** Of a shadow, what holds or does not only because the run is unknown has not decided anything: see {@link unjudged}. */
+  readonly isShadow?: boolean
 }
 
 /**
@@ -38,6 +40,15 @@ export function decideAtCall(index: PolicyIndex, at: number, context: CallContex
   if (places.length === 1) return decideAt(index, at, context)
   const { snapshot } = index
   return strictest(places.map((place) => decideAt(index, place, { ...context, tool: snapshot.tools[place] as Tool })))
+}
+
+const marks = new WeakMap<ParsedClause, ParsedClause>()
+
+/** Returns the mark of a clause of a shadow that cannot be judged, as it is unknown what the run has done. */
+export function unjudged(clause: ParsedClause): ParsedClause {
+  let mark = marks.get(clause)
+  if (!mark) marks.set(clause, (mark = { ...clause }))
+  return mark
 }
 
 /** Returns the decision of the clauses about the input on an item whose input is known, in a list: there is no run in it. */
@@ -93,9 +104,9 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   const asked = ofRun(index, clause, context)
   const answer = answerOf(clause, asked)
   if (answer === false) return []
-  context.hits?.push(clause)
-  if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
+  context.hits?.push(isUnknown && context.isShadow ? unjudged(clause) : clause)
+  if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
   const plain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
   const read = readsOf(index.snapshot, clause.run, asked)
   return [
@@ -139,7 +150,9 @@ function judgeAllow(
       return undefined
     }
     read.push(...(readsOf(index.snapshot, clause.run, asked) ?? []))
-    isUnknown ||= clause.run !== undefined && isUnknownRun(context)
+    if (clause.run === undefined || !isUnknownRun(context)) continue
+    isUnknown = true
+    if (context.isShadow) context.hits?.push(unjudged(clause))
   }
   const text = `${nameOf(index)}: with this input, no allow clause holds`
   return reason('input', isUnknown ? 'history_unknown' : 'input_denied', isUnknown ? `${text}. ${UNKNOWN}` : text, {
