@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import type { PolicyBody, WhyBody } from '@toolgate/gateway'
+import type { PolicyBody, WhatIfBody, WhyBody } from '@toolgate/gateway'
 import { withBinaries } from './support/binaries.ts'
 import { FLEET_PROGRAMS, ownFleet } from './support/fleet.ts'
 import { until } from './support/gateway.ts'
@@ -94,6 +94,18 @@ policy:
       for (const gateway of fleet.gateways) {
         const why = (await fleet.http('/api/why?tool=work:write&as=viewer', {}, gateway)).json() as WhyBody
         assert.deepEqual([why.outcome, why.reasons[0]?.hits], ['deny', hits])
+      }
+    })
+
+    it('are compared with those of a proposed text at every replica, over the calls of all', async () => {
+      const calls = (await recorded())?.['team#allow[0]'] as number
+      const body = { policy: 'policy: [{ name: team, deny: ["work:look"] }]' }
+      for (const gateway of fleet.gateways) {
+        const answer = await fleet.http('/api/what-if', { method: 'POST', body }, gateway)
+        const found = answer.json() as WhatIfBody
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal(found.calls, calls)
+        assert.ok(found.changed > 0 && found.access.every(({ loses }) => loses.includes('work:look')))
       }
     })
   })
