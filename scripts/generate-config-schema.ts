@@ -1,8 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { testsJsonSchema } from '../packages/gateway/src/change/test-schema.ts'
 import { configJsonSchema } from '../packages/gateway/src/config/schema.ts'
 
-// Run with --conditions=toolgate-source and then oxfmt, after a change of packages/gateway/src/config/schema; a test says when it is due.
-const file = path.join(import.meta.dirname, '../packages/gateway/toolgate.schema.json')
-writeFileSync(file, configJsonSchema())
-console.log(`wrote ${path.relative(process.cwd(), file)}`)
+// Run with --conditions=toolgate-source and then oxfmt, after a change of packages/gateway/src/config/schema or change/test-schema.ts;
+// a test says when it is due.
+const folder = path.join(import.meta.dirname, '../packages/gateway')
+for (const [name, text] of [
+  ['toolgate.schema.json', configJsonSchema()],
+  ['toolgate-tests.schema.json', testsJsonSchema()],
+] as const) {
+  writeFileSync(path.join(folder, name), text)
+  console.log(`wrote packages/gateway/${name}`)
+}

@@ -72,6 +72,20 @@ describe('from an empty folder to two servers and two roles', () => {
     assert.deepEqual((await toolgate('check')).err, '')
   })
 
+  it('a first test of the policy, which passes at once and is never replaced', async () => {
+    const none = await toolgate('test')
+    assert.deepEqual([none.code, /\nWrite a first one .*: toolgate test --init\n$/.test(none.err)], [2, true])
+    const made = await toolgate('test', '--init')
+    assert.deepEqual([made.code, made.err], [0, ''])
+    const text = readFileSync(join(folder.path, 'policy.test.yaml'), 'utf8')
+    assert.match(text, /caller: "reader"\n.*\n {6}sees: \["files:.*\n {6}hides: \[.*"files:/)
+    const tested = await toolgate('test')
+    assert.equal(tested.code, 0, tested.out)
+    assert.match(tested.out, /2 tests, all passed/)
+    assert.equal((await toolgate('test', '--init')).code, 2)
+    assert.equal(readFileSync(join(folder.path, 'policy.test.yaml'), 'utf8'), text)
+  })
+
   it('serve, and see what each role sees', async () => {
     const file = join(folder.path, 'toolgate.yaml')
     writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8787', `port: ${await freePort()}`))

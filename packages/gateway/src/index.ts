@@ -1,7 +1,12 @@
 export { findAuditProblems, openAudit } from './stores.ts'
 export { compareConfigs, type ConfigComparison, configuredRules } from './change/compare-configs.ts'
 export { readCatalogFile } from './change/catalog-file.ts'
-export { type PolicyTestFile, type PolicyTestFileOptions, readPolicyTests } from './change/policy-tests.ts'
+export {
+  parseSentTests,
+  type PolicyTestFile,
+  type PolicyTestFileOptions,
+  readPolicyTests,
+} from './change/policy-tests.ts'
 export { type FileResults, type MissedRow, type TestedClauseRow, toClauseRows, toRows } from './change/test-rows.ts'
 export { rulesOfChange } from './change/rules-of-change.ts'
 export type { GatewayConfig } from './config/config.ts'

@@ -3,6 +3,7 @@ import type { PolicyTestsOptions } from '../commands/policy-tests.ts'
 import type { SnapshotOptions } from '../commands/snapshot.ts'
 import type { SuggestCommandOptions } from '../commands/suggest.ts'
 import type { Since, WhatIfCommandOptions } from '../commands/what-if.ts'
+import { CliError } from '../exit.ts'
 import { type CommandRow, row } from './row.ts'
 import { DEFAULT_CONFIG, ERRORS_AS_JSON, FILE_HELP } from './shared-options.ts'
 import { sinceOf, timeAgo } from './values.ts'
@@ -12,6 +13,7 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
     name: 'test',
     does: 'test the policy with files of tests, *.test.yaml; starts nothing; exit code 1 if one fails',
     rules: [
+      ['--init', 'not with', '--live', '--audit', '--tap', '--junit'],
       ['--since', 'needs', '--audit'],
       ['--url', 'needs', '--audit'],
       ['--key', 'needs', '--audit'],
@@ -22,6 +24,10 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
       command
         .argument('[files...]', 'files, or folders of them; default: those beside the configuration')
         .option('--config <file>', 'the configuration of files that name none; default: toolgate.yaml beside them')
+        .option(
+          '--init',
+          'write a first file of tests beside the configuration, policy.test.yaml, with what the policy answers now',
+        )
         .option('--live', 'start the servers, and test on what they offer now')
         .option('--audit', 'ask the running gateway, too, which clauses real calls have reached')
         .option('--since <time>', 'with --audit: calls from then on; default: the last 30 days', timeAgo)
@@ -32,8 +38,14 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
         .option('--json', 'for programs'),
     run: async (command, deps) => {
       const [files] = command.processedArgs as [readonly string[]]
+      const options = command.optsWithGlobals<Omit<PolicyTestsOptions, 'since'> & { since?: number; init?: boolean }>()
+      if (options.init) {
+        if (files.length > 0)
+          throw new CliError('usage', '--init writes policy.test.yaml beside the configuration: it takes no files.')
+        const { firstTestCommand } = await import('../commands/first-test.ts')
+        return firstTestCommand({ config: DEFAULT_CONFIG, ...options }, deps)
+      }
       const { policyTestsCommand } = await import('../commands/policy-tests.ts')
-      const options = command.optsWithGlobals<Omit<PolicyTestsOptions, 'since'> & { since?: number }>()
       return policyTestsCommand(files, { ...options, since: options.since ?? timeAgo('30d') }, deps)
     },
   },

@@ -56,6 +56,7 @@ function printNext(folder: string, config: string, io: Io): void {
     '  toolgate add docs https://example.com/mcp                                 or a URL',
     '  toolgate serve                                                            the gateway and its console',
     '  toolgate tools --as reader                                                what each role sees',
+    '  toolgate test --init                                                      a first test of the policy',
     '  toolgate connect claude-code --as reader                                  your client',
   ]
   for (const line of lines) printLine(io.stdout, line)

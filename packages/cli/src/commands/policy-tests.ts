@@ -34,15 +34,7 @@ export interface PolicyTestsOptions extends TargetOptions {
 
 const DEFAULT_CONFIG = 'toolgate.yaml'
 const SUFFIX = '.test.yaml'
-const FIRST_TEST = `Write what the servers offer to a file, toolgate snapshot -o catalog.json, and a first test to policy.test.yaml:
-
-catalog: catalog.json
-tests:
-  - shows: A reader reads
-    caller: reader
-    expect: { call: { "files:read_file": allow } }
-
-The guide has all keys: docs/guide/change.md.`
+const FIRST_TEST = 'Write a first one with what the policy answers now: toolgate test --init'
 
 /** `toolgate test`: tests the policy of a configuration with files of tests. Starts nothing, unless `--live` asks for it. */
 export async function policyTestsCommand(

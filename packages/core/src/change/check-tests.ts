@@ -5,7 +5,16 @@ import { ConfigError, messageOf } from '../util/errors.ts'
 import { isObject, type JsonObject } from '../util/json.ts'
 import { describeUnknown, type Shape } from '../util/shape.ts'
 import { didYouMean } from '../util/text.ts'
-import { EARLIER_CALL, EXPECTED, OF_CALLS, parseAgo, type PolicyTest, STATED_HISTORY, TEST } from './policy-test.ts'
+import {
+  EARLIER_CALL,
+  EXPECTED,
+  GROUP_STATE,
+  OF_CALLS,
+  parseAgo,
+  type PolicyTest,
+  STATED_HISTORY,
+  TEST,
+} from './policy-test.ts'
 
 /** Something in a test that cannot be used. */
 export interface TestProblem {
@@ -80,8 +89,10 @@ class TestCheck {
       !(typeof at === 'string' && /^\d{4}-\d\d-\d\dT/.test(at) && Number.isFinite(Date.parse(at)))
     )
       this.#add(['at'], 'must be a time such as 2026-01-31T09:00:00Z')
-    for (const name of this.#keys(['availability'], availability))
+    for (const name of this.#keys(['availability'], availability)) {
       this.#name(['availability', name], name, this.#known.groups, 'group', true)
+      this.#groupState(['availability', name], (availability as JsonObject)[name])
+    }
     for (const [i, by] of this.#list(['unlocked'], unlocked).entries()) this.#unlocking(['unlocked', i], by)
     for (const key of ['visibility', 'activeTools'] as const) this.#tools([key], given[key])
     if (history !== undefined) this.checkHistory(history, ['history'])
@@ -96,7 +107,8 @@ class TestCheck {
     if (!given) return
     if (Object.keys(given).length === 0) this.#add(at, 'a test must expect something')
     for (const key of ['visible', 'sees', 'hides'] as const) this.#tools([...at, key], given[key])
-    this.#list([...at, 'notices'], given['notices'])
+    for (const [i, notice] of this.#list([...at, 'notices'], given['notices']).entries())
+      this.#text([...at, 'notices', i], notice)
     for (const key of OF_CALLS)
       for (const id of this.#keys([...at, key], given[key])) {
         const path = [...at, key, id]
@@ -148,6 +160,12 @@ class TestCheck {
     else if (key === 'found') this.#tools([...path, key], value)
     else if (key === 'request') this.#name([...path, key], value, this.#known.groups, 'group')
     else this.#text([...path, key], value)
+  }
+
+  #groupState(path: Path, state: unknown): void {
+    if (typeof state === 'boolean') return
+    const given = this.#object(path, state, GROUP_STATE)
+    if (given && typeof given['available'] !== 'boolean') this.#add([...path, 'available'], 'must be true or false')
   }
 
   #used(name: string, amount: unknown): void {

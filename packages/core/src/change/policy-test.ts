@@ -105,6 +105,11 @@ export const EXPECTED = shapeOf<ExpectedAnswers>(
   'key',
 )
 
+export const GROUP_STATE = shapeOf<GroupState>(
+  { available: true, unknown: true, reason: true, detail: true, suggestion: true, since: true },
+  'key',
+)
+
 /** The expectations about calls: each is by the id of what is called. */
 export const OF_CALLS = ['call', 'reasons', 'clause', 'text'] as const
 

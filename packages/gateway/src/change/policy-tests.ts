@@ -10,7 +10,7 @@ import {
 import { callerKey, didYouMean, isObject, messageOf } from '@toolgate/core/internal'
 import type { Caller } from '@toolgate/core'
 import type { Group } from '@toolgate/core/groups'
-import * as z from 'zod'
+import type * as z from 'zod'
 import { serverGroupName, toApps } from '../catalog/groups.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { ConfigPlace } from '../config/problems.ts'
@@ -21,15 +21,7 @@ import { parseSource, type Source } from '../config/source.ts'
 import { readCatalogFile, readSmallFile } from './catalog-file.ts'
 import { checkTokens } from './proposed-config.ts'
 import { configuredItems } from './snapshot-items.ts'
-
-/** What a file of tests begins with. `tests` are checked by core, which knows the names in them. */
-const fileSchema = z.strictObject({
-  config: z.string().min(1).exactOptional(),
-  catalog: z.string().min(1).exactOptional(),
-  tools: z.array(z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })])).exactOptional(),
-  callers: z.record(z.string(), z.looseObject({})).exactOptional(),
-  tests: z.array(z.unknown()),
-})
+import { fileSchema } from './test-schema.ts'
 
 /** A file of tests, with what they test. */
 export interface PolicyTestFile {
