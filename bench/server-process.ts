@@ -36,7 +36,7 @@ export interface ServerProcess {
 }
 
 const REPORTER = new URL('report-usage.js', import.meta.url).href
-const START_TIMEOUT_MS = 20_000
+const START_TIMEOUT_MS = 60_000
 const POLL_MS = 3
 
 /** Starts a server in a process of its own, and waits until it answers. */

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useEffect, useRef } from 'react'
 import type { Page } from './address.ts'
+import { FIRST_ANSWERED } from './first.ts'
 import { useAddress, useApi, useHealth, useLater } from './hooks.ts'
 import { followLive } from './live-updates.ts'
 import { verdicts } from './approval-verdicts.ts'
@@ -44,7 +45,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   const { Content, hasFailed } = useLater(PAGE_CONTENT[page])
   const isShown = Content !== undefined
   useFocusOnMove(isShown ? page : undefined, main)
-  useEffect(() => void (isShown && loadTheRest()), [isShown])
+  useEffect(() => void (isShown && loadTheRest(FIRST_ANSWERED)), [isShown])
   const ended = useLater(SESSION_ENDED, hasEnded)
   return (
     <Session value={session}>

@@ -20,6 +20,8 @@ const EVERYWHERE: readonly First[] = [
   { key: ['warnings'], path: '/api/warnings' },
 ]
 
+const CALLERS: First = { key: ['callers'], path: '/api/callers' }
+
 /** The first data of a page, where its address alone names it. */
 function ofPage({ page, choices }: Address): readonly First[] {
   if (page === 'overview') {
@@ -34,7 +36,12 @@ function ofPage({ page, choices }: Address): readonly First[] {
   if (page === 'tools') {
     const [as, caller, app, kind] = ['as', 'caller', 'app', 'kind'].map((name) => choices.get(name) ?? '')
     const list: First = { key: ['tools', as, caller, app, kind], path: '/api/tools', query: { as, caller, app, kind } }
-    return [{ key: ['callers'], path: '/api/callers' }, ...(as === '' && caller === '' ? [] : [list])]
+    return [CALLERS, ...(as === '' && caller === '' ? [] : [list])]
+  }
+  if (page === 'tool') {
+    const [id, as, caller, app] = ['id', 'as', 'caller', 'app'].map((name) => choices.get(name) ?? '')
+    const tool: First = { key: ['tool', id, as, caller, app], path: '/api/tool', query: { tool: id, as, caller, app } }
+    return [CALLERS, ...(id === '' || (as === '' && caller === '') ? [] : [tool])]
   }
   if (page !== 'people') return []
   if (choices.get('view') === 'matrix') {
@@ -57,3 +64,6 @@ export const FIRST = [...EVERYWHERE, ...ofPage(address)].map(({ key, path, query
   key,
   data: getJson(path, { query }).then(toData),
 }))
+
+/** Resolves when all of them are answered or have failed. */
+export const FIRST_ANSWERED: Promise<unknown> = Promise.allSettled(FIRST.map(({ data }) => data))

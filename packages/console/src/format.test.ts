@@ -49,6 +49,14 @@ describe('formatTime', () => {
     assert.equal(formatTime(noon, noon + 60_000), '12:00:05')
     assert.equal(formatTime(noon, noon + 2 * 86_400_000), '21 Nov 12:00:05')
   })
+
+  it('writes each month and hour as `Intl` does', () => {
+    for (let i = 0; i < 24; i++) {
+      const date = new Date(2026, i % 12, 1 + i, i, 59 - i, i)
+      const day = date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+      assert.equal(formatTime(date.getTime(), 0), `${day} ${date.toLocaleTimeString('en-GB')}`)
+    }
+  })
 })
 
 describe('count', () => {
@@ -78,6 +86,11 @@ describe('formatFor', () => {
 describe('formatNumber', () => {
   it('separates thousands', () => {
     assert.equal(formatNumber(100_000), '100,000')
+  })
+
+  it('writes numbers as `Intl` does', () => {
+    for (const n of [0, 7, 999, 1000, 12_345.678_9, 1_234_567, -1, -1000, -999_999.5, 0.25, 2 ** 40, Number.NaN])
+      assert.equal(formatNumber(n), n.toLocaleString('en-GB'))
   })
 })
 

@@ -20,8 +20,12 @@ export const LOGIN = createLater(async () => (await import('./pages/login.tsx'))
 export const SESSION_ENDED = createLater(async () => (await import('./pages/login.tsx')).SessionEnded)
 export const PALETTE = createLater(async () => (await import('./parts/palette.tsx')).Palette)
 
-/** Loads one part after the other while the browser is idle, so that opening one does not wait for the network. */
-export async function loadTheRest(): Promise<void> {
+/**
+ * Loads one part after the other while the browser is idle, so that opening one does not wait for the network. The first
+ * view comes before: the browser is idle while it waits for the data of it, too.
+ */
+export async function loadTheRest(firstView: Promise<unknown>): Promise<void> {
+  await firstView
   for (const part of [SESSION_ENDED, PALETTE, ...Object.values(PAGE_CONTENT)]) {
     await new Promise((resolve) => (globalThis.requestIdleCallback ?? setTimeout)(resolve))
     await part.load()

@@ -20,8 +20,8 @@ const executablePath = findChromium()
 const SIZE = { ...LARGE, calls: 8000 }
 /** A world so large is made for some seconds, for a minute on a busy machine. */
 const MAKING = { timeout: 290_000 }
-/** A few thousand: the options of 1,000 callers, and the rows near the screen. */
-const MAX_NODES = 4000
+/** The rows near the screen, and the first hundred of a table. */
+const MAX_NODES = 2600
 const MAX_REQUESTS = 10
 const MAX_KB = 1500
 /** The rows of all tools, which the page searches as the person types. They are sent once. */
@@ -99,6 +99,23 @@ if (executablePath !== undefined)
       await page.keyboard.press('Home')
       await page.waitForFunction(() => document.activeElement?.closest('li')?.getAttribute('aria-posinset') === '1')
       assert.ok((await page.locator('.listing-rows > li').count()) < 100)
+    })
+
+    it('makes the options of 1,000 callers when the choice is used, and keeps its place', async () => {
+      const { page } = seat
+      await openFresh(page, gateway.url, { address: 'tools?as=user-5', ready: '.listing-rows > li' })
+      const choice = page.getByLabel('See as')
+      await choice.locator('option', { hasText: 'user-5 (operator) – sees' }).waitFor({ state: 'attached' })
+      assert.equal(await choice.locator('option').count(), 2)
+      const before = await choice.boundingBox()
+      await choice.focus()
+      assert.equal(await choice.locator('option').count(), 1003)
+      assert.deepEqual(await choice.boundingBox(), before)
+      await choice.selectOption('user-987')
+      await page
+        .locator('.summary')
+        .getByText(/^user-987 sees/)
+        .waitFor()
     })
 
     it('steps through the callers of the matrix, each as they are alone', async () => {

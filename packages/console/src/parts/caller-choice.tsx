@@ -1,4 +1,4 @@
-import { type ReactElement, useId, useState } from 'react'
+import { type ReactElement, useId, useMemo, useState } from 'react'
 import type { Choose } from '../hooks.ts'
 import type { CallersBody } from '../wire.ts'
 
@@ -15,26 +15,35 @@ export interface CallerChoiceProps {
 /** Never a user's name, since those have no control characters. */
 const OTHER = '\u0000other'
 
-/** Chooses the caller whose view is shown: a configured caller, or any caller as JSON. */
+/**
+ * Chooses the caller whose view is shown: a configured caller, or any caller as JSON.
+ *
+ * The options are made when the choice gets the focus: a thousand of them take longer than the rest of a page.
+ */
 export function CallerChoice({ callers, as, custom, choose }: CallerChoiceProps): ReactElement {
   const id = useId()
   const [isWriting, setWriting] = useState(false)
+  const [isUsed, setUsed] = useState(false)
   const isOther = isWriting || custom !== ''
+  const current = callers.find(({ user }) => user === as)
+  const options = useMemo(() => isUsed && <Callers callers={callers} />, [callers, isUsed])
   return (
     <>
-      <div className="field">
+      <div className="field caller">
         <label htmlFor={id}>See as</label>
         <select
           id={id}
           value={isOther ? OTHER : as}
+          onPointerDown={() => setUsed(true)}
+          onFocus={() => setUsed(true)}
           onChange={({ target }) => {
             setWriting(target.value === OTHER)
             if (target.value !== OTHER) choose({ as: target.value, caller: '' })
           }}
         >
-          {!isOther && !callers.some(({ user }) => user === as) && <option value={as}>{as} (not configured)</option>}
-          <Callers label="Agents" callers={callers.filter((caller) => caller.for === 'mcp')} />
-          <Callers label="People" callers={callers.filter((caller) => caller.for === 'console')} />
+          {!isOther && !current && <option value={as}>{as} (not configured)</option>}
+          {!isUsed && current && <CallerOption caller={current} />}
+          {options}
           <option value={OTHER}>another caller…</option>
         </select>
       </div>
@@ -90,17 +99,28 @@ function problemOf(text: string): string {
   }
 }
 
-function Callers({ label, callers }: { label: string; callers: readonly CallerRow[] }): ReactElement | null {
+function Callers({ callers }: { callers: readonly CallerRow[] }): ReactElement {
+  return (
+    <>
+      <Kind label="Agents" callers={callers.filter((caller) => caller.for === 'mcp')} />
+      <Kind label="People" callers={callers.filter((caller) => caller.for === 'console')} />
+    </>
+  )
+}
+
+function Kind({ label, callers }: { label: string; callers: readonly CallerRow[] }): ReactElement | null {
   if (callers.length === 0) return null
   return (
     <optgroup label={label}>
-      {callers.map(({ user, tenant, roles, visible }) => (
-        <option key={user} value={user}>
-          {user}
-          {tenant !== undefined && ` of ${tenant}`}
-          {roles.length > 0 && roles.join() !== user && ` (${roles.join(', ')})`} – sees {visible}
-        </option>
+      {callers.map((caller) => (
+        <CallerOption key={caller.user} caller={caller} />
       ))}
     </optgroup>
   )
+}
+
+function CallerOption({ caller: { user, tenant, roles, visible } }: { caller: CallerRow }): ReactElement {
+  const of = tenant === undefined ? '' : ` of ${tenant}`
+  const having = roles.length > 0 && roles.join() !== user ? ` (${roles.join(', ')})` : ''
+  return <option value={user}>{`${user}${of}${having} – sees ${visible}`}</option>
 }

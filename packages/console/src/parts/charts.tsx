@@ -3,7 +3,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { AUDIT_OUTCOMES } from '../audit-feed.ts'
 import { type ChartData, TIMED } from '../chart-data.ts'
-import { formatDuration } from '../format.ts'
+import { formatClock, formatDuration } from '../format.ts'
 import { useMedia } from '../hooks.ts'
 import type { AuditOutcome } from '../wire.ts'
 
@@ -151,7 +151,7 @@ function axes(format: (value: number) => string, splits?: uPlot.Axis.Splits): uP
     ticks: { show: false },
   }
   return [
-    { ...shared, size: 24, grid: { show: false }, space: 70, values: (_plot, at) => at.map(formatClock) },
+    { ...shared, size: 24, grid: { show: false }, space: 70, values: (_plot, at) => at.map(toAxisTime) },
     { ...shared, size: 52, space: 24, ...(splits ? { splits } : {}), values: (_plot, at) => at.map(format) },
   ]
 }
@@ -168,8 +168,8 @@ const powersOfTen: uPlot.Axis.Splits = (_plot, _axis, min, max) => {
   return Array.from({ length: Math.round(Math.log10(max)) - from + 1 }, (_, i) => 10 ** (from + i))
 }
 
-function formatClock(seconds: number): string {
-  const time = new Date(seconds * 1000).toLocaleTimeString('en-GB')
+function toAxisTime(seconds: number): string {
+  const time = formatClock(seconds * 1000)
   return time.endsWith(':00') ? time.slice(0, -3) : time
 }
 

@@ -1,6 +1,6 @@
 import { type ReactElement, useMemo, useState } from 'react'
 import { postJson } from '../api.ts'
-import { count } from '../format.ts'
+import { count, formatClock } from '../format.ts'
 import { changedLines, diffLines } from '../line-diff.ts'
 import type { ApprovalComparisonBody, ApprovalRow } from '../wire.ts'
 import { announce } from './announcer.tsx'
@@ -70,7 +70,7 @@ function Compared({ body, tool }: { body: ApprovalComparisonBody; tool: string }
   return (
     <>
       <p className="compared-note dim">
-        As of <time dateTime={new Date(atMs).toISOString()}>{clockTime(atMs)}</time>, read with{' '}
+        As of <time dateTime={new Date(atMs).toISOString()}>{formatClock(atMs)}</time>, read with{' '}
         <Exact text={reader ?? ''} className="id" />. It may change until the call runs.
         {masked && ' Secrets that are there are masked.'}
       </p>
@@ -104,9 +104,4 @@ function Difference({ present, proposed, label }: DifferenceProps): ReactElement
       )}
     </>
   )
-}
-
-/** The seconds matter: what is there may change. */
-function clockTime(ms: number): string {
-  return new Date(ms).toLocaleTimeString('en-GB')
 }

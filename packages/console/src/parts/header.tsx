@@ -96,12 +96,18 @@ function useNotices(pending: readonly ApprovalRow[] | undefined): void {
   }, [pending])
 }
 
-/** On a narrow screen the links scroll sideways. `scrollIntoView` would also move where the Tab key goes on from. */
+/**
+ * On a narrow screen the links scroll sideways. `scrollIntoView` would also move where the Tab key goes on from.
+ *
+ * Waits for the frame, which lays the page out anyway.
+ */
 function showLink(link: HTMLElement | null): void {
-  const nav = link?.closest('nav')
-  if (!link || !nav) return
-  const [shown, { left, right }] = [nav.getBoundingClientRect(), link.getBoundingClientRect()]
-  nav.scrollLeft += Math.min(left - shown.left, 0) + Math.max(right - shown.right, 0)
+  requestAnimationFrame(() => {
+    const nav = link?.closest('nav')
+    if (!link || !nav) return
+    const [shown, { left, right }] = [nav.getBoundingClientRect(), link.getBoundingClientRect()]
+    nav.scrollLeft += Math.min(left - shown.left, 0) + Math.max(right - shown.right, 0)
+  })
 }
 
 /** How the page is kept up to date. */
