@@ -336,6 +336,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ApprovalsBody',
     faults: ['state_unavailable'],
   },
+  'GET /api/approvals/waiting': {
+    who: 'person',
+    summary: 'Lists the calls that wait, without their inputs: at most 1,000, newest first.',
+    answer: 'WaitingApprovalsBody',
+    faults: ['state_unavailable'],
+  },
   'POST /api/approvals/{id}': {
     who: 'person',
     summary: 'Approves, rejects or revokes an approval.',

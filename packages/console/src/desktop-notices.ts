@@ -1,6 +1,6 @@
 import { toSegments } from './exact-text.ts'
 import { count } from './format.ts'
-import type { ApprovalRow } from './wire.ts'
+import type { WaitingApprovalRow } from './wire.ts'
 
 /** `absent`: the browser has none, or not for this page. `denied`: the person has forbidden them. */
 export type NoticeState = 'absent' | 'denied' | 'off' | 'on'
@@ -25,7 +25,7 @@ export const desktopNotices = {
     return () => listeners.delete(listener)
   },
   /** Shows new requests to a person who looks elsewhere. */
-  show(fresh: readonly ApprovalRow[]): void {
+  show(fresh: readonly WaitingApprovalRow[]): void {
     if (this.state !== 'on' || fresh.length === 0 || document.hasFocus()) return
     const { title, body } = wordsOf(fresh)
     // One at a time: a later one replaces it.
@@ -39,7 +39,7 @@ export const desktopNotices = {
 }
 
 /** Returns the text of a notification. Invisible characters are shown, as on the page. */
-export function wordsOf(fresh: readonly Pick<ApprovalRow, 'tool' | 'user'>[]): { title: string; body: string } {
+export function wordsOf(fresh: readonly Pick<WaitingApprovalRow, 'tool' | 'user'>[]): { title: string; body: string } {
   const [first] = fresh
   if (!first || fresh.length > 1)
     return { title: `${count(fresh.length, 'call')} wait for approval`, body: namesOf(fresh) }
@@ -51,7 +51,7 @@ export function wordsOf(fresh: readonly Pick<ApprovalRow, 'tool' | 'user'>[]): {
 
 const MAX_NAMES = 3
 
-function namesOf(fresh: readonly Pick<ApprovalRow, 'tool'>[]): string {
+function namesOf(fresh: readonly Pick<WaitingApprovalRow, 'tool'>[]): string {
   const names = [...new Set(fresh.map(({ tool }) => visible(tool)))]
   return names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES).join(', ')} and others` : names.join(', ')
 }

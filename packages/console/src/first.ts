@@ -15,7 +15,7 @@ interface First {
 /** The first requests of each page. */
 const EVERYWHERE: readonly First[] = [
   { key: ['session'], path: '/api/session' },
-  { key: ['approvals', 'pending'], path: '/api/approvals', query: { status: 'pending', limit: 1000 } },
+  { key: ['approvals', 'waiting'], path: '/api/approvals/waiting' },
   { key: ['halts'], path: '/api/halts' },
   { key: ['warnings'], path: '/api/warnings' },
 ]
@@ -28,6 +28,8 @@ function ofPage({ page, choices }: Address): readonly First[] {
     const period = choices.get('period') ?? '24h'
     return [{ key: ['overview', period], path: '/api/overview', query: { period } }]
   }
+  if (page === 'approvals')
+    return [{ key: ['approvals', 'pending'], path: '/api/approvals', query: { status: 'pending', limit: 1000 } }]
   if (page === 'calls' && !choices.has('range')) {
     const query = queryOf(choices, 0)
     const toData = (body: unknown): unknown => ({ pages: [body], pageParams: [undefined] })

@@ -1,7 +1,8 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { health } from './health.ts'
 import { createLive, type Live } from './live.ts'
-import type { Approval, ApprovalsBody, AuditEvent, GroupRow, ToolsBody } from './wire.ts'
+import { PENDING, WAITING } from './pending.ts'
+import type { Approval, AuditEvent, GroupRow, ToolsBody } from './wire.ts'
 
 /** The page's socket. Opened after the login. */
 export const live: Live = createLive({
@@ -37,7 +38,9 @@ export function followLive(client: QueryClient): () => void {
       void client.invalidateQueries({ queryKey })
   })
   // Messages of the socket are the same for everyone. Only the list has `mayDecide` of this person.
-  const refetchPending = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'pending'] }))
+  const refetchPending = atMostEvery(REFETCH_MS, () => {
+    for (const { key } of [PENDING, WAITING]) void client.invalidateQueries({ queryKey: key })
+  })
   const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
   let wasLost = false
   const stopState = live.subscribe(() => {
@@ -102,10 +105,11 @@ function isSame(group: GroupRow, row: GroupRow | undefined): boolean {
 }
 
 function dropPending(client: QueryClient, { id: decided }: Approval): void {
-  client.setQueryData<ApprovalsBody>(
-    ['approvals', 'pending'],
-    (body) => body && { approvals: body.approvals.filter(({ id }) => id !== decided) },
-  )
+  for (const { key } of [PENDING, WAITING])
+    client.setQueryData<{ readonly approvals: readonly { readonly id: string }[] }>(
+      key,
+      (body) => body && { approvals: body.approvals.filter(({ id }) => id !== decided) },
+    )
 }
 
 /** Limits how often the work runs. The first request runs at once, and the last one is not lost. */

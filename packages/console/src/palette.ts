@@ -1,6 +1,6 @@
 import { linkTo } from './address.ts'
 import { wordsOfTarget } from './halts.ts'
-import type { ApprovalRow, CallersBody, HaltRow, ToolRow } from './wire.ts'
+import type { CallersBody, HaltRow, ToolRow, WaitingApprovalRow } from './wire.ts'
 
 /** In the order in which equally good ones are shown. */
 export const ENTRY_KINDS = ['page', 'approval', 'halt', 'caller', 'tool', 'calls'] as const
@@ -20,7 +20,7 @@ export interface Places {
   readonly pages: readonly { readonly text: string; readonly href: string }[]
   readonly tools: readonly Pick<ToolRow, 'id' | 'title'>[]
   readonly callers: CallersBody['callers']
-  readonly approvals: readonly Pick<ApprovalRow, 'id' | 'tool' | 'user'>[]
+  readonly approvals: readonly Pick<WaitingApprovalRow, 'id' | 'tool' | 'user'>[]
   readonly halts: readonly Pick<HaltRow, 'id' | 'target' | 'reason'>[]
   /** The address of this page, for what is on every page. */
   readonly here: string

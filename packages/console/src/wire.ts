@@ -5,6 +5,8 @@ export type {
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
+  WaitingApprovalRow,
+  WaitingApprovalsBody,
   AppRow,
   AppsBody,
   AttemptsRow,

@@ -136,7 +136,7 @@ if (executablePath !== undefined)
       ['overview?period=1h', '/api/overview', '.figure'],
       ['calls?outcome=done', '/api/calls', 'tr.record'],
       ['tools?as=operator', '/api/tools', '.listing-rows'],
-      ['tool?id=files:read_file&as=operator', '/api/tool', '.sheet'],
+      ['tool?id=files:move_file&as=operator', '/api/tool', '.sheet'],
       ['people?view=matrix', '/api/matrix', '.matrix'],
     ] as const)
       it(`shows ${address} from the answer to its first request`, async () => {

@@ -4,10 +4,10 @@ import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
 import { useHealth, useLiveState } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
-import { usePending } from '../pending.ts'
+import { useWaiting } from '../pending.ts'
 import { desktopNotices } from '../desktop-notices.ts'
 import { dropDraft } from '../policy-draft.ts'
-import type { ApprovalRow, LogoutBody, SessionBody } from '../wire.ts'
+import type { LogoutBody, SessionBody, WaitingApprovalRow } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 export const TITLES: Readonly<Record<Page, string>> = {
@@ -40,7 +40,7 @@ export const NAVIGATED: readonly Page[] = [
 export const OPERATORS: ReadonlySet<Page> = new Set(['replicas'])
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
-  const pending = usePending().data?.approvals
+  const pending = useWaiting().data?.approvals
   const waiting = pending?.length ?? 0
   useNotices(pending)
   useEffect(() => {
@@ -86,7 +86,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
 }
 
 /** Notifies of requests that this person may decide, and that came after the page was opened. */
-function useNotices(pending: readonly ApprovalRow[] | undefined): void {
+function useNotices(pending: readonly WaitingApprovalRow[] | undefined): void {
   const known = useRef<ReadonlySet<string>>(undefined)
   useEffect(() => {
     if (!pending) return

@@ -4,7 +4,7 @@ import { useCallers } from '../callers.ts'
 import { count } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { type Entry, type EntryKind, findEntries, toEntries, toSearch } from '../palette.ts'
-import { usePending } from '../pending.ts'
+import { useWaiting } from '../pending.ts'
 import type { HaltsBody, ToolsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
@@ -115,7 +115,7 @@ function useFound(pages: PaletteProps['pages'], query: string) {
     parameters: { as: first?.user },
     enabled: first !== undefined,
   })
-  const { approvals = [] } = usePending().data ?? {}
+  const { approvals = [] } = useWaiting().data ?? {}
   const { halts = [] } = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data ?? {}
   const rows = tools.data?.tools
   const entries = useMemo(

@@ -3,7 +3,7 @@ import { formatIn, formatNumber } from '../format.ts'
 import { type Choose, useAddress, useApi, useNow, useWhileCounting } from '../hooks.ts'
 import { wordOfUse } from '../keys.ts'
 import { countByPerson, haltsOn, inOrder, largestList, ORDER_NAMES, OWN, personId, rolesOf, whoKey } from '../people.ts'
-import { usePending } from '../pending.ts'
+import { useWaiting } from '../pending.ts'
 import type { HaltRow, HaltsBody, PeopleBody, PersonRow } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { OneOf, SearchField } from './filters.tsx'
@@ -31,7 +31,7 @@ export function PeopleList(): ReactElement {
   })
   useWhileCounting(data?.isComplete, refetch)
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data?.halts ?? NO_HALTS
-  const pending = usePending().data?.approvals
+  const pending = useWaiting().data?.approvals
   const waiting = useMemo(() => countByPerson(pending ?? []), [pending])
   const people = useMemo(() => inOrder(data?.people ?? [], of('order')), [data, of('order')])
   const open = of('open')

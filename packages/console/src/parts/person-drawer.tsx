@@ -4,7 +4,7 @@ import { count, formatNumber, formatTime } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { mayManageKeys, wordOfUse } from '../keys.ts'
 import { haltsOn, OWN, whoKey, type Who } from '../people.ts'
-import { usePending } from '../pending.ts'
+import { useWaiting } from '../pending.ts'
 import { Session } from '../session.ts'
 import { CALL_LOOKS } from '../states.ts'
 import type { CallsBody, HaltsBody, KeysBody, PeopleBody, PersonRow, RunsBody, ServersBody } from '../wire.ts'
@@ -94,7 +94,7 @@ function Person({ row }: { row: PersonRow }): ReactElement {
 
 function Facts({ row, who }: { row: PersonRow; who: Who }): ReactElement {
   const { client, calls, refused, lastCallAt, seenRoles = [] } = row
-  const waiting = (usePending().data?.approvals ?? []).filter((one) => whoKey(one) === whoKey(who)).length
+  const waiting = (useWaiting().data?.approvals ?? []).filter((one) => whoKey(one) === whoKey(who)).length
   const asked = { user: who.user ?? '', tenant: who.tenant ?? '' }
   return (
     <dl className="facts">

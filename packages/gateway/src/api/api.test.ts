@@ -19,6 +19,7 @@ import type {
   ErrorBody,
   ServersBody,
   ToolsBody,
+  WaitingApprovalsBody,
   WarningsBody,
   WhyBody,
 } from './wire.ts'
@@ -44,6 +45,7 @@ describe('createApi', () => {
       '/api/audit/counts?since=0&until=1&bucket=1',
       '/api/audit/evidence',
       '/api/approvals',
+      '/api/approvals/waiting',
       '/api/session',
       '/api/warnings',
     ]
@@ -378,6 +380,11 @@ describe('createApi', () => {
       approvals.map(({ id }) => id),
       ['a2'],
     )
+    const waiting = await json<WaitingApprovalsBody>('/api/approvals/waiting', vera)
+    assert.deepEqual(
+      waiting.approvals.map(({ id }) => id),
+      ['a2'],
+    )
     assert.equal((await get('/api/tools?as=viewer', vera)).status, 404)
     assert.equal((await get('/api/tools?as=vera%233', vera)).status, 404)
     const other = encodeURIComponent(JSON.stringify({ user: 'x', tenant: 'other' }))
@@ -397,6 +404,21 @@ describe('createApi', () => {
       assert.equal((await json<ApprovalsBody>('/api/approvals')).approvals.length, 3)
       await json<ApprovalsBody>('/api/approvals?status=pending&limit=5')
       assert.deepEqual(world.listed, [{ limit: 100 }, { limit: 5, status: 'pending' }])
+    })
+
+    it('lists those that wait as they are in the whole list, without their inputs, and not again while they stay', async () => {
+      const { approvals } = await json<ApprovalsBody>('/api/approvals?status=pending')
+      const answer = await get('/api/approvals/waiting', CONSOLE)
+      const waiting = (await answer.json()) as WaitingApprovalsBody
+      const expected = approvals.map(({ id, tool, user, tenant, mayDecide }) => {
+        return { id, tool, ...(user && { user }), ...(tenant && { tenant }), mayDecide }
+      })
+      assert.deepEqual(waiting.approvals, expected)
+      assert.ok(expected.length > 0)
+      assert.deepEqual(world.listed.at(-1), { status: 'pending', limit: 1000 })
+      const tag = { ...CONSOLE, 'if-none-match': answer.headers.get('etag') ?? '' }
+      assert.equal((await get('/api/approvals/waiting', tag)).status, 304)
+      assert.equal((await get('/api/approvals/waiting?status=pending', CONSOLE)).status, 400)
     })
 
     it('lists those of one user or tool, page by page, and to a person of a tenant its own', async () => {

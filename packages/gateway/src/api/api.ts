@@ -26,7 +26,7 @@ import { policyRoute } from './routes/policy.ts'
 import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
 import { OPENAPI } from '../files.ts'
 import type { RequestSource } from '../http/client-address.ts'
-import { approvalsRoute, compareRoute, findToCompare, verdictRoute } from './routes/approvals.ts'
+import { approvalsRoute, compareRoute, findToCompare, verdictRoute, waitingApprovalsRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
@@ -185,6 +185,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/audit/rotate', { POST: asPerson(auditRotateRoute(deps)) })
   serve('/api/audit/export', { GET: asPerson(auditExportRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
+  serve('/api/approvals/waiting', { GET: asPerson(waitingApprovalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/approvals/:id/compare', { POST: asPerson(compareRoute(deps)) })
   serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })

@@ -899,6 +899,21 @@ export interface ApprovalsBody {
   readonly approvals: readonly ApprovalRow[]
 }
 
+/** `GET /api/approvals/waiting`: at most 1,000, newest first */
+export interface WaitingApprovalsBody {
+  readonly approvals: readonly WaitingApprovalRow[]
+}
+
+/** A call that waits, without its input. */
+export interface WaitingApprovalRow {
+  readonly id: string
+  readonly tool: string
+  readonly user?: string
+  readonly tenant?: string
+  /** Whether this person may decide it now. */
+  readonly mayDecide: boolean
+}
+
 /** An approval for one person. `/api/live` sends the same text to everybody, so it leaves out these two fields. */
 export interface ApprovalRow extends Approval {
   /** Whether this person may decide it now: approve or reject a pending one, revoke an approved one. */

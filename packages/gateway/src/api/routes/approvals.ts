@@ -3,17 +3,18 @@ import type { ApprovalVerdict } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { maySee, toName } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
-import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, wholeNumber } from '../request.ts'
-import type { ApprovalRow, ApprovalsBody } from '../wire.ts'
+import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, taggedJson, wholeNumber } from '../request.ts'
+import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../wire.ts'
 
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1000
 
 /** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */
 export function approvalsRoute(deps: ApiDeps): Route {
   return async ({ query, person }) => {
     const filter = parseQuery(query, {
-      limit: wholeNumber(1, 1000),
+      limit: wholeNumber(1, MAX_LIMIT),
       status: oneOf(APPROVAL_STATUSES),
       user: shortText,
       tool: shortText,
@@ -24,6 +25,23 @@ export function approvalsRoute(deps: ApiDeps): Route {
     const approvals = await deps.approvals.list({ limit: DEFAULT_LIMIT, ...filter, ...tenant })
     const seen = approvals.filter((approval) => maySee(person, approval))
     return { approvals: seen.map((approval) => toApprovalRow(approval, person, deps)) } satisfies ApprovalsBody
+  }
+}
+
+/** `GET /api/approvals/waiting`: how many calls wait, and whose: what every page of the console shows. */
+export function waitingApprovalsRoute({ approvals }: ApiDeps): Route {
+  return async ({ query, person, request }) => {
+    parseQuery(query, {})
+    const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
+    const waiting = await approvals.list({ status: 'pending', limit: MAX_LIMIT, ...tenant })
+    const rows = waiting
+      .filter((approval) => maySee(person, approval))
+      .map((approval) => {
+        const { id, tool, user, tenant: of } = approval
+        const whose = { ...(user === undefined ? {} : { user }), ...(of === undefined ? {} : { tenant: of }) }
+        return { id, tool, ...whose, mayDecide: approvals.mayDecide(person, approval) }
+      })
+    return taggedJson(request, JSON.stringify({ approvals: rows } satisfies WaitingApprovalsBody))
   }
 }
 
