@@ -93,6 +93,7 @@ describe('openapi.json', () => {
       assert.ok(waiting.status === 'waiting')
       const approval = `POST /api/approvals/${waiting.approval.id}`
       await send('GET /api/approvals')
+      await send('GET /api/approvals/waiting')
       await send(`${approval}/compare`)
       await send('POST /api/approvals/none/compare')
       await send(approval, { decision: 'maybe' })
