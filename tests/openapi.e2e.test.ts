@@ -145,6 +145,8 @@ describe('openapi.json', () => {
         'openapi.json',
         'session',
         'tools?as=viewer&app=small',
+        'tools/columns?as=viewer',
+        'tools/columns?as=none',
         'tools?as=none',
         'tool?tool=slow:echo&as=viewer',
         'why?tool=slow:long&as=viewer',

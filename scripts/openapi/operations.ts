@@ -186,6 +186,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ToolsBody',
     faults: ['caller_unknown', 'app_unknown'],
   },
+  'GET /api/tools/columns': {
+    who: 'person',
+    summary: 'Lists the same in columns, which is shorter where there are many.',
+    query: { ...whose, kind: { ...word('ItemKind'), description: 'Default: `tool`.' } },
+    answer: 'ToolColumnsBody',
+    faults: ['caller_unknown', 'app_unknown'],
+  },
   'GET /api/tool': {
     who: 'person',
     summary: 'Returns one tool, or another listed item, in full.',

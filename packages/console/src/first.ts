@@ -37,7 +37,11 @@ function ofPage({ page, choices }: Address): readonly First[] {
   }
   if (page === 'tools') {
     const [as, caller, app, kind] = ['as', 'caller', 'app', 'kind'].map((name) => choices.get(name) ?? '')
-    const list: First = { key: ['tools', as, caller, app, kind], path: '/api/tools', query: { as, caller, app, kind } }
+    const list: First = {
+      key: ['tools', as, caller, app, kind],
+      path: '/api/tools/columns',
+      query: { as, caller, app, kind },
+    }
     return [CALLERS, ...(as === '' && caller === '' ? [] : [list])]
   }
   if (page === 'tool') {

@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query'
 import { health } from './health.ts'
 import { createLive, type Live } from './live.ts'
 import { PENDING, WAITING } from './pending.ts'
-import type { Approval, AuditEvent, GroupRow, ToolsBody } from './wire.ts'
+import type { Approval, AuditEvent, GroupRow, ToolColumnsBody } from './wire.ts'
 
 /** The page's socket. Opened after the login. */
 export const live: Live = createLive({
@@ -91,7 +91,7 @@ export function followLive(client: QueryClient): () => void {
 function showGroups(client: QueryClient, rows: readonly GroupRow[]): boolean {
   const byName = new Map(rows.map((row) => [row.name, row]))
   let isChange = false
-  client.setQueriesData<ToolsBody>({ queryKey: ['tools'] }, (body) => {
+  client.setQueriesData<ToolColumnsBody>({ queryKey: ['tools'] }, (body) => {
     if (!body) return body
     if (body.groups.every((group) => isSame(group, byName.get(group.name)))) return body
     isChange = true

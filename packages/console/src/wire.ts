@@ -65,6 +65,8 @@ export type {
   SessionBody,
   ToolBody,
   ToolExport,
+  ToolColumns,
+  ToolColumnsBody,
   ToolRow,
   ToolsBody,
   WarningRow,

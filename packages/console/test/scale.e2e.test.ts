@@ -135,7 +135,7 @@ if (executablePath !== undefined)
     for (const [address, path, ready] of [
       ['overview?period=1h', '/api/overview', '.figure'],
       ['calls?outcome=done', '/api/calls', 'tr.record'],
-      ['tools?as=operator', '/api/tools', '.listing-rows'],
+      ['tools?as=operator', '/api/tools/columns', '.listing-rows'],
       ['tool?id=files:move_file&as=operator', '/api/tool', '.sheet'],
       ['people?view=matrix', '/api/matrix', '.matrix'],
     ] as const)

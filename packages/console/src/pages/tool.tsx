@@ -13,8 +13,9 @@ import { Playground } from '../parts/playground.tsx'
 import { Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
 import { pinOf, stateOfTool } from '../states.ts'
-import type { AuditBody, CallersBody, ToolBody, ToolRow, ToolsBody, ToolExport } from '../wire.ts'
+import type { AuditBody, CallersBody, ToolBody, ToolRow, ToolExport } from '../wire.ts'
 import { useCallers } from '../callers.ts'
+import { useTools } from '../tools.ts'
 
 const REFRESH_MS = 2000
 const RECENT = 15
@@ -37,13 +38,7 @@ export function ToolPage(): ReactElement {
     enabled: id !== '' && isKnown,
   })
   const isAbsent = whole.error?.isAbsent === true
-  const list = useApi<ToolsBody>({
-    key: ['tools', as, custom, app, ''],
-    path: '/api/tools',
-    parameters: whose,
-    everyMs: REFRESH_MS,
-    enabled: isAbsent,
-  })
+  const list = useTools({ ...whose, everyMs: REFRESH_MS, enabled: isAbsent })
   const tool = whole.data?.tool ?? list.data?.tools.find((one) => one.id === id)
   const error = isAbsent ? list.error : whole.error
   return (

@@ -8,6 +8,7 @@ import { Exact } from '../parts/exact.tsx'
 import { SearchField } from '../parts/filters.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
+import { useTools } from '../tools.ts'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
 import type { AppRow, AppsBody, ItemKind, OutcomeWord, ToolsBody, NeedRow, NeedsBody } from '../wire.ts'
 import { StateBadge } from '../parts/badges.tsx'
@@ -24,13 +25,8 @@ export function ToolsPage(): ReactElement {
   const as = choices.get('as') ?? (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
   const app = choices.get('app') ?? ''
   const kind = choices.get('kind') ?? ''
-  const tools = useApi<ToolsBody>({
-    key: ['tools', as, custom, app, kind],
-    path: '/api/tools',
-    parameters: { as, caller: custom, app, kind },
-    everyMs: REFRESH_MS,
-    enabled: as !== '' || custom !== '',
-  })
+  const isKnown = as !== '' || custom !== ''
+  const tools = useTools({ as, caller: custom, app, kind, everyMs: REFRESH_MS, enabled: isKnown })
   const error = tools.error ?? callers.error
   const chosen = apps.find(({ name }) => name === app)
   return (
@@ -68,7 +64,7 @@ export function ToolsPage(): ReactElement {
       {tools.data ? (
         <Listing body={tools.data} apps={apps} busy={tools.isPlaceholderData} whose={{ as, caller: custom, app }} />
       ) : (
-        !error && (as !== '' || custom !== '' || !callers.data) && <Loading what="the tools" />
+        !error && (isKnown || !callers.data) && <Loading what="the tools" />
       )}
     </>
   )

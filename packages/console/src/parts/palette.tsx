@@ -5,7 +5,8 @@ import { count } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { type Entry, type EntryKind, findEntries, toEntries, toSearch } from '../palette.ts'
 import { useWaiting } from '../pending.ts'
-import type { HaltsBody, ToolsBody } from '../wire.ts'
+import { useTools } from '../tools.ts'
+import type { HaltsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 const SHOWN = 12
@@ -109,12 +110,7 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
 function useFound(pages: PaletteProps['pages'], query: string) {
   const { callers = [] } = useCallers().data ?? {}
   const [first] = callers
-  const tools = useApi<ToolsBody>({
-    key: ['tools', first?.user, '', '', ''],
-    path: '/api/tools',
-    parameters: { as: first?.user },
-    enabled: first !== undefined,
-  })
+  const tools = useTools({ as: first?.user ?? '', enabled: first !== undefined })
   const { approvals = [] } = useWaiting().data ?? {}
   const { halts = [] } = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data ?? {}
   const rows = tools.data?.tools

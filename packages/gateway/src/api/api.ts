@@ -28,7 +28,7 @@ import { OPENAPI } from '../files.ts'
 import type { RequestSource } from '../http/client-address.ts'
 import { approvalsRoute, compareRoute, findToCompare, verdictRoute, waitingApprovalsRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
-import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
+import { callersRoute, toolColumnsRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { matrixRoute } from './routes/matrix.ts'
 import { limitsRoute } from './routes/limits.ts'
@@ -161,6 +161,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/session', { GET: asPerson(sessionRoute(access)) })
   const toolRows = new ToolRows(deps)
   serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers, toolRows)) })
+  serve('/api/tools/columns', { GET: asPerson(toolColumnsRoute(deps, callers, toolRows)) })
   serve('/api/matrix', { GET: asPerson(matrixRoute(deps, callers, toolRows)) })
   serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
   serve('/api/policy', { GET: asPerson(policyRoute(deps)) })
@@ -298,7 +299,7 @@ export function createApi(deps: ApiDeps): Api {
 
 const COMPARE = /^\/api\/approvals\/([^/]{1,300})\/compare$/
 /** What people see of a caller's catalog. */
-const OF_CALLER: ReadonlySet<string> = new Set(['/api/tools', '/api/tool', '/api/why'])
+const OF_CALLER: ReadonlySet<string> = new Set(['/api/tools', '/api/tools/columns', '/api/tool', '/api/why'])
 
 /** `GET /api/openapi.json`, for everybody: it says nothing about this gateway. */
 async function openapiAnswer(): Promise<Response> {

@@ -5,7 +5,8 @@ import { redactor } from '@toolgate/core/redact'
 import type { ApiDeps } from './deps.ts'
 import { taggedJson } from './request.ts'
 import { ToolRows } from './tool-rows.ts'
-import type { ToolRow } from './wire.ts'
+import type { ToolColumns, ToolRow } from './wire.ts'
+import { toRows } from '../../../console/src/tool-columns.ts'
 
 const SECRET = 'glpat-ABCDEFGHIJKLMNOPQRST'
 const tools = Array.from({ length: 900 }, (_, i) =>
@@ -53,6 +54,32 @@ describe('the rows of a catalog', () => {
     const text = await rows.write(again, { kind: 'tool', hashOf: () => undefined })
     assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected)))
     assert.ok(!text.includes(SECRET))
+    const columns = await rows.writeColumns(again, { kind: 'tool', hashOf: () => undefined })
+    assert.ok(!columns.includes(SECRET))
+    assert.ok(columns.length < text.length * 0.6)
+    assert.deepEqual(toRows(JSON.parse(columns) as ToolColumns, 'tool'), JSON.parse(text))
+  })
+
+  it('have each field in their columns', async () => {
+    const named = defineTool({
+      namespace: 'a',
+      name: 'x',
+      title: 'The X',
+      description: '',
+      tags: ['t'],
+      execute: () => 1,
+    })
+    const plain = defineTool({ namespace: 'a', name: 'y', description: 'Y', execute: () => 1 })
+    const gate = createGate({ tools: [named, plain] })
+    const deps = { view: (one: object) => gate.view(one), wireName: (id: string) => `short-${id.at(-1)}` }
+    const rows = new ToolRows(deps as unknown as ApiDeps)
+    const decided = await rows.decide({ caller }, () => gate.catalog.snapshot().tools)
+    const options = { kind: 'tool', hashOf: ({ name }: { name: string }) => (name === 'y' ? 'h1' : undefined) } as const
+    const written = JSON.parse(await rows.write(decided, options)) as unknown
+    assert.deepEqual(toRows(JSON.parse(await rows.writeColumns(decided, options)) as ToolColumns, 'tool'), written)
+    assert.match(JSON.stringify(written), /The X.*short-x.*short-y.*h1/)
+    const none = JSON.parse(await rows.writeColumns(decided, { ...options, kind: 'prompt' })) as ToolColumns
+    assert.deepEqual(toRows(none, 'prompt'), [])
   })
 
   it('are all by the same rules where these change meanwhile', async () => {

@@ -26,6 +26,23 @@ interface WriteOptions {
   readonly hashOf: (tool: Tool) => string | undefined
 }
 
+/** What every caller sees of a tool, each field as JSON. */
+interface ToolText {
+  readonly id: string
+  readonly title?: string
+  readonly description: string
+  readonly tags: string
+}
+
+/** A tool with what is written of it. */
+interface DecidedItem {
+  readonly tool: Tool
+  readonly text: ToolText
+  readonly wireName: string
+  readonly hash: string | undefined
+  readonly decision: RowDecision
+}
+
 /** After so many tools the turn ends, so that a large catalog does not delay calls. */
 const TOOLS_A_TURN = 250
 /** How many lists of decisions are kept: a pointer for each tool. */
@@ -37,7 +54,7 @@ const MAX_ROUNDS = 3
 export class ToolRows {
   readonly #deps: ApiDeps
   readonly #decided = new Map<View, Omit<DecidedTools, 'view'>>()
-  #texts = { revision: -1, ofTool: new WeakMap<Tool, string>() }
+  #texts = { revision: -1, ofTool: new WeakMap<Tool, ToolText>() }
 
   constructor(deps: ApiDeps) {
     this.#deps = deps
@@ -65,19 +82,63 @@ export class ToolRows {
   }
 
   /** Returns the `ToolRow`s of one kind as JSON. */
-  async write({ view, tools, rows }: DecidedTools, { kind, hashOf }: WriteOptions): Promise<string> {
+  async write(decided: DecidedTools, options: WriteOptions): Promise<string> {
     const parts: string[] = []
+    await this.#each(decided, options, ({ tool, text, wireName, hash, decision }) => {
+      const { id, title, description, tags } = text
+      const own = hash === undefined ? '' : `,"hash":${JSON.stringify(hash)}`
+      const named = title === undefined ? '' : `,"title":${title}`
+      const fields = `"id":${id},"kind":"${tool.kind}"${named},"description":${description},"tags":${tags}`
+      parts.push(`{${fields},"wireName":${JSON.stringify(wireName)}${own},${decision.json}}`)
+    })
+    return `[${parts.join(',')}]`
+  }
+
+  /** Returns the same as `ToolColumns`, as JSON. */
+  async writeColumns(decided: DecidedTools, options: WriteOptions): Promise<string> {
+    const [decisions, tagSets] = [new Distinct(), new Distinct()]
+    const columns = {
+      id: new Array<string>(),
+      description: new Array<string>(),
+      decision: new Array<number>(),
+      tags: new Array<number>(),
+      wireName: new Array<string>(),
+      title: new Array<string>(),
+      hash: new Array<string>(),
+    }
+    const isUsed = { wireName: false, title: false, hash: false }
+    await this.#each(decided, options, ({ tool, text, wireName, hash, decision }) => {
+      columns.id.push(text.id)
+      columns.description.push(text.description)
+      columns.decision.push(decisions.placeOf(`{${decision.json}}`))
+      columns.tags.push(tagSets.placeOf(text.tags))
+      columns.wireName.push(JSON.stringify(wireName))
+      columns.title.push(text.title ?? '""')
+      columns.hash.push(JSON.stringify(hash ?? ''))
+      isUsed.wireName ||= wireName !== tool.id.replace(':', '__')
+      isUsed.title ||= text.title !== undefined
+      isUsed.hash ||= hash !== undefined
+    })
+    const written = Object.entries(columns)
+      .filter(([name]) => isUsed[name as keyof typeof isUsed] ?? true)
+      .map(([name, texts]) => `"${name}":[${texts.join(',')}]`)
+    return `{"decisions":${decisions.toJson()},"tagSets":${tagSets.toJson()},${written.join(',')}}`
+  }
+
+  async #each(
+    { view, tools, rows }: DecidedTools,
+    { kind, hashOf }: WriteOptions,
+    add: (item: DecidedItem) => void,
+  ): Promise<void> {
     const textOf = this.#textsNow()
+    let added = 0
     for (const [i, tool] of tools.entries()) {
       const decision = rows[i]
       if (!decision || tool.kind !== kind) continue
-      const hash = hashOf(tool)
-      const wireName = JSON.stringify(tool.uri ?? this.#deps.wireName(tool.id, view) ?? '')
-      const own = hash === undefined ? '' : `,"hash":${JSON.stringify(hash)}`
-      parts.push(`{${textOf(tool)},"wireName":${wireName}${own},${decision.json}}`)
-      if (parts.length % TOOLS_A_TURN === 0) await endOfTurn()
+      const wireName = tool.uri ?? this.#deps.wireName(tool.id, view) ?? ''
+      add({ tool, text: textOf(tool), wireName, hash: hashOf(tool), decision })
+      if (++added % TOOLS_A_TURN === 0) await endOfTurn()
     }
-    return `[${parts.join(',')}]`
   }
 
   #keep(view: View, list: Omit<DecidedTools, 'view'>): void {
@@ -88,7 +149,7 @@ export class ToolRows {
   }
 
   /** Returns a function that writes what every caller sees of a tool. A reload may bring secrets, which are then redacted, too. */
-  #textsNow(): (tool: Tool) => string {
+  #textsNow(): (tool: Tool) => ToolText {
     const revision = this.#deps.policy?.().revision ?? 0
     if (revision !== this.#texts.revision) this.#texts = { revision, ofTool: new WeakMap() }
     const { ofTool } = this.#texts
@@ -96,16 +157,13 @@ export class ToolRows {
     return (tool) => {
       const known = ofTool.get(tool)
       if (known !== undefined) return known
-      const { id, kind, tags } = tool
       const title = titleOf(tool)
-      const fields = {
-        id,
-        kind,
-        ...(title === undefined ? {} : { title: redactText(title) }),
-        description: redactText(tool.description),
-        tags,
-      } satisfies Partial<ToolRow>
-      const text = JSON.stringify(fields).slice(1, -1)
+      const text = {
+        id: JSON.stringify(tool.id),
+        ...(title === undefined ? {} : { title: JSON.stringify(redactText(title)) }),
+        description: JSON.stringify(redactText(tool.description)),
+        tags: JSON.stringify(tool.tags),
+      }
       ofTool.set(tool, text)
       return text
     }
@@ -129,4 +187,20 @@ async function decideAll(view: View, tools: readonly Tool[]): Promise<readonly R
     if (rows.length % TOOLS_A_TURN === 0) await endOfTurn()
   }
   return rows
+}
+
+/** Distinct values as JSON, each with its place among them. */
+class Distinct {
+  readonly #places = new Map<string, number>()
+
+  placeOf(json: string): number {
+    const known = this.#places.get(json)
+    if (known !== undefined) return known
+    this.#places.set(json, this.#places.size)
+    return this.#places.size - 1
+  }
+
+  toJson(): string {
+    return `[${[...this.#places.keys()].join(',')}]`
+  }
 }

@@ -36,6 +36,31 @@ export interface ToolsBody {
   readonly lists?: readonly ListRow[]
 }
 
+/** `GET /api/tools/columns`: a `ToolsBody` in columns, which is half as long, and parsed in a fourth of the time. */
+export interface ToolColumnsBody extends Omit<ToolsBody, 'tools'> {
+  readonly columns: ToolColumns
+}
+
+/** Fields of `ToolRow`s, each in the order of the items. A column is absent where no item has the field. */
+export interface ToolColumns {
+  /** The distinct decisions. */
+  readonly decisions: readonly Pick<ToolRow, 'outcome' | 'visible' | 'reasons'>[]
+  /** The distinct lists of tags. */
+  readonly tagSets: readonly (readonly string[])[]
+  readonly id: readonly string[]
+  readonly description: readonly string[]
+  /** Places in `decisions`. */
+  readonly decision: readonly number[]
+  /** Places in `tagSets`. */
+  readonly tags: readonly number[]
+  /** Absent where each is the id with `__` for `:`. */
+  readonly wireName?: readonly string[]
+  /** Empty for none. */
+  readonly title?: readonly string[]
+  /** Empty for none. */
+  readonly hash?: readonly string[]
+}
+
 /** What a caller sees of the tools of a row. */
 export interface MatrixCell {
   readonly visible: number

@@ -15,6 +15,21 @@ import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, To
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
 export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
+  return listRoute(deps, callers, { rows, write: async (...what) => `"tools":${await rows.write(...what)}` })
+}
+
+/** `GET /api/tools/columns`: the same in columns. */
+export function toolColumnsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
+  return listRoute(deps, callers, { rows, write: async (...what) => `"columns":${await rows.writeColumns(...what)}` })
+}
+
+interface ListForm {
+  readonly rows: ToolRows
+  /** Writes the field with the items. */
+  readonly write: (...what: Parameters<ToolRows['write']>) => Promise<string>
+}
+
+function listRoute(deps: ApiDeps, callers: NamedCallers, { rows, write }: ListForm): Route {
   return async ({ query, person, request }) => {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
     const { name, caller } = findCaller(callers, whose, person)
@@ -26,7 +41,7 @@ export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows)
     const decided = await rows.decide({ caller, app }, catalog)
     const shown = shownTo(person, caller, deps)
     const hashOf = (tool: Tool) => (listOf(tool.id, shown) ? originalHash(tool) : undefined)
-    const tools = await rows.write(decided, { kind, hashOf })
+    const items = await write(decided, { kind, hashOf })
     const body = {
       as: name,
       ...(app === undefined ? {} : { app }),
@@ -37,7 +52,7 @@ export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows)
       groups: deps.groups(),
       ...(shown.lists.length > 0 ? { lists: shown.lists } : {}),
     } satisfies Omit<ToolsBody, 'tools'>
-    return taggedJson(request, `${JSON.stringify(body).slice(0, -1)},"tools":${tools}}`)
+    return taggedJson(request, `${JSON.stringify(body).slice(0, -1)},${items}}`)
   }
 }
 
