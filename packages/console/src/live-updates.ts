@@ -1,7 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { health } from './health.ts'
 import { createLive, type Live } from './live.ts'
-import { PENDING, WAITING } from './pending.ts'
 import type { Approval, AuditEvent, GroupRow, ToolColumnsBody } from './wire.ts'
 
 /** The page's socket. Opened after the login. */
@@ -25,6 +24,11 @@ const CHANGES_TOOLS: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
   'group_changed',
   'server_changed',
 ])
+/** The inbox, and what every page shows of it. */
+const LISTS_OF_WAITING = [
+  ['approvals', 'pending'],
+  ['approvals', 'waiting'],
+] as const
 /** The shortest time between two fetches of the lists. */
 const REFETCH_MS = 500
 
@@ -39,7 +43,7 @@ export function followLive(client: QueryClient): () => void {
   })
   // Messages of the socket are the same for everyone. Only the list has `mayDecide` of this person.
   const refetchPending = atMostEvery(REFETCH_MS, () => {
-    for (const { key } of [PENDING, WAITING]) void client.invalidateQueries({ queryKey: key })
+    for (const queryKey of LISTS_OF_WAITING) void client.invalidateQueries({ queryKey })
   })
   const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
   let wasLost = false
@@ -105,7 +109,7 @@ function isSame(group: GroupRow, row: GroupRow | undefined): boolean {
 }
 
 function dropPending(client: QueryClient, { id: decided }: Approval): void {
-  for (const { key } of [PENDING, WAITING])
+  for (const key of LISTS_OF_WAITING)
     client.setQueryData<{ readonly approvals: readonly { readonly id: string }[] }>(
       key,
       (body) => body && { approvals: body.approvals.filter(({ id }) => id !== decided) },

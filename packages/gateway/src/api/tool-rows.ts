@@ -91,38 +91,43 @@ export class ToolRows {
       const fields = `"id":${id},"kind":"${tool.kind}"${named},"description":${description},"tags":${tags}`
       parts.push(`{${fields},"wireName":${JSON.stringify(wireName)}${own},${decision.json}}`)
     })
-    return `[${parts.join(',')}]`
+    return listOf(parts)
   }
 
   /** Returns the same as `ToolColumns`, as JSON. */
   async writeColumns(decided: DecidedTools, options: WriteOptions): Promise<string> {
     const [decisions, tagSets] = [new Distinct(), new Distinct()]
-    const columns = {
-      id: new Array<string>(),
-      description: new Array<string>(),
-      decision: new Array<number>(),
-      tags: new Array<number>(),
-      wireName: new Array<string>(),
-      title: new Array<string>(),
-      hash: new Array<string>(),
-    }
-    const isUsed = { wireName: false, title: false, hash: false }
-    await this.#each(decided, options, ({ tool, text, wireName, hash, decision }) => {
-      columns.id.push(text.id)
-      columns.description.push(text.description)
-      columns.decision.push(decisions.placeOf(`{${decision.json}}`))
-      columns.tags.push(tagSets.placeOf(text.tags))
-      columns.wireName.push(JSON.stringify(wireName))
-      columns.title.push(text.title ?? '""')
-      columns.hash.push(JSON.stringify(hash ?? ''))
-      isUsed.wireName ||= wireName !== tool.id.replace(':', '__')
+    const ids: string[] = []
+    const descriptions: string[] = []
+    const titles: string[] = []
+    const wireNames: string[] = []
+    const hashes: string[] = []
+    const decision: number[] = []
+    const tags: number[] = []
+    const isUsed = { title: false, wireName: false, hash: false }
+    await this.#each(decided, options, (item) => {
+      const { tool, text, wireName, hash } = item
+      ids.push(text.id)
+      descriptions.push(text.description)
+      titles.push(text.title ?? '""')
+      wireNames.push(wireName)
+      hashes.push(hash ?? '')
+      decision.push(decisions.placeOf(item.decision.json))
+      tags.push(tagSets.placeOf(text.tags))
       isUsed.title ||= text.title !== undefined
+      isUsed.wireName ||= wireName !== tool.id.replace(':', '__')
       isUsed.hash ||= hash !== undefined
     })
-    const written = Object.entries(columns)
-      .filter(([name]) => isUsed[name as keyof typeof isUsed] ?? true)
-      .map(([name, texts]) => `"${name}":[${texts.join(',')}]`)
-    return `{"decisions":${decisions.toJson()},"tagSets":${tagSets.toJson()},${written.join(',')}}`
+    const columns = [
+      `"decisions":${listOf(decisions.list().map((fields) => `{${fields}}`))}`,
+      `"tagSets":${listOf(tagSets.list())}`,
+      `"id":${listOf(ids)},"description":${listOf(descriptions)}`,
+      `"decision":${listOf(decision)},"tags":${listOf(tags)}`,
+      ...(isUsed.title ? [`"title":${listOf(titles)}`] : []),
+      ...(isUsed.wireName ? [`"wireName":${JSON.stringify(wireNames)}`] : []),
+      ...(isUsed.hash ? [`"hash":${JSON.stringify(hashes)}`] : []),
+    ]
+    return `{${columns.join(',')}}`
   }
 
   async #each(
@@ -189,18 +194,23 @@ async function decideAll(view: View, tools: readonly Tool[]): Promise<readonly R
   return rows
 }
 
-/** Distinct values as JSON, each with its place among them. */
+/** Returns a JSON array of values that are JSON already. */
+function listOf(values: readonly (string | number)[]): string {
+  return `[${values.join(',')}]`
+}
+
+/** Distinct texts, each with its place among them. */
 class Distinct {
   readonly #places = new Map<string, number>()
 
-  placeOf(json: string): number {
-    const known = this.#places.get(json)
+  placeOf(text: string): number {
+    const known = this.#places.get(text)
     if (known !== undefined) return known
-    this.#places.set(json, this.#places.size)
+    this.#places.set(text, this.#places.size)
     return this.#places.size - 1
   }
 
-  toJson(): string {
-    return `[${[...this.#places.keys()].join(',')}]`
+  list(): readonly string[] {
+    return [...this.#places.keys()]
   }
 }
