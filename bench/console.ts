@@ -33,6 +33,8 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const size = { ...LARGE, calls: Number(values.calls) }
 const BUDGET_MS = 300
+const SLOWER = 4
+const SLOW_BUDGET_MS = 1000
 
 const executablePath = findChromium()
 if (executablePath === undefined) process.exit(2)
@@ -63,7 +65,8 @@ try {
 }
 
 async function printPages(personKey: string): Promise<void> {
-  const { page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+  const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+  const processor = await context.newCDPSession(page)
   page.setDefaultTimeout(120_000)
   await page.goto(`${gateway.origin}/#/replicas`)
   await logIn(page, personKey)
@@ -72,11 +75,15 @@ async function printPages(personKey: string): Promise<void> {
   const rows: string[][] = []
   for (const shown of PAGES.filter(({ address }) => address.startsWith(values.only))) {
     const fresh = []
+    const slow = []
     const moved = []
     await gateway.longestDelayMs()
     const first = await openFresh(page, gateway.origin, shown)
     const firstStallMs = await gateway.longestDelayMs()
     for (let round = 0; round < rounds; round++) fresh.push(await openFresh(page, gateway.origin, shown))
+    await processor.send('Emulation.setCPUThrottlingRate', { rate: SLOWER })
+    for (let round = 0; round < rounds; round++) slow.push(await openFresh(page, gateway.origin, shown))
+    await processor.send('Emulation.setCPUThrottlingRate', { rate: 1 })
     for (let round = 0; round < rounds; round++) {
       await page.goto('about:blank')
       await page.goto(`${gateway.origin}/#/replicas`)
@@ -92,6 +99,8 @@ async function printPages(personKey: string): Promise<void> {
       digits(median(fresh.map(({ readyMs }) => readyMs))),
       digits(median(moved.map(({ readyMs }) => readyMs))),
       `${BUDGET_MS}`,
+      digits(median(slow.map(({ readyMs }) => readyMs))),
+      `${SLOW_BUDGET_MS}`,
       String(last.fetched.length),
       `${Math.round(last.fetched.reduce((sum, { bytes }) => sum + bytes, 0) / 1000)}`,
       String(last.nodes),
@@ -112,6 +121,8 @@ async function printPages(personKey: string): Promise<void> {
       'first ms',
       'fresh ms',
       'from a page ms',
+      'budget',
+      `${SLOWER} x slower ms`,
       'budget',
       'requests',
       'kB',
