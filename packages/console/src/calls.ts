@@ -26,7 +26,7 @@ export const MORE_FILTERS: readonly (readonly [name: string, label: string, exam
   ['kind', 'Kind', 'resource'],
   ['trace', 'Trace', 'any'],
   ['call', 'Call', 'any'],
-  ['slower', 'Milliseconds at least', '1000'],
+  ['slower', 'Duration at least (ms)', '1000'],
 ]
 
 const DIRECT = ['outcome', 'text', 'tool', 'user', ...MORE_FILTERS.map(([name]) => name)]

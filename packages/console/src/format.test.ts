@@ -9,6 +9,7 @@ import {
   formatDuration,
   formatIn,
   formatTime,
+  limitText,
   toSentence,
 } from './format.ts'
 
@@ -56,6 +57,15 @@ describe('formatTime', () => {
       const day = date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
       assert.equal(formatTime(date.getTime(), 0), `${day} ${date.toLocaleTimeString('en-GB')}`)
     }
+  })
+})
+
+describe('limitText', () => {
+  it('names the window with its unit, and leaves other texts as they are', () => {
+    assert.equal(limitText('web:*:100/60'), 'web:*: 100 in 1 min')
+    assert.equal(limitText('pay:send:5000/86400 per user'), 'pay:send: 5,000 in 24 h per user')
+    assert.equal(limitText('files:*:5/1.5 per tenant'), 'files:*: 5 in 1.5 s per tenant')
+    assert.equal(limitText('files:a/b'), 'files:a/b')
   })
 })
 

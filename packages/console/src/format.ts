@@ -77,6 +77,13 @@ export function formatNumber(n: number): string {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`
 }
 
+/** Returns a limit with the unit of its window: `web:*: 100 in 1 min per user` for `web:*:100/60 per user`. */
+export function limitText(written: string): string {
+  return written.replace(/:(\d+)\/(\d+(?:\.\d+)?)(?= |$)/, (_, max: string, seconds: string) => {
+    return `: ${formatNumber(Number(max))} in ${formatDuration(Number(seconds) * SECOND)}`
+  })
+}
+
 const INSTANCE_STATES = ['running', 'idle', 'starting', 'down'] as const
 
 /** `an instance for each user: 1 running, 2 idle`, or `none yet`. */
@@ -94,9 +101,9 @@ function listText({ server, user = '', tenant, state, reason = 'their first requ
   const who = tenant === undefined ? user : `${tenant} / ${user}`
   switch (state) {
     case 'known':
-      return `Of ${server}, this is the list of ${who}.`
+      return `The list of ${server} is the one for ${who}.`
     case 'unknown':
-      return `${server} has not listed for ${who} yet: ${reason}.`
+      return `The list of ${server} for ${who} is not known yet: ${reason}.`
     case 'no_user':
       return `${server} lists for each user, and this caller has none.`
     case 'withheld':

@@ -119,7 +119,7 @@ if (executablePath !== undefined)
     })
 
     for (const [answer, old, draft, says] of [
-      ['yes', POLICY, TIGHTER, /yes\s+Every call of every caller/],
+      ['yes', POLICY, TIGHTER, /yes\s+Every possible call of every possible caller/],
       ['no', POLICY, LOOSER, /no\s+Some call[^]*guest: a call of up:pay would be allow and is deny today\./],
       [
         'unknown',
@@ -168,6 +168,12 @@ if (executablePath !== undefined)
       assert.doesNotMatch(await page.getByRole('group', { name: 'Changes' }).innerText(), /restart/)
       await page.getByRole('button', { name: 'Apply the file' }).click()
       await page.getByText('Applied: revision 2.').waitFor()
+      // Nobody has changed the text, so it is no draft of what was in force.
+      await page.waitForFunction(
+        (text) => document.querySelector<HTMLTextAreaElement>('textarea.code')?.value.trimEnd() === text,
+        TIGHTER.trimEnd(),
+      )
+      assert.equal(await page.getByRole('button', { name: 'Discard' }).count(), 0)
       await page.getByRole('link', { name: 'Its record' }).click()
       await page.getByRole('row').filter({ hasText: 'config_changed' }).filter({ hasText: 'vera' }).waitFor()
     })

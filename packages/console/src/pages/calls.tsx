@@ -141,7 +141,8 @@ function ChainState(): ReactElement | null {
   if (!data) return null
   const { store, checkpoints, problems } = data
   if (problems.length > 0) return <p className="end problem">The audit is not fully proven</p>
-  if (!checkpoints) return <p className="end">{store === 'memory' ? 'In memory, not signed' : 'Not signed'}</p>
+  if (!checkpoints)
+    return <p className="end">{store === 'memory' ? 'Audit in memory, not signed' : 'Audit not signed'}</p>
   const { signedSeq, signedAt } = checkpoints
   return (
     <p className="end" title="toolgate audit verify checks the records">

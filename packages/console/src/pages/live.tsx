@@ -2,7 +2,7 @@ import { type ReactElement, useCallback, useEffect, useMemo, useState, useSyncEx
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, countNewer, EVENTS, FILTER_FIELDS, matchesFilter, type RecordFilter } from '../audit-feed.ts'
 import { createFeed, type Feed, type FeedSnapshot } from '../feed.ts'
-import { formatNumber } from '../format.ts'
+import { formatNumber, plural } from '../format.ts'
 import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { ChartPanel } from '../parts/chart-panel.tsx'
@@ -134,7 +134,7 @@ function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
         </button>
         <span className="dim">
           {isPaused ? 'Paused. ' : newer > 0 ? 'Held while you scroll. ' : ''}
-          {formatNumber(shown.length)} {isEnd ? 'records' : 'newest records, more below'}
+          {formatNumber(shown.length)} {isEnd ? plural(shown.length, 'record') : 'newest records, more below'}
         </span>
         {newer > 0 && (
           <button type="button" className="main newer" onClick={showNewest}>

@@ -67,6 +67,8 @@ export function LoginForm({ before }: { before?: string }): ReactElement {
           name="key"
           type="password"
           autoComplete="current-password"
+          // Nothing else on the page is for the keyboard.
+          autoFocus={before === undefined}
           required
           maxLength={512}
           spellCheck={false}

@@ -82,9 +82,9 @@ function Figures({ body }: { body: OverviewBody }): ReactElement {
         value={<a href={linkTo('approvals')}>{formatNumber(waiting.count)}</a>}
         note={waiting.oldestAt === undefined ? '' : `oldest ${formatAgo(waiting.oldestAt, Date.now())}`}
       />
-      <Figure name="Half within" value={latency ? formatDuration(latency.p50) : '–'} note="p50" />
-      <Figure name="95 % within" value={latency ? formatDuration(latency.p95) : '–'} note="p95" />
-      <Figure name="99 % within" value={latency ? formatDuration(latency.p99) : '–'} note="p99" />
+      <Figure name="Duration, p50" value={latency ? formatDuration(latency.p50) : '–'} note="half take less" />
+      <Figure name="Duration, p95" value={latency ? formatDuration(latency.p95) : '–'} note="5 % take longer" />
+      <Figure name="Duration, p99" value={latency ? formatDuration(latency.p99) : '–'} note="1 % take longer" />
     </dl>
   )
 }

@@ -28,7 +28,7 @@ export function ReplicasPage(): ReactElement {
       {!data && !error && <Loading what="the replicas" />}
       {data && data.replicas.length === 0 && (
         <Empty title="No replicas">
-          <p>This gateway shares its stores with no other.</p>
+          <p>This gateway runs alone: it shares its stores with no other gateway.</p>
         </Empty>
       )}
       {data && data.replicas.length > 0 && <ReplicaTable body={data} />}

@@ -15,6 +15,7 @@ import type { ConnectionsBody, LogsBody, RestartedBody, ServerRow, ServersBody, 
 
 const REFRESH_MS = 2000
 const COLUMNS = ['Server', 'State', 'Restarts', 'Tools', 'Instances'] as const
+const NUMBERS = ['Restarts', 'Tools']
 const LINES = 200
 /** How many users or rejected items are shown at first, and with each press more. */
 const PAGE = 50
@@ -34,7 +35,7 @@ export function ServersPage(): ReactElement {
     <>
       <div className="page-head">
         <h1>Servers</h1>
-        <p>The MCP servers behind this gateway: their state, what they say, and who has an instance.</p>
+        <p>The MCP servers behind this gateway: their state, their logs and their instances.</p>
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the servers" />}
@@ -46,7 +47,7 @@ export function ServersPage(): ReactElement {
         </Empty>
       )}
       {data && data.servers.length > 0 && (
-        <RowTable label="The servers" caption="Servers, in the order of the file" columns={COLUMNS}>
+        <RowTable label="The servers" caption="Servers, in the order of the file" columns={COLUMNS} numbers={NUMBERS}>
           {data.servers.map((row) => (
             <Row key={row.name} row={row} isChosen={row === chosen} choose={choose} />
           ))}
@@ -82,8 +83,10 @@ function Row({ row, isChosen, choose }: { row: ServerRow; isChosen: boolean; cho
           )}
         </div>
       </td>
-      <td data-label="Restarts">{restarts}</td>
-      <td data-label="Tools">
+      <td data-label="Restarts" className="n">
+        {restarts}
+      </td>
+      <td data-label="Tools" className="n">
         <a href={linkTo('tools', { q: `${name}:` })}>{toolCount}</a>
       </td>
       <td data-label="Instances">{instances ? instancesText(instances) : 'shared by all'}</td>
@@ -100,7 +103,9 @@ function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): 
         <HaltButton target={{ tool: `${name}:*` }} label={`Halt ${name}…`} />
         <a href={linkTo('calls', { text: `${name}:` })}>Its calls</a>
         <Connection server={name} />
-        {era !== undefined && <span className="dim">{era === 'modern' ? 'MCP 2026-07-28' : 'an earlier MCP'}</span>}
+        {era !== undefined && (
+          <span className="dim">{era === 'modern' ? 'MCP 2026-07-28' : 'an earlier MCP revision'}</span>
+        )}
       </div>
       {changed && (
         <p className="dim">
@@ -230,8 +235,8 @@ function Restart({ row: { name, instances } }: { row: ServerRow }): ReactElement
           Restart <Exact text={name} />
         </h2>
         <p>
-          The calls that it runs end with an error{instances ? ', in the instances of all users' : ''}. It starts again
-          at once, at each replica if there are several. The audit has your name.
+          Its running calls end with an error{instances ? ', in the instances of all users' : ''}. It starts again at
+          once, on every replica. The audit records your name.
         </p>
         {restart.error && (
           <p className="problem" role="alert">

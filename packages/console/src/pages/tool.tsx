@@ -2,7 +2,7 @@ import * as Tabs from '@radix-ui/react-tabs'
 import type { ReactElement, ReactNode } from 'react'
 import { linkTo } from '../address.ts'
 import { explainRecord } from '../audit-feed.ts'
-import { formatDuration, count, formatNumber } from '../format.ts'
+import { count, formatDuration, formatNumber, limitText } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { EventBadge, OutcomeBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
@@ -137,7 +137,11 @@ function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
           )}
           {body && (
             <Fact name="Limits">
-              {body.limits.length === 0 ? 'none' : <Exact text={body.limits.join(', ')} className="id" />}
+              {body.limits.length === 0 ? (
+                'none'
+              ) : (
+                <Exact text={body.limits.map(limitText).join(', ')} className="id" />
+              )}
             </Fact>
           )}
           <Fact name="Description">
@@ -203,7 +207,7 @@ function RecentCalls({ tool }: { tool: string }): ReactElement {
           </li>
         ))}
       </ul>
-      <a href={linkTo('live', { tool })}>All calls</a>
+      <a href={linkTo('calls', { tool })}>All calls of it</a>
     </>
   )
 }

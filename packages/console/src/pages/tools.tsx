@@ -103,7 +103,7 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
         <Exact text={body.as} className="strong" /> sees <b>{seen}</b> of {count(body.tools.length, body.kind)}
         {isFiltering(filter) && `; ${matching} match the filter`}.
         <span className="dim end">
-          Policy {body.policyRevision} · catalog {body.catalogRevision}
+          Policy revision {body.policyRevision} · catalog revision {body.catalogRevision}
         </span>
       </p>
       {body.lists && (

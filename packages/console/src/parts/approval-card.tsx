@@ -2,14 +2,14 @@ import { Fragment, type ReactElement, type Ref, useEffect, useId, useRef, useSta
 import { linkTo } from '../address.ts'
 import type { Card, CardState } from '../approval-queue.ts'
 import { useVerdicts } from '../approval-verdicts.ts'
-import { count, formatIn } from '../format.ts'
+import { count, formatIn, toSentence } from '../format.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Comparison } from './comparison.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
 import { ApprovalTrail } from './trail.tsx'
 import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
-import { TenantTag } from './tenant-tag.tsx'
+import { TenantTag, useManyTenants } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
 export interface ApprovalCardProps {
@@ -53,7 +53,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
         {cards.length === 1 ? <Asked card={first} nowMs={nowMs} /> : <AskedByAll cards={cards} nowMs={nowMs} />}
         {why !== undefined && (
           <p className="why">
-            <span className="label">Why you are asked</span> <Exact text={why} />
+            <span className="label">Why you are asked</span> <Exact text={toSentence(why)} />
           </p>
         )}
       </div>
@@ -83,14 +83,20 @@ function ComparisonPlace({ card: { state, approval } }: { card: Card }): ReactEl
 /** Who asks, for whom, from which run, and until when. */
 function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number }): ReactElement {
   const { user, tenant, keyMadeBy, run, requestedAt, expiresAt } = approval
+  const isTagged = useManyTenants() && tenant !== undefined
   return (
     <p className="dim">
       {user !== undefined && (
         <>
           for <Exact text={user} className="strong" />
         </>
-      )}{' '}
-      <TenantTag tenant={tenant} />
+      )}
+      {isTagged && (
+        <>
+          {' '}
+          <TenantTag tenant={tenant} />
+        </>
+      )}
       {keyMadeBy !== undefined && (
         <>
           , with a key made by <Exact text={keyMadeBy} className="strong" />

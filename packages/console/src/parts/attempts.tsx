@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 import { AUDIT_OUTCOMES } from '../audit-feed.ts'
-import { formatNumber, formatTime } from '../format.ts'
+import { count, formatNumber, formatTime } from '../format.ts'
 import type { AuditOutcome, OverviewBody } from '../wire.ts'
 
 type Outcomes = OverviewBody['outcomes']
@@ -36,7 +36,7 @@ export function Attempts({ body }: { body: OverviewBody }): ReactElement {
       </div>
       <p className="bars-axis dim" aria-hidden="true">
         <span>{formatTime(since, Date.now())}</span>
-        <span>{formatNumber(most)} at most</span>
+        <span>tallest bar: {count(most, 'call')}</span>
         <span>now</span>
       </p>
     </figure>

@@ -57,7 +57,7 @@ function OtherCaller({ value, apply }: { value: string; apply: (caller: string) 
   const [problem, setProblem] = useState('')
   return (
     <form
-      className="field grow"
+      className="field grow caller"
       onSubmit={(event) => {
         event.preventDefault()
         const typed = new FormData(event.currentTarget).get('caller')

@@ -48,7 +48,7 @@ export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanel
                   {median !== null && p95 !== null && (
                     <span className="dim">
                       {' '}
-                      {formatDuration(median)} / {formatDuration(p95)}
+                      p50 {formatDuration(median)}, p95 {formatDuration(p95)}
                     </span>
                   )}
                 </dd>

@@ -43,7 +43,7 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
                 <Exact text={JSON.stringify(input)} />
               </code>
               <span className="dim">
-                <Exact text={body.reasons[0]?.text ?? 'No rule is against it.'} />
+                <Exact text={body.reasons[0]?.text ?? 'No rule denies it or asks about it.'} />
                 {history !== undefined && ' After what was stated.'}
               </span>
             </li>
@@ -68,5 +68,5 @@ function afterOf({ history }: DryRun): string {
 /** The layers that are not against the call. */
 function SaidYes({ body: { reasons, answers } }: Pick<DryRun, 'body'>): ReactElement | null {
   const yes = answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
-  return reasons.length > 0 && yes.length > 0 ? <p className="dim">Said yes: {yes.join(', ')}.</p> : null
+  return reasons.length > 0 && yes.length > 0 ? <p className="dim">Layers that allow it: {yes.join(', ')}.</p> : null
 }

@@ -86,7 +86,7 @@ function Line({ line: { kind, text } }: { line: DiffLine }): ReactElement {
   )
 }
 
-/** A block of lines already ends its line. */
+/** A block of lines already ends its line. The comma after it would stand alone on the next one. */
 function afterBlock(text: string, before: JsonPart | undefined): string {
-  return before !== undefined && before.kind !== 'text' && text.startsWith('\n') ? text.slice(1) : text
+  return before === undefined || before.kind === 'text' ? text : text.replace(/^,?\n/, '')
 }

@@ -69,7 +69,7 @@ function Answer({ body }: { body: CompareBody }): ReactElement {
 }
 
 const WORDS: Readonly<Record<CompareBody['grantsNoMore'], string>> = {
-  yes: 'Every call of every caller who may come gets the same answer or a stricter one.',
+  yes: 'Every possible call of every possible caller gets the same answer or a stricter one.',
   no: 'Some call gets more than it does today.',
   unknown: 'No counterexample was found, and no proof.',
 }

@@ -28,7 +28,7 @@ export function HaltButton({ target, label }: { target: Fields; label: string })
   if (halts.data?.mayHalt !== true) return null
   return (
     <>
-      <button type="button" className="quiet" onClick={() => dialog.current?.showModal()}>
+      <button type="button" className="reject" onClick={() => dialog.current?.showModal()}>
         {label}
       </button>
       <HaltDialog dialog={dialog} target={target} />
@@ -50,7 +50,7 @@ export function HaltDialog({ dialog, target = {} }: HaltDialogProps): ReactEleme
     >
       <h2 id={`${id}-title`}>Halt</h2>
       <p id={`${id}-about`} className="dim">
-        Stops every call that matches all fields, now: new, waiting and running ones.
+        Stops every call that matches all filled fields at once: new, waiting and running ones.
       </p>
       {/* A new form at each opening, so the fields are empty. */}
       <HaltForm key={opened} id={id} target={target} close={() => dialog.current?.close()} />
@@ -156,7 +156,7 @@ function Preview({ fields, isAll }: { fields: Fields; isAll: boolean }): ReactEl
   // What was found for another target does not count for this one.
   const isAsked = Object.keys(target).length > 0
   return (
-    <p className="dim" role="status">
+    <p className="strong" role="status">
       {isAsked && error?.status === 400 ? <Exact text={error.message} /> : isAsked && data ? wordsOfStopped(data) : ''}
     </p>
   )

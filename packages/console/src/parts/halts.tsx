@@ -24,7 +24,7 @@ export function Halts(): ReactElement | null {
         {/* Always present, so that screen readers announce its changes. */}
         <p role="status">{rows.length === 0 ? 'Nothing is halted.' : count(rows.length, 'active halt')}</p>
         {mayHalt && (
-          <button type="button" className="quiet" onClick={() => dialog.current?.showModal()}>
+          <button type="button" className="reject" onClick={() => dialog.current?.showModal()}>
             Halt…
           </button>
         )}
@@ -55,7 +55,7 @@ export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): Reac
       <div className="halts-what">
         <p>
           <b>
-            Halted: <Exact text={target} />
+            Halted: <Exact text={target} />.
           </b>{' '}
           <Exact text={toSentence(row.reason)} />
         </p>
@@ -66,7 +66,7 @@ export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): Reac
               {', '}
             </>
           )}
-          <Ago ms={row.since} />. {wordsOfReach(row.reach)}
+          <Ago ms={row.since} />. Stops {wordsOfReach(row.reach)}
           {empty === undefined ? ' now.' : <Exact text={`: it matches nothing now, because ${empty}`} />}
           {row.inForce && (
             <>

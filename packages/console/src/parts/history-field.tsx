@@ -15,7 +15,7 @@ export function HistoryField({ text, change, problem }: HistoryFieldProps): Reac
   const id = useId()
   return (
     <details className="stated-history">
-      <summary>What has happened before</summary>
+      <summary>What happened before (optional)</summary>
       <div className="field">
         <label htmlFor={id}>History of the run, as YAML</label>
         <textarea
@@ -30,8 +30,8 @@ export function HistoryField({ text, change, problem }: HistoryFieldProps): Reac
           onChange={(event) => change(event.target.value)}
         />
         <p id={`${id}-help`} className="dim">
-          Labels, earlier calls (tool, input, output) and what the user said, in the place of what has happened. Empty:
-          what the caller has really done.
+          Labels, earlier calls (tool, input, output) and messages of the user, in place of the real history. Leave it
+          empty to use the real one.
         </p>
         <div id={`${id}-problem`} className="problem" role="alert">
           {problem?.split('\n').map((line) => (

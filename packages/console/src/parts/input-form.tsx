@@ -179,7 +179,7 @@ function Items({
           </button>
         </div>
       ))}
-      <button type="button" className="quiet" onClick={() => change([...items, undefined])}>
+      <button type="button" onClick={() => change([...items, undefined])}>
         Add<span className="unseen"> to {label}</span>
       </button>
     </div>

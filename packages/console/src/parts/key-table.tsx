@@ -24,7 +24,7 @@ export function AllKeys(): ReactElement {
   return (
     <>
       <p className="view-note">
-        API keys of the file, and those that were made since. A key itself is shown once, when it is made.
+        API keys from the configuration file, and keys made here. A key is shown once, when it is made.
       </p>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the keys" />}
@@ -34,13 +34,13 @@ export function AllKeys(): ReactElement {
             <button type="button" className="main" onClick={() => dialog.current?.showModal()}>
               Make a key…
             </button>
-            <div className="field">
-              <label htmlFor={search}>Find</label>
+            <div className="field grow">
+              <label htmlFor={search}>Search</label>
               <input
                 id={search}
                 type="search"
                 maxLength={100}
-                placeholder="a key, user, tenant or role"
+                placeholder="key, user, tenant or role"
                 value={words}
                 onChange={({ target }) => setWords(target.value)}
               />

@@ -53,16 +53,16 @@ export function CallerMatrix(): ReactElement {
 function Steps({ body: { from, total, columns }, choose }: { body: MatrixBody; choose: Choose }): ReactElement {
   const to = (at: number) => () => choose({ from: at > 0 ? String(at) : '' })
   return (
-    <div className="toolbar tight" role="group" aria-label="Callers">
+    <div className="toolbar steps" role="group" aria-label="Callers">
       <button type="button" disabled={from === 0} onClick={to(from - COLUMNS)}>
-        Before
+        Previous
       </button>
       <span role="status">
         Callers {formatNumber(Math.min(from + 1, total))} to {formatNumber(from + columns.length)} of{' '}
         {formatNumber(total)}
       </span>
       <button type="button" disabled={from + columns.length >= total} onClick={to(from + COLUMNS)}>
-        After
+        Next
       </button>
     </div>
   )

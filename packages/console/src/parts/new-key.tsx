@@ -89,7 +89,7 @@ function NewKeyForm({ id, keys, close, make, error, isOff }: NewKeyFormProps): R
       </div>
       <div className="form-fields">
         <div className="field">
-          <label htmlFor={`${id}-life`}>Works</label>
+          <label htmlFor={`${id}-life`}>Valid for</label>
           <select id={`${id}-life`} name="life" defaultValue="1">
             {LIVES.map(({ text }, i) => (
               <option key={text} value={i}>
@@ -112,7 +112,7 @@ function NewKeyForm({ id, keys, close, make, error, isOff }: NewKeyFormProps): R
       </div>
       {chosen?.for === 'mcp' && apps.length > 0 && (
         <fieldset className="key-apps">
-          <legend>Opens only these apps (none: all of them)</legend>
+          <legend>Only for these apps (none checked: all apps)</legend>
           {apps.map(({ name }) => (
             <label key={name}>
               <input type="checkbox" name="app" value={name} /> <Exact text={name} />
@@ -130,7 +130,7 @@ function NewKeyForm({ id, keys, close, make, error, isOff }: NewKeyFormProps): R
           Cancel
         </button>
         <button type="submit" className="main" disabled={isOff || !chosen}>
-          Make it
+          Make the key
         </button>
       </div>
     </form>

@@ -86,12 +86,15 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
             onPointerMove={() => setAt(i)}
           >
             <span className="kind">{WORDS[entry.kind]}</span>
-            <Exact text={entry.text} className="strong" />
-            {entry.detail !== undefined && entry.detail !== '' && (
-              <span className="dim">
-                <Exact text={entry.detail} />
-              </span>
-            )}
+            <span>
+              <Exact text={entry.text} className="strong" />
+              {entry.detail !== undefined && entry.detail !== '' && (
+                <span className="dim">
+                  {' '}
+                  <Exact text={entry.detail} />
+                </span>
+              )}
+            </span>
           </li>
         ))}
       </ul>

@@ -73,7 +73,7 @@ function Person({ row }: { row: PersonRow }): ReactElement {
           <Keys who={who} />
           {row.isSelf ? (
             <DrawerPart title="Connections">
-              <p className="dim">Servers that you connect to your own account there. Only your calls act as it.</p>
+              <p className="dim">Servers that act with your own account there. Only your calls use it.</p>
               <Connections />
             </DrawerPart>
           ) : (

@@ -120,7 +120,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
               setShown(NONE)
             }}
           >
-            As JSON
+            Edit as JSON
           </button>
         )}
       </div>
@@ -188,7 +188,7 @@ function RealCall({ tool, whose, callers, prepare, asked, done }: RealCallProps)
           'A real call takes the role operator or approver, and an agent’s key of your own user.'
         ) : (
           <>
-            A real call is made as an agent of your own:{' '}
+            You can call it as one of your own agents only:{' '}
             {own.slice(0, 3).map(({ user }) => (
               <a key={user} href={linkTo('tool', { ...whose, id: tool.id, as: user, caller: '' })}>
                 see as <Exact text={user} />

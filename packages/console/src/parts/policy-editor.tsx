@@ -35,10 +35,12 @@ interface PolicyEditorProps {
 export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactElement {
   const id = useId()
   const written = useMemo(() => (body.text ?? '').replaceAll('\r', ''), [body.text])
-  const [{ text, from }, setDraft] = useState((): PolicyDraft => {
+  // A text that nobody has changed is no draft: it follows what is in force.
+  const [draft, setDraft] = useState(() => {
     const kept = readDraft(user)
-    return kept === undefined || kept.text === written ? { text: written, from: written } : kept
+    return kept?.text === written ? undefined : kept
   })
+  const { text, from }: PolicyDraft = draft ?? { text: written, from: written }
   const [days, setDays] = useState(7)
   const field = useRef<HTMLTextAreaElement>(null)
   const first = body.line ?? 1
@@ -59,7 +61,7 @@ export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactEle
   const problems = whatIf.error && asked === text ? toProblems(whatIf.error.message) : []
 
   function change(changed: string): void {
-    setDraft({ text: changed, from })
+    setDraft(changed === from ? undefined : { text: changed, from })
     keepDraft(user, { text: changed, from })
   }
   function goTo({ line = first, column = 1 }: PolicyProblem): void {

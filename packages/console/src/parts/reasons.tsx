@@ -34,7 +34,7 @@ export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElem
 
 /** All reasons, the deciding one first. */
 export function Reasons({ reasons }: { reasons: readonly (Reason | PlacedReason)[] }): ReactElement {
-  if (reasons.length === 0) return <p className="dim">No rule is against it.</p>
+  if (reasons.length === 0) return <p className="dim">No rule denies it or asks about it.</p>
   return (
     <ol className="reasons">
       {reasons.map((reason, i) => (

@@ -36,15 +36,17 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
     },
   })
   const { data, error } = reload
+  // The first line is the head, which the page has in words of its own.
+  const [, ...changes] = data?.text ?? []
   const waits = data !== undefined && !data.isApplied && data.changes.length > 0
   return (
     <section className="apply" aria-label="Apply">
       <h2>Apply</h2>
       <ol>
         <li>
-          Download the text, and put it in the place of the section <code>policy</code> in{' '}
-          <Exact text={body.file ?? 'the file'} className="id" />, from line {body.line}. Only who can write the file
-          can change what the gateway runs.
+          Download the text, and replace the section <code>policy</code> with it in{' '}
+          <Exact text={body.file ?? 'the file'} className="id" />, from line {body.line}. Only people who can write the
+          file can change what the gateway runs.
         </li>
         <li>
           Check here what the file would change, then apply it: without a restart, and with a record. Or use{' '}
@@ -70,7 +72,7 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
           </button>
         )}
       </div>
-      <div ref={result} role="status" tabIndex={-1}>
+      <div ref={result} className="reloaded" role="status" tabIndex={-1}>
         {data && (
           <>
             <p className="strong">
@@ -80,9 +82,11 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
                   ? 'This would change:'
                   : 'The file says what is in force.'}
             </p>
-            <pre className="json" tabIndex={0} role="group" aria-label="Changes">
-              <Exact text={data.text.join('\n')} />
-            </pre>
+            {changes.length > 0 && (
+              <pre className="json" tabIndex={0} role="group" aria-label="Changes">
+                <Exact text={changes.join('\n')} />
+              </pre>
+            )}
             {data.isApplied && <a href={linkTo('live', { event: 'config_changed' })}>Its record</a>}
           </>
         )}

@@ -19,7 +19,7 @@ export function WhatIfResult({ found }: { found: WhatIfBody }): ReactElement {
         <p className="dim">No recorded call in this time.</p>
       ) : (
         <p>
-          Of {count(calls, 'call')}, {formatNumber(same)} would end as they did,{' '}
+          Of {count(calls, 'call')}, {formatNumber(same)} would end the same way,{' '}
           <span className="strong">{formatNumber(changed)} otherwise</span>, and {formatNumber(unknown)} cannot be
           judged.
           {drifted > 0 && ` ${count(drifted, 'call')} ended otherwise than the rules in force say now.`}
@@ -49,7 +49,7 @@ function Access({ found: { access, callers } }: { found: WhatIfBody }): ReactEle
       <RowTable
         label="Who gains and who loses"
         caption="Callers that gain or lose something"
-        columns={['Caller', 'Gains', 'Loses', 'Depends']}
+        columns={['Caller', 'Gains', 'Loses', 'Not certain']}
         className="keys what-if-table"
       >
         {access.slice(0, MAX_ROWS).map(({ caller, gains, loses, unknown, counts }) => (
@@ -59,7 +59,7 @@ function Access({ found: { access, callers } }: { found: WhatIfBody }): ReactEle
             </th>
             <Ids label="Gains" ids={gains} total={counts.gains} />
             <Ids label="Loses" ids={loses} total={counts.loses} />
-            <Ids label="Depends" ids={unknown} total={counts.unknown} />
+            <Ids label="Not certain" ids={unknown} total={counts.unknown} />
           </tr>
         ))}
       </RowTable>
@@ -104,7 +104,12 @@ function Calls({ found: { rows, unlisted } }: { found: WhatIfBody }): ReactEleme
               <span className="strong">{to}</span> <span className="dim">instead of {from}</span>
             </td>
             <td data-label="Calls" className="n">
-              {examples[0] ? <a href={linkTo('calls', { call: examples[0].callId })}>{formatNumber(n)}</a> : n}
+              {formatNumber(n)}
+              {examples[0] && (
+                <a className="sub" href={linkTo('calls', { call: examples[0].callId })}>
+                  an example
+                </a>
+              )}
             </td>
             <td data-label="Rule">
               <Exact text={rule} className="id" />{' '}
