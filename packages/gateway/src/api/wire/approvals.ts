@@ -1,0 +1,56 @@
+import type { Approval } from '@toolgate/core'
+import type { ApprovalDecision } from '@toolgate/core/stores'
+
+/** `GET /api/approvals?status=&user=&tool=&before=&limit=`, newest first */
+export interface ApprovalsBody {
+  readonly approvals: readonly ApprovalRow[]
+}
+
+/** `GET /api/approvals/waiting`: at most 1,000, newest first */
+export interface WaitingApprovalsBody {
+  readonly approvals: readonly WaitingApprovalRow[]
+}
+
+/** A call that waits, without its input. */
+export interface WaitingApprovalRow {
+  readonly id: string
+  readonly tool: string
+  readonly user?: string
+  readonly tenant?: string
+  /** Whether this person may decide it now. */
+  readonly mayDecide: boolean
+}
+
+/** An approval for one person. `/api/live` sends the same text to everybody, so it leaves out these two fields. */
+export interface ApprovalRow extends Approval {
+  /** Whether this person may decide it now: approve or reject a pending one, revoke an approved one. */
+  readonly mayDecide: boolean
+  /** The users whose console keys may decide it, as far as this person may see them. Empty if it is already decided. */
+  readonly deciders: readonly string[]
+  /** Whether this person can compare what it would write with what is there. */
+  readonly mayCompare?: true
+}
+
+/** `POST /api/approvals/<id>/compare`: what was there when it was read. It may change until the call runs. */
+export interface ApprovalComparisonBody {
+  readonly approval: string
+  /** When it was read. */
+  readonly atMs: number
+  /** The tool that read it. */
+  readonly reader?: string
+  /** The field of the call with the proposed text, such as `input.content`. */
+  readonly field?: string
+  readonly present?: string
+  readonly proposed?: string
+  /** Secrets in what is there are masked. */
+  readonly masked?: true
+  /** Why nothing is shown. */
+  readonly notShown?: string
+}
+
+/** `POST /api/approvals/<id>`: answered with the approval, as a row. `revoke` is for an approved one that was not used yet. */
+export interface ApprovalVerdictBody {
+  readonly decision: ApprovalDecision
+  /** At most 500 characters. The model sees it when its call is refused. */
+  readonly reason?: string
+}

@@ -1,0 +1,56 @@
+import type { HaltTarget } from '@toolgate/core/internal'
+import type { InForceBody } from './replicas.ts'
+
+/** `GET /api/halts`: halts, newest first. A person of a tenant sees those of the tenant */
+export interface HaltsBody {
+  readonly halts: readonly HaltRow[]
+  /** Whether this person may halt. */
+  readonly mayHalt: boolean
+}
+
+/** One halt. `POST /api/halts` and `DELETE /api/halts/<id>` answer with it too. */
+export interface HaltRow {
+  /** Follows from the target. */
+  readonly id: string
+  readonly target: HaltTarget
+  readonly reason: string
+  readonly by?: string
+  /** Wall-clock milliseconds. */
+  readonly since: number
+  /** What the target matches now. */
+  readonly reach: HaltReach
+  /** Whether this person may release it. */
+  readonly mayRelease: boolean
+  /** Absent where this gateway is alone, and while the database does not answer. */
+  readonly inForce?: InForceBody
+}
+
+/** What a target matches now. A halt also covers later matches. */
+export interface HaltReach {
+  /** The number of matching tools. */
+  readonly tools: number
+  /** The nearest id, if no tool matches. */
+  readonly nearestTool?: string
+  /** The number of matching configured agents, if the target names a user or a tenant. */
+  readonly callers?: number
+}
+
+/** `GET /api/halts/reach?user=&session=&tool=&tenant=&all=true`: what such a halt would stop now. */
+export interface HaltReachBody extends HaltReach {
+  /** Calls of this gateway that wait or run. */
+  readonly underWay: number
+}
+
+/** `POST /api/halts`: any of the fields together, or `all` alone. A person with a tenant acts within it. */
+export interface HaltBody {
+  readonly user?: string
+  readonly session?: string
+  /** A selector, such as `files:write_file`, `browser:*` or `group:web`. */
+  readonly tool?: string
+  readonly tenant?: string
+  readonly all?: true
+  /** The reason. The model sees it. */
+  readonly reason: string
+  /** Halts even if no tool or no configured agent matches now. Otherwise such a halt is refused with `halt_empty`. */
+  readonly force?: boolean
+}
