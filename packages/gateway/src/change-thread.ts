@@ -24,6 +24,7 @@ parentPort?.on('message', (message: ToThread) => {
 })
 
 async function answer(question: Question, situation: Situation, hasHashes: boolean): Promise<FromThread> {
+  hashes.clear()
   try {
     const hashOf = hasHashes ? hashOnce : undefined
     const deps = changeDeps(situation, { catalog: await readCatalog(), records, hashOf })
