@@ -457,6 +457,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'inputsRemovedBefore',
   'isObject',
   'isPlain',
+  'isOwnTool',
   'isRequestTool',
   'isShownWhole',
   'isThenable',

@@ -137,13 +137,13 @@ describe('loadConfig', () => {
   it('keeps the hash of a key, and the key itself only if the file has it', () => {
     const [vera, person] = load().config.callers
     assert.deepEqual(vera, {
-      keyHash: createHash('sha256').update('very-secret-vera').digest(),
+      keyHash: Uint8Array.from(createHash('sha256').update('very-secret-vera').digest()),
       demoKey: 'very-secret-vera',
       for: 'mcp',
       caller: { user: 'vera', roles: ['viewer'], attributes: { level: 3 } },
     })
     assert.deepEqual(person, {
-      keyHash: Buffer.from('ab'.repeat(32), 'hex'),
+      keyHash: new Uint8Array(32).fill(0xab),
       for: 'console',
       caller: { user: 'vera', tenant: 'acme', scopes: ['s'] },
     })
