@@ -24,6 +24,9 @@ const sections = pageSections(page)
 const KEYS = { olga: 'key-of-olga-1', nightly: 'key-of-nightly-1', rosa: 'key-of-rosa-1', owner: 'key-of-owner-1' }
 const ENV = { OLGA_KEY: KEYS.olga, NIGHTLY_KEY: KEYS.nightly, RESEARCH_KEY: KEYS.rosa, OWNER_KEY: KEYS.owner }
 
+/** The id of a preview, which differs in each run, as it is on the page. */
+const SHOWN_PREVIEW = '8d41f6a90c2be753'
+
 const HOUR_MS = 3_600_000
 /** The end of the story is now, for commands that ask for the last day; on the page it is this. */
 const END_MS = Math.floor(Date.now() / 60_000) * 60_000 - 60_000
@@ -37,6 +40,7 @@ describe('docs/guide/changing-a-policy.md', () => {
   let gateway: TestGateway
   let wallMs = END_MS - 96 * HOUR_MS
   let updated = page
+  let preview = ''
 
   before(async () => {
     for (const name of ['drafts', 'archive', 'papers', 'data']) {
@@ -124,7 +128,7 @@ describe('docs/guide/changing-a-policy.md', () => {
   }
 
   async function toolgate(command: string): Promise<string> {
-    const [program, ...args] = command.split(' ')
+    const [program, ...args] = command.replace(SHOWN_PREVIEW, preview).split(' ')
     if (program === 'cp') {
       copyFileSync(at(args[0] ?? ''), at(args[1] ?? ''))
       return ''
@@ -133,11 +137,14 @@ describe('docs/guide/changing-a-policy.md', () => {
     const io = fakeIo({ ...ENV, TOOLGATE_URL: gateway.url, TOOLGATE_KEY: KEYS.owner })
     const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
     await runProgram(args, { io, version: '1', signals, start: startGateway })
-    return io.out() + io.err()
+    const printed = io.out() + io.err()
+    preview = /--preview ([0-9a-f]{16})\n/.exec(printed)?.[1] ?? preview
+    return printed
   }
 
   /** Returns what a command has printed, with the page's folder and times, and without what differs in each run. */
-  function shown(text: string): string {
+  function shown(printed: string): string {
+    const text = preview === '' ? printed : printed.replaceAll(preview, SHOWN_PREVIEW)
     return (
       text
         .replaceAll(root, '/srv/toolgate')

@@ -9,6 +9,7 @@ import type {
   HaltRow,
   NewKeyBody,
   PinsBody,
+  ReloadBody,
   StartedRunBody,
 } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
@@ -121,7 +122,9 @@ describe('openapi.json', () => {
       const [pin] = pins
       await send('POST /api/pins/accept', { tool: pin?.tool ?? 'slow:echo', hash: pin?.hash ?? '0'.repeat(64) })
       await send('POST /api/audit/rotate', {})
-      await send('POST /api/reload', { dryRun: true })
+      const { preview } = (await send('POST /api/reload', { dryRun: true })) as ReloadBody
+      await send('POST /api/reload', { dryRun: true, preview })
+      await send('POST /api/reload', { preview: 'another' })
     })
 
     it('to people: what they try', async () => {

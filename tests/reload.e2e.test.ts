@@ -129,6 +129,7 @@ describe('a reload', () => {
     write({ policy: '[{ allow: ["*"], deny: ["slow:wait"] }]', more: 'pins: off' })
     const { code, out } = await toolgate('reload', '--dry-run')
     assert.equal(code, 0)
+    const [, preview = ''] = /--preview ([0-9a-f]{16})\n/.exec(out) ?? []
     assert.equal(
       out,
       [
@@ -137,6 +138,7 @@ describe('a reload', () => {
         'viewer loses slow:wait',
         'admin loses slow:wait',
         'restart needed for pins',
+        `to apply exactly this: toolgate reload --preview ${preview}`,
         '',
       ].join('\n'),
     )
@@ -145,7 +147,56 @@ describe('a reload', () => {
     assert.deepEqual((await toolgate('reload')).out, 'nothing has changed\nrestart needed for pins\n')
   })
 
-  it('is for a person with a role, and takes nothing but "dryRun"', async () => {
+  describe('that names a preview', () => {
+    const DENIES = (tool: string) => ({ policy: `[{ allow: ["*"], deny: ["slow:${tool}"] }]` })
+    const post = (body: object) => gateway.api('/api/reload', { method: 'POST', body })
+    const previewOf = async () => ((await post({ dryRun: true })).body as Reload).preview
+    const codeOf = (body: unknown) => (body as { error?: { code: string } }).error?.code
+    const hides = async (tool: string) => !(await gateway.list('viewer', MODERN)).includes(`slow__${tool}`)
+
+    it('applies what the preview showed', async () => {
+      write(DENIES('wait'))
+      const { status, body } = await post({ preview: await previewOf() })
+      assert.deepEqual([status, (body as Reload).isApplied, await hides('wait')], [200, true, true])
+    })
+
+    it('applies nothing once somebody has changed the file, even to an equal set of names', async () => {
+      write(DENIES('wait'))
+      const preview = await previewOf()
+      const changed = { ...DENIES('wait'), callers: [VIEWER.replace('demo-viewer', 'demo-thief1'), ADMIN, OWNER] }
+      for (const given of [DENIES('echo'), changed]) {
+        write(given)
+        const { status, body } = await post({ preview })
+        assert.deepEqual([status, codeOf(body)], [409, 'reload_outdated'])
+        const command = await toolgate('reload', '--preview', preview ?? '')
+        assert.match(command.err, /Nothing was applied: the file, or the configuration in force, is no longer/)
+        assert.notEqual(command.code, 0)
+      }
+      assert.deepEqual([await hides('wait'), await hides('echo')], [false, false])
+      assert.deepEqual(await records('config_changed'), [])
+      write(DENIES('wait'))
+      assert.equal((await post({ preview })).status, 200)
+    })
+
+    it('applies nothing once another configuration is in force than it was compared with', async () => {
+      write(DENIES('wait'))
+      const preview = await previewOf()
+      await reload(DENIES('echo'))
+      write(DENIES('wait'))
+      assert.equal((await post({ preview })).status, 409)
+      assert.deepEqual([await hides('wait'), await hides('echo')], [false, true])
+    })
+
+    it('of two people at the same time applies the one that comes first, once', async () => {
+      write(DENIES('wait'))
+      const previews = [await previewOf(), await previewOf()]
+      const answers = await Promise.all(previews.map((preview) => post({ preview })))
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409])
+      assert.equal((await records('config_changed')).length, 1)
+    })
+  })
+
+  it('is for a person with a role, and takes no configuration', async () => {
     await reload({
       callers: [
         VIEWER,
@@ -159,6 +210,7 @@ describe('a reload', () => {
       assert.equal((await gateway.api('/api/reload', { key, method: 'POST', body: {} })).status, 403)
     const sent = await gateway.api('/api/reload', { method: 'POST', body: { policy: [] } })
     assert.equal(sent.status, 400)
+    assert.equal((await gateway.api('/api/reload', { method: 'POST', body: { preview: 1 } })).status, 400)
   })
 
   it('keeps the process of a server that did not change, also where only its overlay did', async () => {

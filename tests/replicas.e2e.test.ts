@@ -173,6 +173,26 @@ ${limits}
       assert.deepEqual([await runs(a), await runs(b)], [false, false])
     })
 
+    it('publish what was previewed at any of them, and of two at the same time one', async () => {
+      const policies = ['own:pid', 'own:echo'].map((deny) => `[{ allow: ["*"], deny: ["${deny}"] }]`)
+      const files = ['a.yaml', 'b.yaml'].map((name) => write(name))
+      const [a, b] = await Promise.all(files.map(start))
+      assert.ok(a && b)
+      const post = (gateway: TestGateway, body: object) =>
+        gateway.api('/api/reload', { method: 'POST', body: { publish: true, ...body } })
+      const previewOf = async (gateway: TestGateway) =>
+        ((await post(gateway, { dryRun: true })).body as { preview: string }).preview
+      for (const [place, name] of ['a.yaml', 'b.yaml'].entries()) write(name, { policy: policies[place] ?? '' })
+      const [ofA, ofB] = [await previewOf(a), await previewOf(b)]
+      assert.equal((await post(b, { preview: ofA })).status, 409)
+      const answers = await Promise.all([post(a, { preview: ofA }), post(b, { preview: ofB })])
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409], JSON.stringify(answers))
+      const isOfA = answers[0]?.status === 200
+      assert.deepEqual([await runs(a), await runs(b)], [isOfA, isOfA])
+      for (const name of ['a.yaml', 'b.yaml']) write(name)
+      assert.equal((await post(b, { preview: await previewOf(a) })).status, 200)
+    })
+
     it('publish only what every live replica can run, or what is forced', async (t) => {
       const file = write('toolgate.yaml')
       const a = await spawnReplica(t, file, { ONLY_HERE: 'own:pid' })

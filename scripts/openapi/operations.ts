@@ -424,7 +424,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: "Reads the gateway's file again.",
     body: 'ReloadRequestBody',
     answer: 'ReloadBody',
-    faults: ['config_invalid', 'reload_forbidden', 'reload_refused'],
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated'],
   },
   'POST /api/why': {
     who: 'person',

@@ -78,6 +78,7 @@ export type {
   WhatIfBody,
   CompareBody,
   ReloadBody,
+  ReloadRequestBody,
 } from '../../gateway/src/api/wire.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'

@@ -178,6 +178,22 @@ if (executablePath !== undefined)
       await page.getByRole('row').filter({ hasText: 'config_changed' }).filter({ hasText: 'vera' }).waitFor()
     })
 
+    it('applies nothing that nobody has seen: it shows the new preview of a file that changed meanwhile', async () => {
+      await start(POLICY)
+      await openPage()
+      await page.getByRole('button', { name: 'Edit' }).click()
+      write(TIGHTER)
+      await page.getByRole('button', { name: 'Check the file' }).click()
+      await page.getByText('This would change:').waitFor()
+      write(LOOSER)
+      await page.getByRole('button', { name: 'Apply the file' }).click()
+      await page.getByText('Nothing was applied: the file, or the configuration in force').waitFor()
+      assert.match(await page.getByRole('group', { name: 'Changes' }).innerText(), /guest gains up:pay/)
+      await checkPage(page, 'the new preview')
+      await page.getByRole('button', { name: 'Apply the file' }).click()
+      await page.getByText('Applied: revision 2.').waitFor()
+    })
+
     it('does not take an edit of a policy that the file no longer has, or that is redacted', async () => {
       await start(POLICY)
       await openPage()

@@ -73,7 +73,7 @@ export interface RunningGateway {
    * @throws {ConfigError} where the rules cannot be used
    */
   reload(
-    options?: Pick<ReloadOptions, 'by' | 'isDryRun' | 'publishes' | 'isForced'> & {
+    options?: Pick<ReloadOptions, 'by' | 'isDryRun' | 'publishes' | 'isForced' | 'preview'> & {
       readonly through?: ReloadOptions['through']
     },
   ): Promise<Reload>

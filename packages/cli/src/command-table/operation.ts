@@ -14,6 +14,7 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
     (command) =>
       gatewayOptions(command)
         .option('--dry-run', 'change nothing, and print what would change')
+        .option('--preview <id>', 'only what a dry run printed with this id; otherwise nothing changes')
         .option('--publish', 'all replicas run the file of this gateway, if each of them can')
         .option('--force', 'publish it also if one cannot, which then starts no call'),
     async (options: ReloadCommandOptions, { io }) => (await import('../commands/reload.ts')).reloadCommand(options, io),

@@ -6,20 +6,31 @@ export interface ReloadCommandOptions extends TargetOptions {
   readonly dryRun?: boolean
   readonly publish?: boolean
   readonly force?: boolean
+  readonly preview?: string
   readonly json?: boolean
 }
 
 /** `toolgate reload`: a running gateway reads its file again, and the difference is printed. */
 export async function reloadCommand(
-  { dryRun, publish, force, ...options }: ReloadCommandOptions,
+  { dryRun, publish, force, preview, ...options }: ReloadCommandOptions,
   io: Io,
 ): Promise<ExitName> {
   const reload = await createApi(findTarget(options, io.env)).reload({
     dryRun: dryRun === true,
     ...(publish === true && { publish }),
     ...(force === true && { force }),
+    ...(preview !== undefined && { preview }),
   })
-  if (options.json) printJson(io.stdout, reload)
-  else for (const line of reload.text) printLine(io.stdout, printable(line))
+  if (options.json) {
+    printJson(io.stdout, reload)
+    return 'ok'
+  }
+  for (const line of reload.text) printLine(io.stdout, printable(line))
+  const waits = reload.changes.length > 0 || reload.restartNeeded.length > 0
+  if (reload.preview !== undefined && waits)
+    printLine(
+      io.stdout,
+      `to apply exactly this: toolgate reload ${publish === true ? '--publish ' : ''}--preview ${reload.preview}`,
+    )
   return 'ok'
 }

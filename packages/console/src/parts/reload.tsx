@@ -1,15 +1,18 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useRef } from 'react'
 import { linkTo } from '../address.ts'
-import { type ApiError, postJson } from '../api.ts'
+import { ApiError, postJson } from '../api.ts'
 import { useApi } from '../hooks.ts'
 import { toProblems } from '../policy.ts'
-import type { PolicyBody, ReloadBody, ReplicasBody } from '../wire.ts'
+import type { PolicyBody, ReloadBody, ReloadRequestBody, ReplicasBody } from '../wire.ts'
 import { announce } from './announcer.tsx'
 import { Exact } from './exact.tsx'
 import { PolicyProblems } from './policy-problems.tsx'
 
 const RELOAD_TIMEOUT_MS = 60_000
+
+/** `outdated`: nothing was applied, since this preview is another one than the person saw. */
+type Shown = ReloadBody & { readonly outdated?: string }
 
 /**
  * Brings what the file says now into force, after it has been shown. The console sends no text for that: who writes the
@@ -20,13 +23,17 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
   const result = useRef<HTMLDivElement>(null)
   const replicas = useApi<ReplicasBody>({ key: ['replicas'], path: '/api/replicas' })
   const publish = (replicas.data?.replicas.length ?? 0) > 0
-  const reload = useMutation<ReloadBody, ApiError, { dryRun: boolean }>({
-    mutationFn: ({ dryRun }) =>
-      postJson(
-        '/api/reload',
-        { ...(dryRun && { dryRun }), ...(publish && { publish }) },
-        { timeoutMs: RELOAD_TIMEOUT_MS },
-      ),
+  const post = (how: Pick<ReloadRequestBody, 'dryRun' | 'preview'>) =>
+    postJson<ReloadBody>('/api/reload', { ...how, ...(publish && { publish }) }, { timeoutMs: RELOAD_TIMEOUT_MS })
+  const reload = useMutation<Shown, ApiError, Pick<ReloadRequestBody, 'dryRun' | 'preview'>>({
+    mutationFn: async (how) => {
+      try {
+        return await post(how)
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 'reload_outdated') throw error
+        return { ...(await post({ dryRun: true })), outdated: error.message }
+      }
+    },
     onSuccess: ({ isApplied }) => {
       if (!isApplied) return undefined
       announce('Applied')
@@ -66,7 +73,9 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
             type="button"
             className="main"
             aria-disabled={reload.isPending}
-            onClick={() => !reload.isPending && reload.mutate({ dryRun: false })}
+            onClick={() =>
+              !reload.isPending && reload.mutate(data.preview === undefined ? {} : { preview: data.preview })
+            }
           >
             Apply the file
           </button>
@@ -75,6 +84,7 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
       <div ref={result} className="reloaded" role="status" tabIndex={-1}>
         {data && (
           <>
+            {data.outdated !== undefined && <p role="alert">{data.outdated}</p>}
             <p className="strong">
               {data.isApplied
                 ? `Applied: revision ${data.revision.number}.`

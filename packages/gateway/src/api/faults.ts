@@ -36,6 +36,7 @@ export const API_FAULTS = {
   method_not_allowed: 405,
   halt_empty: 409,
   reload_refused: 409,
+  reload_outdated: 409,
   replica_none: 409,
   body_too_large: 413,
   what_if_too_large: 413,

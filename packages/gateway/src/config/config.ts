@@ -20,6 +20,8 @@ export interface GatewayConfig {
   readonly file: string
   /** The text that it was parsed from, if it names `stores`: this is what replicas publish. */
   readonly text?: string
+  /** SHA-256 of the text that it was parsed from. */
+  readonly textHash?: string
   readonly listen: {
     readonly host: string
     readonly port: number

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf, sha256Hex } from '@toolgate/core/internal'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { INSTALLED_FROM } from '../files.ts'
 import { readAliases, checkPolicy as checkWithCore, readLabels, readOwnPolicies } from './policy.ts'
@@ -120,6 +120,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   return {
     ...config,
     ...(config.stores && { text }),
+    textHash: sha256Hex(text),
     places,
     policySource: findPolicySource(source, text),
     secrets: secrets.list(),

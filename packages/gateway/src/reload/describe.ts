@@ -11,6 +11,8 @@ export interface Reload {
   readonly access: readonly AccessChange[]
   /** The fields that are read at the start only, and that differ now. */
   readonly restartNeeded: readonly string[]
+  /** Of a dry run: its name, for a reload that is to apply exactly this. */
+  readonly preview?: string
   /** The same in words, a line each. */
   readonly text: readonly string[]
 }

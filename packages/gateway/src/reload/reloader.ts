@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
-import { endsWithin, type MaybePromise, messageOf } from '@toolgate/core/internal'
+import { endsWithin, type MaybePromise, messageOf, sha256Hex } from '@toolgate/core/internal'
+import { ApiFault } from '../api/faults.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { LoadConfigOptions } from '../config/load-config.ts'
 import { checkUsable } from '../config/usable.ts'
@@ -25,6 +27,8 @@ export interface ReloadOptions {
   readonly publishes?: boolean | undefined
   /** Publishes also what a live replica cannot run, which then starts no call. */
   readonly isForced?: boolean | undefined
+  /** Of a dry run: nothing is reloaded if it would show something else now. */
+  readonly preview?: string | undefined
 }
 
 export interface ReloaderDeps {
@@ -35,7 +39,7 @@ export interface ReloaderDeps {
   /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
   readonly readCertificate: () => (() => void) | undefined
   /** Absent where this gateway is alone. */
-  readonly replica?: Pick<OpenedReplica, 'publication' | 'proposals' | 'readFile' | 'noteOnFile'> | undefined
+  readonly replica?: Pick<OpenedReplica, 'publication' | 'proposals' | 'lock' | 'readFile' | 'noteOnFile'> | undefined
   /** Called in the turn in which the rules are replaced. */
   readonly onReplaced: () => void
 }
@@ -45,11 +49,17 @@ const NEW_CERTIFICATE: RuleChange = { section: 'listen', what: 'changed', name: 
 /** How long the calls of a server that changed or is gone may take. */
 const RETIRE_MS = 30_000
 
+const PUBLISHING = 'config:published'
+/** How long a publication waits for others. */
+const PUBLISH_WAIT_MS = 30_000
+
 /** Replaces the rules of a running gateway by those of its file: all of them or none. */
 export class Reloader {
   readonly #deps: ReloaderDeps
   #before: Promise<unknown> = Promise.resolve()
   #waiting: string | undefined
+  /** A hash of the text alone would let people guess the secrets in it. */
+  readonly #salt = randomUUID()
   /** The commands that somebody has had run. */
   #ran: readonly string[]
 
@@ -58,7 +68,7 @@ export class Reloader {
     this.#ran = deps.base.config.ran ?? []
   }
 
-  /** One after the other. @throws {ConfigFileError} @throws {ConfigError} and nothing has changed */
+  /** One after the other. @throws {ConfigFileError} @throws {ConfigError} @throws {ApiFault} `reload_outdated`, and nothing has changed */
   reload(options: ReloadOptions): Promise<Reload> {
     return options.publishes ? this.#publish(options) : this.#inTurn(() => this.#reload(options))
   }
@@ -116,22 +126,44 @@ export class Reloader {
     if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
     const config = await replica.readFile()
     const { text = '' } = config
+    const { running } = replica.publication
     const planned = await this.#inTurn(() => this.#reload({ ...options, isDryRun: true }, config))
-    if (text === replica.publication.running.text) return planned
+    if (text === running.text) return planned
     const objections = await replica.proposals.ask(text)
     const lost = objections.map(({ id, why }) => `${id} cannot run it: ${why}`)
     if (lost.length > 0 && options.isForced !== true)
       throw new ConfigError('', `nothing was published. ${lost.join('; ')}`)
     if (options.isDryRun === true) return { ...planned, text: [...planned.text, ...lost] }
-    const { id } = await replica.publication.publish(text, options.by)
+    const id = await this.#publishNext(text, options, running.id)
     const { id: revision, number } = base.revisions.current
-    const reload = { ...planned, isApplied: true, revision: { id: revision, number } }
+    const { preview: _preview, ...plan } = planned
+    const reload = { ...plan, isApplied: true, revision: { id: revision, number } }
     const { redactText } = base.redact.with(config.secrets)
     const lines = describeReload(reload, { isDryRun: false }).map((line) => redactText(line))
     return { ...reload, text: [`published ${id}: it is in force on all replicas`, ...lost, ...lines] }
   }
 
-  async #reload({ by, through, isDryRun = false }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
+  /** One replica after the other, and with a preview only what replaces the configuration that it was compared with. */
+  async #publishNext(text: string, { by, preview }: ReloadOptions, seen: string): Promise<string> {
+    const { replica } = this.#deps
+    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
+    const { publication, lock } = replica
+    const lease = await lock.acquire(PUBLISHING, { deadlineMs: PUBLISH_WAIT_MS })
+    try {
+      if (preview !== undefined && (await publication.latestId()) !== seen) throw outdated()
+      return (await publication.publish(text, by, { session: PUBLISHING, fencingToken: lease.fencingToken })).id
+    } finally {
+      await lease.release()
+    }
+  }
+
+  /** Names a configuration, and what it would replace. Replicas give one name to one change. */
+  #nameOf(config: GatewayConfig, before: Revision, next: Revision): string {
+    const inForce = this.#deps.replica?.publication.running.id ?? `${this.#salt} ${before.number}`
+    return sha256Hex(JSON.stringify([inForce, config.textHash ?? next.id])).slice(0, NAME_LENGTH)
+  }
+
+  async #reload({ by, through, isDryRun = false, preview }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
     const { base, parts, read, readCertificate } = this.#deps
     const { revisions, lifecycle } = base
     checkRunning(lifecycle)
@@ -139,6 +171,8 @@ export class Reloader {
     checkUsable(config)
     const before = revisions.current
     const next = revisions.next(config)
+    const name = this.#nameOf(config, before, next)
+    if (preview !== undefined && preview !== name) throw outdated()
     const serveCertificate = readCertificate()
     const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
     // Whoever publishes has been told, and this replica starts no call meanwhile.
@@ -160,7 +194,8 @@ export class Reloader {
     const { redactText } = base.redact.with(config.secrets)
     // The text of a clause may hold a secret that was filled in.
     const shown = changes.map((change) => ({ ...change, name: redactText(change.name) }))
-    const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded }
+    const named = isDryRun && { preview: name }
+    const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded, ...named }
     const text = describeReload(reload, { isDryRun }).map((line) => redactText(line))
     if (isApplied) await this.#record(text, by, through)
     const note = given || through === 'publication' ? undefined : await this.#deps.replica?.noteOnFile()
@@ -218,6 +253,15 @@ function checkRunning({ isStopping }: GatewayBase['lifecycle']): void {
   if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
 }
 
+const NAME_LENGTH = 16
+
+function outdated(): ApiFault {
+  return new ApiFault(
+    'reload_outdated',
+    'Nothing was applied: the file, or the configuration in force, is no longer the one of this preview. Preview it again.',
+  )
+}
+
 const MAX_DETAIL = 2000
 
 function cutLines(lines: readonly string[], between = '; '): string {
@@ -234,6 +278,7 @@ function isSameSecrets(before: Revision, next: Revision): boolean {
 const NOT_FIELDS = [
   'file',
   'text',
+  'textHash',
   'secrets',
   'secretCommands',
   'notRun',

@@ -1,6 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import { isObject, messageOf, sha256Hex } from '@toolgate/core/internal'
-import type { Clock, StateStore } from '@toolgate/core/stores'
+import type { Clock, Fence, StateStore } from '@toolgate/core/stores'
 
 /** A configuration that all replicas run: the text of a file, in which each replica fills its own `${…}`. */
 export interface Published {
@@ -64,10 +64,15 @@ export class Publication {
     return this.#run(before ?? (await this.#read()) ?? own)
   }
 
+  /** Returns the id of what is published now, which this replica may not run yet. */
+  async latestId(): Promise<string | undefined> {
+    return (await this.#read())?.id
+  }
+
   /** Publishes a text. It is in force on every replica when the promise resolves. @throws {ConfigError} */
-  async publish(text: string, by: string | undefined): Promise<Published> {
+  async publish(text: string, by: string | undefined, fence?: Fence): Promise<Published> {
     const published = this.#toPublished(text, by)
-    await this.#put(published, (value) => this.#options.state.set(KEY, value))
+    await this.#put(published, (value) => this.#options.state.set(KEY, value, { fence }))
     return published
   }
 

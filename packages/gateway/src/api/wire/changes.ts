@@ -13,6 +13,11 @@ export interface ReloadRequestBody {
   readonly publish?: boolean
   /** Publishes it also then. A replica that cannot run it starts no call. */
   readonly force?: boolean
+  /**
+   * The `preview` of a dry run. Without it, what the file says now is applied; with it, `reload_outdated` if that is something
+   * else.
+   */
+  readonly preview?: string
 }
 
 /** The body of `POST /api/what-if`. */
