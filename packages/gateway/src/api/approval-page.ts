@@ -14,6 +14,7 @@ import type { RequestSource } from '../http/client-address.ts'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
 import { CHALLENGE, checkSamePage, currentLogin, PAGE_HEADERS, readForm, toResponse } from './page.ts'
+import { approvalFor } from './rule-text.ts'
 import type { LoginsBody } from './wire.ts'
 
 export interface ApprovalPageDeps {
@@ -102,7 +103,7 @@ function show(approval: Approval, login: Login, deps: ApprovalPageDeps): Respons
   const person = login.person.user
   const ageMs = clock.wallMs() - login.loginAt
   const view: ApprovalView = {
-    approval,
+    approval: approvalFor(login.person, approval),
     person: toName(login.person),
     mayDecide: approvals.mayDecide(login.person, approval),
     needsOther: approver?.by === 'other' && (person === user || person === keyMadeBy),

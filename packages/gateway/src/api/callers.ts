@@ -11,6 +11,7 @@ import type {
 } from '@toolgate/core/audit'
 import { messageOf, nearestOf } from '@toolgate/core/internal'
 import { ApiFault } from './faults.ts'
+import { recordFor } from './rule-text.ts'
 import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
 import type { CallerConfig } from '../config/config.ts'
 
@@ -160,7 +161,7 @@ export async function queryFor(person: Caller, audit: AuditReader, query: AuditQ
   let { beforeSeq } = query
   for (let page = 0; page < MAX_PAGES && found.length < limit; page++) {
     const records = await audit.query({ ...query, limit: PAGE, ...(beforeSeq === undefined ? {} : { beforeSeq }) })
-    found.push(...records.filter((record) => maySee(person, record)))
+    found.push(...records.filter((record) => maySee(person, record)).map((record) => recordFor(person, record)))
     const oldest = records.at(-1)
     if (records.length < PAGE || !oldest) break
     beforeSeq = oldest.seq
@@ -175,7 +176,7 @@ export async function* exportFor(
   query: AuditExportQuery,
 ): AsyncGenerator<AuditRecord> {
   for await (const record of audit.exportRecords(query)) {
-    if (maySee(person, record)) yield record
+    if (maySee(person, record)) yield recordFor(person, record)
   }
 }
 

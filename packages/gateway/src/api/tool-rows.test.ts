@@ -48,8 +48,8 @@ describe('the rows of a catalog', () => {
         reasons,
       }
     })
-    const first = await rows.decide({ caller }, catalog)
-    const again = await rows.decide({ caller }, catalog)
+    const first = await rows.decide({ caller, person: {} }, catalog)
+    const again = await rows.decide({ caller, person: {} }, catalog)
     assert.equal(again.rows, first.rows)
     const text = await rows.write(again, { kind: 'tool', hashOf: () => undefined })
     assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected)))
@@ -73,7 +73,7 @@ describe('the rows of a catalog', () => {
     const gate = createGate({ tools: [named, plain] })
     const deps = { view: (one: object) => gate.view(one), wireName: (id: string) => `short-${id.at(-1)}` }
     const rows = new ToolRows(deps as unknown as ApiDeps)
-    const decided = await rows.decide({ caller }, () => gate.catalog.snapshot().tools)
+    const decided = await rows.decide({ caller, person: {} }, () => gate.catalog.snapshot().tools)
     const options = { kind: 'tool', hashOf: ({ name }: { name: string }) => (name === 'y' ? 'h1' : undefined) } as const
     const written = JSON.parse(await rows.write(decided, options)) as unknown
     assert.deepEqual(toRows(JSON.parse(await rows.writeColumns(decided, options)) as ToolColumns, 'tool'), written)
@@ -84,7 +84,7 @@ describe('the rows of a catalog', () => {
 
   it('are all by the same rules where these change meanwhile', async () => {
     const { gate, rows } = open()
-    const deciding = rows.decide({ caller }, () => gate.catalog.snapshot().tools)
+    const deciding = rows.decide({ caller, person: {} }, () => gate.catalog.snapshot().tools)
     await new Promise(setImmediate)
     await gate.halt({ all: true, reason: 'a drill', by: 'owner' })
     const { rows: decided } = await deciding

@@ -4,6 +4,7 @@ import { titleOf } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { ApiDeps } from './deps.ts'
+import { readsRules, reasonFor } from './rule-text.ts'
 import type { ToolRow } from './wire.ts'
 
 /** What a view decides about one tool. Equal decisions of a view are one object. */
@@ -20,6 +21,8 @@ export interface DecidedTools {
   readonly tools: readonly Tool[]
   readonly rows: readonly RowDecision[]
 }
+
+type KeptList = Omit<DecidedTools, 'view'>
 
 interface WriteOptions {
   readonly kind: ItemKind
@@ -53,7 +56,8 @@ const MAX_ROUNDS = 3
 /** Decides about all tools of a catalog for a caller, and writes them as JSON. Both are kept while the rules stay. */
 export class ToolRows {
   readonly #deps: ApiDeps
-  readonly #decided = new Map<View, Omit<DecidedTools, 'view'>>()
+  /** For people who may read the text of rules, and for others. */
+  readonly #decided = { whole: new Map<View, KeptList>(), withheld: new Map<View, KeptList>() }
   #texts = { revision: -1, ofTool: new WeakMap<Tool, ToolText>() }
 
   constructor(deps: ApiDeps) {
@@ -62,21 +66,22 @@ export class ToolRows {
 
   /** Returns the decisions in the order of the tools, all by the same rules, with the view that has them. */
   async decide(
-    { caller, app }: { readonly caller: Caller; readonly app?: string | undefined },
+    { caller, app, person }: { readonly caller: Caller; readonly app?: string | undefined; readonly person: Caller },
     toolsOf: () => readonly Tool[],
   ): Promise<DecidedTools> {
+    const decidedBefore = this.#decided[readsRules(person) ? 'whole' : 'withheld']
     for (let round = 1; ; round++) {
       const view = await this.#deps.view(caller, app)
       const tools = toolsOf()
-      const known = this.#decided.get(view)
+      const known = decidedBefore.get(view)
       if (known && isSameList(known.tools, tools)) {
-        this.#keep(view, known)
+        keep(decidedBefore, view, known)
         return { view, ...known }
       }
-      const rows = await decideAll(view, tools)
+      const rows = await decideAll(view, tools, person)
       // A change of the rules ends the view, and its last rows may be by the new ones.
       const isSame = (await this.#deps.view(caller, app)) === view && isSameList(toolsOf(), tools)
-      if (isSame) this.#keep(view, { tools, rows })
+      if (isSame) keep(decidedBefore, view, { tools, rows })
       if (isSame || round >= MAX_ROUNDS) return { view, tools, rows }
     }
   }
@@ -146,13 +151,6 @@ export class ToolRows {
     }
   }
 
-  #keep(view: View, list: Omit<DecidedTools, 'view'>): void {
-    this.#decided.delete(view)
-    this.#decided.set(view, list)
-    const [oldest] = this.#decided.keys()
-    if (this.#decided.size > MAX_KEPT && oldest) this.#decided.delete(oldest)
-  }
-
   /** Returns a function that writes what every caller sees of a tool. A reload may bring secrets, which are then redacted, too. */
   #textsNow(): (tool: Tool) => ToolText {
     const revision = this.#deps.policy?.().revision ?? 0
@@ -175,15 +173,23 @@ export class ToolRows {
   }
 }
 
+function keep(decided: Map<View, KeptList>, view: View, list: KeptList): void {
+  decided.delete(view)
+  decided.set(view, list)
+  const [oldest] = decided.keys()
+  if (decided.size > MAX_KEPT && oldest) decided.delete(oldest)
+}
+
 function isSameList(a: readonly Tool[], b: readonly Tool[]): boolean {
   return a === b || (a.length === b.length && a.every((tool, i) => tool === b[i]))
 }
 
-async function decideAll(view: View, tools: readonly Tool[]): Promise<readonly RowDecision[]> {
+async function decideAll(view: View, tools: readonly Tool[], person: Caller): Promise<readonly RowDecision[]> {
   const known = new Map<string, RowDecision>()
   const rows: RowDecision[] = []
   for (const { id } of tools) {
-    const { outcome, reasons } = view.explain(id)
+    const { outcome, reasons: given } = view.explain(id)
+    const reasons = given.map((one) => reasonFor(person, one))
     const visible = view.has(id)
     const json = JSON.stringify({ outcome, visible, reasons }).slice(1, -1)
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json }

@@ -9,6 +9,7 @@ import type { Admitted } from '../api/access.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { ApiFault, toErrorResponse } from '../api/faults.ts'
 import { maySee } from '../api/callers.ts'
+import { approvalFor, recordFor } from '../api/rule-text.ts'
 import type { GroupRow, LiveMessage } from '../api/wire.ts'
 import { toRequest } from '../http/to-request.ts'
 import { redactApproval } from '../redaction.ts'
@@ -181,21 +182,29 @@ class WebSockets implements LiveSocket {
   }
 
   #sendGroups(names: readonly string[]): void {
-    this.#sendAll(textOf({ type: 'groups', groups: this.#deps.groups(names) }))
+    const text = textOf({ type: 'groups', groups: this.#deps.groups(names) })
+    for (const connection of this.#open) this.#sendTo(connection, text)
   }
 
   #sendRecord(record: AuditRecord): void {
-    this.#sendAll(textOf({ type: 'audit', record }), record)
+    this.#sendEach((person) => ({ type: 'audit', record: recordFor(person, record) }), record)
   }
 
   #sendApproval(approval: Approval): void {
-    this.#sendAll(textOf({ type: 'approval', approval: redactApproval(approval, this.#deps.redact) }), approval)
+    const shown = redactApproval(approval, this.#deps.redact)
+    this.#sendEach((person) => ({ type: 'approval', approval: approvalFor(person, shown) }), approval)
   }
 
-  /** Sends a text to all who may see its subject. */
-  #sendAll(text: string, about?: { readonly tenant?: string | undefined }): void {
-    for (const connection of this.#open)
-      if (about === undefined || maySee(connection.person, about)) this.#sendTo(connection, text)
+  /** Sends a message to all who may see its subject. People of one tenant read the same. */
+  #sendEach(messageFor: (person: Caller) => LiveMessage, about: { readonly tenant?: string | undefined }): void {
+    const texts = new Map<string | undefined, string>()
+    for (const connection of this.#open) {
+      const { person } = connection
+      if (!maySee(person, about)) continue
+      const text = texts.get(person.tenant) ?? textOf(messageFor(person))
+      texts.set(person.tenant, text)
+      this.#sendTo(connection, text)
+    }
   }
 
   #sendTo({ socket }: Connection, text: string): void {

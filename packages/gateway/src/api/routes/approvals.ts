@@ -4,6 +4,7 @@ import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { maySee, toName } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, taggedJson, wholeNumber } from '../request.ts'
+import { approvalFor } from '../rule-text.ts'
 import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../wire.ts'
 
 const MAX_REASON_LENGTH = 500
@@ -100,10 +101,11 @@ const MAX_DECIDERS = 20
 
 /** Returns an approval for one person: whether they may decide it, and who else may. */
 function toApprovalRow(
-  approval: Approval,
+  given: Approval,
   person: Caller,
   { approvals, callers, comparisons }: Pick<ApiDeps, 'approvals' | 'callers' | 'comparisons'>,
 ): ApprovalRow {
+  const approval = approvalFor(person, given)
   if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
   const able = callers().filter(
     (one) => one.for === 'console' && maySee(person, one.caller) && approvals.mayDecide(one.caller, approval),

@@ -4,6 +4,7 @@ import { CALL_FIELDS, type CallFilter } from '../../calls/call-filter.ts'
 import { exportCalls, findCalls } from '../../calls/calls.ts'
 import { CSV_HEAD, toCsv } from '../../calls/csv.ts'
 import type { ApiDeps } from '../deps.ts'
+import { auditFor } from '../rule-text.ts'
 import { oneOf, type Parameter, parseQuery, type Route, shortText, time, wholeNumber } from '../request.ts'
 import { streamText } from '../stream.ts'
 import type { CallOutcome, CallRow, CallsBody } from '../wire.ts'
@@ -37,7 +38,7 @@ export function callsRoute({ audit }: ApiDeps): Route {
     })
     const own = withinTenant(filter, person)
     if (!own) return { calls: [] } satisfies CallsBody
-    return (await findCalls(audit, { filter: own, before, limit })) satisfies CallsBody
+    return (await findCalls(auditFor(person, audit), { filter: own, before, limit })) satisfies CallsBody
   }
 }
 
@@ -46,7 +47,7 @@ export function callsExportRoute({ audit }: ApiDeps): Route {
   return ({ query, person }) => {
     const { format = 'jsonl', ...filter } = parseQuery(query, { ...FILTERS, format: oneOf(FORMATS) })
     const own = withinTenant(filter, person)
-    const calls = own ? exportCalls(audit, own) : noCalls()
+    const calls = own ? exportCalls(auditFor(person, audit), own) : noCalls()
     return format === 'csv'
       ? streamText(calls, toCsv, { head: CSV_HEAD, type: 'text/csv; charset=utf-8', name: 'calls.csv' })
       : streamText(calls, (call) => `${JSON.stringify(call)}\n`, {

@@ -35,7 +35,7 @@ export function matrixRoute(deps: ApiDeps, callers: NamedCallers, decisions: Too
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
     const columns: MatrixBody['columns'][number][] = []
     for (const { name, for: kind, caller } of mine.slice(from, from + limit)) {
-      const { rows: decided } = await decisions.decide({ caller }, () => tools)
+      const { rows: decided } = await decisions.decide({ caller, person }, () => tools)
       columns.push({
         user: name,
         ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),

@@ -6,6 +6,7 @@ import type { ConfigPlaces, PolicySource } from '../../config/places.ts'
 import type { CountedClauses } from '../../overview/clause-hits.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route } from '../request.ts'
+import { readsRules, reasonFor, waysFor } from '../rule-text.ts'
 import type { ClauseRow, PlacedChange, PlacedReason, PolicyBody } from '../wire.ts'
 
 /**
@@ -17,7 +18,7 @@ export function policyRoute(deps: ApiDeps): Route {
     parseQuery(query, {})
     const { clauses, isOwn } = await countsIn(deps, person)
     const { revision, source: written, places } = deps.policy?.() ?? { revision: 0 }
-    const source = isApprover(person) && person.tenant === undefined ? written : undefined
+    const source = isApprover(person) && readsRules(person) ? written : undefined
     const text = source ? shownText(source, deps) : ''
     return {
       revision,
@@ -49,8 +50,8 @@ function toRow({ path, ref, matches, ...counts }: ClauseCoverage, places: Config
 }
 
 /**
- * Returns a function that adds to each of some reasons where its rule is written, and how often its clause has held, for people
- * without a tenant.
+ * Returns a function that shows a person a reason, and adds where its rule is written and, for people without a
+ * tenant, how often its clause has held.
  */
 export async function placing(
   deps: ApiDeps,
@@ -60,7 +61,8 @@ export async function placing(
   const { clauses } = await countsIn(deps, person, new Set(reasons.flatMap(({ path }) => path ?? [])))
   const { places } = deps.policy?.() ?? {}
   const byPath = new Map(clauses.map((clause) => [clause.path, clause]))
-  return (reason) => {
+  return (given) => {
+    const reason = reasonFor(person, given)
     const { path = '' } = reason
     const place = places?.get(path)
     const counted = byPath.get(path)
@@ -72,13 +74,15 @@ export async function placing(
 
 /** Returns what would have to change, with the places of rules; nothing where no way is known. */
 export function wouldAllowOf(
-  ways: readonly (readonly NeededChange[])[],
+  found: readonly (readonly NeededChange[])[],
   deps: ApiDeps,
+  person: Caller,
 ): { readonly wouldAllow?: readonly (readonly PlacedChange[])[] } {
   const { places } = deps.policy?.() ?? {}
   const placed = (change: NeededChange): PlacedChange => {
     const place = places?.get(change.path ?? '')
     return place ? { ...change, place } : change
   }
+  const ways = waysFor(person, found)
   return ways.length === 0 ? {} : { wouldAllow: ways.map((way) => way.map(placed)) }
 }

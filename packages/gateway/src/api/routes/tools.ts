@@ -7,6 +7,7 @@ import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route, taggedJson } from '../request.ts'
+import { reasonFor } from '../rule-text.ts'
 import type { ToolRows } from '../tool-rows.ts'
 import { mayCallAs } from '../own-agent.ts'
 import { countStates } from '../../upstream/instances.ts'
@@ -38,7 +39,7 @@ function listRoute(deps: ApiDeps, callers: NamedCallers, { rows, write }: ListFo
       const { tools, items } = shownTo(person, caller, deps)
       return kind === 'tool' ? tools : items
     }
-    const decided = await rows.decide({ caller, app }, catalog)
+    const decided = await rows.decide({ caller, app, person }, catalog)
     const shown = shownTo(person, caller, deps)
     const hashOf = (tool: Tool) => (listOf(tool.id, shown) ? originalHash(tool) : undefined)
     const items = await write(decided, { kind, hashOf })
@@ -86,7 +87,7 @@ export function serverFor(person: Caller, { instances, ...row }: ServerRow): Ser
 }
 
 /** Returns an item with its decision in a view. */
-function toRow(tool: Tool, view: View, shown: Shown, deps: ApiDeps): ToolRow {
+function toRow(tool: Tool, view: View, shown: Shown, { person, ...deps }: ApiDeps & { person: Caller }): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
   const title = titleOf(tool)
@@ -100,7 +101,7 @@ function toRow(tool: Tool, view: View, shown: Shown, deps: ApiDeps): ToolRow {
     tags: tool.tags,
     outcome,
     visible: view.has(tool.id),
-    reasons,
+    reasons: reasons.map((one) => reasonFor(person, one)),
   }
 }
 
@@ -116,7 +117,7 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { redact = redactor } = deps
     const { inputSchema, outputSchema, annotations, addressees } = tool
     return {
-      tool: toRow(tool, await deps.view(caller, app), shown, deps),
+      tool: toRow(tool, await deps.view(caller, app), shown, { ...deps, person }),
       inputSchema: redactTexts(inputSchema, redact),
       ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
       annotations: redactTexts(annotations, redact),
@@ -149,7 +150,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       reasons: reasons.map(placed),
       answers,
       ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
-      ...wouldAllowOf(whatWouldAllow(view, id), deps),
+      ...wouldAllowOf(whatWouldAllow(view, id), deps, person),
       ...(schemaWarnings ? { schemaWarnings } : {}),
       ...(list ? { list } : {}),
     } satisfies WhyBody

@@ -67,7 +67,7 @@ async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<Wh
     reasons: preview.decision.reasons.map(placed),
     answers,
     ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
-    ...wouldAllowOf(ways, deps),
+    ...wouldAllowOf(ways, deps, person),
     ...(preview.status === 'refused' ? { text: preview.text } : {}),
   }
 }

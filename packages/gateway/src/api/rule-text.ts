@@ -1,0 +1,97 @@
+import type { Approval, Caller, Reason } from '@toolgate/core'
+import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
+import { isObject, type NeededChange } from '@toolgate/core/internal'
+
+/*
+ * What people of a tenant read of rules. A rule is of all tenants, so its text may name another one's users, tools and
+ * values. They learn that it decided, its name and the message that its author wrote.
+ */
+
+/** Whether a person may read the text of rules. */
+export function readsRules({ tenant }: Caller): boolean {
+  return tenant === undefined
+}
+
+/** What stands in the place of a rule's text, by the code of its reason. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['policy_denied', 'a rule denies it'],
+  ['policy_not_allowed', 'no rule allows it'],
+  ['policy_tag_missing', 'a rule requires a tag that it lacks'],
+  ['policy_error', 'a rule could not be decided'],
+  ['policy_ask', 'a rule asks for approval of it'],
+  ['input_denied', 'a rule denies it with this input'],
+  ['history_unknown', 'a rule needs to know what the run has done'],
+  ['approval_required', 'a rule asks for approval of it'],
+])
+
+/** Facts of the run and the input. Those about earlier calls name what the rule looks for. */
+const OF_THE_CALL: ReadonlySet<string> = new Set(['label', 'origin'])
+
+/** Returns a reason as a person may read it. */
+export function reasonFor(person: Caller, reason: Reason): Reason {
+  const text = WORDS.get(reason.code)
+  if (text === undefined || readsRules(person)) return reason
+  const { read, ...rest } = reason
+  return { ...rest, text, ...(read && { read: read.filter(({ kind }) => OF_THE_CALL.has(kind)) }) }
+}
+
+/** Returns the ways that a person may read. Changes of a caller or an input have the values that conditions compare with. */
+export function waysFor(
+  person: Caller,
+  ways: readonly (readonly NeededChange[])[],
+): readonly (readonly NeededChange[])[] {
+  if (readsRules(person)) return ways
+  const isShown = ({ on, does }: NeededChange) => on === 'state' || (on === 'policy' && does !== 'untag')
+  return ways.filter((way) => way.every(isShown))
+}
+
+/** Returns an approval as a person may read it: why it was asked for ends where the text of the rule begins. */
+export function approvalFor(person: Caller, approval: Approval): Approval {
+  if (readsRules(person)) return approval
+  const { asked: _, why, ...rest } = approval
+  if (why === undefined) return rest
+  const [shown = ''] = why.split(RULE_BEGINS, 1)
+  return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
+}
+
+/** The rule itself, or what it looks for among earlier calls. */
+const RULE_BEGINS = /policy "|(?:, and )?this run has (?:no successful call of|already called) /i
+
+/** Returns a record as a person may read it. */
+export function recordFor(person: Caller, record: AuditRecord): AuditRecord {
+  if (readsRules(person)) return record
+  // `facts` has a field for each that a condition reads, also one that the input lacks.
+  const { facts: _, operands: written, detail, ...rest } = record
+  const words = WORDS.get(record.reason ?? '')
+  const operands = written === undefined ? undefined : shownOperands(written)
+  return {
+    ...rest,
+    ...(detail !== undefined && { detail: words ?? detail }),
+    ...(operands !== undefined && { operands }),
+  }
+}
+
+function shownOperands(text: string): string | undefined {
+  try {
+    const operands: unknown = JSON.parse(text)
+    if (!Array.isArray(operands)) return undefined
+    const shown = operands.filter((one) => isObject(one) && OF_THE_CALL.has(String(one['kind'])))
+    return shown.length === 0 ? undefined : JSON.stringify(shown)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the audit as a person may read it. Who searches for a text finds none that they may not read. */
+export function auditFor<Audit extends AuditReader & AuditExporter>(
+  person: Caller,
+  audit: Audit,
+): AuditReader & AuditExporter {
+  if (readsRules(person)) return audit
+  return {
+    query: async (query) => (await audit.query(query)).map((record) => recordFor(person, record)),
+    async *exportRecords(query) {
+      for await (const record of audit.exportRecords(query)) yield recordFor(person, record)
+    },
+  }
+}
