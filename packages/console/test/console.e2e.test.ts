@@ -586,8 +586,7 @@ if (executablePath !== undefined)
     describe('the keyboard', () => {
       it('is enough for the login, the list, a tool, a record, and back', async () => {
         await page.goto(gateway.url)
-        await page.getByLabel('Console key').waitFor()
-        await page.keyboard.press('Tab')
+        await page.waitForFunction(() => document.activeElement?.matches('.login input'))
         await page.keyboard.type('demo-console')
         await page.keyboard.press('Enter')
         await summary('viewer sees').waitFor()
