@@ -87,7 +87,7 @@ describe('the page of an approval', () => {
       assert.match(answer.text, /Approve this call\?/)
       assert.match(answer.text, /pay:send/)
       assert.match(answer.text, /vera of acme/)
-      assert.match(answer.text, /asks for approval of pay:send/)
+      assert.match(answer.text, /A rule asks for approval of it\./)
       assert.ok(!answer.text.includes('hunter2'), 'secrets are masked')
       assert.ok(!answer.text.includes('<b onclick') && !answer.text.includes('\u202E'), 'nothing is markup')
     }
