@@ -226,6 +226,37 @@ describe('audit open beside a gateway', () => {
   })
 })
 
+describe('toolgate audit open', () => {
+  it('takes a number that is a record and a call for neither, and each by its option', async (t) => {
+    const { folder, audit, gateway, records } = await callTwice(t, 'jsonl')
+    await gateway.close()
+    const [second, first] = records
+    // The id is bound to the input: the record that another call names is still opened by its number.
+    const same = join(folder, 'same')
+    const id = String(first?.seq)
+    const text = readFileSync(audit, 'utf8').replaceAll(second?.tool_call_id ?? '', id)
+    writeFileSync(same, text)
+    copyFileSync(`${audit}.inputs`, `${same}.inputs`)
+    const ask = (...which: readonly string[]) =>
+      open(env, ...which, '--config', join(folder, 'none.yaml'), '--file', same)
+    const both = await ask(id)
+    assert.deepEqual([both.code, both.out], [2, ''])
+    assert.match(
+      both.err,
+      new RegExp(`${id} is the number of a record and the id of a call\\.\\s+.*--record ${id}\\b.*--call ${id}\\b`),
+    )
+    const byRecord = await ask('--record', id)
+    assert.deepEqual([byRecord.code, byRecord.out], [0, `{"text":"${MARK} a"}\n`])
+    const byCall = await ask('--call', id, '--json')
+    assert.match(byCall.out + byCall.err, new RegExp(`record ${second?.seq}\\b|"seq": ?${second?.seq}\\b`))
+    for (const which of [[], [id, '--record', id], ['--call', id, '--record', id]]) {
+      const { code, err } = await ask(...which)
+      assert.equal(code, 2)
+      assert.match(err, /Name one call or one record: <call>, --call <id> or --record <seq>/)
+    }
+  })
+})
+
 describe('audit.inputs in the configuration', () => {
   it('refuses what cannot be used, with its place, and never repeats a key', (t) => {
     const folder = tempFolder()

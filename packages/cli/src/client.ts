@@ -130,6 +130,8 @@ export type Whose = ({ readonly as: string } | { readonly caller: string }) & { 
 
 /** The HTTP API of a running gateway. It returns the wire bodies unchanged. */
 export interface Api extends AuditReader, AuditExporter {
+  /** Whether the latest export is of one tenant. */
+  isPart(): boolean
   /** The items of one kind; without `kind`, the tools. */
   tools(whose: Whose, kind?: ItemKind): Promise<ToolsBody>
   /** One tool in full. */
@@ -172,7 +174,9 @@ export function createApi(target: Target): Api {
   const get = <T>(path: string, query: Query = {}): Promise<T> => request<T>(target, path, query)
   const change = <T>(method: Change['method'], path: string, body?: object): Promise<T> =>
     request<T>(target, path, {}, { method, body })
+  let isPart = false
   return {
+    isPart: () => isPart,
     tools: (whose, kind) => get<ToolsBody>('/api/tools', { ...whose, kind }),
     tool: (tool, whose) => get<ToolBody>('/api/tool', { tool, ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
@@ -209,6 +213,7 @@ export function createApi(target: Target): Api {
       const response = await openStream(target, urlOf(target, '/api/audit/export', query))
       if (!response.headers.get('content-type')?.startsWith('application/x-ndjson') || !response.body)
         throw faultOf(target, response.status, parseObject(await response.text()))
+      isPart = response.headers.has('toolgate-part')
       for await (const line of linesOf(response.body)) yield JSON.parse(line) as AuditRecord
     },
   }

@@ -18,7 +18,11 @@ export const EXITS = {
     code: 7,
     means: '`audit verify`: the last line is incomplete, as after a crash. All other records are valid.',
   },
-  gap: { code: 8, means: '`audit verify`: records or sealed inputs are missing. The others are valid.' },
+  gap: {
+    code: 8,
+    means:
+      '`audit verify`: records or sealed inputs are missing. The others are valid. `what-if`, `suggest`: records are missing, and the answer is without them.',
+  },
   unsigned: {
     code: 9,
     means: '`audit verify`: checkpoints that the configuration or the audit names are missing.',

@@ -1,10 +1,10 @@
 import { parentPort } from 'node:worker_threads'
 import { ConfigError } from '@toolgate/core'
-import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
-import type { CatalogSnapshot, SnapshotItem } from '@toolgate/core/change'
+import type { AuditRecord } from '@toolgate/core/audit'
+import type { CatalogSnapshot, ReadRecords, SnapshotItem } from '@toolgate/core/change'
 import { compareToolIds } from '@toolgate/core/internal'
 import { answerQuestion } from './change/answer-question.ts'
-import { changeDeps, type Question, type Situation } from './change/questions.ts'
+import { changeDeps, type Question, type RecordsQuery, type Situation } from './change/questions.ts'
 import type { FromThread, Reads, ReadWhat, ToThread } from './change/thread-messages.ts'
 import { ConfigFileError } from './config/problems.ts'
 
@@ -44,8 +44,19 @@ async function readCatalog(): Promise<CatalogSnapshot> {
   }
 }
 
-async function* records(query: AuditExportQuery): AsyncGenerator<AuditRecord> {
-  for (let page = await read('records', query); page.length > 0; page = await read('records', undefined)) yield* page
+function records(query: RecordsQuery): ReadRecords {
+  const before = new WeakMap<AuditRecord, number>()
+  let after = 0
+  async function* readPages() {
+    for (let given: RecordsQuery | undefined = query; ; given = undefined) {
+      const page = await read('records', given)
+      for (const [i, record] of page.records.entries()) before.set(record, page.missing[i] ?? 0)
+      after = page.missing.at(-1) ?? 0
+      if (page.records.length === 0) return
+      yield* page.records
+    }
+  }
+  return { records: readPages(), missing: (record) => (record ? (before.get(record) ?? 0) : after) }
 }
 
 function hashOnce(text: string): Promise<string> {

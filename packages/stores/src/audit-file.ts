@@ -28,7 +28,7 @@ export interface AuditFile {
   /** Whether an error of `append` will pass within moments, such as another process's lock. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
-  exportRecords(query: AuditExportQuery): AsyncGenerator<AuditRecord>
+  exportRecords(query: AuditExportQuery, onUnreadable?: (lines: number) => void): AsyncGenerator<AuditRecord>
   /** Lets other work go on between parts of the file. */
   countOutcomes(query: AuditCountQuery): Promise<AuditCounts>
   /** Returns all records, newest first. */

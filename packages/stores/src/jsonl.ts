@@ -53,7 +53,7 @@ function readerOf(path: string): AuditFile {
     checkpoint: async () => refuse(),
     isPassing: () => false,
     query: (query) => reading((view) => queryLines(view, query)),
-    exportRecords: (query) => exportLines(path, query),
+    exportRecords: (query, onUnreadable) => exportLines(path, query, onUnreadable),
     countOutcomes: (query) => countLines(path, query),
     backwards: refuse,
     rotate: refuse,

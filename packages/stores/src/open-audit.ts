@@ -43,7 +43,7 @@ function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudi
     flush: () => audit.flush(),
     close: () => audit.close(),
     query: (query) => audit.query(query),
-    exportRecords: (query) => audit.exportRecords(query),
+    exportRecords: (query, onUnreadable) => audit.exportRecords(query, onUnreadable),
     countOutcomes: (query) => audit.countOutcomes(query),
     evidence: () => audit.evidence(),
     prune: () => audit.prune(),

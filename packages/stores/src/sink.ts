@@ -39,9 +39,12 @@ abstract class AuditFileReader {
     return this.file.query(query)
   }
 
-  async *exportRecords(query: AuditExportQuery = {}): AsyncGenerator<AuditRecord> {
+  async *exportRecords(
+    query: AuditExportQuery = {},
+    onUnreadable?: (lines: number) => void,
+  ): AsyncGenerator<AuditRecord> {
     this.beforeRead()
-    yield* this.file.exportRecords(query)
+    yield* this.file.exportRecords(query, onUnreadable)
   }
 
   async countOutcomes(query: AuditCountQuery): Promise<AuditCounts> {

@@ -97,7 +97,9 @@ export const AUDIT_COMMANDS: readonly CommandRow[] = [
     'print the sealed input of a call, with the key of the configuration; the audit says that it was opened',
     (command) =>
       command
-        .argument('<call>', 'its tool_call_id, or the seq of a record')
+        .argument('[call]', 'its tool_call_id, or the seq of a record')
+        .option('--call <id>', 'the call by its tool_call_id, also where that is a number')
+        .option('--record <seq>', 'the record by its seq', wholeNumber(1, MAX_SEQ))
         .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
         .option('--file <file>', 'a copy of the audit (SQLite or JSON lines); the key may be in TOOLGATE_INPUT_KEY')
         .option('--json', 'for programs: with the record'),

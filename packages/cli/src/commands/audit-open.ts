@@ -9,6 +9,10 @@ import { type Io, printable, printJson, printLine } from '../io.ts'
 import { KEY_VARIABLE, openerOf, openSealedAudit, openSealedFile, type SealedAudit } from '../project/sealed-audit.ts'
 
 export interface AuditOpenOptions {
+  /** The call by its id, where it is not the argument. */
+  readonly call?: string
+  /** The record by its number. */
+  readonly record?: number
   readonly config: string
   /** A copy of an audit. */
   readonly file?: string
@@ -16,10 +20,17 @@ export interface AuditOpenOptions {
 }
 
 /** `toolgate audit open`: prints the input of a call, and records that it was opened. */
-export async function auditOpenCommand(which: string, options: AuditOpenOptions, io: Io): Promise<ExitName> {
+export async function auditOpenCommand(
+  given: string | undefined,
+  options: AuditOpenOptions,
+  io: Io,
+): Promise<ExitName> {
+  const { call, record: seq } = options
+  if ([given, call, seq].filter((one) => one !== undefined).length !== 1)
+    throw new CliError('usage', 'Name one call or one record: <call>, --call <id> or --record <seq>.')
   const audit = await openAuditOf(options, io)
   try {
-    const record = await findRecord(audit, which, io)
+    const record = await findRecord(audit, { given, call, seq }, io)
     const text = await openInput(audit, record)
     await leaveTrace(audit, record, io)
     if (options.json) printJson(io.stdout, { record, input: JSON.parse(text) as unknown })
@@ -48,17 +59,26 @@ async function openAuditOf({ config: file, file: copy }: AuditOpenOptions, { env
 
 const MOST = 1000
 
-/** Finds a record by its number, or the newest with an input of a call. */
-async function findRecord(audit: SealedAudit, which: string, io: Io): Promise<AuditRecord> {
-  const seq = /^\d{1,15}$/.test(which) ? Number(which) : undefined
-  const [at] = seq === undefined ? [] : await audit.query({ beforeSeq: seq + 1, limit: 1 })
-  if (at !== undefined && at.seq === seq) return at
-  const records = await audit.query({ call: which, limit: MOST })
+/** One of them. `given` is the id of a call, or the number of a record. */
+interface Named {
+  readonly given: string | undefined
+  readonly call: string | undefined
+  readonly seq: number | undefined
+}
+
+/** Finds a record by its number, or the newest with an input of a call. @throws {CliError} for a name that both have */
+async function findRecord(audit: SealedAudit, { given, call = given, seq }: Named, io: Io): Promise<AuditRecord> {
+  const number = seq ?? (/^\d{1,15}$/.test(given ?? '') ? Number(given) : undefined)
+  const at = number === undefined ? undefined : await recordAt(audit, number)
+  const records = call === undefined ? [] : await audit.query({ call, limit: MOST })
   const [newest] = records
-  if (newest === undefined)
-    throw new CliError('no', `The audit has no record ${printable(which)}, and no call with that id.`, {
-      code: 'record_unknown',
+  if (at && newest)
+    throw new CliError('usage', `${printable(call ?? '')} is the number of a record and the id of a call.`, {
+      hint: `For the record: --record ${number}. For the call: --call ${printable(call ?? '')}.`,
+      code: 'record_ambiguous',
     })
+  if (at) return at
+  if (newest === undefined) throw unknownRecord(call, number)
   const [found = newest, ...others] = records.filter(({ input_box: box }) => box !== undefined)
   if (others.length > 0)
     printLine(
@@ -66,6 +86,16 @@ async function findRecord(audit: SealedAudit, which: string, io: Io): Promise<Au
       `This is record ${found.seq}. More records with that id have inputs: ${others.map((one) => one.seq).join(', ')}`,
     )
   return found
+}
+
+async function recordAt(audit: SealedAudit, seq: number): Promise<AuditRecord | undefined> {
+  const [at] = await audit.query({ beforeSeq: seq + 1, limit: 1 })
+  return at?.seq === seq ? at : undefined
+}
+
+function unknownRecord(call: string | undefined, seq: number | undefined): CliError {
+  const what = [seq !== undefined && `record ${seq}`, call !== undefined && `call with the id ${printable(call)}`]
+  return new CliError('no', `The audit has no ${what.filter(Boolean).join(', and no ')}.`, { code: 'record_unknown' })
 }
 
 async function openInput(audit: SealedAudit, record: AuditRecord): Promise<string> {

@@ -18,6 +18,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { describeMissed, toJunit, toTap } from '../policy-tests/results.ts'
 import { readRecordedHits } from '../policy-tests/recorded-hits.ts'
 import { count } from '../render.ts'
+import { missingText } from './missing-records.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
 
@@ -64,7 +65,9 @@ export async function policyTestsCommand(
   }
   const failed = results.flatMap(({ tests }) => tests).filter(({ ok }) => !ok).length
   const recorded = options.audit ? await readRecordedHits(options, io) : undefined
-  print({ results, clauses: toClauseRows(tested, recorded), warnings: [...warnings] }, options, io)
+  const missing = recorded?.missing
+  if (missing) warnings.add(missingText(missing))
+  print({ results, clauses: toClauseRows(tested, recorded?.hitsOf), missing, warnings: [...warnings] }, options, io)
   return failed === 0 ? 'ok' : 'no'
 }
 
@@ -91,11 +94,13 @@ interface Printed {
   readonly results: readonly FileResults[]
   readonly clauses: readonly TestedClauseRow[]
   readonly warnings: readonly string[]
+  /** With `--audit`: records that are missing or cannot be read. */
+  readonly missing: number | undefined
 }
 
 function print(all: Printed, { tap, junit, json }: PolicyTestsOptions, io: Io): void {
-  const { results, clauses, warnings } = all
-  if (json) return printJson(io.stdout, { files: results, clauses, warnings })
+  const { results, clauses, warnings, missing } = all
+  if (json) return printJson(io.stdout, { files: results, clauses, warnings, missing })
   if (tap) return void io.stdout.write(toTap(results))
   if (junit) return void io.stdout.write(toJunit(results))
   printForPeople(all, io)

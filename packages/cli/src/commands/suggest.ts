@@ -1,4 +1,4 @@
-import { type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/core/change'
+import { readRecords, type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/core/change'
 import { didYouMean } from '@toolgate/core/internal'
 import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'
@@ -9,6 +9,7 @@ import { sealedInputsOf } from '../project/sealed-audit.ts'
 import { suggestionWarnings, suggestionYaml } from '../policy-tests/suggestion-yaml.ts'
 import { count } from '../render.ts'
 import { withReader } from './audit.ts'
+import { endOf } from './missing-records.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
 
@@ -43,15 +44,15 @@ export async function suggestCommand(
   try {
     return await withReader<ExitName>(options, io, async (reader) => {
       const known = () => {
-        const records = reader.exportRecords({ since: since - BEFORE_MS })
-        return inputs ? withInputs(records, inputs, inputs.open) : { records }
+        const read = readRecords(reader, { since: since - BEFORE_MS })
+        return inputs ? { ...read, ...withInputs(read.records, inputs, inputs.open) } : read
       }
       const suggestion = await suggestPolicy({ rules, ...known(), since, role })
       const after = { ...rules, policy: suggestion.policy }
       const found = await whatIf({ before: rules, after, ...known(), since, role, hashOf: reader.hashText })
       if (options.json) printJson(io.stdout, { ...suggestion, whatIf: found })
       else print(suggestion, found, io)
-      return 'ok'
+      return endOf(found)
     })
   } finally {
     await inputs?.close()

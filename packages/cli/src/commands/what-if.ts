@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import {
+  readRecords,
   type RulesOfChange,
   type WhatIf,
   whatIf,
@@ -29,6 +30,7 @@ import { renderTable } from '../table.ts'
 import { sealedInputsOf } from '../project/sealed-audit.ts'
 import { readInput } from './audit-common.ts'
 import { withReader } from './audit.ts'
+import { endOf, missingText } from './missing-records.ts'
 import { printProblems } from './check.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
@@ -72,13 +74,15 @@ export async function whatIfCommand(
       const { resumed, sinceMs } = progress
       // With the last record that was counted.
       const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq - 1 } : {}
-      const read = progress.continued(reader.exportRecords({ since: sinceMs - BEFORE_MS, ...goesOn }))
+      const { records, missing } = readRecords(reader, { since: sinceMs - BEFORE_MS, ...goesOn })
+      const read = progress.continued(records)
       const known = inputs ? withInputs(read, inputs, inputs.open) : { records: read }
       const onProgress = (state: WhatIfProgress) => progress.show(state)
       return whatIf({
         before,
         after,
         ...known,
+        missing,
         since: sinceMs,
         resumed,
         hashOf: reader.hashText,
@@ -89,7 +93,7 @@ export async function whatIfCommand(
     progress.finish()
     if (options.json) printJson(io.stdout, found)
     else print(found, needOf(configs.before, options), io)
-    return 'ok'
+    return endOf(found)
   } catch (error) {
     if (!stop.signal.aborted) throw error
     throw new CliError('no', 'Stopped before the last record.', { hint: progress.hint() })
@@ -251,7 +255,7 @@ function needOf({ audit: { inputs } }: GatewayConfig, { file }: WhatIfCommandOpt
 function print(found: WhatIf, need: string, io: Io): void {
   const { stdout } = io
   const paint = painter(stdout, io.env)
-  const { calls, changed, unknown, drifted, firstAt, lastAt, rows, rules, access } = found
+  const { calls, missing, changed, unknown, drifted, firstAt, lastAt, rows, rules, access } = found
   printLine(stdout, paint('bold', 'Who gains and who loses'))
   for (const { caller, gains, loses, unknown: open } of access) {
     const parts = [
@@ -264,6 +268,7 @@ function print(found: WhatIf, need: string, io: Io): void {
   if (access.length === 0) printLine(stdout, '  nobody')
   const period = firstAt === undefined ? '' : `, ${firstAt.slice(0, 16)} to ${lastAt?.slice(0, 16)}`
   printLine(stdout, `\n${paint('bold', `${count(calls, 'recorded call')}${period}`)}`)
+  if (missing > 0) printLine(stdout, `  ${paint('yellow', missingText(missing))}`)
   printLine(stdout, `  ${changed} would have ended otherwise, ${unknown} cannot be judged`)
   if (drifted > 0) printLine(stdout, `  ${drifted} ended otherwise than the rules in force say, and not by this change`)
   if (rows.length > 0) {

@@ -1,5 +1,5 @@
 import { clauseText } from '@toolgate/core/internal'
-import type { TestedClause } from '@toolgate/core/change'
+import { readRecords, type TestedClause } from '@toolgate/core/change'
 import type { TargetOptions } from '../client.ts'
 import { createApi, findTarget } from '../client.ts'
 import type { Io } from '../io.ts'
@@ -10,10 +10,14 @@ export interface RecordedHitsOptions extends TargetOptions {
 }
 
 /** The events whose records name the clause that decided. */
-const EVENTS = ['tool_blocked', 'tool_approval_required'] as const
+const EVENTS: ReadonlySet<string> = new Set(['tool_blocked', 'tool_approval_required'])
 
-/** Returns how many real calls a clause held for. */
-export type RecordedHits = (clause: Pick<TestedClause, 'id' | 'ref'>) => number
+export interface RecordedHits {
+  /** Returns how many real calls a clause held for. */
+  readonly hitsOf: (clause: Pick<TestedClause, 'id' | 'ref'>) => number
+  /** Records that are missing or cannot be read. */
+  readonly missing: number
+}
 
 /**
  * Returns how many real calls each clause held for: those that the running gateway has counted for a clause with this content, or,
@@ -22,13 +26,20 @@ export type RecordedHits = (clause: Pick<TestedClause, 'id' | 'ref'>) => number
 export async function readRecordedHits({ since, ...target }: RecordedHitsOptions, io: Io): Promise<RecordedHits> {
   const api = createApi(findTarget(target, io.env))
   const recorded = new Map<string, number>()
-  for (const event of EVENTS)
-    for await (const { clause } of api.exportRecords({ event, since }))
-      if (clause !== undefined) recorded.set(clause, (recorded.get(clause) ?? 0) + 1)
+  const { records, missing } = readRecords(api, { since })
+  let missed = 0
+  for await (const record of records) {
+    const { event, clause } = record
+    missed += missing(record)
+    if (clause !== undefined && EVENTS.has(event)) recorded.set(clause, (recorded.get(clause) ?? 0) + 1)
+  }
   const counted = new Map((await api.policy()).clauses.map(({ id, hits }) => [id, hits]))
-  return ({ id, ref }) => {
-    // Without an id, a clause is named by its place, where another one may have been.
-    const named = ref.id === undefined ? 0 : (recorded.get(clauseText(ref)) ?? 0)
-    return Math.max(counted.get(id) ?? 0, named)
+  return {
+    hitsOf({ id, ref }) {
+      // Without an id, a clause is named by its place, where another one may have been.
+      const named = ref.id === undefined ? 0 : (recorded.get(clauseText(ref)) ?? 0)
+      return Math.max(counted.get(id) ?? 0, named)
+    },
+    missing: missed + missing(),
   }
 }

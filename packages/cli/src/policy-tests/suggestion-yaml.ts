@@ -1,6 +1,7 @@
 import { LEFT_OUT, type SuggestedRole, type Suggestion } from '@toolgate/core/change'
 import { Document, type Node, type YAMLMap, type YAMLSeq } from 'yaml'
 import { printable } from '../io.ts'
+import { missingText } from '../commands/missing-records.ts'
 import { count } from '../render.ts'
 
 /** Fewer calls than this show little of what a role needs. */
@@ -26,15 +27,16 @@ export function suggestionYaml(suggestion: Suggestion): string {
 }
 
 /** Returns the warnings about what too little is known of. */
-export function suggestionWarnings({ roles, learned, leftOut }: Suggestion): readonly string[] {
+export function suggestionWarnings({ roles, learned, leftOut, missing }: Suggestion): readonly string[] {
+  const gap = missing > 0 ? [missingText(missing)] : []
   const isTainted = leftOut.some(({ why }) => why === 'untrusted')
   if (learned === 0)
     return [
+      ...gap,
       `no call could be learned from, so the suggestion allows nothing${isTainted ? '; name the tools whose output you trust: labels.trusted' : ''}`,
     ]
-  return roles
-    .filter(({ calls }) => calls < FEW)
-    .map((role) => `only ${count(role.calls, 'call')} of ${nameOf(role)}: too few to rely on`)
+  const few = roles.filter(({ calls }) => calls < FEW)
+  return [...gap, ...few.map((role) => `only ${count(role.calls, 'call')} of ${nameOf(role)}: too few to rely on`)]
 }
 
 function describeRole(role: SuggestedRole): readonly string[] {

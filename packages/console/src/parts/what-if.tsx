@@ -9,7 +9,7 @@ const MAX_ROWS = 100
 
 /** Who would gain and lose what, and which recorded calls would have ended otherwise. */
 export function WhatIfResult({ found }: { found: WhatIfBody }): ReactElement {
-  const { calls, same, changed, unknown, drifted, isWhole, callers } = found
+  const { calls, same, changed, unknown, drifted, missing, isWhole, callers } = found
   return (
     <section className="what-if" aria-label="What would change">
       <h2>Who gains and who loses</h2>
@@ -24,6 +24,12 @@ export function WhatIfResult({ found }: { found: WhatIfBody }): ReactElement {
           judged.
           {drifted > 0 && ` ${count(drifted, 'call')} ended otherwise than the rules in force say now.`}
           {!isWhole && ' There are more than the gateway reads in a minute: "toolgate what-if" reads them all.'}
+        </p>
+      )}
+      {missing > 0 && (
+        <p className="strong">
+          {count(missing, 'record')} of the audit {missing === 1 ? 'is' : 'are'} missing or cannot be read: their calls
+          are not judged. Run "toolgate audit verify".
         </p>
       )}
       {found.rows.length > 0 && <Calls found={found} />}

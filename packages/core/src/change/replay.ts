@@ -54,6 +54,11 @@ export class Replay {
   /** Whether what records say of earlier calls has mattered: their runs, or new limits. */
   readsPast = false
 
+  /** Enters that records are missing before one: what they say of runs is known from there on. */
+  startAgain(record: AuditRecord): void {
+    this.#since = { ...sinceOf(record), isWhole: false }
+  }
+
   /** Takes in a record. `isDone`: its call was judged before, and now only counts for those after it. */
   read(record: AuditRecord, isDone: boolean): Promise<void> | undefined {
     const { clock, questions } = this.#options

@@ -11,6 +11,7 @@ import { LearnedFields } from './learned-fields.ts'
 import { createStage } from './stage.ts'
 import { TaintedRuns } from './tainted-runs.ts'
 import { RecordedCallers } from './recorded-callers.ts'
+import type { MissingBefore } from './read-records.ts'
 import type { InputOf } from './sealed-calls.ts'
 import type { RulesOfChange } from './what-if.ts'
 
@@ -25,6 +26,8 @@ export interface SuggestOptions {
   readonly role?: string | undefined
   /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
+  /** Returns how many records are missing before one: of {@link readRecords}. What runs had read before them is unknown. */
+  readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -34,6 +37,7 @@ const OPTIONS = shapeOf<SuggestOptions>({
   since: true,
   role: true,
   inputOf: true,
+  missing: true,
   signal: true,
 })
 
@@ -80,6 +84,8 @@ export interface Suggestion {
   readonly policy: Policy
   readonly roles: readonly SuggestedRole[]
   readonly learned: number
+  /** Records that are missing or cannot be read: nothing was learned from them. */
+  readonly missing: number
   readonly leftOut: readonly { readonly why: LeftOut; readonly calls: number }[]
 }
 
@@ -94,13 +100,13 @@ export interface Suggestion {
  */
 export async function suggestPolicy(options: SuggestOptions): Promise<Suggestion> {
   checkShape('suggestPolicy', options, OPTIONS)
-  const { records, signal } = options
+  const { records, missing, signal } = options
   const learner = new Learner(options)
   for await (const record of records) {
     signal?.throwIfAborted()
-    learner.read(record)
+    learner.read(record, missing?.(record))
   }
-  return learner.finish()
+  return learner.finish(missing?.())
 }
 
 interface OpenCall {
@@ -128,6 +134,7 @@ class Learner {
   readonly #learned = new Map<string, { readonly caller: Caller; readonly tools: Map<string, LearnedTool> }>()
   readonly #leftOut = new Map<LeftOut, number>()
   readonly #hasTenants: boolean
+  #missing = 0
 
   constructor(options: SuggestOptions) {
     const { catalog, callers = [], labels, groups = {}, aliases } = options.rules
@@ -142,9 +149,11 @@ class Learner {
     this.#hasTenants = callers.some(({ tenant }) => tenant !== undefined)
   }
 
-  read(record: AuditRecord): void {
+  read(record: AuditRecord, missing = 0): void {
     const { tool, tool_call_id: id } = record
-    this.#runs.start(record)
+    this.#missing += missing
+    if (missing > 0) this.#runs.startAgain(record)
+    else this.#runs.start(record)
     if (tool === undefined || id === undefined) return
     const { since } = this.#options
     const isCounted = since === undefined || Date.parse(record.ts) >= since
@@ -208,7 +217,7 @@ class Learner {
     this.#leftOut.set(why, (this.#leftOut.get(why) ?? 0) + 1)
   }
 
-  finish(): Suggestion {
+  finish(missingAfter = 0): Suggestion {
     for (const { isCounted, record } of this.#open.values())
       if (isCounted && this.#isAsked(record)) this.#leave('not_done')
     const roles = [...this.#learned.values()].map(toRole).toSorted((a, b) => (sortKeyOf(a) < sortKeyOf(b) ? -1 : 1))
@@ -217,6 +226,7 @@ class Learner {
       policy: toPolicy(roles, this.#hasTenants),
       roles,
       learned: roles.reduce((sum, { calls }) => sum + calls, 0),
+      missing: this.#missing + missingAfter,
       leftOut: reasons.flatMap((why) => (this.#leftOut.has(why) ? [{ why, calls: this.#leftOut.get(why) ?? 0 }] : [])),
     }
   }

@@ -31,6 +31,11 @@ export class TaintedRuns {
     this.#since ??= sinceOf(record)
   }
 
+  /** Enters that records are missing before one. */
+  startAgain(record: AuditRecord): void {
+    this.#since = { ...sinceOf(record), isWhole: false }
+  }
+
   /** Enters that a call begins. Returns what was known of its run before. */
   begin(record: AuditRecord, tool: string): 'tainted' | 'unknown' | undefined {
     const nowMs = Date.parse(record.ts)

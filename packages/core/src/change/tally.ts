@@ -40,6 +40,8 @@ export interface RuleTally {
 /** What was counted so far. Plain JSON, to be kept and gone on with. */
 export interface TallyState {
   readonly records: number
+  /** Records that are missing or cannot be read: their calls are not judged. */
+  readonly missing: number
   readonly calls: number
   readonly same: number
   readonly changed: number
@@ -62,6 +64,7 @@ const MAX_EXAMPLES = 3
 /** Counts what would become of calls. */
 export class Tally {
   records = 0
+  missing = 0
   calls = 0
   same = 0
   changed = 0
@@ -133,9 +136,10 @@ export class Tally {
 
   /** Returns what was counted. The rows with most calls come first. */
   state(): TallyState {
-    const { records, calls, same, changed, unknown, drifted, lastSeq } = this
+    const { records, missing, calls, same, changed, unknown, drifted, lastSeq } = this
     return {
       records,
+      missing,
       calls,
       same,
       changed,

@@ -11,6 +11,7 @@ import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-c
 import { Replay } from './replay.ts'
 import { isSame } from './same-rules.ts'
 import type { HashOf } from './recorded-facts.ts'
+import type { MissingBefore } from './read-records.ts'
 import type { InputOf } from './sealed-calls.ts'
 import { Side } from './side.ts'
 import { Tally, type TallyState } from './tally.ts'
@@ -46,6 +47,8 @@ export interface WhatIfOptions {
   readonly hashOf?: HashOf | undefined
   /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
+  /** Returns how many records are missing before one: of {@link readRecords}. What runs had done before them is unknown. */
+  readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -59,6 +62,7 @@ const OPTIONS = shapeOf<WhatIfOptions>({
   onProgress: true,
   hashOf: true,
   inputOf: true,
+  missing: true,
   signal: true,
 })
 
@@ -96,7 +100,7 @@ export interface WhatIf extends TallyState {
  */
 export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   checkShape('whatIf', options, OPTIONS)
-  const { before, after, records, since, role, resumed, onProgress, hashOf, inputOf, signal } = options
+  const { before, after, records, since, role, resumed, onProgress, hashOf, inputOf, missing, signal } = options
   const clock: TrialClock = { nowMs: 0 }
   const sides = { before: openSide(before, clock), after: openSide(after, clock) }
   const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
@@ -133,16 +137,20 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   for await (const record of records) {
     signal?.throwIfAborted()
     const isDone = record.seq <= doneTo
+    const gap = missing?.(record) ?? 0
+    if (gap > 0) replay.startAgain(record)
     const asked = replay.read(record, isDone)
     if (asked) await asked
     ;({ ts } = record)
     if (isDone) continue
     seen.note(record)
     tally.records++
+    tally.missing += gap
     tally.lastSeq = record.seq
     if (onProgress && tally.records % PROGRESS_EVERY === 0)
       await onProgress({ records: tally.records, lastSeq: record.seq, ts, state })
   }
+  tally.missing += missing?.() ?? 0
   const rest = () => {
     signal?.throwIfAborted()
     return onProgress?.({ records: tally.records, lastSeq: tally.lastSeq, ts, state })

@@ -51,6 +51,7 @@ export {
   type UnknownPart,
 } from '../change/tally.ts'
 export type { HashOf } from '../change/recorded-facts.ts'
+export { type MissingBefore, type ReadRecords, readRecords, type RecordSource } from '../change/read-records.ts'
 export { type InputOf, withInputs } from '../change/sealed-calls.ts'
 export type { TrialRules } from '../change/trial.ts'
 export {

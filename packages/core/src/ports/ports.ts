@@ -458,7 +458,8 @@ export type AuditExportQuery = Omit<AuditQuery, 'limit'>
 
 /** Returns records oldest first, without holding all of them in memory. */
 export interface AuditExporter {
-  exportRecords(query?: AuditExportQuery): AsyncIterable<AuditRecord>
+  /** `onUnreadable` is called with the number of unreadable records before the next one, or at the end. */
+  exportRecords(query?: AuditExportQuery, onUnreadable?: (records: number) => void): AsyncIterable<AuditRecord>
 }
 
 /** Which records are counted, and in which buckets: at most 500 of them, from `since` on. All times are whole milliseconds. */

@@ -8,16 +8,17 @@ interface StreamOptions {
   readonly name: string
   /** What comes before the items. */
   readonly head?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Returns an answer of items as text, written while they are read. */
 export function streamText<Item>(
   items: AsyncIterable<Item>,
   toText: (item: Item) => string,
-  { type, name, head = '' }: StreamOptions,
+  { type, name, head = '', headers = {} }: StreamOptions,
 ): Response {
   return new Response(toStream(toChunks(items, toText, head)), {
-    headers: { 'content-type': type, 'content-disposition': `attachment; filename="${name}"` },
+    headers: { ...headers, 'content-type': type, 'content-disposition': `attachment; filename="${name}"` },
   })
 }
 

@@ -67,9 +67,9 @@ async function suggestFromAudit(deps: ChangeDeps, { since, role }: SuggestQuesti
   const { catalog, config, hashOf, redactor } = deps
   const records = recordsInTime(deps, since)
   const before = rulesOfChange(catalog, config)
-  const suggestion = await suggestPolicy({ rules: before, records: records.read(), since: records.since, role })
+  const suggestion = await suggestPolicy({ rules: before, ...records.read(), since: records.since, role })
   const after = { ...before, policy: suggestion.policy }
-  const found = await whatIf({ before, after, records: records.read(), since: records.since, role, hashOf })
+  const found = await whatIf({ before, after, ...records.read(), since: records.since, role, hashOf })
   const redact = redactor(config)
   return {
     ...(redact.redactValue(suggestion) as Omit<SuggestBody, 'whatIf'>),

@@ -7,7 +7,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { createGate, defineTool, memoryAudit } from '@toolgate/core'
 import { type AuditRecord, hashOfText } from '@toolgate/core/audit'
-import { toSnapshot } from '@toolgate/core/change'
+import { readRecords, toSnapshot } from '@toolgate/core/change'
 import { definePrompt, defineResource, defineTemplate } from '@toolgate/core/toolset'
 import { loadConfig } from '../config/load-config.ts'
 import { answerQuestion } from './answer-question.ts'
@@ -140,9 +140,12 @@ describe('ChangeThread', () => {
   const asked = (more: Partial<AskedOf> = {}): AskedOf => ({
     situation,
     items,
-    async *records() {
-      yield* recorded
-    },
+    records: () =>
+      readRecords({
+        exportRecords: async function* () {
+          yield* recorded
+        },
+      }),
     hashOf: (text) => hashOfText(KEY, text),
     ...more,
   })
@@ -251,13 +254,16 @@ describe('ChangeThread', () => {
   it('ends a question that takes too long, and what it was reading', async () => {
     let closed = 0
     const endless = asked({
-      async *records() {
-        try {
-          for (;;) yield* recorded
-        } finally {
-          closed++
-        }
-      },
+      records: () =>
+        readRecords({
+          async *exportRecords() {
+            try {
+              for (;;) yield* recorded
+            } finally {
+              closed++
+            }
+          },
+        }),
     })
     const question: Question = { what: 'suggest', since: 0, role: undefined }
     const thread = openThread({ deadlineMs: 3000 })
@@ -278,10 +284,13 @@ describe('ChangeThread', () => {
 
   it('passes on what fails here while it reads, and answers the next question', async () => {
     const failing = asked({
-      async *records() {
-        yield* recorded.slice(0, 1)
-        throw new RangeError('the store has failed')
-      },
+      records: () =>
+        readRecords({
+          async *exportRecords() {
+            yield* recorded.slice(0, 1)
+            throw new RangeError('the store has failed')
+          },
+        }),
     })
     const question: Question = { what: 'suggest', since: 0, role: undefined }
     const thread = openThread()

@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads'
 import type { Tool } from '@toolgate/core'
-import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
-import { toSnapshot } from '@toolgate/core/change'
+import type { AuditRecord } from '@toolgate/core/audit'
+import { type ReadRecords, toSnapshot } from '@toolgate/core/change'
 import { errnoOf } from '@toolgate/core/internal'
 import { ApiFault } from '../api/faults.ts'
 import { CHANGE_THREAD } from '../files.ts'
-import type { Answers, Question, Situation } from './questions.ts'
-import type { FromThread, Reads, ReadWhat, ToThread } from './thread-messages.ts'
+import type { Answers, Question, RecordsQuery, Situation } from './questions.ts'
+import type { FromThread, Reads, ReadWhat, RecordsPage, ToThread } from './thread-messages.ts'
 
 /** What a question reads of the gateway. */
 export interface AskedOf {
@@ -14,7 +14,7 @@ export interface AskedOf {
   /** The items that all callers share. */
   readonly items: readonly Tool[]
   /** Returns the records that the person who asks may see. */
-  records(query: AuditExportQuery): AsyncGenerator<AuditRecord>
+  records(query: RecordsQuery): ReadRecords
   /** Absent: the audit keeps no hashes. */
   readonly hashOf: ((text: string) => string) | undefined
 }
@@ -150,7 +150,8 @@ function tooLarge(what: string): ApiFault {
 /** Reads what the thread asks for. */
 class Reader {
   readonly #of: AskedOf
-  #records: AsyncGenerator<AuditRecord> | undefined
+  #read: ReadRecords | undefined
+  #records: AsyncIterator<AuditRecord> | undefined
 
   constructor(of: AskedOf) {
     this.#of = of
@@ -165,14 +166,15 @@ class Reader {
       case 'hash':
         return hashOf?.(given as string) ?? ''
       case 'records':
-        return this.#nextRecords(given as AuditExportQuery | undefined)
+        return this.#nextRecords(given as RecordsQuery | undefined)
     }
   }
 
-  async #nextRecords(query: AuditExportQuery | undefined): Promise<readonly AuditRecord[]> {
+  async #nextRecords(query: RecordsQuery | undefined): Promise<RecordsPage> {
     if (query) {
       await this.close()
-      this.#records = this.#of.records(query)
+      this.#read = this.#of.records(query)
+      this.#records = this.#read.records[Symbol.asyncIterator]()
     }
     const page: AuditRecord[] = []
     while (this.#records && page.length < PAGE) {
@@ -180,11 +182,12 @@ class Reader {
       if (done) break
       page.push(value)
     }
-    return page
+    const missing = [...page, undefined].map((record) => this.#read?.missing(record) ?? 0)
+    return { records: page, missing }
   }
 
   async close(): Promise<void> {
-    await this.#records?.return(undefined)
+    await this.#records?.return?.()
     this.#records = undefined
   }
 }

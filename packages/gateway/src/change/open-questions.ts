@@ -1,9 +1,10 @@
+import { readRecords } from '@toolgate/core/change'
 import { isOwnTool } from '@toolgate/core/internal'
-import { exportFor } from '../api/callers.ts'
+import { maySee } from '../api/callers.ts'
 import type { GateParts, GatewayBase } from '../gate-parts.ts'
 import { withRules } from '../revision.ts'
 import { ChangeThread } from './change-thread.ts'
-import type { Answers, Asker, Question, Reading } from './questions.ts'
+import type { Answers, Asker, Question, Reading, RecordsQuery } from './questions.ts'
 
 /** What people ask a running gateway about changes. */
 export interface Questions {
@@ -27,7 +28,7 @@ export function openQuestions(base: GatewayBase, { gate, audit }: GateParts, rea
       const of = {
         situation,
         items: [...gate.catalog.snapshot(), ...gate.catalog.items()].filter((tool) => !isOwnTool(tool)),
-        records: (query: Parameters<typeof audit.exportRecords>[0]) => exportFor(person, audit, query ?? {}),
+        records: (query: RecordsQuery) => readRecords(audit, query, (record) => maySee(person, record)),
         hashOf: audit.hashText,
       }
       return thread.ask(question, of, signal)

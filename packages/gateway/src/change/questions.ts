@@ -1,6 +1,6 @@
 import type { Caller } from '@toolgate/core'
-import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
-import type { CatalogSnapshot, HashOf } from '@toolgate/core/change'
+import type { AuditExportQuery } from '@toolgate/core/audit'
+import type { CatalogSnapshot, HashOf, ReadRecords } from '@toolgate/core/change'
 import { createRedactor, type Redactor } from '@toolgate/core/redact'
 import type { CompareBody, PolicyTestsBody, SuggestBody, WhatIfBody } from '../api/wire.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -64,14 +64,17 @@ export interface Situation {
   readonly nowMs: number
 }
 
+/** Which records a question reads. */
+export type RecordsQuery = Pick<AuditExportQuery, 'since'>
+
 /** Everything from which a question is answered. */
 export interface ChangeDeps {
   /** The configuration in force. */
   readonly config: GatewayConfig
   readonly catalog: CatalogSnapshot
   readonly nowMs: number
-  /** Returns the records that the person who asks may see. */
-  records(query: AuditExportQuery): AsyncIterable<AuditRecord>
+  /** Returns the records that the person who asks may see, and how many the audit lacks. */
+  records(query: RecordsQuery): ReadRecords
   /** Absent: the audit keeps no hashes. */
   readonly hashOf: HashOf | undefined
   /** Parses a proposed text. Runs no command. @throws {ConfigFileError} with every problem */

@@ -1,4 +1,4 @@
-import type { AuditRecord } from '@toolgate/core/audit'
+import type { ReadRecords } from '@toolgate/core/change'
 import type { ChangeDeps } from './questions.ts'
 
 const WEEK_MS = 7 * 86_400_000
@@ -12,7 +12,7 @@ export interface RecordsInTime {
   /** Calls from then on count. Wall-clock milliseconds; default a week ago. */
   readonly since: number
   /** Reads them from the start, with those before `since` that say what runs had done. */
-  read(): AsyncIterable<AuditRecord>
+  read(): ReadRecords
   /** Whether all were read before the minute was over. */
   isWhole(): boolean
 }
@@ -25,12 +25,16 @@ export function recordsInTime(
   let isWhole = true
   return {
     since,
-    async *read() {
-      for await (const record of records({ since: since - BEFORE_MS })) {
-        isWhole &&= performance.now() <= endMs
-        if (!isWhole) return
-        yield record
+    read() {
+      const found = records({ since: since - BEFORE_MS })
+      async function* inTime() {
+        for await (const record of found.records) {
+          isWhole &&= performance.now() <= endMs
+          if (!isWhole) return
+          yield record
+        }
       }
+      return { ...found, records: inTime() }
     },
     isWhole: () => isWhole,
   }

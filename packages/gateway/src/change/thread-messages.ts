@@ -1,15 +1,21 @@
-import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
+import type { AuditRecord } from '@toolgate/core/audit'
 import type { SnapshotItem } from '@toolgate/core/change'
-import type { Answer, Question, Situation } from './questions.ts'
+import type { Answer, Question, RecordsQuery, Situation } from './questions.ts'
 
 /** What the thread reads of the gateway while it answers: in pages, so that none of them holds up calls. */
 export interface Reads {
   /** The items of the catalog from an index on. An empty page is the end. */
   readonly items: { readonly given: number; readonly found: readonly SnapshotItem[] }
   /** The next records; with a query, its first. An empty page is the end. */
-  readonly records: { readonly given: AuditExportQuery | undefined; readonly found: readonly AuditRecord[] }
+  readonly records: { readonly given: RecordsQuery | undefined; readonly found: RecordsPage }
   /** The keyed hash of a text. */
   readonly hash: { readonly given: string; readonly found: string }
+}
+
+export interface RecordsPage {
+  readonly records: readonly AuditRecord[]
+  /** How many the audit lacks before each of them, and after the last. */
+  readonly missing: readonly number[]
 }
 
 export type ReadWhat = keyof Reads

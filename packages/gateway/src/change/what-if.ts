@@ -16,7 +16,7 @@ export async function whatIfText(deps: ChangeDeps, { since, ...proposed }: WhatI
   const found = await whatIf({
     before: rulesOfChange(catalog, deps.config),
     after: rulesOfChange(catalog, config),
-    records: records.read(),
+    ...records.read(),
     since: records.since,
     hashOf,
   })

@@ -18,11 +18,11 @@ import { type LogView, viewAt } from './log-files.ts'
 
 export function queryLines(view: LogView, query: AuditQuery): readonly AuditRecord[] {
   const checked = checkAuditQuery(query)
-  const matches = createMatch(checked)
+  const mayMatch = createMatch(checked)
   const found: AuditRecord[] = []
   for (const { text } of view.backwards(checked.beforeSeq)) {
     if (found.length >= checked.limit) break
-    const record = matches(text)
+    const record = mayMatch(text) ? parseRecord(text) : undefined
     if (record === undefined) continue
     if (checked.afterSeq !== undefined && record.seq <= checked.afterSeq) break
     if (matchesAuditQuery(record, checked)) found.push(record)
@@ -31,20 +31,34 @@ export function queryLines(view: LogView, query: AuditQuery): readonly AuditReco
 }
 
 /** Reads with descriptors of its own, since the audit may be closed before the reader is done. */
-export async function* exportLines(path: string, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
+export async function* exportLines(
+  path: string,
+  query: AuditExportQuery,
+  onUnreadable: (lines: number) => void = () => {},
+): AsyncGenerator<AuditRecord> {
   const checked = checkAuditQuery(query)
-  const matches = createMatch(checked)
+  const mayMatch = createMatch(checked)
   const view = viewAt(path)
+  /** Lines since the last record. */
+  let unreadable = 0
   try {
     for (const lines of view.forwards()) {
       for (const text of lines) {
-        const record = matches(text)
-        if (record === undefined) continue
+        if (!mayMatch(text)) continue
+        const record = parseRecord(text)
+        if (record === undefined) {
+          unreadable++
+          continue
+        }
         if (checked.beforeSeq !== undefined && record.seq >= checked.beforeSeq) return
-        if (matchesAuditQuery(record, checked)) yield record
+        const isFound = matchesAuditQuery(record, checked)
+        if (isFound && unreadable > 0) onUnreadable(unreadable)
+        unreadable = 0
+        if (isFound) yield record
       }
       await endOfTurn()
     }
+    if (unreadable > 0) onUnreadable(unreadable)
   } finally {
     view.close()
   }
@@ -53,7 +67,7 @@ export async function* exportLines(path: string, query: AuditExportQuery): Async
 export async function countLines(path: string, query: AuditCountQuery): Promise<AuditCounts> {
   const checked = checkCountQuery(query)
   const tally = createOutcomeTally(checked)
-  const matches = createMatch(checked)
+  const mayMatch = createMatch(checked)
   const view = viewAt(path)
   let newestSeq = 0
   try {
@@ -61,7 +75,7 @@ export async function countLines(path: string, query: AuditCountQuery): Promise<
       for (const text of lines) {
         const atMs = readTime(text)
         if (!(atMs >= checked.since && atMs < checked.until)) continue
-        const record = matches(text)
+        const record = mayMatch(text) ? parseRecord(text) : undefined
         if (record === undefined || !matchesAuditQuery(record, checked)) continue
         const outcome = outcomeOfRecord(record)
         if (outcome !== undefined) tally.add(atMs, outcome)
@@ -90,13 +104,12 @@ export function* recordsBackwards(view: LogView): Generator<AuditRecord> {
   }
 }
 
-/** Returns a function that parses a line which may match a query. Most lines are not parsed. */
+/** Returns whether a line may match a query. Most lines are not parsed. */
 function createMatch({ tool, user, session, tenant, call, run, event, outcome }: AuditExportQuery) {
   const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, run_id: run, event }
   const needles = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([field, value]) => `"${field}":${JSON.stringify(value)}`)
   if (outcome !== undefined) needles.push(`"event":"${eventOfOutcome(outcome)}"`)
-  return (text: string): AuditRecord | undefined =>
-    needles.every((needle) => text.includes(needle)) ? parseRecord(text) : undefined
+  return (text: string): boolean => needles.every((needle) => text.includes(needle))
 }

@@ -211,8 +211,8 @@ class JsonlWriter implements AuditFile {
     return queryLines(this.#view(), query)
   }
 
-  exportRecords(...[query]: Parameters<AuditFile['exportRecords']>): ReturnType<AuditFile['exportRecords']> {
-    return exportLines(this.path, query)
+  exportRecords(...query: Parameters<AuditFile['exportRecords']>): ReturnType<AuditFile['exportRecords']> {
+    return exportLines(this.path, ...query)
   }
 
   countOutcomes(...[query]: Parameters<AuditFile['countOutcomes']>): ReturnType<AuditFile['countOutcomes']> {
