@@ -350,6 +350,9 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
         ),
     ],
   ],
+  readRecords: [
+    ['query', 'sinc', 'since', () => Array.fromAsync(change.readRecords(memoryAudit(), loose({ sinc: 0 })).records)],
+  ],
   whatIf: [
     [
       'options',
