@@ -84,7 +84,8 @@ describe('a person of a tenant', () => {
         for (const [name, value] of Object.entries(QUERY)) if (named.has(name)) query.set(name, value)
         if (path === '/api/audit/counts') query.set('until', String(Date.now()))
         if (path === '/api/matrix') query.set('open', 'server up')
-        answers.set(`GET ${path}?${query}`, await raw(`${path}?${query}`, key))
+        const asked = `${path}?${query.toString()}`
+        answers.set(`GET ${asked}`, await raw(asked, key))
       }
     }
     for (const { name } of TOOLS)

@@ -15,6 +15,7 @@ describe('suggestionYaml', () => {
     ],
     learned: 30,
     leftOut: [{ why: 'failed', calls: 1 }],
+    missing: 0,
   })
 
   it('escapes what begins a variable, and what would end a comment', () => {

@@ -83,10 +83,7 @@ function shownOperands(text: string): string | undefined {
 }
 
 /** Returns the audit as a person may read it. Who searches for a text finds none that they may not read. */
-export function auditFor<Audit extends AuditReader & AuditExporter>(
-  person: Caller,
-  audit: Audit,
-): AuditReader & AuditExporter {
+export function auditFor(person: Caller, audit: AuditReader & AuditExporter): AuditReader & AuditExporter {
   if (readsRules(person)) return audit
   return {
     query: async (query) => (await audit.query(query)).map((record) => recordFor(person, record)),
