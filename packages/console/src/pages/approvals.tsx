@@ -31,6 +31,7 @@ export function ApprovalsPage(): ReactElement {
           pending={data.approvals.filter((approval) => matchesFilters(approval, filters))}
           total={data.approvals.length}
           isFiltered={isFiltered}
+          clear={() => choose(NO_FILTER)}
         />
       )}
       {data && <History status={choices.get('status') ?? ''} choose={choose} />}

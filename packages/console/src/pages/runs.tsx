@@ -51,10 +51,16 @@ export function RunsPage(): ReactElement {
       )}
       {first?.isComplete && runs.length === 0 && (
         <Empty title={isFiltered ? 'No run matches' : 'No runs yet'}>
-          <p>
-            A program starts a run for each agent with <code>POST /api/runs</code>; clients of MCP before 2026 have
-            sessions.
-          </p>
+          {isFiltered ? (
+            <button type="button" onClick={() => choose(NO_FILTER)}>
+              Clear the filter
+            </button>
+          ) : (
+            <p>
+              A program starts a run for each agent with <code>POST /api/runs</code>; clients of MCP before 2026 have
+              sessions.
+            </p>
+          )}
         </Empty>
       )}
       {runs.length > 0 && <RunTable runs={runs} choose={choose} onEnd={loadMore} />}

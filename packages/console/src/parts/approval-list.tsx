@@ -16,10 +16,11 @@ interface ApprovalListProps {
   /** How many wait in all. */
   readonly total: number
   readonly isFiltered: boolean
+  readonly clear: () => void
 }
 
 /** The waiting requests, oldest first. New ones wait in a bar, so that nothing moves under the pointer. */
-export function ApprovalList({ pending, total, isFiltered }: ApprovalListProps): ReactElement {
+export function ApprovalList({ pending, total, isFiltered, clear }: ApprovalListProps): ReactElement {
   const nowMs = useNow(1000)
   const { ended, held } = useVerdicts()
   const [shown, setShown] = useState<readonly Batch[]>([])
@@ -55,14 +56,21 @@ export function ApprovalList({ pending, total, isFiltered }: ApprovalListProps):
           </button>
         )}
       </div>
-      {groups.length === 0 && <NothingWaits isFiltered={isFiltered} />}
+      {groups.length === 0 && <NothingWaits isFiltered={isFiltered} clear={clear} />}
       {groups.length > 0 && <Cards groups={groups} nowMs={nowMs} />}
     </section>
   )
 }
 
-function NothingWaits({ isFiltered }: { isFiltered: boolean }): ReactElement {
-  if (isFiltered) return <Empty title="No waiting call matches the filter" />
+function NothingWaits({ isFiltered, clear }: Pick<ApprovalListProps, 'isFiltered' | 'clear'>): ReactElement {
+  if (isFiltered)
+    return (
+      <Empty title="No waiting call matches the filter">
+        <button type="button" onClick={clear}>
+          Clear the filter
+        </button>
+      </Empty>
+    )
   return (
     <Empty title="No call is waiting">
       <p>

@@ -50,7 +50,13 @@ export function PeopleList(): ReactElement {
               : `${formatNumber(people.length)} people`}
         </p>
       )}
-      {data && people.length === 0 && <Empty title="Nobody matches" />}
+      {data && people.length === 0 && (
+        <Empty title="Nobody matches">
+          <button type="button" onClick={() => choose(NO_FILTER)}>
+            Clear the filter
+          </button>
+        </Empty>
+      )}
       {people.length > 0 && (
         <WindowedTable
           rows={people}
