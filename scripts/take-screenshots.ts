@@ -14,7 +14,7 @@ const CALLS: readonly (readonly [Who, string, object])[] = [
   ['operator', 'everything__get-sum', { a: 2, b: 40 }],
   ['viewer', 'files__move_file', { source: 'notes.txt', destination: 'old.txt' }],
   ['admin', 'memory__read_graph', {}],
-  ['operator', 'files__read_text_file', { path: 'nothing-here.txt' }],
+  ['operator', 'files__read_text_file', { path: 'notes.txt', head: 1, tail: 1 }],
   ['viewer', 'memory__search_nodes', { query: 'vera' }],
   ['viewer', 'everything__get-structured-content', { location: 'Chicago' }],
   ['operator', 'everything__get-tiny-image', {}],
