@@ -5,7 +5,7 @@ import { printable } from './io.ts'
 type Flag = `--${string}`
 
 /**
- * What options need and exclude:
+ * A rule about options:
  *
  * - `['--tap', 'not with', '--junit', '--json']`
  * - `['--app', 'needs', '--as', '--caller']`: one of these

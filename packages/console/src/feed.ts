@@ -36,7 +36,7 @@ export interface Feed {
 
 export const MAX_HELD = 100_000
 const PAGE = 1000
-/** What arrives is shown ten times a second: nobody reads faster, and the frames between are free for scrolling. */
+/** New records are shown ten times a second: nobody reads faster, and the frames between are free for scrolling. */
 export const BATCH_MS = 100
 
 /** Returns an empty feed; `catchUp` fetches its first page. */

@@ -43,7 +43,7 @@ export function keyOf({ kind, text, again }: HistoryItem): string | null {
   return kind === 'label' || kind === 'tuple' || kind === 'unkept' ? JSON.stringify([kind, text, again ?? false]) : null
 }
 
-/** What could not be kept must be noted, whether or not there is room. */
+/** A note that something could not be kept is kept even without room. */
 export function needRoom(items: readonly HistoryItem[]): boolean {
   return items.some(({ kind }) => kind !== 'unkept')
 }

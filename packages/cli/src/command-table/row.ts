@@ -12,9 +12,9 @@ export interface CommandRow {
   readonly define: (command: Command) => unknown
   /** Absent if only its subcommands run. */
   readonly run?: (command: Command, deps: ServeDeps) => Promise<ExitName>
-  /** What its options need and exclude. */
+  /** Which options it needs with others, and which exclude each other. */
   readonly rules?: readonly OptionRule[]
-  /** What to do about an unknown option. */
+  /** A hint for somebody who gives an unknown option. */
   readonly optionHint?: string
   /** Whether it runs for the parent's words alone. */
   readonly isDefault?: boolean

@@ -45,7 +45,7 @@ export async function firstTestCommand(
   return 'ok'
 }
 
-/** What one caller sees now, and what not. */
+/** The tools that one caller sees now, and those that they do not see. */
 interface Answer {
   readonly caller: string
   readonly sees: readonly string[]

@@ -87,7 +87,7 @@ interface CellsProps<Row> {
   readonly row: Row
   readonly cells: (row: Row) => ReactNode
   readonly isNarrow: boolean
-  /** What the cells depend on besides. */
+  /** Other values that the cells depend on. */
   readonly context: string
 }
 

@@ -221,7 +221,7 @@ export interface Check {
   readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
-/** What the shadows of policies would have decided. `unknown`: that depends on what the run has done, which nobody knows. */
+/** The decision that shadows of policies would have made. `unknown`: it depends on what the run has done, which nobody knows. */
 export interface Would {
   readonly outcome: 'ask' | 'deny' | 'unknown'
   readonly clause: string | undefined

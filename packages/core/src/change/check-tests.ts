@@ -191,7 +191,7 @@ class TestCheck {
     this.#name(path, id, this.#known.tools, 'tool', isKey)
   }
 
-  /** Finding the nearest of many names takes long, and whoever has misspelt them all learns how from the first. */
+  /** Finding the nearest of many names takes long. Somebody who has misspelt all of them sees from the first what is wrong. */
   get #suggests(): boolean {
     return this.#problems.length < MOST_SUGGESTED
   }

@@ -2,7 +2,7 @@ import type { ParsedClause } from '../policy/parse.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { PolicyIndex } from './layers/clauses.ts'
 
-/** What is counted of one clause, or of several that say the same at the same place. */
+/** The counts of one clause, or of several that say the same at the same place. */
 export interface ClauseCounter {
   /** Absent where a view or a fork has added the clause: it is of this process alone. */
   readonly id: string | undefined

@@ -37,7 +37,7 @@ export interface RunFacts {
   readonly isUnknown?: boolean
 }
 
-/** What policies together read of a run. */
+/** The facts of a run that policies read, together. */
 export interface HistoryUse {
   readonly readsRun: boolean
   readonly readsOrigin: boolean
@@ -46,7 +46,7 @@ export interface HistoryUse {
   readonly labels: readonly string[]
 }
 
-/** What is enforced of policies reads one history of a run, and what is not reads another. */
+/** Enforced rules read one history of a run, shadows read another. */
 export interface HistoryUses {
   readonly enforced: HistoryUse
   readonly shadows: HistoryUse

@@ -64,7 +64,7 @@ export interface Kept {
 /** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
 export class Histories {
   readonly labels: () => ParsedLabels
-  /** What shadows of rules ask, in histories of their own: whatever becomes of those, rules know what they knew. */
+  /** The facts that shadows read, in histories of their own: a failure there takes nothing from enforced rules. */
   readonly shadows: Histories | undefined
   /** Whose shadows these are of. */
   readonly #enforced: Histories | undefined

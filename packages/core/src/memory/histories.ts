@@ -79,7 +79,7 @@ interface Held {
   unchanged: HistoryAnswer
 }
 
-/** What histories for one purpose take together. */
+/** The room that the histories for one purpose take together. */
 interface Room {
   bytes: number
 }
@@ -246,7 +246,7 @@ function keyOf({ kind, text, again }: HistoryItem, count: number): string {
     : `${kind} ${count}`
 }
 
-/** What could not be kept must be noted. */
+/** A note says that something could not be kept. It always finds room. */
 function isNote({ kind }: HistoryItem): boolean {
   return kind === 'unkept'
 }

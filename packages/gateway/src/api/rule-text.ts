@@ -3,7 +3,7 @@ import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/aud
 import { isObject, type NeededChange } from '@toolgate/core/internal'
 
 /*
- * What people of a tenant read of rules. A rule is of all tenants, so its text may name another one's users, tools and
+ * The text of rules that people of a tenant may read. A rule is of all tenants, so its text may name another one's users, tools and
  * values. They learn that it decided, its name and the message that its author wrote.
  */
 
@@ -12,7 +12,7 @@ export function readsRules({ tenant }: Caller): boolean {
   return tenant === undefined
 }
 
-/** What stands in the place of a rule's text, by the code of its reason. */
+/** The words in the place of a rule's text, by the code of its reason. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['policy_denied', 'a rule denies it'],
   ['policy_not_allowed', 'no rule allows it'],

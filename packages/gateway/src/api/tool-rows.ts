@@ -29,7 +29,7 @@ interface WriteOptions {
   readonly hashOf: (tool: Tool) => string | undefined
 }
 
-/** What every caller sees of a tool, each field as JSON. */
+/** The fields of a tool that are equal for every caller, each as JSON. */
 interface ToolText {
   readonly id: string
   readonly title?: string

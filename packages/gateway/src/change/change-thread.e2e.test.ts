@@ -209,7 +209,7 @@ describe('ChangeThread', () => {
     }
   })
 
-  /** What this thread needs half a second for. */
+  /** This thread needs half a second for it. */
   const large = () => {
     const clauses = Array.from(
       { length: 1500 },

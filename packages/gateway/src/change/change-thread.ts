@@ -8,7 +8,7 @@ import { CHANGE_THREAD } from '../files.ts'
 import type { Answers, Question, RecordsQuery, Situation } from './questions.ts'
 import type { FromThread, Reads, ReadWhat, RecordsPage, ToThread } from './thread-messages.ts'
 
-/** What a question reads of the gateway. */
+/** The parts of the gateway that a question reads. */
 export interface AskedOf {
   readonly situation: Situation
   /** The items that all callers share. */

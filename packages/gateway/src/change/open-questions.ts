@@ -6,7 +6,7 @@ import { withRules } from '../revision.ts'
 import { ChangeThread } from './change-thread.ts'
 import type { Answers, Asker, Question, Reading, RecordsQuery } from './questions.ts'
 
-/** What people ask a running gateway about changes. */
+/** Answers the questions that people ask a running gateway about changes. */
 export interface Questions {
   /** @throws {ApiFault} for a text that cannot be used, and for a question that is too large */
   ask<Asked extends Question>(question: Asked, asker: Asker): Promise<Answers[Asked['what']]>

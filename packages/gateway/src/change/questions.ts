@@ -39,7 +39,7 @@ export interface SuggestQuestion {
   readonly role: string | undefined
 }
 
-/** What an operator may ask a running gateway about changes. Plain data, as are its answers. */
+/** The questions about changes that an operator may ask a running gateway. They and their answers are plain data. */
 export type Question = WhatIfQuestion | CompareQuestion | TestQuestion | SuggestQuestion
 
 export interface Answers {
@@ -54,12 +54,12 @@ export type Answer = Answers[keyof Answers]
 /** How texts in the place of the gateway's file are read. */
 export type Reading = Pick<LoadConfigOptions, 'env' | 'packagesFrom'>
 
-/** What a question is asked of, as data. */
+/** The state of the gateway that a question is about, as data. */
 export interface Situation {
   /** The configuration in force. */
   readonly config: GatewayConfig
   readonly reading: Reading
-  /** What the gateway masks wherever it appears. */
+  /** Secrets that the gateway masks wherever they appear. */
   readonly secrets: readonly string[]
   readonly nowMs: number
 }

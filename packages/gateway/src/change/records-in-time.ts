@@ -4,7 +4,7 @@ import type { ChangeDeps } from './questions.ts'
 const WEEK_MS = 7 * 86_400_000
 /** How long the history of a run may last after its last use: what is read before `since`, so that runs are known. */
 const BEFORE_MS = 86_400_000
-/** What takes longer is for the command. */
+/** A search that takes longer is for the command. */
 export const MAX_MS = 60_000
 
 /** Records of the audit, for a minute. */

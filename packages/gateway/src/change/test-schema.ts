@@ -140,7 +140,7 @@ const testSchema = z.strictObject({
   expect: expectSchema,
 } satisfies KeysOf<PolicyTest>)
 
-/** What a file of tests begins with. `tests` are checked by core, which knows the names in them. */
+/** The shape of a file of tests. Core checks `tests`, as it knows the names in them. */
 export const fileSchema = z.strictObject({
   config: text
     .min(1)

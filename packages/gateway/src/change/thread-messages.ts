@@ -2,7 +2,7 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { SnapshotItem } from '@toolgate/core/change'
 import type { Answer, Question, RecordsQuery, Situation } from './questions.ts'
 
-/** What the thread reads of the gateway while it answers: in pages, so that none of them holds up calls. */
+/** The data that the thread reads of the gateway while it answers: in pages, so that none of them holds up calls. */
 export interface Reads {
   /** The items of the catalog from an index on. An empty page is the end. */
   readonly items: { readonly given: number; readonly found: readonly SnapshotItem[] }

@@ -48,7 +48,7 @@ export interface MetricsDeps {
   readonly refusedTokens?: () => readonly RefusedTokens[]
   /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
   readonly certificateExpiresAtMs?: () => number | undefined
-  /** What the lists of the callers cost that a person may see. Default: not shown. */
+  /** The token cost of the lists of those callers that a person may see. Default: not shown. */
   lists?(person: Caller): Promise<readonly Pick<ListCostRow, 'user' | 'tokens'>[]>
   /** Absent where this gateway is alone. */
   readonly replica?: Parameters<typeof replicaFamilies>[0]

@@ -44,7 +44,7 @@ export async function exportSharedAudit(source: SharedAuditSource, folder: strin
   for (let left = TRIES; left > 0; left--) {
     const exported = await writeExport(source, folder)
     if (exported !== undefined) return exported
-    // What the exported audit does not know to be removed would be missing.
+    // Records that were removed meanwhile would count as missing, so it begins again.
     for (const name of readdirSync(folder)) rmSync(path.join(folder, name))
   }
   throw new ToolgateError('audit_invalid', 'Retention removes records of the audit. Export it again in a few minutes.')

@@ -54,7 +54,7 @@ export interface SharedVerdict {
   }
   /** What the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
-  /** What was found of sealed inputs. Absent if there are none. */
+  /** The state of the sealed inputs. Absent if there are none. */
   readonly inputs?: InputsVerdict
   readonly findings: readonly AuditFinding[]
   readonly findingCount: number
