@@ -65,7 +65,7 @@ describe('a policy with tests', () => {
     assert.equal(code, 1)
     assert.match(
       out,
-      / {2}FAIL {2}Nobody writes anywhere else\n {8}policy\.test\.yaml:24:15: expect\.call files:write_file: expected deny, found allow\n/,
+      / {2}FAIL {2}Nobody writes anywhere else\n {8}policy\.test\.yaml:25:15: expect\.call files:write_file: expected deny, found allow\n/,
     )
     assert.match(out, /6 tests, 1 failed\n/)
     const tap = await toolgate('test', '--tap')
@@ -91,10 +91,10 @@ describe('a policy with tests', () => {
     assert.deepEqual([code, out], [2, ''])
     assert.match(
       err,
-      /policy\.test\.yaml:13:15: tests\[0\]\.expect\.hides\[0\]: unknown tool "files:wirte_file"; did you mean "files:write_file"\?/,
+      /policy\.test\.yaml:14:15: tests\[0\]\.expect\.hides\[0\]: unknown tool "files:wirte_file"; did you mean "files:write_file"\?/,
     )
     const asJson = await toolgate('test', '--json')
-    assert.equal((JSON.parse(asJson.err) as { error: { problems: { line: number }[] } }).error.problems[0]?.line, 13)
+    assert.equal((JSON.parse(asJson.err) as { error: { problems: { line: number }[] } }).error.problems[0]?.line, 14)
     edit('policy.test.yaml', 'hides: ["files:wirte_file"', 'hides: ["files:write_file"')
   })
 
