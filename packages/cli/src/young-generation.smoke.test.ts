@@ -23,7 +23,11 @@ function youngAfter(start: string): number {
 }
 
 describe('the young generation', () => {
-  it('stays small while a command starts', () => assert.ok(youngAfter('keepYoungGenerationSmall()') <= 2))
+  it('stays small while a command starts', () => {
+    const young = youngAfter('keepYoungGenerationSmall()')
+    // While it collects, V8 counts pages of both halves: up to 4.5 MB, on a busy machine at the end of the program too.
+    assert.ok(young < 6, `${young} MB`)
+  })
 
   it('grows with the load, up to its bound', () => {
     const young = youngAfter('keepYoungGenerationSmall(); growYoungGeneration(8 * 1024 * 1024)')
