@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from './address.ts'
+import { type Address, type Page, parseAddress } from './address.ts'
 import { getJson, type GetOptions } from './api.ts'
 import { queryOf } from './calls.ts'
 import { PAGE_CONTENT } from './pages.ts'
@@ -22,8 +22,20 @@ const EVERYWHERE: readonly First[] = [
 
 const CALLERS: First = { key: ['callers'], path: '/api/callers' }
 
+/** What a page asks for at first, whatever its address says. */
+const ALWAYS: Partial<Record<Page, readonly First[]>> = {
+  calls: [{ key: ['audit', 'evidence'], path: '/api/audit/evidence' }],
+  policy: [{ key: ['policy'], path: '/api/policy' }],
+  servers: [{ key: ['servers'], path: '/api/servers' }],
+  tools: [CALLERS],
+  tool: [CALLERS],
+}
+
+const toPages = (body: unknown): unknown => ({ pages: [body], pageParams: [undefined] })
+
 /** The first data of a page, where its address alone names it. */
-function ofPage({ page, choices }: Address): readonly First[] {
+function ofAddress({ page, choices }: Address): readonly First[] {
+  const of = (name: string): string => choices.get(name) ?? ''
   if (page === 'overview') {
     const period = choices.get('period') ?? '24h'
     return [{ key: ['overview', period], path: '/api/overview', query: { period } }]
@@ -32,44 +44,47 @@ function ofPage({ page, choices }: Address): readonly First[] {
     return [{ key: ['approvals', 'pending'], path: '/api/approvals', query: { status: 'pending', limit: 1000 } }]
   if (page === 'calls' && !choices.has('range')) {
     const query = queryOf(choices, 0)
-    const toData = (body: unknown): unknown => ({ pages: [body], pageParams: [undefined] })
-    return [{ key: ['calls', query, 0], path: '/api/calls', query: { ...query, limit: 200 }, toData }]
+    return [{ key: ['calls', query, 0], path: '/api/calls', query: { ...query, limit: 200 }, toData: toPages }]
   }
-  if (page === 'tools') {
-    const [as, caller, app, kind] = ['as', 'caller', 'app', 'kind'].map((name) => choices.get(name) ?? '')
-    const list: First = {
-      key: ['tools', as, caller, app, kind],
-      path: '/api/tools/columns',
-      query: { as, caller, app, kind },
-    }
-    return [CALLERS, ...(as === '' && caller === '' ? [] : [list])]
+  if (page === 'runs' && !choices.has('range')) {
+    const [text, user, tenant, label, state] = ['text', 'user', 'tenant', 'label', 'state'].map(of)
+    const query = { text, user, tenant, label, state, since: '' }
+    return [{ key: ['runs', query], path: '/api/runs', query: { ...query, limit: 200 }, toData: toPages }]
   }
-  if (page === 'tool') {
-    const [id, as, caller, app] = ['id', 'as', 'caller', 'app'].map((name) => choices.get(name) ?? '')
-    const tool: First = { key: ['tool', id, as, caller, app], path: '/api/tool', query: { tool: id, as, caller, app } }
-    return [CALLERS, ...(id === '' || (as === '' && caller === '') ? [] : [tool])]
-  }
-  if (page !== 'people') return []
-  if (choices.get('view') === 'matrix') {
-    const [from, open] = [Math.max(0, Math.floor(Number(choices.get('from') ?? 0)) || 0), choices.get('open') ?? '']
-    return [{ key: ['columns', from, open], path: '/api/matrix', query: { from, limit: 8, open } }]
-  }
-  const [text = '', tenant = '', role = ''] = ['text', 'tenant', 'role'].map((name) => choices.get(name) ?? '')
-  const filters = { text, tenant, role }
-  return choices.has('view') ? [] : [{ key: ['people', filters], path: '/api/people', query: filters }]
+  const [id, as, caller, app, kind] = ['id', 'as', 'caller', 'app', 'kind'].map(of)
+  const isAsked = as !== '' || caller !== ''
+  if (page === 'tools' && isAsked)
+    return [{ key: ['tools', as, caller, app, kind], path: '/api/tools/columns', query: { as, caller, app, kind } }]
+  if (page === 'tool' && isAsked && id !== '')
+    return [{ key: ['tool', id, as, caller, app], path: '/api/tool', query: { tool: id, as, caller, app } }]
+  return page === 'people' ? ofPeople(of) : []
 }
 
-const address = parseAddress(location.hash)
-void PAGE_CONTENT[address.page].load()
+function ofPeople(of: (name: string) => string): readonly First[] {
+  const view = of('view')
+  if (view === 'keys') return [{ key: ['keys'], path: '/api/keys' }]
+  if (view === 'matrix') {
+    const [from, open] = [Math.max(0, Math.floor(Number(of('from'))) || 0), of('open')]
+    return [{ key: ['columns', from, open], path: '/api/matrix', query: { from, limit: 8, open } }]
+  }
+  const [text, tenant, role] = ['text', 'tenant', 'role'].map(of)
+  return view === ''
+    ? [{ key: ['people', { text, tenant, role }], path: '/api/people', query: { text, tenant, role } }]
+    : []
+}
+
+const ADDRESS = parseAddress(location.hash)
 
 /**
  * The requests of the first view. They go out when this module is evaluated, which is before React is: on a slow machine
  * their answers are there by the time that a page asks for them.
  */
-export const FIRST = [...EVERYWHERE, ...ofPage(address)].map(({ key, path, query = {}, toData = (body) => body }) => ({
-  key,
-  data: getJson(path, { query }).then(toData),
-}))
+export const FIRST = [...EVERYWHERE, ...(ALWAYS[ADDRESS.page] ?? []), ...ofAddress(ADDRESS)].map(
+  ({ key, path, query = {}, toData = (body) => body }) => ({ key, data: getJson(path, { query }).then(toData) }),
+)
 
-/** Resolves when all of them are answered or have failed. */
+/** Resolves when the first page's content is loaded. */
+export const FIRST_CONTENT: Promise<void> = PAGE_CONTENT[ADDRESS.page].load()
+
+/** Resolves when all of the requests are answered or have failed. */
 export const FIRST_ANSWERED: Promise<unknown> = Promise.allSettled(FIRST.map(({ data }) => data))

@@ -1,0 +1,33 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+import type { FIRST } from './first.ts'
+import { keepFocus } from './kept-focus.ts'
+
+/** What would only say "Loading" for a moment is not drawn: on a slow machine that takes longer than the wait. */
+const MAX_WAIT_MS = 400
+
+// The next poll is the retry. So a failure shows at once, and goes as soon as a request succeeds.
+// `always`: a gateway on this machine is reachable without a network.
+const client = new QueryClient({
+  defaultOptions: {
+    // A part that is shown does not fetch again what the console has just fetched.
+    queries: { retry: false, networkMode: 'always', staleTime: 2000 },
+    mutations: { networkMode: 'always' },
+  },
+})
+/** Shows the console, at once with the first answers where they come soon. */
+export async function start(requests: typeof FIRST, content: Promise<void>): Promise<void> {
+  const answers = requests.map(({ key, data }) => client.prefetchQuery({ queryKey: key, queryFn: () => data }))
+  const late = new Promise((resolve) => setTimeout(resolve, MAX_WAIT_MS))
+  await Promise.race([Promise.all([content, ...answers]), late])
+  keepFocus()
+  createRoot(document.querySelector('#root') as HTMLElement).render(
+    <StrictMode>
+      <QueryClientProvider client={client}>
+        <App />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}
