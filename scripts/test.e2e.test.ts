@@ -40,6 +40,14 @@ describe('scripts/test.js', () => {
     assert.deepEqual(run(['d.e2e.test.ts', text]).status, 1)
   })
 
+  it('fails, and ends, when a test leaves a program running that holds the output', () => {
+    // It ends when nobody reads its output any more.
+    const program = "setInterval(() => console.log(''), 100); setTimeout(() => process.exit(), 30_000)"
+    const text = `import { spawn } from 'node:child_process'
+      it('one', () => spawn(process.execPath, ['-e', ${JSON.stringify(program)}], { stdio: 'inherit' }).unref())`
+    assert.deepEqual(run(['f.e2e.test.ts', text]), { status: 1, totals: '1 passed, 1 failed' })
+  })
+
   it('fails when no test ran, or a named file is not there', () => {
     assert.deepEqual(run(['e.test.ts', '']), { status: 1, totals: '0 passed, 0 failed' })
     assert.equal(spawnSync(process.execPath, [path.join(import.meta.dirname, 'test.js'), 'none.test.ts']).status, 2)

@@ -17,6 +17,9 @@ const TEST_TIMEOUT_MS = 60_000
 /** A process in which no test has ended for so long hangs, or was left running by a test that did not clean up. */
 const IDLE_MS = 300_000
 
+/** How long what a test process has started may outlive it. It holds the process's output, and with it the whole run. */
+const LEFT_MS = 10_000
+
 /** Files of the first tier that take longer than the rest, in seconds: the processes share them evenly. */
 const HEAVY = new Map(
   Object.entries({
@@ -171,6 +174,13 @@ function runNode(batch, results) {
       reason = `no test ended for ${idleMs / 1000} s: one hangs or left something running, of ${names}`
       child.kill('SIGKILL')
     }, 1000)
+    child.once('exit', () => {
+      const left = setTimeout(() => {
+        reason ??= 'a test left a program running, which holds the output'
+        for (const stream of [child.stdout, child.stderr]) stream.destroy()
+      }, LEFT_MS)
+      child.once('close', () => clearTimeout(left))
+    })
     child.once('error', (error) => resolve({ problem: error.message, output: '' }))
     child.once('close', (code, signal) => {
       clearInterval(idle)
