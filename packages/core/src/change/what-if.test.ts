@@ -8,6 +8,7 @@ import { defineCaller, type Caller } from '../ports/caller.ts'
 import { runs } from '../testing/runs.ts'
 import type { Clause } from '../policy/policy.ts'
 import { defineTool } from '../tools/tool.ts'
+import { readRecords } from './read-records.ts'
 import { type RulesOfChange, whatIf, type WhatIf } from './what-if.ts'
 
 const items = ['files:read', 'files:write', 'mail:send', 'web:get'].map((id) => {
@@ -213,6 +214,29 @@ describe('whatIf with what is not known', () => {
     const ofReplicas = records.map((record) => ({ ...record, chain_seq: record.seq }))
     const replicas = await compare(ofReplicas, before, after)
     assert.deepEqual([replicas.unknown, replicas.unknownParts.run], [2, 2])
+  })
+
+  it('does not know what runs had done in records that are missing', async () => {
+    const before = { policy: { name: 'base' }, labels: { private: ['files:read'], trusted: ['*'] } }
+    const { records } = await makeCalls(before, [
+      { caller: vera, tool: 'web:get', run: 'r1' },
+      { caller: vera, tool: 'files:read', run: 'r1' },
+      { caller: vera, tool: 'web:get', run: 'r1' },
+      { caller: vera, tool: 'web:get', run: 'r2' },
+    ])
+    const after = { ...before, policy: { name: 'base', deny: [{ match: 'web:*', when: "'private' in run.labels" }] } }
+    const kept = records.filter(({ tool }) => tool !== 'files:read')
+    const found = await whatIf({
+      before: { catalog: items, callers, ...before },
+      after: { catalog: items, callers, ...after },
+      ...readRecords({
+        exportRecords: async function* () {
+          yield* kept
+        },
+      }),
+    })
+    assert.deepEqual([found.missing, found.calls, found.same], [records.length - kept.length, 3, 1])
+    assert.deepEqual([found.changed, found.unknown, found.unknownParts.run], [0, 2, 2])
   })
 
   it('judges a new limit by the calls that really ran, and says unknown for its first window', async () => {
