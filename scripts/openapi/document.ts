@@ -96,7 +96,7 @@ function toName(method: string, path: string): string {
   return [method, ...words.map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`)].join('')
 }
 
-function toSuccess({ answer, lines, redirect, summary }: Operation): object {
+function toSuccess({ answer, lines, headers, redirect, summary }: Operation): object {
   if (redirect !== undefined)
     return {
       303: { description: redirect, headers: { location: { schema: { type: 'string' } } } },
@@ -106,10 +106,16 @@ function toSuccess({ answer, lines, redirect, summary }: Operation): object {
     return {
       200: {
         description: `Each line is a \`${lines}\`.`,
+        ...(headers !== undefined && { headers: toHeaders(headers) }),
         content: { 'application/x-ndjson': { schema: refTo(lines) } },
       },
     }
   return { 200: { description: summary, content: jsonOf(answer ?? '') } }
+}
+
+function toHeaders(headers: Readonly<Record<string, string>>): object {
+  const rows = Object.entries(headers)
+  return Object.fromEntries(rows.map(([name, description]) => [name, { description, schema: { type: 'string' } }]))
 }
 
 /** The faults by their status. */

@@ -17,6 +17,8 @@ export interface Operation {
   readonly answer?: string
   /** The type of each JSON line, instead of an answer. */
   readonly lines?: string
+  /** Headers of the answer of lines that a client reads, with what they say. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Where the browser is sent, instead of an answer. */
   readonly redirect?: string
   /** Beside those of every route of its `who`. */
@@ -327,6 +329,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Returns all matching records, oldest first, as JSON lines.',
     query: auditRange,
     lines: 'AuditRecord',
+    headers: {
+      'toolgate-part':
+        '`tenant`: the records are those of one tenant, and their numbers have gaps where those of others are.',
+    },
     faults: ['audit_unavailable'],
   },
   'GET /api/approvals': {
