@@ -4,7 +4,7 @@ import { after, afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApprovalsBody, AuditBody, GroupsBody, SessionBody } from '@toolgate/gateway'
 import { WebSocket } from 'ws'
-import { createFeed } from '../packages/console/src/feed.ts'
+import { BATCH_MS, createFeed } from '../packages/console/src/feed.ts'
 import { createLive } from '../packages/console/src/live.ts'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { withBinaries } from './support/binaries.ts'
@@ -123,6 +123,7 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
           return ((await fleet.http(`/api/audit?${query.toString()}`)).json() as AuditBody).records
         },
         matches: () => true,
+        later: (work) => setTimeout(work, BATCH_MS),
       })
       const live = createLive({
         open(onMessage, onEnd) {

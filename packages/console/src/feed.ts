@@ -20,7 +20,8 @@ export interface FeedOptions {
     readonly limit: number
   }) => Promise<readonly AuditRecord[]>
   readonly matches: (record: AuditRecord) => boolean
-  readonly later?: (work: () => void) => void
+  /** Does work after a while: records that come meanwhile are shown together. */
+  readonly later: (work: () => void) => void
 }
 
 /** The records on the page: fetched ones, with live ones before them. */
@@ -40,7 +41,7 @@ const PAGE = 1000
 export const BATCH_MS = 100
 
 /** Returns an empty feed; `catchUp` fetches its first page. */
-export function createFeed({ fetchPage, matches, later = (work) => setTimeout(work, BATCH_MS) }: FeedOptions): Feed {
+export function createFeed({ fetchPage, matches, later }: FeedOptions): Feed {
   const listeners = new Set<() => void>()
   let snapshot: FeedSnapshot = { records: [], isReady: false, isEnd: false, error: undefined }
   let arrived: AuditRecord[] = []

@@ -1,7 +1,8 @@
 import { type ReactElement, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { afterFrame } from '../after-frame.ts'
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, countNewer, EVENTS, FILTER_FIELDS, matchesFilter, type RecordFilter } from '../audit-feed.ts'
-import { createFeed, type Feed, type FeedSnapshot } from '../feed.ts'
+import { BATCH_MS, createFeed, type Feed, type FeedSnapshot } from '../feed.ts'
 import { formatNumber, plural } from '../format.ts'
 import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
 import { live } from '../live-updates.ts'
@@ -79,6 +80,7 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
         fetchPage: async (range) =>
           (await getJson<AuditBody>('/api/audit', { query: { ...filter, ...range } })).records,
         matches: (record) => matchesFilter(record, filter),
+        later: afterFrame(BATCH_MS),
       }),
     [filter],
   )
