@@ -75,6 +75,7 @@ if (executablePath !== undefined)
 
     it('hears of a new request, and what was read keeps its place', async () => {
       await goTo('Approvals')
+      await page.locator('.approval h3').first().waitFor()
       const shown = await page.locator('.approval h3').allInnerTexts()
       await lively.call('demo-bert', 'payments:edit', { path: 'b.txt' })
       await page.locator('[role=status]').getByText('1 new request').waitFor({ state: 'attached' })
