@@ -17,6 +17,7 @@ const client = new QueryClient({
     mutations: { networkMode: 'always' },
   },
 })
+
 /** Shows the console, at once with the first answers where they come soon. */
 export async function start(requests: typeof FIRST, content: Promise<void>): Promise<void> {
   const answers = requests.map(({ key, data }) => client.prefetchQuery({ queryKey: key, queryFn: () => data }))
