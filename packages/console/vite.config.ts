@@ -1,9 +1,9 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
-/** What sends the requests of the first view: small, so that they go out before React is there. */
+/** The modules that send the requests of the first view: few, so that the requests go out before React is loaded. */
 const FIRST = /console\/src\/(first|address|people|api|health|calls|later|pages)\.ts$|vite\/preload-helper/
-/** Of one page each, or loaded when they are shown. */
+/** Charts: they are loaded when they are shown. */
 const ALONE = /uplot|charts?[^/]*\.tsx?$/
 
 /** Has the page fetch the parts of React at once, and not when the first script asks for them. */

@@ -22,7 +22,7 @@ const EVERYWHERE: readonly First[] = [
 
 const CALLERS: First = { key: ['callers'], path: '/api/callers' }
 
-/** What a page asks for at first, whatever its address says. */
+/** The first requests of a page, the same for all its addresses. */
 const ALWAYS: Partial<Record<Page, readonly First[]>> = {
   calls: [{ key: ['audit', 'evidence'], path: '/api/audit/evidence' }],
   policy: [{ key: ['policy'], path: '/api/policy' }],

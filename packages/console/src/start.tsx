@@ -5,7 +5,7 @@ import { App } from './app.tsx'
 import type { FIRST } from './first.ts'
 import { keepFocus } from './kept-focus.ts'
 
-/** What would only say "Loading" for a moment is not drawn: on a slow machine that takes longer than the wait. */
+/** How long the first view waits for its data. Drawing "Loading" takes longer on a slow machine than this wait. */
 const MAX_WAIT_MS = 400
 
 // The next poll is the retry. So a failure shows at once, and goes as soon as a request succeeds.

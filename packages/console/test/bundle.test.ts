@@ -8,7 +8,7 @@ import { buildConsole } from './browser.ts'
 const BUDGET_BYTES = 250 * 1024
 /** React alone is 60 KB of it, what several pages share 50 KB. */
 const START_BYTES = 135 * 1024
-/** What sends the first requests, before React is there. */
+/** The files that send the first requests, before React is loaded. */
 const FIRST_BYTES = 6 * 1024
 
 describe('the bundle of the console', () => {

@@ -54,7 +54,7 @@ export interface SharedVerdict {
   }
   /** What the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
-  /** The state of the sealed inputs. Absent if there are none. */
+  /** The state of the sealed inputs. Absent if no input is sealed. */
   readonly inputs?: InputsVerdict
   readonly findings: readonly AuditFinding[]
   readonly findingCount: number
