@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
+import { hashKey, keepPreviousData, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import {
   type RefCallback,
   type RefObject,
@@ -31,12 +31,17 @@ export interface Query {
 /** How often everything is fetched again with an open socket. */
 const SELDOM_MS = 15_000
 
+export type Answer<Body> = Pick<
+  UseQueryResult<Body, ApiError>,
+  'data' | 'error' | 'isPending' | 'isPlaceholderData' | 'refetch'
+>
+
 /** Fetches from the API, and again when the data may have changed. If the session has ended, the login is shown. */
-export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
+export function useApi<Body>(query: Query): Answer<Body> {
   const client = useQueryClient()
   const { key, path, parameters = {}, everyMs, enabled = true, isUnannounced = false } = query
   const isOpen = useLiveState() === 'open'
-  return useQuery<Body, ApiError>({
+  const answer = useQuery<Body, ApiError>({
     queryKey: key,
     queryFn: async ({ signal }) => {
       try {
@@ -51,6 +56,15 @@ export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
     placeholderData: keepPreviousData,
     enabled,
   })
+  const { data, isPending, isPlaceholderData, refetch } = answer
+  return { data, error: useLastError(answer, hashKey(key)), isPending, isPlaceholderData, refetch }
+}
+
+/** Keeps the error of a fetch until the next one is over, so that the page does not say "Loading" between the two. */
+function useLastError({ error, isPending }: UseQueryResult<unknown, ApiError>, hash: string): ApiError | null {
+  const [last, setLast] = useState<{ readonly hash: string; readonly error: ApiError }>()
+  if (error && last?.error !== error) setLast({ hash, error })
+  return error ?? (isPending && last?.hash === hash ? last.error : null)
 }
 
 const SOON_MS = 700
@@ -169,6 +183,11 @@ export function useMedia(query: string): boolean {
     [list],
   )
   return useSyncExternalStore(subscribe, () => list.matches)
+}
+
+/** Returns whether the page has the layout of a narrow screen. */
+export function useNarrow(): boolean {
+  return useMedia('(width < 48rem)')
 }
 
 /** Returns an element's distance from the top of the page, updated when the content above it changes. */

@@ -1,7 +1,7 @@
 import { type ReactElement, useSyncExternalStore } from 'react'
 import { APPROVAL_FILTERS, type ApprovalFilters, matchesFilters, valuesOf } from '../approval-queue.ts'
 import { desktopNotices } from '../desktop-notices.ts'
-import { type Choose, useAddress, useMedia } from '../hooks.ts'
+import { type Choose, useAddress, useNarrow } from '../hooks.ts'
 import { usePending } from '../pending.ts'
 import { History } from '../parts/approval-history.tsx'
 import { ApprovalList } from '../parts/approval-list.tsx'
@@ -67,7 +67,7 @@ interface FilterBarProps {
 
 /** Offers the fields by which the waiting requests differ. Its size does not change when requests arrive. */
 function FilterBar({ approvals, filters, isFiltered, choose }: FilterBarProps): ReactElement {
-  const isNarrow = useMedia('(width < 48rem)')
+  const isNarrow = useNarrow()
   return (
     <details className="filters" open={!isNarrow || isFiltered}>
       <summary>Filter</summary>

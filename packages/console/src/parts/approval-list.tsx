@@ -3,7 +3,7 @@ import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { addFresh, type Batch, type Card, toQueue } from '../approval-queue.ts'
 import { useVerdicts } from '../approval-verdicts.ts'
 import { formatNumber } from '../format.ts'
-import { useMedia, useNow, useTop } from '../hooks.ts'
+import { useNarrow, useNow, useTop } from '../hooks.ts'
 import { focusRow, rowOf, type Rows } from '../row-keys.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { announce } from './announcer.tsx'
@@ -102,7 +102,7 @@ const COVERED_PX = 110
 function Cards({ groups, nowMs }: { groups: readonly (readonly Card[])[]; nowMs: number }): ReactElement {
   const list = useRef<HTMLUListElement>(null)
   const top = useTop(list)
-  const isNarrow = useMedia('(width < 48rem)')
+  const isNarrow = useNarrow()
   const rows = useWindowVirtualizer({
     count: groups.length,
     estimateSize: () => ESTIMATED_PX,

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useEffect, useRef } from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
-import { useHealth, useLiveState } from '../hooks.ts'
+import { useHealth, useLiveState, useNarrow } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { useWaiting } from '../pending.ts'
 import { desktopNotices } from '../desktop-notices.ts'
@@ -46,42 +46,64 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${TITLES[page]} · Toolgate`
   }, [page, waiting])
-  const current = page === 'tool' ? 'tools' : page
+  // Beside the links on a wide screen and above them on a narrow one; the Tab key follows.
+  const isNarrow = useNarrow()
+  const links = <Links key="links" session={session} page={page} waiting={waiting} />
+  const account = <Account key="account" session={session} />
   return (
     <header className="top">
       <div className="brand">
         <GateMark />
         <span>Toolgate</span>
       </div>
-      <nav aria-label="Pages">
-        <ul>
-          {NAVIGATED.filter((name) => !OPERATORS.has(name) || mayManageKeys(session)).map((name) => (
-            <li key={name}>
-              <a
-                ref={name === current ? showLink : undefined}
-                href={linkTo(name)}
-                aria-current={name === current ? 'page' : undefined}
-              >
-                {TITLES[name]}
-                {name === 'approvals' && waiting > 0 && (
-                  <span className="pending-count">
-                    {waiting}
-                    <span className="unseen"> waiting</span>
-                  </span>
-                )}
-              </a>
-            </li>
-          ))}
-        </ul>
-      </nav>
-      <div className="account">
-        <Connection />
-        <span className="who" title={session.roles.join(', ')}>
-          <Exact text={session.user} />
-        </span>
-        <LogOut />
-      </div>
+      {isNarrow ? [account, links] : [links, account]}
     </header>
+  )
+}
+
+interface LinksProps {
+  readonly session: SessionBody
+  readonly page: Page
+  /** How many approvals wait. */
+  readonly waiting: number
+}
+
+function Links({ session, page, waiting }: LinksProps): ReactElement {
+  const current = page === 'tool' ? 'tools' : page
+  return (
+    <nav aria-label="Pages">
+      <ul>
+        {NAVIGATED.filter((name) => !OPERATORS.has(name) || mayManageKeys(session)).map((name) => (
+          <li key={name}>
+            <a
+              ref={name === current ? showLink : undefined}
+              href={linkTo(name)}
+              aria-current={name === current ? 'page' : undefined}
+            >
+              {TITLES[name]}
+              {name === 'approvals' && waiting > 0 && (
+                <span className="pending-count">
+                  {waiting}
+                  <span className="unseen"> waiting</span>
+                </span>
+              )}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+function Account({ session }: { session: SessionBody }): ReactElement {
+  return (
+    <div className="account">
+      <Connection />
+      <span className="who" title={session.roles.join(', ')}>
+        <Exact text={session.user} />
+      </span>
+      <LogOut />
+    </div>
   )
 }
 

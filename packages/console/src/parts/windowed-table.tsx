@@ -1,6 +1,6 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { memo, type ReactElement, type ReactNode, useEffect, useRef } from 'react'
-import { useMedia, useTop } from '../hooks.ts'
+import { useNarrow, useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 
 interface WindowedTableProps<Row> {
@@ -27,7 +27,7 @@ const NARROW_PX = 60
 /** A table that scrolls with the page. It renders only the rows near the screen; arrow keys move between them. */
 export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement {
   const { rows: all, caption, columns, prefix, className, keyOf, wide, narrow, onEnd, endRows = 50 } = props
-  const isNarrow = useMedia('(width < 48rem)')
+  const isNarrow = useNarrow()
   const body = useRef<HTMLTableElement>(null)
   const top = useTop(body)
   const rows = useWindowVirtualizer({
