@@ -1,11 +1,9 @@
-import type { UseQueryResult } from '@tanstack/react-query'
-import type { ApiError } from './api.ts'
-import { useApi } from './hooks.ts'
+import { type Answer, useApi } from './hooks.ts'
 import type { CallersBody } from './wire.ts'
 
 const REFRESH_MS = 8000
 
 /** Fetches the callers that `as` may name. */
-export function useCallers(): UseQueryResult<CallersBody, ApiError> {
+export function useCallers(): Answer<CallersBody> {
   return useApi<CallersBody>({ key: ['callers'], path: '/api/callers', everyMs: REFRESH_MS })
 }

@@ -1,13 +1,11 @@
-import type { UseQueryResult } from '@tanstack/react-query'
-import type { ApiError } from './api.ts'
-import { useApi } from './hooks.ts'
+import { type Answer, useApi } from './hooks.ts'
 import type { ApprovalsBody, WaitingApprovalsBody } from './wire.ts'
 
 const REFRESH_MS = 2000
 const MAX_PENDING = 1000
 
 /** Fetches the waiting requests with their inputs, for the inbox. */
-export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
+export function usePending(): Answer<ApprovalsBody> {
   return useApi({
     key: ['approvals', 'pending'],
     path: '/api/approvals',
@@ -17,6 +15,6 @@ export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
 }
 
 /** Fetches what every page shows of them: how many there are, and whose. */
-export function useWaiting(): UseQueryResult<WaitingApprovalsBody, ApiError> {
+export function useWaiting(): Answer<WaitingApprovalsBody> {
   return useApi({ key: ['approvals', 'waiting'], path: '/api/approvals/waiting', everyMs: REFRESH_MS })
 }

@@ -227,6 +227,25 @@ if (executablePath !== undefined)
         await page.getByText('Unknown tool').waitFor()
       })
 
+      it('goes on saying so while it asks again', async () => {
+        await restart({ withoutSocket: true })
+        await open('#/tool?id=no:such&as=admin')
+        await page.getByText('Unknown tool').waitFor()
+        const isAskedAgain = Promise.withResolvers<void>()
+        const mayAnswer = Promise.withResolvers<void>()
+        await page.route('**/api/tool?*', async (route) => {
+          isAskedAgain.resolve()
+          await mayAnswer.promise
+          await route.continue()
+        })
+        await isAskedAgain.promise
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+        assert.equal(await page.getByText('Unknown tool').isVisible(), true)
+        assert.equal(await page.getByText('Loading the tool').isVisible(), false)
+        mayAnswer.resolve()
+        await page.unrouteAll({ behavior: 'wait' })
+      })
+
       it('shows what it knows if the gateway does not report the rest', async () => {
         await page.route('**/api/tool?*', (route) =>
           route.fulfill({
