@@ -12,7 +12,7 @@ import {
   VIEWER,
   type Witness,
 } from '../../packages/adapters/src/testing/world.ts'
-import { createPlace, LATE, type Place, type Ran, use } from './support/query.ts'
+import { createPlace, LATE, type Place, type Ran, TOO_LATE, use } from './support/query.ts'
 import { createWorld } from './support/world.ts'
 
 const places: Place[] = []
@@ -106,7 +106,7 @@ describeMatrixRow('claude-agent', {
       const place = newPlace()
       const { session } = await place.run([[LOGS]], withHook(answering('defer')))
       // Nobody has approved it, and the hook says so: but on a busy machine it is not asked.
-      await place.run([], { ...withHook(answering('deny')), ...LATE, resume: session as string })
+      await place.run([], { ...withHook(answering('deny')), ...TOO_LATE, resume: session as string })
       return ranNot(ranIn(place))
     },
     async audit() {

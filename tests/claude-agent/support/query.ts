@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { PassThrough } from 'node:stream'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { type Options, query, type SDKResultMessage } from '@anthropic-ai/claude-agent-sdk'
 import { type Block, type ModelRequest, type Script, serveMessages } from './messages-api.ts'
 
@@ -118,27 +118,45 @@ function textOf(content: unknown): string {
 
 const NOBODY = 65_534
 
-/** What makes the harness hear of its hooks late, as on a machine that is busy. */
-export const LATE: Options = {
-  spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }) => {
-    const child = spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'ignore'] })
-    const stdin = new PassThrough()
-    setTimeout(() => stdin.pipe(child.stdin), 1000)
-    return {
-      stdin,
-      stdout: child.stdout,
-      get killed() {
-        return child.killed
-      },
-      get exitCode() {
-        return child.exitCode
-      },
-      kill: (by) => child.kill(by),
-      on: child.on.bind(child),
-      once: child.once.bind(child),
-      off: child.off.bind(child),
-    }
-  },
+/** What makes the harness hear of its hooks a second late, as on a machine that is busy. */
+export const LATE = hearing((_, hear) => setTimeout(hear, 1000))
+
+/** What makes the harness hear of its hooks only once the call that it goes on with has ended. It must not wait for them. */
+export const TOO_LATE = hearing(({ stdout }, hear) => {
+  let said = ''
+  stdout.on('data', (bytes: Buffer) => {
+    const hasEnded = said.includes(ENDED)
+    said += bytes.toString('latin1')
+    if (!hasEnded && said.includes(ENDED)) hear()
+  })
+})
+
+const ENDED = '"type":"tool_result"'
+
+type Harness = ChildProcessByStdio<Writable, Readable, null>
+
+function hearing(when: (harness: Harness, hear: () => void) => void): Options {
+  return {
+    spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }) => {
+      const child = spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'ignore'] })
+      const stdin = new PassThrough()
+      when(child, () => stdin.pipe(child.stdin))
+      return {
+        stdin,
+        stdout: child.stdout,
+        get killed() {
+          return child.killed
+        },
+        get exitCode() {
+          return child.exitCode
+        },
+        kill: (by) => child.kill(by),
+        on: child.on.bind(child),
+        once: child.once.bind(child),
+        off: child.off.bind(child),
+      }
+    },
+  }
 }
 
 /** What lets every call through in the harness itself, which it refuses to do for root: then it is nobody who runs it. */
