@@ -16,24 +16,26 @@ const LINE_FEED = 0x0a
 
 /** Returns the complete lines of a file before `end`, last one first. Bytes after the last line break are left out. */
 export function* linesBackwards(fd: number, end: number): Generator<Line> {
-  let chunkStart = end
-  /** The bytes from `chunkStart` to the end of the current line. */
-  let bytes: Buffer = Buffer.alloc(0)
+  /** The bytes from `chunkStart` to the end of the current line, last part first: a line may be long. */
+  let parts: Buffer[] = []
   let isComplete = false
-  while (chunkStart > 0) {
+  for (let chunkStart = end; chunkStart > 0;) {
     const size = Math.min(BACKWARDS_BYTES, chunkStart)
     chunkStart -= size
-    bytes = Buffer.concat([readAt(fd, chunkStart, size), bytes])
+    let bytes = readAt(fd, chunkStart, size)
     for (let at = bytes.lastIndexOf(LINE_FEED); at >= 0; at = bytes.lastIndexOf(LINE_FEED)) {
-      if (isComplete) yield toLine(bytes.subarray(at + 1), chunkStart + at + 1)
+      if (isComplete) yield toLine([bytes.subarray(at + 1), ...parts.toReversed()], chunkStart + at + 1)
       isComplete = true
+      parts = []
       bytes = bytes.subarray(0, at)
     }
+    if (isComplete) parts.push(bytes)
   }
-  if (isComplete) yield toLine(bytes, 0)
+  if (isComplete) yield toLine(parts.toReversed(), 0)
 }
 
-function toLine(bytes: Buffer, start: number): Line {
+function toLine(parts: readonly Buffer[], start: number): Line {
+  const bytes = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)
   return { text: bytes.toString('utf8'), start, end: start + bytes.length + 1 }
 }
 
@@ -53,21 +55,31 @@ function readAt(fd: number, position: number, size: number): Buffer {
  * follow the last line break.
  */
 export function* linesForwards(fd: number, end: number): Generator<readonly string[], boolean> {
-  let rest: Buffer = Buffer.alloc(0)
+  /** The parts of the line that is not read to its end: it may be long. */
+  let rest: Buffer[] = []
   for (let at = 0; at < end;) {
     const chunk = Buffer.allocUnsafe(Math.min(FORWARDS_BYTES, end - at))
     const read = readSync(fd, chunk, 0, chunk.length, at)
     if (read === 0) break
     at += read
-    const bytes = Buffer.concat([rest, chunk.subarray(0, read)])
+    const bytes = chunk.subarray(0, read)
     const last = bytes.lastIndexOf(LINE_FEED)
-    rest = bytes.subarray(last + 1)
-    if (last >= 0) yield toLines(bytes.subarray(0, last))
+    if (last >= 0) yield toLines(Buffer.concat([...rest, bytes.subarray(0, last)]))
+    if (last >= 0) rest = []
+    rest.push(bytes.subarray(last + 1))
   }
-  return rest.length > 0
+  return rest.some(({ length }) => length > 0)
 }
 
 function toLines(bytes: Buffer): readonly string[] {
-  // Invalid UTF-8 must stay different from any valid text: U+FFFD would hide that a byte was changed.
-  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1').split('\n')
+  if (isUtf8(bytes)) return bytes.toString('utf8').split('\n')
+  const lines: string[] = []
+  for (let from = 0, to = 0; to < bytes.length; from = to + 1) {
+    const at = bytes.indexOf(LINE_FEED, from)
+    to = at < 0 ? bytes.length : at
+    const line = bytes.subarray(from, to)
+    // Invalid UTF-8 must stay different from any valid text: U+FFFD would hide that a byte was changed.
+    lines.push(line.toString(isUtf8(line) ? 'utf8' : 'latin1'))
+  }
+  return lines
 }
