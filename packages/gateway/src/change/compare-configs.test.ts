@@ -93,7 +93,7 @@ describe('compareConfigs', () => {
       ['servers', [], ['servers: { files: { command: other } }']],
       ['servers', [], ['servers: { files: { command: node }, web: { command: node } }']],
       ['servers', [], ['servers: { files: { command: node, offers: [tools, resources] } }']],
-      ['oauth', [], [OAUTH]],
+      ['oauth', ['publicUrl: https://tools.example.com'], [OAUTH]],
       ['pins', ['pins: suspend'], ['pins: "off"']],
     ]
     for (const [section, from, to] of pairs) {

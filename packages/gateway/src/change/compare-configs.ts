@@ -12,7 +12,7 @@ import type { GatewayConfig, GroupConfig, ServerConfig } from '../config/config.
 import type { IssuerConfig } from '../config/oauth.ts'
 import { findUnproven } from '../reload/tighter.ts'
 import { rulesOfChange } from './rules-of-change.ts'
-import { configuredItems } from './snapshot-items.ts'
+import { configuredItems, OFFER_OF } from './snapshot-items.ts'
 
 /** Whether a configuration grants no more than another. */
 export interface ConfigComparison extends PolicyComparison {
@@ -20,10 +20,54 @@ export interface ConfigComparison extends PolicyComparison {
   readonly sections: readonly string[]
 }
 
-/** The sections that the comparison of policies covers, over the tools of the catalog. */
-const COVERED: ReadonlySet<string> = new Set(['policy', 'groups', 'aliases', 'servers'])
-/** Sections that let more calls through, or other people decide them, in more ways than are compared. */
-const OTHERS = ['oauth', 'oidc', 'approvals', 'pins', 'definitions'] as const
+/**
+ * How each section is compared. `tools`: over the tools of the catalog. `form`: by its form, whatever the tools are.
+ * `equal`: a section that differs may let more through. `none`: it says nothing of what a call may do.
+ */
+const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' | 'none'>> = {
+  policy: 'tools',
+  groups: 'tools',
+  aliases: 'tools',
+  servers: 'tools',
+  callers: 'form',
+  limits: 'form',
+  labels: 'form',
+  apps: 'form',
+  oauth: 'equal',
+  oidc: 'equal',
+  publicUrl: 'equal',
+  listen: 'equal',
+  approvals: 'equal',
+  pins: 'equal',
+  definitions: 'equal',
+  history: 'equal',
+  calls: 'equal',
+  search: 'equal',
+  redact: 'equal',
+  metrics: 'equal',
+  audit: 'equal',
+  state: 'equal',
+  stores: 'equal',
+  replica: 'equal',
+  instances: 'equal',
+  // Whether a change is applied by itself, and not what the change grants.
+  watch: 'none',
+  drainMs: 'none',
+  names: 'none',
+  instructions: 'none',
+  secretCommands: 'none',
+  // How the file was read.
+  file: 'none',
+  text: 'none',
+  textHash: 'none',
+  notRun: 'none',
+  ran: 'none',
+  secrets: 'none',
+  warnings: 'none',
+  places: 'none',
+  policySource: 'none',
+}
+const SECTIONS = Object.keys(COMPARED) as (keyof GatewayConfig)[]
 /** What a server offers is compared item by item; these say nothing of what a call may do. */
 const COVERED_OF_SERVERS: ReadonlySet<string> = new Set(
   'tools prompts trustHints offers offersByDefault names instructions era startTimeoutMs callTimeoutMs'.split(' '),
@@ -55,12 +99,7 @@ export async function compareConfigs(
     const { limits: _, apps: __, ...rules } = configuredRules(catalog, config)
     return { ...rules, callers }
   }
-  const sections = [
-    ...findUnproven(before, after).filter((section) => !COVERED.has(section)),
-    ...(isSameHold(before.groups, after.groups) ? [] : ['groups']),
-    ...(hasKnownServers(before.servers, after.servers) ? [] : ['servers']),
-    ...OTHERS.filter((section) => !isDeepStrictEqual(before[section], after[section])),
-  ]
+  const sections = sectionsUnknown(before, after, catalog)
   const compared = await comparePolicies({
     before: rulesOf(before),
     after: rulesOf(after),
@@ -69,6 +108,52 @@ export async function compareConfigs(
   })
   const grantsNoMore = compared.grantsNoMore === 'yes' && sections.length > 0 ? 'unknown' : compared.grantsNoMore
   return { ...compared, grantsNoMore, sections }
+}
+
+/** Returns the sections of which nobody can say that they let no more through. */
+function sectionsUnknown(before: GatewayConfig, after: GatewayConfig, catalog: CatalogSnapshot): readonly string[] {
+  const isSame = (section: keyof GatewayConfig) => isDeepStrictEqual(before[section], after[section])
+  const hasSameMeaning = isDeepStrictEqual(meaningOf(before), meaningOf(after))
+  const isSamePolicy = hasSameMeaning && isSame('policy')
+  const areServersKnown =
+    hasKnownServers(before.servers, after.servers) && (isSamePolicy || after.servers.every(isListedIn(catalog)))
+  const unknown: readonly string[] = [
+    ...findUnproven(before, after).filter((section) => COMPARED[section as keyof GatewayConfig] === 'form'),
+    ...(isSameHold(before.groups, after.groups, hasSameMeaning) ? [] : ['groups']),
+    ...(areServersKnown ? [] : ['servers']),
+    ...(hasSameMeaning ? [] : selectingByForm(before)),
+    ...(hasSameMeaning || !mayReadCalls(before) ? [] : ['policy']),
+    ...SECTIONS.filter((section) => COMPARED[section] === 'equal' && !isSame(section)),
+  ]
+  return [...new Set(unknown)]
+}
+
+/** What the selectors of a configuration mean. */
+function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
+  const ofServers = servers.map(({ name, tools, resources, prompts, trustHints }) => {
+    return { name, tools, resources, prompts, trustHints }
+  })
+  return { groups, aliases, ofServers }
+}
+
+/** Returns the sections that name tools by selectors, and are not compared tool by tool. */
+function selectingByForm({ limits, labels = {}, apps = [], calls }: GatewayConfig): readonly string[] {
+  const selecting = { limits, labels, apps, calls: calls?.concurrency ?? [] }
+  return Object.entries(selecting).flatMap(([section, some]) => (Object.keys(some).length > 0 ? [section] : []))
+}
+
+/** Whether a policy may read which tools a run has called, which it names by selectors: also by another spelling. */
+function mayReadCalls({ policy }: GatewayConfig): boolean {
+  return /run(?!\.(?!called\b)\w)/.test(JSON.stringify(policy))
+}
+
+/** Whether a catalog has something of each kind that a server is said to offer. One that was down has nothing in it. */
+function isListedIn({ items }: CatalogSnapshot): (server: ServerConfig) => boolean {
+  return ({ name, offers, offersByDefault }) => {
+    const own = items.filter(({ namespace }) => namespace === name)
+    const listed = new Set(own.map(({ kind }) => OFFER_OF[kind ?? 'tool']))
+    return offersByDefault ? own.length > 0 : offers.every((offer) => listed.has(offer))
+  }
 }
 
 /** Who may come with a token of an issuer. Keys are for the configured callers only. */
@@ -98,25 +183,38 @@ function mayReadSessions({ policy }: GatewayConfig): boolean {
 }
 
 /** Whether groups that hold tools back do so as before. Which tools they have counts: one that leaves a group is held by it no longer. */
-function isSameHold(before: readonly GroupConfig[], after: readonly GroupConfig[]): boolean {
+function isSameHold(before: readonly GroupConfig[], after: readonly GroupConfig[], hasSameMeaning: boolean): boolean {
   const holds = before.some(
     ({ visibility, unlock, availableWhen, dependsOn }) =>
       visibility !== 'always' || unlock !== undefined || availableWhen.length + dependsOn.length > 0,
   )
-  return !holds || isDeepStrictEqual(before, after)
+  return !holds || (hasSameMeaning && isDeepStrictEqual(before, after))
 }
 
 /** Whether each server is one that was there, and reached and trusted as it was. What it offers beside may be in no catalog. */
 function hasKnownServers(before: readonly ServerConfig[], after: readonly ServerConfig[]): boolean {
   const known = new Map(before.map((server) => [server.name, server]))
-  return after.every((server) => {
-    const old = known.get(server.name)
-    return (
-      old !== undefined &&
-      isDeepStrictEqual(uncovered(old), uncovered(server)) &&
-      server.offers.every((offer) => old.offers.includes(offer))
-    )
-  })
+  const now = new Set(after.map(({ name }) => name))
+  // Without one of two servers that could own a URI, it belongs to the other.
+  const leavesUris = before.some(({ name, offers }) => !now.has(name) && offers.includes('resources'))
+  return (
+    !leavesUris &&
+    after.every((server) => {
+      const old = known.get(server.name)
+      return (
+        old !== undefined &&
+        isDeepStrictEqual(uncovered(old), uncovered(server)) &&
+        isDeepStrictEqual(unlistedOf(old), unlistedOf(server)) &&
+        server.offers.every((offer) => old.offers.includes(offer))
+      )
+    })
+  )
+}
+
+/** What a catalog does not show of a server's tools: those that are off, and what a person who decides reads by another. */
+function unlistedOf({ tools }: ServerConfig): unknown {
+  const overlays = [...tools].filter(([, { enabled, compare }]) => enabled !== undefined || compare !== undefined)
+  return overlays.map(([name, { enabled, compare }]) => ({ name, enabled, compare }))
 }
 
 function uncovered(server: ServerConfig): readonly (readonly [string, unknown])[] {

@@ -11,7 +11,8 @@ export interface ConfiguredItems {
   readonly findUnlisted: FindUnlisted
 }
 
-const LISTS: Readonly<Record<ItemKind, Offer>> = {
+/** The list in which a server names items of a kind. */
+export const OFFER_OF: Readonly<Record<ItemKind, Offer>> = {
   tool: 'tools',
   resource: 'resources',
   template: 'resources',
@@ -42,7 +43,7 @@ function openServer(
   const nothing = () => null
   const ofTools = new ServerTools({ namespace, overlays, trustHints, runsTasks: () => true, executeOf: () => nothing })
   const others = new ServerItems({ namespace, resources, prompts, read: nothing, getPrompt: nothing })
-  const offered = listed.filter(({ kind }) => offers.includes(LISTS[kind ?? 'tool']))
+  const offered = listed.filter(({ kind }) => offers.includes(OFFER_OF[kind ?? 'tool']))
   const listOf = (wanted: SnapshotItem['kind']) => offered.filter(({ kind }) => kind === wanted).map(toListed)
   ofTools.read(listOf(undefined))
   others.read({
