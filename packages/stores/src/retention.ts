@@ -94,10 +94,12 @@ export class Retention {
   async #removeRest(seq: number): Promise<void> {
     const { file } = this.#parts
     if (file.firstSeq() > seq) return
-    const [text = ''] = file
+    // A closed file of JSON lines comes whole, with the records before this one.
+    const texts = file
       .textsIn(seq - 1, seq)
       .toArray()
       .flat()
+    const text = texts.find((one) => readSeq(one) === seq) ?? ''
     // Another process may have removed them meanwhile.
     if (file.firstSeq() > seq) return
     if (!this.#hasSigned(seq, readLink(text)?.hash))
