@@ -96,6 +96,25 @@ function append(format: Format, path: string, entry: AuditEntry, last: AuditReco
   db.close()
 }
 
+/** Keeps the oldest records, and returns what puts them back. */
+function keepOldest(format: Format, path: string): () => void {
+  if (format === 'jsonl') {
+    const [oldest] = closedFiles(path)
+    assert.ok(oldest)
+    const text = readFileSync(oldest.path)
+    return () => writeFileSync(oldest.path, text)
+  }
+  const db = new DatabaseSync(path)
+  const rows = db.prepare('SELECT * FROM audit').all()
+  db.close()
+  return () => {
+    const again = new DatabaseSync(path)
+    const insert = again.prepare('INSERT OR IGNORE INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
+    for (const row of rows) insert.run(...Object.values(row))
+    again.close()
+  }
+}
+
 const sizeOf = (path: string): number =>
   [path, ...closedFiles(path).map((closed) => closed.path)].reduce((sum, file) => sum + statSync(file).size, 0)
 
@@ -173,6 +192,21 @@ for (const format of FORMATS) {
       const now = audit.open(23)
       t.after(() => now.close())
       assert.equal((await readAll(now))[0]?.seq, 1)
+    })
+
+    it('goes on where it was killed before anything was removed', async (t) => {
+      const audit = days(t, format)
+      await audit.calls(0, ['a', 'b'])
+      await audit.calls(20, ['c'])
+      const putBack = keepOldest(format, audit.path)
+      await prune(audit, 21)
+      putBack()
+      const left = await prune(audit, 21)
+      assert.deepEqual(
+        left.filter(({ event }) => event === 'tool_call').map(({ tool_call_id: id }) => id),
+        ['c'],
+      )
+      assert.equal((await verifyAudit({ path: audit.path })).status, 'ok')
     })
 
     it('still proves the calls that are left', async (t) => {
