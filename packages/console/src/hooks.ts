@@ -31,6 +31,7 @@ export interface Query {
 /** How often everything is fetched again with an open socket. */
 const SELDOM_MS = 15_000
 
+/** The part of a query that pages read. */
 export type Answer<Body> = Pick<
   UseQueryResult<Body, ApiError>,
   'data' | 'error' | 'isPending' | 'isPlaceholderData' | 'refetch'

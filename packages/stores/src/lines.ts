@@ -64,8 +64,10 @@ export function* linesForwards(fd: number, end: number): Generator<readonly stri
     at += read
     const bytes = chunk.subarray(0, read)
     const last = bytes.lastIndexOf(LINE_FEED)
-    if (last >= 0) yield toLines(Buffer.concat([...rest, bytes.subarray(0, last)]))
-    if (last >= 0) rest = []
+    if (last >= 0) {
+      yield toLines(Buffer.concat([...rest, bytes.subarray(0, last)]))
+      rest = []
+    }
     rest.push(bytes.subarray(last + 1))
   }
   return rest.some(({ length }) => length > 0)

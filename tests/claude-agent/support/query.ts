@@ -118,17 +118,19 @@ function textOf(content: unknown): string {
 
 const NOBODY = 65_534
 
-/** What makes the harness hear of its hooks a second late, as on a machine that is busy. */
+/** Tells the harness of its hooks a second late, as a busy machine does. */
 export const LATE = hearing((_, hear) => setTimeout(hear, 1000))
 
-/** What makes the harness hear of its hooks only once the call that it goes on with has ended. It must not wait for them. */
+/** Tells the harness of its hooks only after the result of the call that it resumes. It must not wait for them. */
 export const TOO_LATE = hearing(({ stdout }, hear) => {
   let said = ''
-  stdout.on('data', (bytes: Buffer) => {
-    const hasEnded = said.includes(ENDED)
+  const listen = (bytes: Buffer): void => {
     said += bytes.toString('latin1')
-    if (!hasEnded && said.includes(ENDED)) hear()
-  })
+    if (!said.includes(ENDED)) return
+    stdout.off('data', listen)
+    hear()
+  }
+  stdout.on('data', listen)
 })
 
 const ENDED = '"type":"tool_result"'

@@ -119,16 +119,14 @@ function sectionsUnknown(before: GatewayConfig, after: GatewayConfig, catalog: C
     hasKnownServers(before.servers, after.servers) && (isSamePolicy || after.servers.every(isListedIn(catalog)))
   const unknown: readonly string[] = [
     ...findUnproven(before, after).filter((section) => COMPARED[section as keyof GatewayConfig] === 'form'),
-    ...(isSameHold(before.groups, after.groups, hasSameMeaning) ? [] : ['groups']),
     ...(areServersKnown ? [] : ['servers']),
     ...(hasSameMeaning ? [] : selectingByForm(before)),
-    ...(hasSameMeaning || !mayReadCalls(before) ? [] : ['policy']),
     ...SECTIONS.filter((section) => COMPARED[section] === 'equal' && !isSame(section)),
   ]
   return [...new Set(unknown)]
 }
 
-/** What the selectors of a configuration mean. */
+/** Returns all that the tools of a selector depend on, beside the catalog. */
 function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
   const ofServers = servers.map(({ name, tools, resources, prompts, trustHints }) => {
     return { name, tools, resources, prompts, trustHints }
@@ -136,10 +134,23 @@ function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
   return { groups, aliases, ofServers }
 }
 
-/** Returns the sections that name tools by selectors, and are not compared tool by tool. */
-function selectingByForm({ limits, labels = {}, apps = [], calls }: GatewayConfig): readonly string[] {
-  const selecting = { limits, labels, apps, calls: calls?.concurrency ?? [] }
+/** Returns the sections whose selectors are not compared tool by tool. */
+function selectingByForm(config: GatewayConfig): readonly string[] {
+  const { groups, limits, labels = {}, apps = [], calls, policy } = config
+  const selecting = {
+    // A tool that leaves a group is held back by it no longer.
+    groups: groups.filter(holdsBack),
+    limits,
+    labels,
+    apps,
+    calls: calls?.concurrency ?? [],
+    policy: mayReadCalls(config) ? policy : [],
+  }
   return Object.entries(selecting).flatMap(([section, some]) => (Object.keys(some).length > 0 ? [section] : []))
+}
+
+function holdsBack({ visibility, unlock, availableWhen, dependsOn }: GroupConfig): boolean {
+  return visibility !== 'always' || unlock !== undefined || availableWhen.length + dependsOn.length > 0
 }
 
 /** Whether a policy may read which tools a run has called, which it names by selectors: also by another spelling. */
@@ -182,36 +193,25 @@ function mayReadSessions({ policy }: GatewayConfig): boolean {
   return /caller(?!\.(?!session\b)\w)/.test(JSON.stringify(policy))
 }
 
-/** Whether groups that hold tools back do so as before. Which tools they have counts: one that leaves a group is held by it no longer. */
-function isSameHold(before: readonly GroupConfig[], after: readonly GroupConfig[], hasSameMeaning: boolean): boolean {
-  const holds = before.some(
-    ({ visibility, unlock, availableWhen, dependsOn }) =>
-      visibility !== 'always' || unlock !== undefined || availableWhen.length + dependsOn.length > 0,
-  )
-  return !holds || (hasSameMeaning && isDeepStrictEqual(before, after))
-}
-
 /** Whether each server is one that was there, and reached and trusted as it was. What it offers beside may be in no catalog. */
 function hasKnownServers(before: readonly ServerConfig[], after: readonly ServerConfig[]): boolean {
   const known = new Map(before.map((server) => [server.name, server]))
   const now = new Set(after.map(({ name }) => name))
   // Without one of two servers that could own a URI, it belongs to the other.
   const leavesUris = before.some(({ name, offers }) => !now.has(name) && offers.includes('resources'))
-  return (
-    !leavesUris &&
-    after.every((server) => {
-      const old = known.get(server.name)
-      return (
-        old !== undefined &&
-        isDeepStrictEqual(uncovered(old), uncovered(server)) &&
-        isDeepStrictEqual(unlistedOf(old), unlistedOf(server)) &&
-        server.offers.every((offer) => old.offers.includes(offer))
-      )
-    })
-  )
+  if (leavesUris) return false
+  return after.every((server) => {
+    const old = known.get(server.name)
+    return (
+      old !== undefined &&
+      isDeepStrictEqual(uncovered(old), uncovered(server)) &&
+      isDeepStrictEqual(unlistedOf(old), unlistedOf(server)) &&
+      server.offers.every((offer) => old.offers.includes(offer))
+    )
+  })
 }
 
-/** What a catalog does not show of a server's tools: those that are off, and what a person who decides reads by another. */
+/** Returns what no catalog shows of a server's tools: which are off, and which read what is there for a person who decides. */
 function unlistedOf({ tools }: ServerConfig): unknown {
   const overlays = [...tools].filter(([, { enabled, compare }]) => enabled !== undefined || compare !== undefined)
   return overlays.map(([name, { enabled, compare }]) => ({ name, enabled, compare }))

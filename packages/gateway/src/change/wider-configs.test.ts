@@ -338,6 +338,11 @@ describe('compareConfigs, of what lets more through', () => {
       { servers: { files: { ...FILES, command: 'git' }, git: { command: 'node' } } },
     ],
     [
+      'two servers with resources in another order',
+      { servers: { files: FILES, docs: FILES } },
+      { servers: { docs: FILES, files: FILES } },
+    ],
+    [
       'one of two servers that have resources',
       { servers: { files: FILES, docs: FILES } },
       { servers: { files: FILES } },
