@@ -38,6 +38,60 @@ async function compare(before: Policies, after: Policies) {
 const within = (root: string) => `!within(input.path, '${root}')`
 
 describe('comparePolicies', () => {
+  type Rules = Omit<Parameters<typeof comparePolicies>[0]['before'], 'catalog'> & { catalog?: readonly Tool[] }
+  const ofWeb = (tools: readonly string[], more: object = {}) => ({ web: { tools, ...more } })
+  const LOCK = { hint: 'h', unlock: 'request' as const }
+  const LIMITS = 'group:web:5/60'
+  const APPS = { shop: { import: ['web'] } }
+  const afterReading = [{ match: 'mail:send', input: "!run.called('hint:read-only')" }]
+  const hinted = (hintsTrusted: boolean) => [
+    ...CATALOG,
+    defineTool({ namespace: 'web', name: 'get', annotations: { readOnlyHint: true }, hintsTrusted }),
+  ]
+  const wider: readonly (readonly [what: string, before: Rules, after: Rules])[] = [
+    ['a group that is no longer locked', { groups: ofWeb(['*'], LOCK) }, { groups: ofWeb(['*']) }],
+    ['a locked group with fewer tools', { groups: ofWeb(['*'], LOCK) }, { groups: ofWeb(['mail:*'], LOCK) }],
+    ['a group without its probe', { groups: ofWeb(['*'], { availableWhen: [() => true] }) }, { groups: ofWeb(['*']) }],
+    ['a group that loads more', { groups: ofWeb(['*']) }, { groups: ofWeb(['*'], { load: () => [] }) }],
+    [
+      'a limit on a group with fewer tools',
+      { limits: LIMITS, groups: ofWeb(['*']) },
+      { limits: LIMITS, groups: ofWeb(['mail:*']) },
+    ],
+    [
+      'a cap on a group with fewer tools',
+      { concurrency: ['group:web:5'], groups: ofWeb(['*']) },
+      { concurrency: ['group:web:5'], groups: ofWeb(['mail:*']) },
+    ],
+    [
+      'an app of a group with more tools',
+      { apps: APPS, groups: ofWeb(['mail:*']) },
+      { apps: APPS, groups: ofWeb(['*']) },
+    ],
+    [
+      'a rule about earlier calls by their hints, which are trusted now',
+      { policy: { deny: afterReading }, catalog: hinted(false) },
+      { policy: { deny: afterReading }, catalog: hinted(true) },
+    ],
+  ]
+  for (const [what, before, after] of wider)
+    it(`does not say yes to ${what}`, async () => {
+      const of = (rules: Rules) => ({ catalog: CATALOG, ...rules })
+      const same = { before: of(before), after: of(before) }
+      assert.equal((await comparePolicies(same)).grantsNoMore, 'yes')
+      assert.notEqual((await comparePolicies({ ...same, after: of(after) })).grantsNoMore, 'yes')
+    })
+
+  it('says yes to a limit and an app that nothing changes for, and to a lock more', async () => {
+    const groups = ofWeb(['mail:*'])
+    const before = { catalog: CATALOG, policy: {}, limits: LIMITS, apps: APPS, groups }
+    const denied = await comparePolicies({ before, after: { ...before, policy: { deny: ['mail:*'] } } })
+    assert.equal(denied.grantsNoMore, 'yes')
+    const open = { catalog: CATALOG, groups }
+    const locked = await comparePolicies({ before: open, after: { ...open, groups: ofWeb(['mail:*'], LOCK) } })
+    assert.equal(locked.grantsNoMore, 'yes')
+  })
+
   const yes: readonly (readonly [what: string, before: Policies, after: Policies])[] = [
     ['the same', { deny: ['files:*'] }, { deny: ['files:*'] }],
     ['another form of it', { deny: ['files:*'] }, { allow: ['mail:*'] }],

@@ -1,6 +1,6 @@
 import { type Caller, callerKey, defineCaller } from '../ports/caller.ts'
 import { parseAliases } from '../tools/aliases.ts'
-import { toGroupMap } from '../tools/groups.ts'
+import { type Group, toGroupMap } from '../tools/groups.ts'
 import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type ComparedSide, Comparison, type MoreGranted, type NotCompared } from './comparison.ts'
@@ -41,7 +41,8 @@ const OPTIONS = shapeOf<ComparePoliciesOptions>({
  * Returns whether the policies after grant no more than those before: for every caller, for every tool, resource and prompt of
  * either catalog, for every input and in every run. Callers of every kind that conditions can tell apart by roles, scopes, names
  * and attributes are asked about. Where other conditions differ, some inputs and callers are tried for a counterexample; without
- * one the answer is `unknown`. So it is where limits or apps differ, or rules about resources, which a client may read unlisted.
+ * one the answer is `unknown`. So it is where limits, apps or groups that hold tools back differ, or the tools that these name
+ * may, and where rules about resources differ, which a client may read unlisted.
  *
  * @throws {ConfigError} for rules that no gate takes
  * @example
@@ -70,14 +71,41 @@ export async function comparePolicies(options: ComparePoliciesOptions): Promise<
   } finally {
     await Promise.all([sides.before, sides.after].flatMap(({ gate, plain }) => [gate.close(), plain.close()]))
   }
-  for (const section of ['limits', 'concurrency', 'apps'] as const)
-    if (!isSame(before[section], after[section]))
-      notCompared.push({ caller: 'anybody', tools: [], why: `${section} differ, and are not compared` })
+  const isSameGround = sides.before.ground === sides.after.ground
+  for (const why of differencesOfForm(options, isSameGround)) notCompared.push({ caller: 'anybody', tools: [], why })
   const isYes = counterexamples.length === 0 && notCompared.length === 0
   return { grantsNoMore: counterexamples.length > 0 ? 'no' : isYes ? 'yes' : 'unknown', counterexamples, notCompared }
 }
 
 const UNLISTED = 'rules about resources differ, and a client can read a URI that no server lists'
+
+/** Returns why parts that are compared by their form alone may grant more. */
+function differencesOfForm({ before, after }: ComparePoliciesOptions, isSameGround: boolean): readonly string[] {
+  const sections = (['limits', 'concurrency', 'apps'] as const).flatMap((section) => {
+    if (!isSame(before[section], after[section])) return [`${section} differ, and are not compared`]
+    const isEmpty = Object.keys(before[section] ?? {}).length === 0
+    return isEmpty || isSameGround ? [] : [`the tools that ${section} name may differ, and are not compared`]
+  })
+  const [had, has] = [before, after].map(({ groups = {} }) => toGroupMap(groups))
+  const isKept = [...(had ?? [])].every(([name, group]) => !holdsBack(group) || isSameIn(has, name, group))
+  const isLoaded = [...(has ?? [])].every(([name, group]) => !group.load || isSameIn(had, name, group))
+  const holds = [...(had?.values() ?? [])].some(holdsBack)
+  const isSameHold = isKept && isLoaded && (!holds || isSameGround)
+  return isSameHold ? sections : [...sections, 'groups that hold tools back or load them differ, and are not compared']
+}
+
+function holdsBack({ unlock, visibility, availableWhen = [], dependsOn = [], load }: Group): boolean {
+  return (
+    unlock !== undefined ||
+    visibility === 'conditional' ||
+    availableWhen.length + dependsOn.length > 0 ||
+    load !== undefined
+  )
+}
+
+function isSameIn(groups: ReadonlyMap<string, Group> | undefined, name: string, group: Group): boolean {
+  return isSame(groups?.get(name), group)
+}
 
 function openSide(rules: RulesOfChange): ComparedSide {
   const { catalog, callers: _, concurrency: __, ...own } = rules
@@ -105,6 +133,8 @@ function groundOfRuns({ catalog, groups, aliases, labels, history }: RulesOfChan
     labels: item.labels,
     addressees: item.addressees,
     groups: item.groups,
+    annotations: item.annotations,
+    hintsTrusted: item.hintsTrusted,
   }))
   const members = [...toGroupMap(groups ?? {})].map(([name, { tools }]) => ({ name, tools }))
   return canonicalize(

@@ -135,8 +135,7 @@ function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
 }
 
 /** Returns the sections whose selectors are not compared tool by tool. */
-function selectingByForm(config: GatewayConfig): readonly string[] {
-  const { groups, limits, labels = {}, apps = [], calls, policy } = config
+function selectingByForm({ groups, limits, labels = {}, apps = [], calls }: GatewayConfig): readonly string[] {
   const selecting = {
     // A tool that leaves a group is held back by it no longer.
     groups: groups.filter(holdsBack),
@@ -144,18 +143,12 @@ function selectingByForm(config: GatewayConfig): readonly string[] {
     labels,
     apps,
     calls: calls?.concurrency ?? [],
-    policy: mayReadCalls(config) ? policy : [],
   }
   return Object.entries(selecting).flatMap(([section, some]) => (Object.keys(some).length > 0 ? [section] : []))
 }
 
 function holdsBack({ visibility, unlock, availableWhen, dependsOn }: GroupConfig): boolean {
   return visibility !== 'always' || unlock !== undefined || availableWhen.length + dependsOn.length > 0
-}
-
-/** Whether a policy may read which tools a run has called, which it names by selectors: also by another spelling. */
-function mayReadCalls({ policy }: GatewayConfig): boolean {
-  return /run(?!\.(?!called\b)\w)/.test(JSON.stringify(policy))
 }
 
 /** Whether a catalog has something of each kind that a server is said to offer. One that was down has nothing in it. */
