@@ -90,15 +90,16 @@ const REPLACEMENTS: readonly (readonly [string, string])[] = [
  *
  * Nothing is left out: every character of the value is in a part.
  *
+ * @param value as `JSON.parse` returns it. It is not parsed once more here: V8 13.6 (Node 24) reads the key `"\n"` as `"\\"`
+ *   where an earlier object of that shape had that key.
+ *
  * @example
  * toJsonParts({ a: 'x\ny' }) // text '{\n  "a": ', lines ['x', 'y'], text '\n}'
  */
 export function toJsonParts(value: unknown): readonly JsonPart[] {
   const parts: JsonPart[] = []
   let text = ''
-  // As `JSON.stringify` sees it: without `undefined` and functions.
-  const json = JSON.stringify(value)
-  write(json === undefined ? undefined : JSON.parse(json), '')
+  write(value, '')
   if (text !== '') parts.push({ kind: 'text', text })
   return parts
 
@@ -111,7 +112,7 @@ export function toJsonParts(value: unknown): readonly JsonPart[] {
 
   function writeObject(object: object, indent: string): void {
     const pair = replacementIn(object)
-    const fields = Object.entries(object).filter(([name]) => name !== pair?.names[1])
+    const fields = Object.entries(object).filter(([name, field]) => name !== pair?.names[1] && field !== undefined)
     writeItems('{}', indent, fields.length, (i) => {
       const [name, field] = fields[i] as [string, unknown]
       if (name === pair?.names[0]) {
