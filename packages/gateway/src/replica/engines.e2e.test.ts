@@ -48,6 +48,16 @@ withBinaries(['postgres', 'initdb', 'redis-server'], (paths) => {
       await until(async () => (await engines.limits?.problem()) === undefined)
     })
 
+    it('begins to count in a Redis that takes longer at the start than a call waits', async (t) => {
+      await postgres.empty()
+      await redis.run('FLUSHALL')
+      await redis.run('CLIENT', 'PAUSE', '400', 'WRITE')
+      const engines = await openEngines({ postgres: postgres.url, redis: redis.url }, undefined, () => {})
+      t.after(() => engines.close())
+      await until(async () => (await engines.limits?.problem()) === undefined)
+      assert.equal((await engines.counters.take(USE)).allowed, true)
+    })
+
     it('names the key of the file that has a problem, and leaves nothing open', async () => {
       await postgres.empty()
       await assert.rejects(

@@ -1,4 +1,5 @@
-import { ConfigError } from '@toolgate/core'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError, ToolgateError } from '@toolgate/core'
 import type {
   ApprovalStore,
   ClauseCountStore,
@@ -47,6 +48,8 @@ export interface WatchedLimits extends Pick<SharedLimits, 'reopen'> {
 const ANSWER_MS = 1000
 /** Which Redis was opened, so that an empty one is known to have lost its counts. */
 const EPOCH = 'gateway/limits-epoch'
+/** How long a Redis that answers too late for a call may take at the start, and the time between two attempts. */
+const BEGIN_MS = { most: 10_000, step: 50 }
 
 /**
  * Opens the engines and checks them. `onNotice` is called when another replica has changed something.
@@ -94,7 +97,7 @@ async function openLimits(url: string, state: StateStore) {
   const counters = await openRedisCounters({ url }).catch(toProblem('redis'))
   const reopen = async () => state.set(EPOCH, await counters.reopen())
   try {
-    if ((await state.get(EPOCH)) === undefined) await reopen()
+    if ((await state.get(EPOCH)) === undefined) await patiently(reopen)
   } catch (error) {
     counters.close()
     throw error
@@ -107,6 +110,18 @@ async function openLimits(url: string, state: StateStore) {
     }
   }
   return { counters, limits: { problem, reopen }, close: () => counters.close() }
+}
+
+/** Calls again while the store does not answer in the time that a call would wait. */
+async function patiently(begin: () => Promise<void>): Promise<void> {
+  for (const until = performance.now() + BEGIN_MS.most; ; await sleep(BEGIN_MS.step)) {
+    try {
+      return await begin()
+    } catch (error) {
+      const isLate = error instanceof ToolgateError && error.code === 'state_unavailable'
+      if (!isLate || performance.now() > until) throw error
+    }
+  }
 }
 
 /** Names the key of the file in place of the function's option. */
