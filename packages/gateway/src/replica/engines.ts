@@ -97,7 +97,10 @@ async function openLimits(url: string, state: StateStore) {
   const counters = await openRedisCounters({ url }).catch(toProblem('redis'))
   const reopen = async () => state.set(EPOCH, await counters.reopen())
   try {
-    if ((await state.get(EPOCH)) === undefined) await patiently(reopen)
+    await patiently(async () => {
+      // Another replica may have begun meanwhile. A Redis that has lost its counts since then waits for a person.
+      if ((await state.get(EPOCH)) === undefined) await reopen()
+    })
   } catch (error) {
     counters.close()
     throw error
@@ -112,7 +115,7 @@ async function openLimits(url: string, state: StateStore) {
   return { counters, limits: { problem, reopen }, close: () => counters.close() }
 }
 
-/** Calls again while the store does not answer in the time that a call would wait. */
+/** Calls again while a store does not answer in the time that a call would wait. */
 async function patiently(begin: () => Promise<void>): Promise<void> {
   for (const until = performance.now() + BEGIN_MS.most; ; await sleep(BEGIN_MS.step)) {
     try {
