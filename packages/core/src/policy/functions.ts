@@ -1,34 +1,23 @@
+import { overload, type Overload } from '../cel/library.ts'
 import { matchesGlob, parseGlob } from '../tools/glob.ts'
 import { spend, type Work } from '../util/work.ts'
 
-/** The steps left for the condition that is being evaluated. */
-let budget: Work | undefined
+/** The functions of conditions beside those of CEL. Each counts the characters that it reads. */
+export const OWN_FUNCTIONS: readonly Overload[] = [
+  overload('within(string, string): bool', counted(within)),
+  overload('host(string): string', counted(host)),
+  overload('like(string, string): bool', counted(like)),
+]
 
-/**
- * Runs a condition whose functions count the characters that they read.
- *
- * A function does not throw when the steps are spent: a macro would catch the error of each item and continue. It stops
- * reading, and the result of the condition is discarded here.
- *
- * @throws {WorkSpentError}
- */
-export function counting<T>(work: Work, decide: () => T): T {
-  const before = budget
-  budget = work
-  try {
-    const answer = decide()
-    spend(work, 0)
-    return answer
-  } finally {
-    budget = before
+function counted<Result>(run: (...texts: string[]) => Result): (work: Work, ...texts: string[]) => Result
+function counted(run: (...texts: never[]) => unknown) {
+  return (work: Work, ...texts: string[]) => {
+    spend(
+      work,
+      texts.reduce((total, text) => total + text.length, 0),
+    )
+    return run(...(texts as never[]))
   }
-}
-
-/** Whether a text may still be read. */
-function mayRead(text: string): boolean {
-  if (!budget) return true
-  budget.left -= text.length
-  return budget.left >= 0
 }
 
 /**
@@ -136,7 +125,6 @@ function isBelow(full: readonly string[], base: readonly string[]): boolean {
  * @throws {TypeError} for anything that is not an absolute URL with one host
  */
 export function host(url: string): string {
-  if (!mayRead(url)) return ''
   const parsed = new URL(url)
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   if (/[\s\u0000-\u001f\u007f-\u009f\\]/.test(url))
@@ -159,7 +147,7 @@ function ambiguous(problem: string): TypeError {
 
 /** Matches a text against a pattern whose `*` matches any characters, in time linear in the text. */
 export function like(text: string, pattern: string): boolean {
-  return mayRead(text) && matchesGlob(parseGlob(pattern), text)
+  return matchesGlob(parseGlob(pattern), text)
 }
 
 function normalise(path: string): string[] {
