@@ -106,6 +106,7 @@ function costOf(use: LimitUseOf, { cost, maxCost }: Costing, context: AmountCont
   return amount
 }
 
+function firstLine(error: unknown): string | undefined {
   return messageOf(error).split('\n')[0]
 }
 

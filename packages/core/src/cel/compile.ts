@@ -186,16 +186,16 @@ function index(of: Compiled, by: Compiled): Compiled {
   }
 }
 
-function itemAt(list: readonly unknown[], key: unknown): unknown {
+function itemAt(items: readonly unknown[], key: unknown): unknown {
   const at = typeof key === 'string' || typeof key === 'boolean' ? undefined : toMapKey(key)
   if (typeof at !== 'bigint') throw new CelError(`no such overload: list[${kindOf(key)}]`)
-  if (at < 0n || at >= BigInt(list.length)) throw new AbsentError(at)
-  return toCel(list[Number(at)])
+  if (at < 0n || at >= BigInt(items.length)) throw new AbsentError(at)
+  return toCel(items[Number(at)])
 }
 
-function entryIn(map: unknown, key: unknown): unknown {
-  if (kindOf(map) !== 'map') throw new CelError(`no such overload: ${kindOf(map)}[${kindOf(key)}]`)
-  return entryOf(map as object, key)
+function entryIn(of: unknown, key: unknown): unknown {
+  if (kindOf(of) !== 'map') throw new CelError(`no such overload: ${kindOf(of)}[${kindOf(key)}]`)
+  return entryOf(of as object, key)
 }
 
 function list(items: readonly Compiled[]): Compiled {
@@ -268,10 +268,10 @@ function smallNumber(value: bigint): number | undefined {
 }
 
 const ORDERS = {
-  '<': (order: number) => order < 0,
-  '<=': (order: number) => order <= 0,
-  '>': (order: number) => order > 0,
-  '>=': (order: number) => order >= 0,
+  '<': (sign: number) => sign < 0,
+  '<=': (sign: number) => sign <= 0,
+  '>': (sign: number) => sign > 0,
+  '>=': (sign: number) => sign >= 0,
 }
 
 function order(op: keyof typeof ORDERS, left: Compiled, right: Compiled): Compiled {

@@ -45,8 +45,8 @@ function sameNumber(a: number | bigint, b: unknown): boolean {
   const other = b instanceof Uint ? b.value : b
   if (typeof other === typeof a) return other === a
   if (typeof other !== 'number' && typeof other !== 'bigint') return false
-  // Comparing a number with a bigint is exact. NaN equals nothing.
-  return !(a < other || a > other) && !Number.isNaN(a) && !Number.isNaN(other)
+  // Comparing a number with a bigint is exact. NaN is neither.
+  return a <= other && a >= other
 }
 
 function sameObject(work: Work, a: object, b: object): boolean {

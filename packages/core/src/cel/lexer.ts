@@ -4,13 +4,14 @@ import { MAX_INT, MAX_UINT, Uint } from './values.ts'
 
 /** A piece of the text. Operators and brackets are their own kind; a keyword is one, too. */
 export interface Token {
-  readonly kind: 'value' | 'number' | 'name' | 'end' | string
+  /** `value`, `number`, `name`, `end`, or the operator. */
+  readonly kind: string
   readonly start: number
   readonly end: number
   readonly value?: unknown
 }
 
-const OPERATORS = ['==', '!=', '<=', '>=', '&&', '||', ...'+-*/%<>!?:.,()[]{}']
+const OPERATORS = '== != <= >= && || + - * / % < > ! ? : . , ( ) [ ] { }'.split(' ')
 const SPACE = /(?:[ \t\n\r\f]|\/\/[^\n]*)*/y
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
 const PREFIXED = /(?:[bB]?[rR]?)(?=["'])/y

@@ -176,7 +176,7 @@ class Parser {
     this.#next++
     switch (kind) {
       case 'number':
-        return this.#number(value as number | bigint, minus?.start ?? start, end, minus !== undefined)
+        return this.#number(value, minus?.start ?? start, end, minus !== undefined)
       case 'value':
         return this.#node('value', value as string, start, end)
       case 'name':

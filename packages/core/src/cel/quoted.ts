@@ -21,7 +21,7 @@ function findClose(text: string, from: number, mark: string, isRaw: boolean): nu
 }
 
 const SIMPLE: ReadonlyMap<string, string> = new Map([
-  ...[...'\\?"\'`'].map((one) => [one, one] as const),
+  ...['\\', '?', '"', "'", '`'].map((one) => [one, one] as const),
   ...['a\x07', 'b\b', 'f\f', 'n\n', 'r\r', 't\t', 'v\v'].map((two) => [two.charAt(0), two.charAt(1)] as const),
 ])
 

@@ -53,7 +53,7 @@ export function isNumeric({ kind }: CelTypeInfo): boolean {
 export function canEqual(a: CelTypeInfo, b: CelTypeInfo): boolean {
   if (isNumeric(a) && (isNumeric(b) || canBe(b, 'double'))) return true
   if (isNumeric(b) && canBe(a, 'double')) return true
-  if (b.kind === 'json') return a.kind === 'json' || canBe(b, a.kind as Kind)
+  if (b.kind === 'json') return a.kind === 'json' || canBe(b, a.kind)
   if (!canBe(a, b.kind)) return a.kind === 'dyn'
   const [of, other] = [a.of, b.of]
   return of === undefined || other === undefined || canEqual(of, other)

@@ -67,14 +67,14 @@ function compileCall(node: CelNode, _values: readonly CelNode[], compile: (node:
 /** A value that cannot be read, or that is not JSON, gets the strictest answer: it must not end in an error that loosens. */
 function askCall(frame: Frame, pattern: CallPattern, values: readonly Compiled[]): boolean {
   const { facts, reads } = readingOf(frame)
-  const asked = values.map((value) => read(frame, value))
+  const asked = values.map((value) => jsonOf(frame, value))
   const strict = pattern.event === 'began'
   const answer = asked.includes(undefined) ? strict : facts.matched(pattern, asked)
   if (answer === strict) reads?.push({ pattern, wanted: asked })
   return answer
 }
 
-function read(frame: Frame, value: Compiled): unknown {
+function jsonOf(frame: Frame, value: Compiled): unknown {
   try {
     const json = toJson(value(frame))
     spendOnValue(frame.work, json)
