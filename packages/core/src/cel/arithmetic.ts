@@ -81,8 +81,8 @@ function join(work: Work, a: unknown, b: unknown): unknown {
     return a + b
   }
   if (Array.isArray(a) && Array.isArray(b)) {
-    spend(work, a.length + b.length)
-    return [...(a as unknown[]), ...(b as unknown[])]
+    spend(work, 2 * (a.length + b.length))
+    return (a as unknown[]).concat(b)
   }
   if (a instanceof Uint8Array && b instanceof Uint8Array) {
     spend(work, a.length + b.length)

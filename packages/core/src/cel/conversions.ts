@@ -67,16 +67,22 @@ export function boolOf(value: boolean | string): boolean {
   throw new CelError("bool() wants 'true' or 'false'")
 }
 
+const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const ENCODER = new TextEncoder()
+const CODER_STEPS = 60
+const FORMAT_STEPS = 40
+
 /** @throws {CelError} for bytes that are not UTF-8 */
 export function stringOf(work: Work, value: unknown): string {
+  spend(work, FORMAT_STEPS)
   if (typeof value === 'number') return textOfDouble(value)
   if (value instanceof Uint) return String(value.value)
   if (value instanceof Timestamp) return formatTimestamp(value)
   if (value instanceof Duration) return formatDuration(value)
   if (!(value instanceof Uint8Array)) return String(value)
-  spend(work, value.length)
+  spend(work, value.length + CODER_STEPS)
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value)
+    return DECODER.decode(value)
   } catch (error) {
     throw new CelError('string() wants valid UTF-8', { cause: error })
   }
@@ -90,7 +96,7 @@ function textOfDouble(value: number): string {
 /** @throws {CelError} for a text that has no UTF-8 */
 export function bytesOf(work: Work, value: string | Uint8Array): Uint8Array {
   if (typeof value !== 'string') return value
-  spend(work, value.length)
+  spend(work, value.length + CODER_STEPS)
   if (!value.isWellFormed()) throw new CelError('bytes() wants a text of whole characters')
-  return new TextEncoder().encode(value)
+  return ENCODER.encode(value)
 }

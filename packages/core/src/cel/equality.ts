@@ -45,7 +45,8 @@ function sameNumber(a: number | bigint, b: unknown): boolean {
   const other = b instanceof Uint ? b.value : b
   if (typeof other === typeof a) return other === a
   if (typeof other !== 'number' && typeof other !== 'bigint') return false
-  // Comparing a number with a bigint is exact. NaN is neither.
+  // Comparing a number with a bigint is exact, and NaN is neither.
+  // oxlint-disable-next-line oxc/double-comparisons -- one comparison would need ==
   return a <= other && a >= other
 }
 
@@ -97,8 +98,9 @@ export function isIn(work: Work, item: unknown, container: unknown): boolean {
   if (!Array.isArray(container)) return hasKey(item, container)
   if (typeof item === 'string') {
     // The engine compares texts of one length by their characters.
-    spend(work, container.length * (2 + (item.length >> 4)))
-    return container.includes(item)
+    const at = container.indexOf(item)
+    spend(work, (at === -1 ? container.length : at + 1) * (2 + (item.length >> 4)))
+    return at !== -1
   }
   for (const one of container as readonly unknown[]) {
     spend(work, ITEM_STEPS)

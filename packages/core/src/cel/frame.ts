@@ -24,7 +24,7 @@ export interface PartCompiler {
 /** Steps of a node each time that it is evaluated. */
 export const NODE_STEPS = 6
 /** Steps of an error that another part makes up for: it has been thrown and caught. */
-const ERROR_STEPS = 500
+const ERROR_STEPS = 170
 
 /** Takes an error for which another part may make up. */
 export function absorb({ work }: Frame, error: unknown): void {

@@ -105,19 +105,24 @@ function mapUnits(text: string, map: (unit: number) => number): string {
   for (let start = 0; start < text.length; start += CHUNK) {
     const units = new Uint16Array(Math.min(CHUNK, text.length - start))
     for (let i = 0; i < units.length; i++) units[i] = map(text.charCodeAt(start + i))
-    chunks.push(String.fromCharCode(...units))
+    chunks.push(Reflect.apply(String.fromCharCode, undefined, units) as string)
   }
   return chunks.join('')
 }
 
 /** White_Space of Unicode, which has U+0085, and not U+FEFF. */
-const WHITE = /^\p{White_Space}$/u
+const WHITE: ReadonlySet<number> = new Set(
+  [0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0x20].concat(
+    Array.from({ length: 5 }, (_, i) => 0x09 + i),
+    Array.from({ length: 11 }, (_, i) => 0x2000 + i),
+  ),
+)
 
 export function trim(work: Work, text: string): string {
   spend(work, text.length)
   let [start, end] = [0, text.length]
-  while (start < end && WHITE.test(text.charAt(start))) start++
-  while (end > start && WHITE.test(text.charAt(end - 1))) end--
+  while (start < end && WHITE.has(text.charCodeAt(start))) start++
+  while (end > start && WHITE.has(text.charCodeAt(end - 1))) end--
   return text.slice(start, end)
 }
 

@@ -51,6 +51,7 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],
 ])
 const PART = /(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|μs|ns)/y
+const PART_STEPS = 60
 /** More digits than any duration has. */
 const MAX_DIGITS = 19
 
@@ -68,6 +69,7 @@ export function parseDuration(work: Work, text: string): Duration {
     if (size === undefined || whole + fraction === '') return wrongDuration()
     nanos += nanosOf(whole, fraction, size)
     if (nanos > 2n ** 63n) throw new CelError('duration out of range')
+    spend(work, PART_STEPS)
     at += part.length
   }
   return toDuration(sign * nanos)
