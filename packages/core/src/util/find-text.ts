@@ -21,6 +21,11 @@ export function createFind(wanted: string): Find {
   }
 }
 
+/** Searches a text once. */
+export function findText(text: string, wanted: string, from: number): number {
+  return wanted.length <= MAX_SHORT ? text.indexOf(wanted, from) : createFind(wanted)(text, from)
+}
+
 /** Returns the last place, up to `to`, at which a text stands in another; -1 where it is not found. */
 export function findLast(text: string, wanted: string, to: number): number {
   if (wanted === '') return Math.min(to, text.length)
