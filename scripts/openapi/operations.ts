@@ -382,7 +382,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Halts what the body names. It is in force on all replicas before the answer.',
     body: 'HaltBody',
     answer: 'HaltRow',
-    faults: ['halt_forbidden', 'halt_empty', 'state_unavailable'],
+    faults: ['halt_forbidden', 'state_unavailable'],
   },
   'DELETE /api/halts/{id}': {
     who: 'person',

@@ -34,6 +34,7 @@ import { matrixRoute } from './routes/matrix.ts'
 import { limitsRoute } from './routes/limits.ts'
 import { logsRoute } from './routes/logs.ts'
 import { restartRoute, serversRoute } from './routes/servers.ts'
+import { knownPeople } from './known-people.ts'
 import { peopleRoute } from './routes/people.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { callsExportRoute, callsRoute } from './routes/calls.ts'
@@ -189,9 +190,17 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/approvals/waiting', { GET: asPerson(waitingApprovalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/approvals/:id/compare', { POST: asPerson(compareRoute(deps)) })
-  serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
-  serve('/api/halts/reach', { GET: asPerson(haltReachRoute(deps)) })
-  serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
+  const signedIn = () => [
+    ...deps.callers().map(({ caller }) => caller),
+    ...(deps.keys?.list() ?? []),
+    ...(deps.signedIn?.() ?? []),
+    ...sessions.people(),
+    ...people.people(),
+  ]
+  const known = (tenant: string | undefined) => knownPeople({ signedIn, counted: counts.counted }, tenant)
+  serve('/api/halts', { GET: asPerson(haltsRoute(deps, known)), POST: asPerson(haltRoute(deps, known)) })
+  serve('/api/halts/reach', { GET: asPerson(haltReachRoute(deps, known)) })
+  serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps, known)) })
   serve('/api/keys', { GET: asPerson(keysRoute(deps)), POST: asPerson(createKeyRoute(deps)) })
   serve('/api/keys/:id', { DELETE: asPerson(revokeKeyRoute(deps)) })
   serve('/api/connections', { GET: asPerson(connectionsRoute(deps)) })

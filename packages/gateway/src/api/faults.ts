@@ -34,7 +34,6 @@ export const API_FAULTS = {
   tool_unknown: 404,
   route_unknown: 404,
   method_not_allowed: 405,
-  halt_empty: 409,
   reload_outdated: 409,
   reload_refused: 409,
   replica_none: 409,
