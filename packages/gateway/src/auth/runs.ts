@@ -182,7 +182,8 @@ export class Runs implements CredentialSource, RunSource {
     host?: Credential,
   ): Promise<void> {
     const run = (await this.list(host)).find((one) => one.id === id)
-    if (!run || !mayEnd(run)) throw new ApiFault('run_unknown', `No run with the id ${JSON.stringify(id.slice(0, 100))} goes on.`)
+    if (!run || !mayEnd(run))
+      throw new ApiFault('run_unknown', `No run with the id ${JSON.stringify(id.slice(0, 100))} goes on.`)
     await this.#stateStore().set(ENDED + id, { reason, by }, { expiresAt: run.expiresAt + DAY_MS })
     await this.#readEnded()
     await this.conclude()
