@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -41,12 +41,12 @@ const installed = install()
 const reason = 'missing' in installed ? `schemathesis ${VERSION} is left out (${installed.missing})` : false
 if (reason) console.log(reason)
 
-/** The key of each part of the API, and operations that would end what the others need. */
+/** The key that opens each part of the API. */
 const PARTS = [
-  { tag: 'agent', key: KEYS.viewer, without: [] },
-  { tag: 'host', key: HOST, without: [] },
-  { tag: 'person', key: KEYS.console, without: [] },
-  { tag: 'everyone', key: undefined, without: [] },
+  { tag: 'agent', key: KEYS.viewer },
+  { tag: 'host', key: HOST },
+  { tag: 'person', key: KEYS.console },
+  { tag: 'everyone', key: undefined },
 ] as const
 
 describe('the HTTP API, by schemathesis', { skip: reason }, () => {
@@ -67,16 +67,15 @@ describe('the HTTP API, by schemathesis', { skip: reason }, () => {
     rmSync(folder, { recursive: true })
   })
 
-  for (const { tag, key, without } of PARTS)
+  for (const { tag, key } of PARTS)
     it(`answers ${tag} as openapi.json says, whatever is sent`, { timeout: 120_000 }, async (t) => {
       const { status, text } = await run([
         ...['run', OPENAPI, '--url', gateway.url, '--include-tag', tag, '--checks', CHECKS],
         ...['--phases', 'examples,coverage,fuzzing', '--seed', String(SEED), '--max-examples', String(EXAMPLES)],
         ...['--no-shrink', '--generation-database', 'none', '--no-color', '--continue-on-failure'],
         ...(key === undefined ? [] : ['-H', `Authorization: Bearer ${key}`]),
-        ...without.flatMap((id) => ['--exclude-operation-id', id]),
       ])
-      for (const line of text.split('\n').filter((one) => /Test cases|Operations|Selected|passed|failed/.test(one)))
+      for (const line of text.split('\n').filter((one) => /Selected|Tested|generated|passed|failed/.test(one)))
         t.diagnostic(`${tag}: ${line.trim()}`)
       assert.equal(status, 0, text)
     })
@@ -84,7 +83,9 @@ describe('the HTTP API, by schemathesis', { skip: reason }, () => {
   async function run(args: readonly string[]): Promise<{ readonly status: number | null; readonly text: string }> {
     const program = 'program' in installed ? installed.program : ''
     const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
-    const texts = [child.stdout, child.stderr].map(async (stream) => (await stream.setEncoding('utf8').toArray()).join(''))
+    const texts = [child.stdout, child.stderr].map(async (stream) =>
+      (await stream.setEncoding('utf8').toArray()).join(''),
+    )
     const { promise, resolve, reject } = Promise.withResolvers<number | null>()
     child.once('error', reject).once('close', resolve)
     const status = await promise

@@ -321,6 +321,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /api/audit/rotate': {
     who: 'person',
     summary: 'Closes the file of JSON lines and begins another.',
+    body: 'AuditRotationRequestBody',
     answer: 'AuditRotationBody',
     faults: ['audit_forbidden', 'audit_unavailable'],
   },

@@ -7,6 +7,7 @@ export const API_FAULTS = {
   query_invalid: 400,
   body_invalid: 400,
   config_invalid: 400,
+  request_malformed: 400,
   unauthenticated: 401,
   key_not_for_console: 403,
   key_not_for_agents: 403,
@@ -36,6 +37,7 @@ export const API_FAULTS = {
   tool_unknown: 404,
   route_unknown: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   halt_empty: 409,
   key_in_file: 409,
   reload_outdated: 409,
@@ -49,6 +51,7 @@ export const API_FAULTS = {
   too_many_connections: 429,
   what_if_busy: 429,
   dry_run_busy: 429,
+  headers_too_large: 431,
   internal: 500,
   /** It may have run: the client decides whether to ask again. */
   owner_lost: 502,
