@@ -470,7 +470,7 @@ interface HttpParts {
 /** Returns the handlers of the port. */
 export function toHttpDeps(
   { config, redact, onFault, lifecycle, report, replica }: GatewayBase,
-  { gate, audit, counts, warnings, fleet }: GateParts,
+  { gate, audit, counts, warnings, fleet, checkWritable }: GateParts,
   { groups, groupWatch, fleetGroups, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
   { apiDeps, consoleDir, certificateExpiresAtMs, entrance }: HttpParts,
@@ -544,6 +544,8 @@ export function toHttpDeps(
       replica: report?.state,
       reloadWaiting: apiDeps.reloadWaiting,
       auditProblem: () => audit.problem,
+      checkState: checkWritable,
+      nowMs: () => apiDeps.clock.monotonicMs(),
     }),
     authenticator,
     origins,

@@ -66,6 +66,7 @@ export { type Canceller, type Cancelling, createCanceller, toCancelling } from '
 export { createValidator } from '../call/validate.ts'
 export type { SchemaWarning } from '../json-schema/skipped.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
+export { foldMarks, joinLetters } from '../redact/spelling.ts'
 export {
   OVERLAY,
   type ToolOverlay,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Caller, ConfigError } from '@toolgate/core'
+import { ApiFault } from '../api/faults.ts'
 import { didYouMean, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { CallerConfig } from '../config/config.ts'
@@ -164,20 +165,20 @@ export class Keys implements CredentialSource {
     return { row: this.list().find((row) => row.id === id) as KeyRow, key }
   }
 
-  /** Revokes a made key: its sessions, streams and logins end. @throws {ConfigError} for an unknown one, and for one of the file */
+  /** Revokes a made key: its sessions, streams and logins end. @throws {ApiFault} `key_unknown`, and `key_in_file` for one of the file */
   async revoke(id: string): Promise<KeyRow> {
     const state = this.#stateStore()
     const rows = this.list()
     const row = rows.find((one) => one.id === id)
     if (!row)
-      throw new ConfigError(
-        'id',
-        `no key has the id "${id}"${didYouMean(
+      throw new ApiFault(
+        'key_unknown',
+        `No key has the id ${JSON.stringify(id.slice(0, 100))}${didYouMean(
           id,
           rows.map((one) => one.id),
-        )}`,
+        )}.`,
       )
-    if (row.from === 'file') throw new ConfigError('id', `"${id}" is in the file: remove it there, and reload`)
+    if (row.from === 'file') throw new ApiFault('key_in_file', `"${id}" is in the file: remove it there, and reload.`)
     await state.take(MADE + id)
     await this.#read()
     return row

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, ConfigError, defineCaller, type Policy } from '@toolgate/core'
+import { ApiFault } from '../api/faults.ts'
 import { type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Revision, Revisions } from '../revision.ts'
@@ -173,7 +174,7 @@ export class Runs implements CredentialSource, RunSource {
     return rows.flatMap(([, run]) => (this.#endOf(run) ? [] : [run])).toSorted((a, b) => b.createdAt - a.createdAt)
   }
 
-  /** Ends a run, and those below it. @throws {ConfigError} for one that `mayEnd` refuses as for none */
+  /** Ends a run, and those below it. @throws {ApiFault} `run_unknown`, for one that `mayEnd` refuses as for none */
   async end(
     id: string,
     { reason, by }: EndedRun,
@@ -181,7 +182,8 @@ export class Runs implements CredentialSource, RunSource {
     host?: Credential,
   ): Promise<void> {
     const run = (await this.list(host)).find((one) => one.id === id)
-    if (!run || !mayEnd(run)) throw noSuchRun('id', id)
+    if (!run || !mayEnd(run))
+      throw new ApiFault('run_unknown', `No run with the id ${JSON.stringify(id.slice(0, 100))} goes on.`)
     await this.#stateStore().set(ENDED + id, { reason, by }, { expiresAt: run.expiresAt + DAY_MS })
     await this.#readEnded()
     await this.conclude()
