@@ -1,4 +1,5 @@
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
+import { notOther } from '@toolgate/core/internal'
 import type { ApprovalVerdict } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { maySee, toName } from '../callers.ts'
@@ -108,7 +109,11 @@ function toApprovalRow(
   const approval = approvalFor(person, given)
   if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
   const able = callers().filter(
-    (one) => one.for === 'console' && maySee(person, one.caller) && approvals.mayDecide(one.caller, approval),
+    ({ for: use, caller }) =>
+      use === 'console' &&
+      maySee(person, caller) &&
+      approvals.mayDecide(caller, approval) &&
+      notOther(approval, caller) === undefined,
   )
   const names = new Set(able.map(({ caller }) => toName(caller)))
   const mayDecide = approvals.mayDecide(person, approval)
