@@ -1,6 +1,6 @@
 import type { HistoryItem } from '../ports/history.ts'
 import type { MaybePromise } from '../ports/ports.ts'
-import { withKeys } from '../policy/schema-names.ts'
+import { withKeys } from '../tools/schema-names.ts'
 import { isPassingTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'

@@ -6,7 +6,7 @@ import { isObject } from '../util/json.ts'
 import type { Work } from '../util/work.ts'
 import { addresseesIn, hasAddressees } from './addressees.ts'
 import { textOf } from './cel-tree.ts'
-import { withKeys } from './schema-names.ts'
+import { withKeys } from '../tools/schema-names.ts'
 
 /** The variable `run` of a condition. */
 class Run {

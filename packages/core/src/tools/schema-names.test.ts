@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defineTool } from '../tools/tool.ts'
+import { defineTool } from './tool.ts'
 import { schemaNames, withKeys } from './schema-names.ts'
 
 const SCHEMA = {

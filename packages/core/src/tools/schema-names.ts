@@ -1,4 +1,4 @@
-import type { Tool } from '../tools/tool.ts'
+import type { Tool } from './tool.ts'
 import { isObject, isPlain } from '../util/json.ts'
 
 /** Keywords whose fields are names of a schema's author, with a schema each. */
