@@ -7,7 +7,7 @@ import type { CallerConfig } from '../config/config.ts'
 import type { Revisions } from '../revision.ts'
 import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { createKeyring, findEnded, type Keyring } from './keyring.ts'
-import { checkNewKey, idOf, type MadeKey, type NewKey, toEntry, toMadeKey } from './made-key.ts'
+import { checkNewKey, idOf, type MadeKey, makersWith, type NewKey, toEntry, toMadeKey } from './made-key.ts'
 
 /** A key, as people see it: never the key itself, nor its hash. */
 export interface KeyRow {
@@ -118,7 +118,7 @@ export class Keys implements CredentialSource {
       const credential = keyring.credentials[i] as Credential
       return { ...toRow(one), ...this.#stateOf(credential.id, one.expiresAtMs), from: 'file' }
     })
-    const made = this.#made.map(({ hash, ...key }): KeyRow => {
+    const made = this.#made.map(({ hash, makers: _, ...key }): KeyRow => {
       const credential = this.#ring.current(hash)
       const { apps } = credential ?? key
       return {
@@ -148,6 +148,7 @@ export class Keys implements CredentialSource {
     if (this.#made.length >= MAX_KEYS || ofUser.length >= MAX_OF_USER)
       throw new ConfigError('user', 'has too many keys; revoke some first')
     const key = `tgk_${randomBytes(32).toString('base64url')}`
+    const [createdBy, ...makers] = makersWith(by)
     const made: MadeKey = {
       id,
       hash: sha256Hex(key),
@@ -158,7 +159,8 @@ export class Keys implements CredentialSource {
       apps,
       expiresAt,
       createdAt: clock.wallMs(),
-      createdBy: by?.user,
+      createdBy,
+      ...(makers.length > 0 && { makers }),
     }
     if (!(await state.add(MADE + id, made))) throw new ConfigError('id', `a key has the id "${id}" already`)
     await this.#read()
