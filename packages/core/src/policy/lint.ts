@@ -39,6 +39,7 @@ export type LintCode =
   | 'group_unknown'
   | 'label_unknown'
   | 'field_unknown'
+  | 'field_type'
   | 'prerequisite_untrusted'
   | 'addressees_missing'
   | 'memory_trusted'
