@@ -4,6 +4,7 @@ import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { type LabelsInput, parseLabels } from '../history/labels.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
 import { type FieldUse, fieldUsesOf, fieldUsesOfLimits, lintFields } from '../policy/field-lint.ts'
+import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from '../policy/parse.ts'
 import type { FunctionPolicy, Policies, Policy } from '../policy/policy.ts'
@@ -92,6 +93,7 @@ export function lint(options: LintOptions): readonly LintWarning[] {
     ...labels.faults,
     ...rest,
     ...lintFields([...fieldUsesOf(policies.parsed), ...rates.uses], snapshot),
+    ...lintPatterns(policies.parsed),
     ...lintRuns(policies.parsed, snapshot, labels.read),
   ]
 }

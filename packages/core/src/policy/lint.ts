@@ -40,6 +40,7 @@ export type LintCode =
   | 'label_unknown'
   | 'field_unknown'
   | 'field_type'
+  | 'pattern_evadable'
   | 'prerequisite_untrusted'
   | 'addressees_missing'
   | 'memory_trusted'

@@ -5,6 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
 import { checkKnownFields, type FieldUse, fieldUsesOf, lintFields } from './field-lint.ts'
 import type { ParsedPolicy } from './parse.ts'
+import { lintPatterns } from './pattern-lint.ts'
 import { findUnknownLabels, type KnownLabels, lintRuns } from './run-lint.ts'
 import {
   findUnknown,
@@ -143,6 +144,7 @@ export function createConditionWatch(
     const snapshot = catalog.snapshot()
     const found = [
       ...lintFields([...fieldUsesOf(policies), ...costs], snapshot, unlisted),
+      ...lintPatterns(policies),
       ...(unlisted.length > 0 ? [] : lintRuns(policies, snapshot, labels)),
     ]
     for (const warning of found) {
