@@ -18,8 +18,7 @@ export class ClientGone extends Error {
  * @throws {ClientGone}
  */
 export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
-  const tooLarge = () =>
-    new RpcFault('body_too_large', `The body is larger than ${maxBytes} bytes.`, { headers: { connection: 'close' } })
+  const tooLarge = () => new RpcFault('body_too_large', `The body is larger than ${maxBytes} bytes.`)
   return new Promise((resolve, reject) => {
     if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge())
     const chunks: Buffer[] = []
@@ -27,6 +26,7 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size > maxBytes) {
+        chunks.length = 0
         request.pause()
         reject(tooLarge())
       } else chunks.push(chunk)
