@@ -29,6 +29,7 @@ export function readLine(text: string): ClientLine {
   if (!isObject(message)) return invalid(CODES.notMessage, 'The line is not one JSON-RPC message.')
   const { id, method, params: given } = message
   if (typeof method !== 'string') return { kind: 'answer', text }
+  if (method === '') return invalid(CODES.notMessage, 'The "method" must not be empty.')
   const params = isObject(given) ? given : {}
   if (typeof id === 'string' || typeof id === 'number')
     return { kind: 'request', request: { id, method, params, text } }
