@@ -14,6 +14,7 @@ import { once } from '../lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from './certificate.ts'
 import { type ClientAddresses, createClientAddresses } from './client-address.ts'
 import { challengeOf, proveIdentity } from './identity.ts'
+import { discardRest } from './rest-of-body.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -99,6 +100,7 @@ export async function listen({
   const server = createServer(certificate, (request, response) => {
     answering.add(request.socket)
     response.once('close', () => answering.delete(request.socket))
+    discardRest(request, response)
     route(request, response)
   })
   boundAddresses(server, maxOfAddress, createClientAddresses(proxies))
