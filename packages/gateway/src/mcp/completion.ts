@@ -102,9 +102,16 @@ function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, a
   }
   const isShown = (value: string) => {
     const uri = expand(item.uri ?? '', { ...asked.others, [asked.name]: value })
-    return uri !== undefined && isVisible(uri)
+    return uri !== undefined && isVisible(asRead(uri))
   }
   return { isShown, mayName: () => true }
+}
+
+/** Returns an expanded URI in the spelling in which it can be read: what may stand in a path stands there as it is. */
+function asRead(uri: string): string {
+  return uri
+    .replaceAll(/%(?:2[1789A])/g, decodeURIComponent)
+    .replace(/^[^?]*/, (path) => path.replaceAll(/%(?:2[46BC]|3[ABD]|40)/g, decodeURIComponent))
 }
 
 /** Returns the URI of a template of `{var}` and `{+var}` only, all of which are given (RFC 6570, level 2). */
