@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { readJson } from '@toolgate/core/internal'
 import type { FunctionTool, Handoff, RunContext, Tool } from '@openai/agents'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it: a tool of any parameters
@@ -24,7 +25,7 @@ export interface Arguments {
 /** Reads the arguments of a call as the SDK does, which runs nothing for invalid JSON. */
 export function readArguments(text: string): Arguments {
   try {
-    const input: unknown = JSON.parse(text)
+    const input: unknown = readJson(text)
     if (typeof input === 'object' && input !== null && !Array.isArray(input)) return { input, malformed: undefined }
     return { input: undefined, malformed: 'must be a JSON object' }
   } catch {

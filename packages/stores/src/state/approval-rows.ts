@@ -1,4 +1,5 @@
 import type { Approval } from '@toolgate/core'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { DatedApproval } from '@toolgate/core/internal'
 import type { ApprovalAbout, ApprovalBinding, ApprovalStatus } from '@toolgate/core/stores'
 import { APPROVAL_STATUSES } from '@toolgate/core/words'
@@ -60,7 +61,7 @@ export function toApproval(row: Row): Approval {
     ...(why === undefined ? {} : { why }),
     ...(trail === undefined ? {} : { trail }),
     ...(asker === undefined ? {} : { asker }),
-    ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
+    ...(row['chat'] === null ? {} : { chat: String(readOwnJson(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),
     ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),
@@ -71,7 +72,7 @@ export function toApproval(row: Row): Approval {
 
 /** Parses a text that `toRequest` made: no one else writes this column. */
 function parseRequest(text: string): Request {
-  return JSON.parse(text) as Request
+  return readOwnJson(text) as Request
 }
 
 /** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */
