@@ -32,8 +32,9 @@ export function isSpelledOtherwise(tool: Tool, items: Toolset): boolean {
   if (readings.size > 0 && isNormal(tool) && readings.has(readingOf(uri))) return true
   const [path = ''] = uri.split('?', 1)
   if (!hasQueries && path !== uri && listed.has(path)) return true
-  const [beginning, other] = beginningsOf(uri)
-  return beginning !== undefined && !beginnings.has(beginning) && (beginning.endsWith('///') || beginnings.has(other))
+  const [own, other] = beginningsOf(uri) ?? []
+  if (own === undefined || other === undefined || beginnings.has(own)) return false
+  return own.endsWith('///') || beginnings.has(other)
 }
 
 function toSpellings({ tools }: Toolset): ReadonlyMap<string, Spellings> {
@@ -46,7 +47,7 @@ function toSpellings({ tools }: Toolset): ReadonlyMap<string, Spellings> {
     if (kind === 'template') own.hasQueries ||= /\?|\{&/.test(uri)
     else own.listed.add(uri)
     if (kind === 'resource' && !isNormal(tool)) own.readings.add(readingOf(uri))
-    const [beginning] = beginningsOf(uri)
+    const [beginning] = beginningsOf(uri) ?? []
     if (beginning !== undefined) own.beginnings.add(beginning)
   }
   return all
@@ -59,9 +60,9 @@ function none(): Spellings {
 const NONE: Spellings = none()
 
 /** Returns the beginning of a URI and the other one of its scheme. A file has no authority, and a host always is one. */
-function beginningsOf(uri: string): readonly [] | readonly [own: string, other: string] {
+function beginningsOf(uri: string): readonly [own: string, other: string] | undefined {
   const [, scheme = '', third] = /^([^:/?#]+):\/\/(\/?)/.exec(uri) ?? []
-  if (scheme === '' || scheme === 'file') return []
+  if (scheme === '' || scheme === 'file') return undefined
   const [empty, named] = [`${scheme.toLowerCase()}:///`, `${scheme.toLowerCase()}://`]
   return third === '/' ? [empty, named] : [named, empty]
 }
