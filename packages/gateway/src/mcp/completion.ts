@@ -114,6 +114,9 @@ function asRead(uri: string): string {
     .replace(/^[^?]*/, (path) => path.replaceAll(/%(?:2[46BC]|3[ABD]|40)/g, decodeURIComponent))
 }
 
+/** RFC 6570, section 2.3. */
+const VARIABLE = /^(?:[\w.]|%[0-9A-Fa-f]{2})+$/
+
 /** Returns the URI of a template of `{var}` and `{+var}` only, all of which are given (RFC 6570, level 2). */
 export function expand(template: string, given: Readonly<Record<string, string>>): string | undefined {
   let isWhole = true
@@ -121,7 +124,7 @@ export function expand(template: string, given: Readonly<Record<string, string>>
     const isReserved = expression.startsWith('+')
     const name = isReserved ? expression.slice(1) : expression
     const value = Object.hasOwn(given, name) ? given[name] : undefined
-    if (value === undefined || !value.isWellFormed()) isWhole = false
+    if (value === undefined || !VARIABLE.test(name) || !value.isWellFormed()) isWhole = false
     else return isReserved ? encodeReserved(value) : encodeStrictly(value)
     return ''
   })
