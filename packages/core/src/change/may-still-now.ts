@@ -24,7 +24,9 @@ interface Options {
  * that shows it where one is found. Takes nothing from a limit and counts for no clause.
  */
 export async function mayStillNow(view: View, id: string, options: Options = {}): Promise<readonly MayStill[]> {
-  const [asked, ports] = [toCallView(view), portsOf(view) as CallPorts]
+  const ports = portsOf(view)
+  if (!ports) return view.explain(id).mayStill
+  const asked = toCallView(view)
   const decided = asked.decide(id)
   const open = view.explain(id).mayStill.filter(({ on }) => on !== 'now' && !(options.inputIsKnown && on === 'input'))
   const now = (await refusedNow(view, [id], options)).get(id) ?? []
@@ -46,12 +48,16 @@ export async function refusedNow(
   ids: readonly string[],
   { rest }: Options = {},
 ): Promise<ReadonlyMap<string, readonly MayStill[]>> {
-  const [asked, ports] = [toCallView(view), portsOf(view) as CallPorts]
+  const ports = portsOf(view)
+  // A view of a host's own has no limits that could be asked.
+  if (!ports) return new Map()
+  const asked = toCallView(view)
   const found = new Map<string, MayStill[]>()
   const note = (id: string, may: MayStill) => found.set(id, [...(found.get(id) ?? []), may])
   const lapse = ports.lease?.lapse()
   const uses = new Map<string, { readonly use: LimitUseOf; readonly ids: string[] }>()
-  for (const id of ids) {
+  for (const [i, id] of ids.entries()) {
+    if (i % AT_ONCE === AT_ONCE - 1) await rest?.()
     const decided = asked.decide(id)
     if (!decided.tool || !mayGoOn(decided.outcome)) continue
     for (const one of lapse ? replicaUnsure(lapse).reasons : []) note(id, { ...one, on: 'now' })
