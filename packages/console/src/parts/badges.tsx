@@ -21,25 +21,29 @@ const ON: Readonly<Record<Exclude<MayStillRow['on'], 'now'>, string>> = {
 }
 
 /** Returns what a decision depends on: `depends on the input, not now`; empty where nothing may still be against a call. */
-export function dependsOn(mayStill: readonly MayStillRow[] = []): string {
+function dependsOn(mayStill: readonly MayStillRow[] = []): string {
   const parts = Object.entries(ON).flatMap(([on, text]) => (mayStill.some((one) => one.on === on) ? [text] : []))
   const depends = parts.length === 0 ? [] : [`depends on ${parts.join(' and ')}`]
   return [...depends, ...(mayStill.some(({ on }) => on === 'now') ? ['not now'] : [])].join(', ')
 }
 
+/** What a decision depends on; nothing where nothing may still be against a call. */
+export function Depends({ on }: { on: readonly MayStillRow[] | undefined }): ReactElement | null {
+  const text = dependsOn(on)
+  return text === '' ? null : <span className="depends">{text}</span>
+}
+
+interface DecisionBadgeProps {
+  readonly outcome: OutcomeWord
+  readonly mayStill: readonly MayStillRow[] | undefined
+}
+
 /** One of the four words, and what it depends on. */
-export function DecisionBadge({
-  outcome,
-  mayStill,
-}: {
-  outcome: OutcomeWord
-  mayStill: readonly MayStillRow[] | undefined
-}): ReactElement {
-  const depends = dependsOn(mayStill)
+export function DecisionBadge({ outcome, mayStill }: DecisionBadgeProps): ReactElement {
   return (
     <>
       <OutcomeBadge outcome={outcome} />
-      {depends !== '' && <span className="depends">{depends}</span>}
+      <Depends on={mayStill} />
     </>
   )
 }
