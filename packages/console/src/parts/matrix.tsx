@@ -216,7 +216,11 @@ function Cell({
     >
       <b>{cell.visible}</b> of {cell.total}
       {cell.asks > 0 && <span className="asks">{cell.asks} ask</span>}
-      {cell.depends > 0 && <span className="depends">{cell.depends} depend on the call</span>}
+      {cell.depends > 0 && (
+        <span className="depends">
+          {cell.depends} {cell.depends === 1 ? 'depends' : 'depend'} on the call
+        </span>
+      )}
     </a>
   )
 }

@@ -22,7 +22,7 @@ export function findUnexplainedAsks({ callers, policy, apps = [] }: Asking): rea
     ({ for: use, caller }) =>
       use === 'console' &&
       caller.tenant !== undefined &&
-      agents.some((agent) => mayApproveByDefault(caller, agent.caller)),
+      agents.some((agent) => mayApproveByDefault(caller, { user: agent.caller.user, tenant: agent.caller.tenant })),
   )
   if (!reader) return []
   const { user = 'a person', tenant } = reader.caller
