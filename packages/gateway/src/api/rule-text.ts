@@ -69,7 +69,8 @@ export function approvalFor(person: Caller, approval: Approval): Approval {
 }
 
 /** The rule itself, or what it looks for among earlier calls. */
-const RULE_BEGINS = /policy "|(?:, and )?this run has (?:no successful call of|already called) /i
+const RULE_BEGINS =
+  /; (?:more than|at least|less than|at most|anything but) \S.* needs a person|policy "|(?:, and )?this run has (?:no successful call of|already called) /i
 
 /** Returns a record as a person may read it. */
 export function recordFor(person: Caller, record: AuditRecord): AuditRecord {
