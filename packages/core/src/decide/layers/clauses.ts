@@ -222,7 +222,8 @@ export function errorReason(index: PolicyIndex, clause: ParsedClause, context: C
   )
 }
 
-function placeOf(index: PolicyIndex, clause: ParsedClause): Partial<Reason> {
+/** Returns where a clause is written, and its place among the reasons. */
+export function placeOf(index: PolicyIndex, clause: ParsedClause): Partial<Reason> {
   const { name } = index.policy
   return {
     policy: name,

@@ -59,7 +59,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   const effects: Effect[] = []
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
-    const { holds, errors } = evaluate(indexed, index, caller)
+    const { holds, errors } = evaluateClause(indexed, index, caller)
     const reasonOf = () => clauseReason(index, clause, code)
     if (holds === indexed.bits) effects.push(wholeEffect(indexed, outcome, reasonOf))
     else addEffect(effects, outcome, holds, reasonOf)
@@ -67,7 +67,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   }
   for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
   if (index.allow?.some(isConditional)) {
-    const allowed = index.allow.map((indexed) => evaluate(indexed, index, caller).holds)
+    const allowed = index.allow.map((indexed) => evaluateClause(indexed, index, caller).holds)
     addEffect(effects, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
@@ -149,8 +149,8 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
   return invertBits(all, snapshot.size)
 }
 
-/** A clause over its tools for one caller: where it holds, and where it could not be decided. */
-function evaluate(
+/** Returns where a clause holds for a caller, as far as neither input nor run is read, and where it cannot be decided. */
+export function evaluateClause(
   indexed: ClauseIndex,
   { snapshot, none }: PolicyIndex,
   caller: Caller,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { checkHistory, dryRun, isObject, type JsonObject, kindOfId } from '@toolgate/core/internal'
+import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, mayStillNow } from '@toolgate/core/internal'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
@@ -9,7 +9,7 @@ import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { invalidBody, itemId, type Parameter, parseField, parseQuery, readBody, type Route } from '../request.ts'
 import { mayCall, ownAgent } from '../own-agent.ts'
-import { placing, wouldAllowOf } from './policy.ts'
+import { mayStillOf, placing, wouldAllowOf } from './policy.ts'
 import { readHistory } from '../../change/read-history.ts'
 import { checkKnown, knownItems } from './tools.ts'
 import type { AgentCallBody, WhyInputBody } from '../wire.ts'
@@ -66,6 +66,9 @@ async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<Wh
     visible: view.has(tool),
     reasons: preview.decision.reasons.map(placed),
     answers,
+    ...(preview.status === 'refused'
+      ? {}
+      : await mayStillOf(await mayStillNow(view, tool, { inputIsKnown: true }), deps, person)),
     ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
     ...wouldAllowOf(ways, deps, person),
     ...(preview.status === 'refused' ? { text: preview.text } : {}),
