@@ -122,6 +122,17 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
   })
 
   describe('why', () => {
+    it('says what an allow depends on, with the rule, its line, an input, and until when a limit is used up', async () => {
+      const { code, out } = await run(['why', 'files:move', '--as', 'viewer'])
+      assert.equal(code, 0)
+      assert.match(out, /^allow, depends on the input, not now {2}viewer sees files:move\n/)
+      assert.match(out, /by the input, it may still get: {2}deny {2}input: policy "baseline" denies files:move, where/)
+      assert.match(out, /toolgate\.yaml:7:9 {2}no call has reached it since/)
+      assert.match(out, /as with the input \{"to":"\/etc"\}\n/)
+      assert.match(out, /now, it would get: {2}wait {2}limits: the limit \*:2\/60 is used up .*\n +until \d{4}-/)
+      assert.doesNotMatch(out, /No layer objects/)
+    })
+
     it('answers yes with exit code 0, and no with 1', async () => {
       const yes = await run(['why', 'files:read', '--as', 'viewer'])
       assert.deepEqual([yes.code, yes.out], [0, 'allow  viewer sees files:read\n  No layer objects.\n'])

@@ -42,6 +42,8 @@ export type {
   RunsBody,
   PinRow,
   PinsBody,
+  MayStillRow,
+  PlacedMayStill,
   PlacedReason,
   PolicyBody,
   ClauseRow,

@@ -508,7 +508,7 @@ function makeView(caller: Caller, tools: readonly Tool[], isWeb: boolean, webSin
     tools: visible.filter(({ kind }) => kind === 'tool'),
     size: ids.length,
     has: (id: string) => visible.some((one) => one.id === id),
-    explain: (id: string) => ({ ...decide(byId.get(id)), answers: [] }),
+    explain: (id: string) => ({ ...decide(byId.get(id)), answers: [], mayStill: [] }),
   }
   return view as View
 }

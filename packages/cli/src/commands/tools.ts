@@ -6,7 +6,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { groupNotes, listNotes, serverNotes } from '../notes.ts'
-import { count, outcomeWord } from '../render.ts'
+import { count, dependsOn, outcomeWord } from '../render.ts'
 import { renderTable } from '../table.ts'
 
 export interface ToolsOptions extends TargetOptions, WhoseOptions {
@@ -60,7 +60,7 @@ function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
 }
 
 function toRow(tool: ToolRow, paint: Paint): string[] {
-  const why = tool.reasons[0] ? printable(tool.reasons[0].text) : ''
+  const why = [printable(tool.reasons[0]?.text ?? ''), dependsOn(tool.mayStill)].filter(Boolean).join('; ')
   return [printable(tool.id), outcomeWord(paint, tool.outcome), tool.tags.map(printable).join(', '), why]
 }
 

@@ -1,11 +1,11 @@
 import { clauseText } from '@toolgate/core/internal'
-import type { PlacedChange, PlacedReason, WhyBody, WhyInputBody } from '@toolgate/gateway'
+import type { PlacedChange, PlacedMayStill, PlacedReason, WhyBody, WhyInputBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { readGiven, readInput } from '../given.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { listNotes } from '../notes.ts'
-import { count, outcomeWord } from '../render.ts'
+import { count, decisionWords, outcomeWord } from '../render.ts'
 import { whoseOf, type WhoseOptions } from './tools.ts'
 
 export interface WhyOptions extends TargetOptions, WhoseOptions {
@@ -78,7 +78,10 @@ const WOULD: Readonly<Record<WhyInputBody['outcome'], string>> = {
 function printDryRun(body: WhyInputBody, who: string, io: Io): void {
   const paint = painter(io.stdout, io.env)
   const call = `a call of ${paint('bold', printable(body.tool))} by ${who}`
-  printLine(io.stdout, `${outcomeWord(paint, body.outcome)}  ${call}${whereOf(body)} ${WOULD[body.outcome]}`)
+  printLine(
+    io.stdout,
+    `${decisionWords(paint, body.outcome, body.mayStill)}  ${call}${whereOf(body)} ${WOULD[body.outcome]}`,
+  )
   printReasons(body, paint, io)
   if (body.text !== undefined) printLine(io.stdout, `  the agent would read: ${printable(body.text)}`)
 }
@@ -88,7 +91,7 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   const sees = body.visible ? 'sees' : 'does not see'
   printLine(
     io.stdout,
-    `${outcomeWord(paint, body.outcome)}  ${who} ${sees} ${paint('bold', printable(body.tool))}${whereOf(body)}`,
+    `${decisionWords(paint, body.outcome, body.mayStill)}  ${who} ${sees} ${paint('bold', printable(body.tool))}${whereOf(body)}`,
   )
   for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
   printReasons(body, paint, io)
@@ -96,11 +99,12 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
     printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
 }
 
-type Reasoned = Pick<WhyBody, 'reasons' | 'answers' | 'wouldAllow' | 'shadow'>
+type Reasoned = Pick<WhyBody, 'reasons' | 'answers' | 'wouldAllow' | 'shadow' | 'mayStill'>
 
 function printReasons(body: Reasoned, paint: Paint, io: Io): void {
-  if (body.reasons.length === 0) printLine(io.stdout, '  No layer objects.')
+  if (body.reasons.length === 0 && !body.mayStill) printLine(io.stdout, '  No layer objects.')
   for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
+  for (const may of body.mayStill ?? []) printLine(io.stdout, mayStillLines(may, paint))
   const yes = body.answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
   if (body.reasons.length > 0 && yes.length > 0)
     printLine(io.stdout, `  ${paint('dim', `said yes: ${yes.join(', ')}`)}`)
@@ -122,6 +126,20 @@ function reasonLines(reason: PlacedReason, paint: Paint): string {
   if (message !== undefined) lines.push(`        the caller is told: ${printable(message)}`)
   if (suggestion !== undefined) lines.push(`        ${printable(suggestion)}`)
   return lines.join('\n')
+}
+
+function mayStillLines({ example, resetMs, ...may }: PlacedMayStill, paint: Paint): string {
+  const lines = [`  ${paint('dim', MAY_STILL[may.on])}${reasonLines(may, paint)}`]
+  if (example !== undefined) lines.push(`        as with the input ${printable(JSON.stringify(example))}`)
+  if (resetMs !== undefined) lines.push(`        until ${new Date(Date.now() + resetMs).toISOString()}`)
+  return lines.join('\n')
+}
+
+const MAY_STILL: Readonly<Record<PlacedMayStill['on'], string>> = {
+  input: 'by the input, it may still get:',
+  run: 'by its run, it may still get:',
+  code: 'by code, it may still get:',
+  now: 'now, it would get:',
 }
 
 /** Returns the changes of one way, all of which it takes. */

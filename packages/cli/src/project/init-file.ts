@@ -29,7 +29,9 @@ policy:
       - { match: "*", when: "'writer' in caller.roles" }
     ask:
       # A person approves each call of a tool that is tagged neither read nor write.
-      - { match: "*", unless: "'read' in tool.tags || 'write' in tool.tags" }
+      - match: "*"
+        unless: "'read' in tool.tags || 'write' in tool.tags"
+        message: This tool is tagged neither read nor write. # for the person who decides
 
 # selector:max/seconds, for each user and tool.
 limits: ["*:300/60"]

@@ -65,8 +65,33 @@ export function whyBody(tool: string): WhyBody {
       ? { schemaWarnings: [{ pointer: '/properties/q/pattern', message: 'is not checked' }] }
       : {}),
     ...(tool === 'files:delete' ? { wouldAllow: WAYS } : {}),
+    ...(tool === 'files:move' ? { outcome: 'allow' as const, visible: true, mayStill: MAY_STILL } : {}),
   }
 }
+
+const MAY_STILL: NonNullable<WhyBody['mayStill']> = [
+  {
+    layer: 'input',
+    code: 'input_denied',
+    outcome: 'deny',
+    order: 0,
+    text: 'policy "baseline" denies files:move, where input.to == \'/etc\'',
+    place: { file: 'toolgate.yaml', line: 7, column: 9 },
+    hits: 0,
+    countedSince: 0,
+    on: 'input',
+    example: { to: '/etc' },
+  },
+  {
+    layer: 'limits',
+    code: 'rate_limited',
+    outcome: 'wait',
+    order: 0,
+    text: 'the limit *:2/60 is used up',
+    on: 'now',
+    resetMs: 5000,
+  },
+]
 
 const WAYS: NonNullable<WhyBody['wouldAllow']> = [
   [

@@ -4,13 +4,13 @@ import { linkTo } from '../address.ts'
 import { explainRecord } from '../audit-feed.ts'
 import { count, formatDuration, formatNumber, limitText } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
-import { EventBadge, OutcomeBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
+import { EventBadge, DecisionBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact, JsonBlock } from '../parts/exact.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { Playground } from '../parts/playground.tsx'
-import { Reasons } from '../parts/reasons.tsx'
+import { MayStill, Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
 import { pinOf, stateOfTool } from '../states.ts'
 import type { AuditBody, CallersBody, ToolBody, ToolRow, ToolExport } from '../wire.ts'
@@ -90,12 +90,13 @@ function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
     <div className="sheet">
       <Part title="Decision">
         <p className="badges">
-          <OutcomeBadge outcome={tool.outcome} />
+          <DecisionBadge outcome={tool.outcome} mayStill={tool.mayStill} />
           {state !== undefined && <StateBadge state={state} />}
           <PinNotes pin={pin} />
           <span className="dim">{tool.visible ? 'Listed.' : 'Not listed.'}</span>
         </p>
-        <Reasons reasons={tool.reasons} />
+        <Reasons reasons={tool.reasons} none={tool.mayStill ? undefined : 'No rule denies it or asks about it.'} />
+        <MayStill mayStill={body?.mayStill} />
         <HaltButton target={{ tool: tool.id }} label="Halt this tool…" />
       </Part>
       {body && (

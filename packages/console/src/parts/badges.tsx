@@ -1,7 +1,7 @@
 import type { ReactElement } from 'react'
 import { lookOf } from '../audit-feed.ts'
 import { type Look, OUTCOME_LOOKS, type State, STATE_LOOKS, notesOf, wordsOfNote } from '../states.ts'
-import type { ApprovalStatus, AuditRecord, OutcomeWord, ServerRow, PinRow, PinsBody } from '../wire.ts'
+import type { ApprovalStatus, AuditRecord, OutcomeWord, MayStillRow, ServerRow, PinRow, PinsBody } from '../wire.ts'
 import { useApi } from '../hooks.ts'
 
 /** A word with a colour and a shape, so that the meaning never depends on colour alone. */
@@ -12,6 +12,40 @@ export function Badge({ word, look }: { word: string; look: Look }): ReactElemen
 /** One of the four words. */
 export function OutcomeBadge({ outcome }: { outcome: OutcomeWord }): ReactElement {
   return <Badge word={outcome} look={OUTCOME_LOOKS[outcome]} />
+}
+
+const ON: Readonly<Record<Exclude<MayStillRow['on'], 'now'>, string>> = {
+  input: 'the input',
+  run: 'the run',
+  code: 'a hook',
+}
+
+/** Returns what a decision depends on: `depends on the input, not now`; empty where nothing may still be against a call. */
+function dependsOn(mayStill: readonly MayStillRow[] = []): string {
+  const parts = Object.entries(ON).flatMap(([on, text]) => (mayStill.some((one) => one.on === on) ? [text] : []))
+  const depends = parts.length === 0 ? [] : [`depends on ${parts.join(' and ')}`]
+  return [...depends, ...(mayStill.some(({ on }) => on === 'now') ? ['not now'] : [])].join(', ')
+}
+
+/** What a decision depends on; nothing where nothing may still be against a call. */
+export function Depends({ on }: { on: readonly MayStillRow[] | undefined }): ReactElement | null {
+  const text = dependsOn(on)
+  return text === '' ? null : <span className="depends">{text}</span>
+}
+
+interface DecisionBadgeProps {
+  readonly outcome: OutcomeWord
+  readonly mayStill: readonly MayStillRow[] | undefined
+}
+
+/** One of the four words, and what it depends on. */
+export function DecisionBadge({ outcome, mayStill }: DecisionBadgeProps): ReactElement {
+  return (
+    <>
+      <OutcomeBadge outcome={outcome} />
+      <Depends on={mayStill} />
+    </>
+  )
 }
 
 export function StateBadge({ state }: { state: State }): ReactElement {

@@ -2,7 +2,7 @@ import type { ReactElement } from 'react'
 import type { WhyInputBody } from '../wire.ts'
 import { OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
-import { Reasons, WouldAllow } from './reasons.tsx'
+import { MayStill, Reasons, WouldAllow } from './reasons.tsx'
 
 export interface DryRun {
   readonly input: unknown
@@ -23,7 +23,8 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
               <OutcomeBadge outcome={latest.body.outcome} />
               <Exact text={`${WORDS[latest.body.outcome]} Nothing was run.${afterOf(latest)}`} />
             </p>
-            <Reasons reasons={latest.body.reasons} />
+            <Reasons reasons={latest.body.reasons} none={NO_RULE} />
+            <MayStill mayStill={latest.body.mayStill} />
             <WouldAllow ways={latest.body.wouldAllow} />
             <SaidYes body={latest.body} />
             {latest.body.text !== undefined && (
@@ -43,7 +44,7 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
                 <Exact text={JSON.stringify(input)} />
               </code>
               <span className="dim">
-                <Exact text={body.reasons[0]?.text ?? 'No rule denies it or asks about it.'} />
+                <Exact text={body.reasons[0]?.text ?? NO_RULE} />
                 {history !== undefined && ' After what was stated.'}
               </span>
             </li>
@@ -53,6 +54,8 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
     </>
   )
 }
+
+const NO_RULE = 'No rule denies this input or asks about it.'
 
 const WORDS: Readonly<Record<WhyInputBody['outcome'], string>> = {
   allow: 'A call with this input would run.',

@@ -7,7 +7,7 @@ import type { MatrixBody, MatrixCell, MatrixRow } from '../wire.ts'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { linkTo } from '../address.ts'
 import { stateOfGroup } from '../states.ts'
-import { OutcomeBadge, StateBadge } from './badges.tsx'
+import { DecisionBadge, StateBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 
 type Column = MatrixBody['columns'][number]
@@ -201,7 +201,7 @@ function Cell({
     if (!decision) return <span className="dim">–</span>
     return (
       <a href={linkTo('tool', { id: tool, as: user })} title={toSentence(decision.why)}>
-        <OutcomeBadge outcome={decision.outcome} />
+        <DecisionBadge outcome={decision.outcome} mayStill={decision.mayStill} />
       </a>
     )
   }
@@ -216,6 +216,11 @@ function Cell({
     >
       <b>{cell.visible}</b> of {cell.total}
       {cell.asks > 0 && <span className="asks">{cell.asks} ask</span>}
+      {cell.depends > 0 && (
+        <span className="depends">
+          {cell.depends} {cell.depends === 1 ? 'depends' : 'depend'} on the call
+        </span>
+      )}
     </a>
   )
 }

@@ -1,7 +1,7 @@
 import { Fragment, type ReactElement } from 'react'
 import { linkTo } from '../address.ts'
-import { formatDuration, toSentence } from '../format.ts'
-import type { PlacedReason, Reason, WhyInputBody } from '../wire.ts'
+import { count, formatDuration, toSentence } from '../format.ts'
+import type { PlacedMayStill, PlacedReason, Reason, WhyInputBody } from '../wire.ts'
 import { OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
@@ -32,9 +32,52 @@ export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElem
   )
 }
 
-/** All reasons, the deciding one first. */
-export function Reasons({ reasons }: { reasons: readonly (Reason | PlacedReason)[] }): ReactElement {
-  if (reasons.length === 0) return <p className="dim">No rule denies it or asks about it.</p>
+interface MayStillProps {
+  /** Undefined: it is not known yet. */
+  readonly mayStill: readonly PlacedMayStill[] | undefined
+}
+
+/** What may still be against a call, with an input for each where one is known. */
+export function MayStill({ mayStill = [] }: MayStillProps): ReactElement | null {
+  if (mayStill.length === 0) return null
+  return (
+    <>
+      <p className="dim">A call may still get another answer:</p>
+      <ul className="reasons" aria-label="What it depends on">
+        {mayStill.map(({ example, ...reason }, i) => (
+          <li key={i}>
+            <OutcomeBadge outcome={reason.outcome} />
+            <div>
+              <ReasonText reason={reason} lead={MAY_STILL[reason.on]} />
+              {example !== undefined && (
+                <p className="dim">
+                  As with the input <Exact text={JSON.stringify(example)} className="id" />
+                </p>
+              )}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const MAY_STILL: Readonly<Record<PlacedMayStill['on'], string>> = {
+  input: 'depends on the input',
+  run: 'depends on the run',
+  code: 'depends on code',
+  now: 'holds now',
+}
+
+/** All reasons, the deciding one first. `none`: what is said where there is none. */
+export function Reasons({
+  reasons,
+  none,
+}: {
+  reasons: readonly (Reason | PlacedReason)[]
+  none: string | undefined
+}): ReactElement | null {
+  if (reasons.length === 0) return none === undefined ? null : <p className="dim">{none}</p>
   return (
     <ol className="reasons">
       {reasons.map((reason, i) => (
@@ -42,32 +85,41 @@ export function Reasons({ reasons }: { reasons: readonly (Reason | PlacedReason)
         <li key={i}>
           <OutcomeBadge outcome={reason.outcome} />
           <div>
-            <p>
-              <Exact text={toSentence(reason.text)} />{' '}
-              {reason.suggestion !== undefined && <Exact text={reason.suggestion} className="suggestion" />}
-            </p>
-            <p className="dim">
-              {i === 0 && 'decides · '}
-              {reason.layer} · <code>{reason.code}</code>
-              <Rule reason={reason} />
-              {reason.limit !== undefined && ` · limit ${reason.limit}`}
-              {reason.resetMs !== undefined && ` · free again in ${formatDuration(reason.resetMs)}`}
-              {reason.since !== undefined && (
-                <>
-                  {' · '}
-                  <Since ms={reason.since} />
-                </>
-              )}
-            </p>
-            {reason.message !== undefined && (
-              <p className="dim">
-                Message to the caller: “<Exact text={reason.message} />”
-              </p>
-            )}
+            <ReasonText reason={reason} lead={i === 0 ? 'decides' : undefined} />
           </div>
         </li>
       ))}
     </ol>
+  )
+}
+
+function ReasonText({ reason, lead }: { reason: Reason | PlacedReason; lead: string | undefined }): ReactElement {
+  return (
+    <>
+      <p>
+        <Exact text={toSentence(reason.text)} />{' '}
+        {reason.suggestion !== undefined && <Exact text={reason.suggestion} className="suggestion" />}
+      </p>
+      <p className="dim">
+        {lead !== undefined && `${lead} · `}
+        {reason.layer} · <code>{reason.code}</code>
+        <Rule reason={reason} />
+        {'hits' in reason && reason.hits !== undefined && ` · held for ${count(reason.hits, 'call')}`}
+        {reason.limit !== undefined && ` · limit ${reason.limit}`}
+        {reason.resetMs !== undefined && ` · free again in ${formatDuration(reason.resetMs)}`}
+        {reason.since !== undefined && (
+          <>
+            {' · '}
+            <Since ms={reason.since} />
+          </>
+        )}
+      </p>
+      {reason.message !== undefined && (
+        <p className="dim">
+          Message to the caller: “<Exact text={reason.message} />”
+        </p>
+      )}
+    </>
   )
 }
 

@@ -4,11 +4,11 @@ import { linkTo } from '../address.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import type { AuditBody, AuditRecord, WhyBody } from '../wire.ts'
-import { EventBadge, OutcomeBadge } from './badges.tsx'
+import { EventBadge, DecisionBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { HaltButton } from './halt-dialog.tsx'
 import { Empty, Loading } from './panels.tsx'
-import { Reasons, WouldAllow } from './reasons.tsx'
+import { MayStill, Reasons, WouldAllow } from './reasons.tsx'
 import { RunTimeline } from './run-timeline.tsx'
 
 export interface RecordDrawerProps {
@@ -200,10 +200,11 @@ function CurrentDecision({ tool, user }: { tool: string; user: string }): ReactE
   return (
     <>
       <p className="badges">
-        <OutcomeBadge outcome={data.outcome} />
+        <DecisionBadge outcome={data.outcome} mayStill={data.mayStill} />
         <span className="dim">{data.visible ? 'Listed.' : 'Not listed.'}</span>
       </p>
-      <Reasons reasons={data.reasons} />
+      <Reasons reasons={data.reasons} none={data.mayStill ? undefined : 'No rule denies it or asks about it.'} />
+      <MayStill mayStill={data.mayStill} />
       <WouldAllow ways={data.wouldAllow} />
     </>
   )

@@ -3,7 +3,7 @@ import { type ReactElement, useCallback, useMemo, useRef, useState, type ReactNo
 import { useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import { type ListItem, toItems, toName, type ToolSection } from '../tool-list.ts'
-import { usePins, PinNotes, ServerBadge, StateBadge, OutcomeBadge } from './badges.tsx'
+import { usePins, PinNotes, ServerBadge, StateBadge, Depends, OutcomeBadge } from './badges.tsx'
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { pinOf, stateOfGroup, stateOfTool } from '../states.ts'
 import type { GroupRow, ItemKind, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
@@ -267,6 +267,7 @@ const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactE
             <Exact text={name} className="id" />
           </a>
           {tool.title !== undefined && tool.title !== name && <Exact text={tool.title} className="title" />}
+          <Depends on={tool.mayStill} />
           {tool.kind !== 'tool' && <span className="tag">{tool.kind}</span>}
           {state !== undefined && <StateBadge state={state} />}
           <PinNotes pin={pin} />

@@ -42,7 +42,7 @@ function asBad(fact: string): readonly string[] {
   return ORIGINS.slice(0, ORIGINS.indexOf(origin) + 1).map((one) => rest + one)
 }
 
-/** Returns why a person is asked, for people: the clause, and what the run has done. */
-export function whyAsked({ text, message, read = [] }: Reason): string {
-  return [message, because(read, (id) => id), text].filter(Boolean).join(' ')
+/** Returns why a person is asked, for people: the message, what the run has done, the values that the clause compares, and the clause. */
+export function whyAsked({ text, message, read = [] }: Reason, compared = ''): string {
+  return [message, because(read, (id) => id), compared, text].filter(Boolean).join(' ')
 }

@@ -63,6 +63,7 @@ import {
 } from './refusals.ts'
 import { type ApprovalDemand, coversDemand, demandOf, whyAsked } from './approval-demand.ts'
 import { findLive, keyOf, shownInput } from './approvals.ts'
+import { comparedValues } from './compared-values.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
@@ -108,6 +109,13 @@ export const CHECKS: readonly Check[] = [
     run: checkLease,
   },
   {
+    name: 'step up',
+    asks: 'does the caller hold every required scope? A tool is listed without those of the gate’s `stepUp`',
+    refusesWith: ['scope_needed'],
+    inPreview: true,
+    run: checkScopes,
+  },
+  {
     name: 'validate',
     asks: 'does the input fit the tool’s JSON Schema? A frozen copy goes on from here',
     refusesWith: ['input_invalid'],
@@ -134,13 +142,6 @@ export const CHECKS: readonly Check[] = [
     asks: 'do the hooks of the call, of the forks, and of the gate agree? An input that one of them replaces is validated and decided again',
     refusesWith: ['hook_denied', 'hook_error'],
     run: askHooks,
-  },
-  {
-    name: 'step up',
-    asks: 'does the caller hold every required scope? A tool is listed without those of the gate’s `stepUp`',
-    refusesWith: ['scope_needed'],
-    inPreview: true,
-    run: checkScopes,
   },
   {
     name: 'peek at the limits',
@@ -407,7 +408,7 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   const { view, ports, decided, withInput } = attempt
   const asking = askingReasons(view, decided, withInput)
   const binding = bindingOf(attempt, tool, demandOf(asking))
-  const why = asking.map(whyAsked).join('; ')
+  const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one))).join('; ')
   const spends = attempt.request.spends === true
   const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, { why, trail }))
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
@@ -430,6 +431,12 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   ports.onApproval(approval)
   const byView = decided.outcome === 'ask' ? [view.explainDecided(decided)] : []
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
+}
+
+/** Returns what the clause of a reason compares of the input, as far as people may see it. */
+function comparedBy({ hits, input, ports }: Attempt, { path }: Reason): string {
+  const clause = hits?.find((one) => one.path === path)
+  return clause?.input ? comparedValues(clause.input, shownInput(input, ports.redactor, ports.onFault)) : ''
 }
 
 function ask(

@@ -135,6 +135,8 @@ export interface SlotPorts {
 export interface Slots {
   /** Returns the caps that count a tool's calls by a caller; worked out once for each. */
   capsOf(tool: Tool, caller: Caller): readonly CapUse[]
+  /** Returns a cap that has no free slot now; `undefined` if all have one. */
+  fullOf(uses: readonly CapUse[]): ParsedCap | undefined
   /**
    * Takes a slot of every cap, all together or none: at once where all are free, else in turn. A `Decision` where
    * too many wait, the wait is too long, or the caller goes away.
@@ -175,6 +177,7 @@ export function createSlots(caps: readonly ParsedCap[]): Slots {
       if (!uses) byTool.set(tool, (uses = usesOf(caps, tool, caller)))
       return uses
     },
+    fullOf: (uses) => uses.find(({ key }) => lanes.get(key)?.isFull)?.cap,
     acquire(uses, ports) {
       if (uses.length === 0) return NOTHING_HELD
       if (ports.cancelling?.aborted) return callerGone()

@@ -191,7 +191,7 @@ export class Comparison {
     if (answer === 'no') return words
     await this.#rest()
     const tool = views.after.get(id) ?? views.before.get(id)
-    for (const input of probes && tool ? probeInputs(tool, [before, after]) : []) {
+    for (const input of probes && tool ? probeInputs(tool, [...conditionsOf(before), ...conditionsOf(after)]) : []) {
       const had = await wordOfCall(views.before, id, input)
       const has = await wordOfCall(views.after, id, input)
       if (compareStrictness(has, had) > 0) return { before: had, after: has, input }
@@ -208,6 +208,12 @@ export class Comparison {
     }
     return undefined
   }
+}
+
+/** Returns the conditions over input and run, each as it is written. */
+function conditionsOf({ deny, ask, allow }: Restrictions): readonly string[] {
+  const texts = [...deny, ...ask.map(({ text }) => text), ...allow.flatMap((list) => [...list])]
+  return texts.flatMap((text) => (JSON.parse(text) as readonly unknown[]).filter((part) => typeof part === 'string'))
 }
 
 /** Returns what tells callers apart for an item, under both rules. */

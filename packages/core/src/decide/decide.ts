@@ -14,6 +14,7 @@ import {
   compareStrictness,
   type Decision,
   sortReasons,
+  type MayStill,
   type OutcomeWord,
   type Reason,
   reason,
@@ -212,13 +213,22 @@ export interface LayerAnswer {
 export interface Explanation extends Decision {
   /** The deciding layer first, the others in the order of the layers. */
   readonly answers: readonly LayerAnswer[]
+  /**
+   * What may still be against a call of an item that is listed: rules about its input and its run, hooks, and limits. Empty: every
+   * call with an input that fits the schema gets this outcome.
+   */
+  readonly mayStill: readonly MayStill[]
   /** What the shadows of policies would decide. Absent where there is none. */
   readonly shadow?: Decision
   /** Keywords of the tool's input schema that are not checked, where there are some. */
   readonly schemaWarnings?: readonly SchemaWarning[]
 }
 
-export function toExplanation(decided: Decided, { outcome, reasons }: Decision): Explanation {
+export function toExplanation(
+  decided: Decided,
+  { outcome, reasons }: Decision,
+  mayStill: () => readonly MayStill[],
+): Explanation {
   const { tool } = decided
   const shadow = decideShadows(decided)
   const schemaWarnings = tool ? schemaWarningsOf(tool) : []
@@ -228,6 +238,9 @@ export function toExplanation(decided: Decided, { outcome, reasons }: Decision):
     // Computed when it is read: lists of a whole catalog do not read it.
     get answers() {
       return answersOf(ASKED_LAYERS, reasons)
+    },
+    get mayStill() {
+      return mayStill()
     },
     ...(shadow ? { shadow } : {}),
     ...(schemaWarnings.length > 0 ? { schemaWarnings } : {}),

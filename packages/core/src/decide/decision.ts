@@ -173,6 +173,20 @@ export interface Reason {
   readonly since?: number | undefined
 }
 
+/**
+ * What a call of a listed item may depend on: its input, what its run has done, code of the host, or what holds at the moment,
+ * such as a limit that is used up.
+ */
+export const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
+export type DependsOn = (typeof DEPENDS_ON)[number]
+
+/** A reason that is not against an item in a list, and that may be against a call of it. */
+export interface MayStill extends Reason {
+  readonly on: DependsOn
+  /** An input for which it is. Looked for only where one item is explained. */
+  readonly example?: unknown
+}
+
 /** Returns a reason; its outcome comes from the table. */
 export function reason(
   layer: Layer,

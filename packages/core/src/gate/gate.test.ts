@@ -293,7 +293,7 @@ describe('view', () => {
       ],
     )
     const { answers, ...decision } = view.explain('files:read')
-    assert.deepEqual(decision, { outcome: 'allow', reasons: [] })
+    assert.deepEqual(decision, { outcome: 'allow', reasons: [], mayStill: [] })
     assert.ok(answers.every(({ outcome }) => outcome === 'allow'))
     assert.equal(view.explain('nothing').reasons[0]?.code, 'tool_not_found')
   })

@@ -22,6 +22,7 @@ import type { Kept } from '../history/histories.ts'
 import { call, requestApproval } from '../call/call.ts'
 import type { LimitUseOf } from '../call/costs.ts'
 import type { UsesOf } from '../call/limits.ts'
+import { mayStill } from '../call/may-still.ts'
 import { type CallPreview, preview } from '../call/preview.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
 import { indexPolicy, type PolicyIndex } from '../decide/layers/clauses.ts'
@@ -269,7 +270,7 @@ class CallerView implements View, CallView {
 
   readonly explain = (id: string): Explanation => {
     const decided = this.decide(id)
-    return toExplanation(decided, explain(decided))
+    return toExplanation(decided, explain(decided), () => mayStill(this, decided, this.#host.ports))
   }
 
   readonly search = (query: string, options?: ItemSearchOptions): readonly SearchHit[] =>

@@ -2,6 +2,7 @@ import { overload } from '../cel/library.ts'
 import { Uint } from '../cel/values.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { CelNode } from './cel-tree.ts'
 import { celWith, compileCel, conditionWork, parseCel, toCelCaller, toCelTool } from './condition.ts'
 import { type Operands, operandsOf } from './operands.ts'
 
@@ -18,6 +19,7 @@ export interface ParsedAmount {
   /** The CEL text. */
   readonly text: string
   readonly operands: Operands
+  readonly tree: CelNode
   /**
    * Returns a whole number from 0 to 2^53 - 1: fractions are rounded up.
    *
@@ -39,6 +41,7 @@ export function parseAmount(path: string, text: string, scope: 'input' | 'input 
   return {
     text,
     operands: operandsOf(read.parsed.tree),
+    tree: read.parsed.tree,
     evaluate({ caller, tool, input, output }) {
       return toWhole(program(conditionWork(), [toCelCaller(caller), toCelTool(tool), input, output]))
     },

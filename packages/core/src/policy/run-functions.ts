@@ -6,8 +6,9 @@ import type { Tool } from '../tools/tool.ts'
 import { isPlain } from '../util/json.ts'
 import { spend, type Work } from '../util/work.ts'
 import { CelMap } from '../cel/values.ts'
-import { addresseesIn } from './addressees.ts'
+import { addresseesIn, hasAddressees } from './addressees.ts'
 import { type CelNode, textOf } from './cel-tree.ts'
+import { withKeys } from '../tools/schema-names.ts'
 
 /** A call that has not happened or one that has, or an origin. */
 export type RunRead =
@@ -90,7 +91,7 @@ function compileOrigin(node: CelNode, values: readonly CelNode[], compile: (node
   const [arg = node] = node.op === 'call' ? node.args[1] : []
   return (frame) => {
     const read = value ? toJson(value(frame)) : currentAddressees(frame)
-    const origin = !value && isEmpty(read) ? 'user' : originOf(frame, read)
+    const origin = !value && !isSaid(frame) ? 'user' : originOf(frame, read, isInput(arg))
     if (origin === 'untrusted' || origin === 'unknown')
       readingOf(frame).reads?.push({ of: textOf(arg), origin, value: read })
     return origin
@@ -104,10 +105,15 @@ export function isAddressees(node: CelNode | undefined): boolean {
 /** A scan of what the run has seen, beside the characters of the value. */
 const ORIGIN_STEPS = 2000
 
-function originOf(frame: Frame, value: unknown): Origin {
+function originOf(frame: Frame, value: unknown, isWhole: boolean): Origin {
   spend(frame.work, ORIGIN_STEPS)
   spendOnValue(frame.work, value)
-  return value === undefined ? 'untrusted' : readingOf(frame).facts.origin(value)
+  const { facts, tool } = readingOf(frame)
+  return value === undefined ? 'untrusted' : facts.origin(withKeys(value, tool, isWhole), frame.work)
+}
+
+function isInput(node: CelNode): boolean {
+  return node.op === 'id' && node.args === 'input'
 }
 
 /** `undefined`: a tool whose addressees nobody has named may send anywhere. */
@@ -116,8 +122,10 @@ function currentAddressees(frame: Frame): readonly unknown[] | undefined {
   return tool.addressees.length === 0 ? undefined : addresseesIn(input, tool.addressees)
 }
 
-function isEmpty(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0
+/** Whether the call has one of the fields that say where it sends something, or may have it. */
+function isSaid(frame: Frame): boolean {
+  const { tool, input } = readingOf(frame)
+  return tool.addressees.length === 0 || hasAddressees(input, tool.addressees)
 }
 
 function readingOf({ context }: Frame): RunReading {

@@ -77,14 +77,15 @@ function ofMembership([item, list]: Pair, wanted: boolean): readonly WishList[] 
   return lists.length === 0 ? AS_IT_IS : lists.slice(0, MAX_LISTS)
 }
 
-function literalOf({ op, args }: CelNode): Wish['value'] | undefined {
+/** Returns the value of a literal; `undefined` for anything else. */
+export function literalOf({ op, args }: CelNode): Wish['value'] | undefined {
   if (op !== 'value') return undefined
   if (typeof args === 'bigint') return Number(args)
   return typeof args === 'string' || typeof args === 'number' || typeof args === 'boolean' ? args : undefined
 }
 
 /** Returns the field of the caller or of the input that is read; the field is '' for all of it. */
-function placeOf(node: CelNode): Pick<Wish, 'on' | 'field'> | undefined {
+export function placeOf(node: CelNode): Pick<Wish, 'on' | 'field'> | undefined {
   if (node.op === 'id')
     return node.args === 'caller' || node.args === 'input' ? { on: node.args, field: '' } : undefined
   if (node.op !== '.' && node.op !== '[]') return undefined

@@ -1,6 +1,6 @@
 import type { Approval, Caller, Reason } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { isObject, type NeededChange } from '@toolgate/core/internal'
+import { isObject, type MayStill, type NeededChange, readOwnJson } from '@toolgate/core/internal'
 
 /*
  * The text of rules that people of a tenant may read. A rule is of all tenants, so its text may name another one's users, tools and
@@ -35,6 +35,20 @@ export function reasonFor(person: Caller, reason: Reason): Reason {
   return { ...rest, text, ...(read && { read: read.filter(({ kind }) => OF_THE_CALL.has(kind)) }) }
 }
 
+/** Returns what may still be against a call as a person may read it: an example has values that conditions compare with. */
+export function mayStillFor(person: Caller, may: MayStill): MayStill {
+  if (readsRules(person)) return may
+  const { example: _, ...rest } = may
+  return { ...rest, text: MAY_STILL[may.on][may.outcome === 'ask' ? 'ask' : 'deny'] }
+}
+
+const MAY_STILL = {
+  input: { ask: 'a rule asks for approval of some inputs', deny: 'a rule or a limit refuses some inputs' },
+  run: { ask: 'a rule asks for approval after some calls', deny: 'a rule denies it after some calls' },
+  code: { ask: 'a hook may ask for approval', deny: 'a hook may refuse it' },
+  now: { ask: 'approval is needed now', deny: 'it would be refused now' },
+} as const satisfies Record<MayStill['on'], Record<'ask' | 'deny', string>>
+
 /** Returns the ways that a person may read. Changes of a caller or an input have the values that conditions compare with. */
 export function waysFor(
   person: Caller,
@@ -55,7 +69,8 @@ export function approvalFor(person: Caller, approval: Approval): Approval {
 }
 
 /** The rule itself, or what it looks for among earlier calls. */
-const RULE_BEGINS = /policy "|(?:, and )?this run has (?:no successful call of|already called) /i
+const RULE_BEGINS =
+  /; (?:more than|at least|less than|at most|anything but) \S.* needs a person|policy "|(?:, and )?this run has (?:no successful call of|already called) /i
 
 /** Returns a record as a person may read it. */
 export function recordFor(person: Caller, record: AuditRecord): AuditRecord {
@@ -73,7 +88,7 @@ export function recordFor(person: Caller, record: AuditRecord): AuditRecord {
 
 function shownOperands(text: string): string | undefined {
   try {
-    const operands: unknown = JSON.parse(text)
+    const operands: unknown = readOwnJson(text)
     if (!Array.isArray(operands)) return undefined
     const shown = operands.filter((one) => isObject(one) && OF_THE_CALL.has(String(one['kind'])))
     return shown.length === 0 ? undefined : JSON.stringify(shown)

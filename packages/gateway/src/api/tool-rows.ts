@@ -1,14 +1,14 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { Caller, Tool, View } from '@toolgate/core'
-import { titleOf } from '@toolgate/core/internal'
+import { type MayStill, refusedNow, titleOf } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { ApiDeps } from './deps.ts'
 import { readsRules, reasonFor } from './rule-text.ts'
-import type { ToolRow } from './wire.ts'
+import type { MayStillRow, ToolRow } from './wire.ts'
 
 /** What a view decides about one tool. Equal decisions of a view are one object. */
-export interface RowDecision extends Pick<ToolRow, 'outcome' | 'visible'> {
+export interface RowDecision extends Pick<ToolRow, 'outcome' | 'visible' | 'mayStill'> {
   /** The deciding reason, for people; empty for a plain allow. */
   readonly why: string
   /** Its fields of a `ToolRow`, as JSON without the braces. */
@@ -45,6 +45,9 @@ interface DecidedItem {
   readonly hash: string | undefined
   readonly decision: RowDecision
 }
+
+/** Lets other calls have their turn. */
+export const endOfTurn = (): Promise<void> => setImmediate()
 
 /** After so many tools the turn ends, so that a large catalog does not delay calls. */
 const TOOLS_A_TURN = 250
@@ -184,15 +187,45 @@ function isSameList(a: readonly Tool[], b: readonly Tool[]): boolean {
   return a === b || (a.length === b.length && a.every((tool, i) => tool === b[i]))
 }
 
+/** Returns what may still be against a call in the form of a list: each outcome, and what it depends on, once. */
+export function shortMayStill(found: readonly MayStillRow[]): Pick<ToolRow, 'mayStill'> {
+  const rows = new Map(found.map(({ outcome, on }) => [`${outcome} ${on}`, { outcome, on }]))
+  return rows.size === 0 ? {} : { mayStill: [...rows.values()] }
+}
+
+/** Returns the decisions with what would refuse calls at this moment. `places`: of the items that are asked about. Default: all. */
+export async function withRefusals(decided: DecidedTools, places?: readonly number[]): Promise<DecidedTools> {
+  const { view, tools, rows } = decided
+  const asked = (places ?? [...tools.keys()]).filter((at) => rows[at]?.visible)
+  const refused = await refusedNow(
+    view,
+    asked.flatMap((at) => tools[at]?.id ?? []),
+    { rest: endOfTurn },
+  )
+  if (refused.size === 0) return decided
+  const refusing = rows.map((row, at) => {
+    const now = refused.get(tools[at]?.id ?? '')
+    return now ? withMore(row, now) : row
+  })
+  return { ...decided, rows: refusing }
+}
+
+function withMore({ json, ...row }: RowDecision, now: readonly MayStill[]): RowDecision {
+  const fields = { ...JSON.parse(`{${json}}`), ...shortMayStill([...(row.mayStill ?? []), ...now]) }
+  return { ...row, mayStill: fields.mayStill, json: JSON.stringify(fields).slice(1, -1) }
+}
+
 async function decideAll(view: View, tools: readonly Tool[], person: Caller): Promise<readonly RowDecision[]> {
   const known = new Map<string, RowDecision>()
   const rows: RowDecision[] = []
   for (const { id } of tools) {
-    const { outcome, reasons: given } = view.explain(id)
+    const { outcome, reasons: given, mayStill: found } = view.explain(id)
     const reasons = given.map((one) => reasonFor(person, one))
     const visible = view.has(id)
-    const json = JSON.stringify({ outcome, visible, reasons }).slice(1, -1)
-    const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json }
+    // What holds now is asked for each list anew.
+    const open = shortMayStill(found.filter(({ on }) => on !== 'now'))
+    const json = JSON.stringify({ outcome, visible, reasons, ...open }).slice(1, -1)
+    const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json, ...open }
     known.set(json, row)
     rows.push(row)
     if (rows.length % TOOLS_A_TURN === 0) await endOfTurn()

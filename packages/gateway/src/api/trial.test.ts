@@ -7,7 +7,7 @@ import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
-import type { AgentCallBody, ErrorBody, WhyInputBody } from './wire.ts'
+import type { AgentCallBody, ErrorBody, MatrixBody, ToolBody, ToolsBody, WhyBody, WhyInputBody } from './wire.ts'
 
 const opened: Gate[] = []
 after(async () => {
@@ -111,6 +111,105 @@ async function post<Body>(
 
 let world: ReturnType<typeof open>
 beforeEach(() => (world = open()))
+
+describe('a caller that is tried', () => {
+  for (const path of ['/api/why', '/api/tool/call'])
+    for (const caller of [
+      'no JSON',
+      '"text"',
+      '[]',
+      '{"user":1}',
+      '{"nope":1}',
+      7,
+      [],
+      null,
+      { roles: 'x' },
+      'x'.repeat(5000),
+    ])
+      it(`is refused by ${path} as an invalid body: ${JSON.stringify(caller).slice(0, 40)}`, async () => {
+        const { error } = await post(world.api, path, { tool: 'files:read', caller })
+        assert.equal(error?.code, 'body_invalid')
+        assert.match(error.message, /"caller"/)
+      })
+})
+
+describe('what a decision depends on', () => {
+  const get = async <Body>(path: string, as = 'owner'): Promise<Body> => {
+    const headers = { host: '127.0.0.1:8787', authorization: `Bearer ${as}` }
+    return (await world.api.fetch(new Request(`http://127.0.0.1:8787${path}`, { headers }))).json() as Promise<Body>
+  }
+  const why = (tool: string, as?: string) => get<WhyBody>(`/api/why?tool=${tool}&as=rita`, as)
+
+  it('is in why: each rule that may still ask or deny, with an input that shows it', async () => {
+    const { outcome, mayStill = [] } = await why('files:write')
+    assert.equal(outcome, 'allow')
+    assert.deepEqual(
+      mayStill.map(({ outcome: word, on, path, example }) => [word, on, path, example]),
+      [
+        ['deny', 'input', 'policy[0].deny[0]', { path: '/etc' }],
+        ['deny', 'run', 'policy[1].deny[0]', undefined],
+        ['deny', 'run', 'policy[1].deny[1]', undefined],
+        ['ask', 'input', 'policy[0].ask[0]', { path: '/home' }],
+      ],
+    )
+    assert.equal((await why('files:read')).mayStill, undefined)
+    assert.equal((await why('files:hidden')).mayStill, undefined)
+  })
+
+  it('is in the lists and on the page of a tool, in short', async () => {
+    const short = [
+      { outcome: 'deny', on: 'input' },
+      { outcome: 'deny', on: 'run' },
+      { outcome: 'ask', on: 'input' },
+    ]
+    const { tools } = await get<ToolsBody>('/api/tools?as=rita')
+    assert.deepEqual(Object.fromEntries(tools.map(({ id, mayStill }) => [id, mayStill])), {
+      'files:hidden': undefined,
+      'files:read': undefined,
+      'files:write': short,
+    })
+    const page = await get<ToolBody>('/api/tool?tool=files:write&as=rita')
+    assert.deepEqual([page.tool.mayStill, page.mayStill?.length], [short, 4])
+    const { columns } = await get<MatrixBody>('/api/matrix?open=server%20files')
+    const rita = columns.find(({ user, for: kind }) => user === 'rita' && kind === 'mcp')
+    assert.equal(rita?.cells[0]?.depends, 1)
+    assert.deepEqual(
+      rita?.tools?.map(({ mayStill }) => mayStill),
+      [undefined, undefined, short],
+    )
+  })
+
+  it('names a limit while it is used up, in lists that are kept, too', async () => {
+    const caller = { user: 'rita', roles: ['writer'] }
+    const view = await world.gate.view(caller)
+    const rowOf = async () => {
+      const { tools } = await get<ToolsBody>('/api/tools?as=rita')
+      return tools.find(({ id }) => id === 'files:read')?.mayStill
+    }
+    assert.equal(await rowOf(), undefined)
+    for (let i = 0; i < 2; i++) await view.call({ tool: 'files:read', input: { path: 'x' } })
+    assert.deepEqual(await rowOf(), [{ outcome: 'wait', on: 'now' }])
+    const [limit] = (await why('files:read')).mayStill ?? []
+    assert.deepEqual([limit?.on, limit?.code, limit?.limit], ['now', 'rate_limited', '2/60'])
+    assert.ok((limit?.resetMs ?? 0) > 0)
+  })
+
+  it('names no text of a rule and no example to a person of a tenant', async () => {
+    const { mayStill = [] } = await get<WhyBody>('/api/why?tool=files:write&as=vera', 'tenant')
+    assert.ok(mayStill.length > 0)
+    assert.doesNotMatch(JSON.stringify(mayStill), /input\.path|\/etc|\/home|example/)
+  })
+
+  it('is in the answer to one input what does not depend on the input', async () => {
+    const body = { as: 'rita', tool: 'files:write', input: { path: '/tmp' } }
+    const { outcome, mayStill = [] } = await post<WhyInputBody>(world.api, '/api/why', body)
+    assert.equal(outcome, 'allow')
+    assert.deepEqual(
+      mayStill.map(({ on }) => on),
+      ['run', 'run'],
+    )
+  })
+})
 
 describe('POST /api/why', () => {
   const why = (body: object, as?: string) => post<WhyInputBody>(world.api, '/api/why', { as: 'rita', ...body }, as)

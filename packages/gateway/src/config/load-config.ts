@@ -5,6 +5,7 @@ import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { INSTALLED_FROM } from '../files.ts'
 import { readAliases, checkPolicy as checkWithCore, readLabels, readOwnPolicies } from './policy.ts'
 import { readApps } from './apps.ts'
+import { findUnexplainedAsks } from './ask-warnings.ts'
 import { findApproverWarnings, readCallers } from './callers.ts'
 import { createSecretList, readSettings } from './settings.ts'
 import type { GatewayConfig } from './config.ts'
@@ -113,6 +114,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     // One that names nothing is a mistake of another kind.
     ...findIdleWarnings(config, places).filter((idle) => !names.some((name) => name.path === idle.path)),
     ...findApproverWarnings(config),
+    ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
   ])

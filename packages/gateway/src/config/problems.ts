@@ -24,6 +24,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'not_offered'
     | 'approver_missing'
     | 'approver_idle'
+    | 'ask_unexplained'
     | 'instances_share'
     | 'public_url_missing'
     | 'clause_covered'

@@ -61,7 +61,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   const work = conditionWork()
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
-    const { holds, errors } = evaluate(indexed, index, caller, work)
+    const { holds, errors } = evaluateClause(indexed, index, caller, work)
     const reasonOf = () => clauseReason(index, clause, code)
     if (holds === indexed.bits) effects.push(wholeEffect(indexed, outcome, reasonOf))
     else addEffect(effects, outcome, holds, reasonOf)
@@ -69,7 +69,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   }
   for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
   if (index.allow?.some(isConditional)) {
-    const allowed = index.allow.map((indexed) => evaluate(indexed, index, caller, work).holds)
+    const allowed = index.allow.map((indexed) => evaluateClause(indexed, index, caller, work).holds)
     addEffect(effects, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
@@ -154,12 +154,12 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
 /** What each tool adds to the steps that the conditions of a policy share: a plain condition takes fewer. */
 const STEPS_OF_TOOL = 200
 
-/** A clause over its tools for one caller: where it holds, and where it could not be decided. */
-function evaluate(
+/** Returns where a clause holds for a caller, as far as neither input nor run is read, and where it cannot be decided. */
+export function evaluateClause(
   indexed: ClauseIndex,
   { snapshot, none }: PolicyIndex,
   caller: Caller,
-  work: Work,
+  work: Work = conditionWork(),
 ): { holds: Bits; errors: Bits } {
   const { clause, bits } = indexed
   const first = firstOf(bits)

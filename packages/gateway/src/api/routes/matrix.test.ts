@@ -19,16 +19,16 @@ describe('the rows of the matrix', () => {
 })
 
 describe('a cell of the matrix', () => {
-  it('counts the visible tools and those that ask, and says why the rest is hidden', () => {
+  it('counts the visible tools, those that ask and those whose calls depend on more, and says why the rest is hidden', () => {
     const decided = [
-      { outcome: 'allow', visible: true, why: '' },
-      { outcome: 'ask', visible: true, why: 'a person decides' },
+      { outcome: 'allow', visible: true, why: '', mayStill: [{ outcome: 'deny', on: 'input' }] },
+      { outcome: 'ask', visible: true, why: 'a person decides', mayStill: [{ outcome: 'wait', on: 'now' }] },
       { outcome: 'wait', visible: false, why: 'the port is closed' },
       { outcome: 'deny', visible: false, why: 'policy' },
       { outcome: 'deny', visible: false, why: 'policy' },
     ] as const
-    assert.deepEqual(toCell([0, 1], 2, decided), { visible: 2, total: 2, asks: 1, why: '' })
-    assert.deepEqual(toCell([2, 3, 4], 3, decided), { visible: 0, total: 3, asks: 0, why: 'policy' })
-    assert.deepEqual(toCell([], 1, decided), { visible: 0, total: 1, asks: 0, why: '' })
+    assert.deepEqual(toCell([0, 1], 2, decided), { visible: 2, total: 2, asks: 1, depends: 1, why: '' })
+    assert.deepEqual(toCell([2, 3, 4], 3, decided), { visible: 0, total: 3, asks: 0, depends: 0, why: 'policy' })
+    assert.deepEqual(toCell([], 1, decided), { visible: 0, total: 1, asks: 0, depends: 0, why: '' })
   })
 })

@@ -2,7 +2,7 @@ import type { Tool } from '@toolgate/core'
 import type { NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route, shortText, wholeNumber } from '../request.ts'
-import type { RowDecision, ToolRows } from '../tool-rows.ts'
+import { type RowDecision, type ToolRows, withRefusals } from '../tool-rows.ts'
 import type { GroupRow, MatrixBody, MatrixCell, MatrixRow } from '../wire.ts'
 
 /** Each caller needs the decisions about all tools. */
@@ -35,7 +35,8 @@ export function matrixRoute(deps: ApiDeps, callers: NamedCallers, decisions: Too
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
     const columns: MatrixBody['columns'][number][] = []
     for (const { name, for: kind, caller } of mine.slice(from, from + limit)) {
-      const { rows: decided } = await decisions.decide({ caller, person }, () => tools)
+      const all = await decisions.decide({ caller, person }, () => tools)
+      const { rows: decided } = await withRefusals(all, members)
       columns.push({
         user: name,
         ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),
@@ -94,25 +95,28 @@ export function toRows(tools: readonly Pick<Tool, 'id'>[], groups: readonly Grou
   ]
 }
 
-type Decision = Pick<RowDecision, 'outcome' | 'visible' | 'why'>
+type Decision = Pick<RowDecision, 'outcome' | 'visible' | 'why' | 'mayStill'>
 
 /** Returns what a caller sees of some tools, and the most common reason of those that they do not see. */
 export function toCell(members: readonly number[], total: number, decided: readonly Decision[]): MatrixCell {
   const reasons = new Map<string, number>()
   let visible = 0
   let asks = 0
+  let depends = 0
   for (const at of members) {
     const decision = decided[at]
     if (decision?.visible === true) {
       visible++
       if (decision.outcome === 'ask') asks++
+      if (decision.mayStill?.some(({ on }) => on !== 'now')) depends++
     } else if (decision) reasons.set(decision.why, (reasons.get(decision.why) ?? 0) + 1)
   }
   const [why] = [...reasons].reduce((most, one) => (one[1] > most[1] ? one : most), ['', 0])
-  return { visible, total, asks, why }
+  return { visible, total, asks, depends, why }
 }
 
 function toDecision(decision: RowDecision | undefined): Decision {
-  const { outcome, visible, why } = decision ?? { outcome: 'deny', visible: false, why: '' }
-  return { outcome, visible, why }
+  if (!decision) return { outcome: 'deny', visible: false, why: '' }
+  const { outcome, visible, why, mayStill } = decision
+  return { outcome, visible, why, ...(mayStill && { mayStill }) }
 }

@@ -1,13 +1,13 @@
 import type { Caller, Reason } from '@toolgate/core'
-import { type ClauseCoverage, clauseText, type NeededChange } from '@toolgate/core/internal'
+import { type ClauseCoverage, clauseText, type MayStill, type NeededChange } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import { isApprover } from '../callers.ts'
 import type { ConfigPlaces, PolicySource } from '../../config/places.ts'
 import type { CountedClauses } from '../../overview/clause-hits.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route } from '../request.ts'
-import { readsRules, reasonFor, waysFor } from '../rule-text.ts'
-import type { ClauseRow, PlacedChange, PlacedReason, PolicyBody } from '../wire.ts'
+import { mayStillFor, readsRules, reasonFor, waysFor } from '../rule-text.ts'
+import type { ClauseRow, PlacedChange, PlacedMayStill, PlacedReason, PolicyBody } from '../wire.ts'
 
 /**
  * `GET /api/policy`: each clause with its place and its hits; for approvers, the policy as it is written. A person of a tenant
@@ -58,11 +58,35 @@ export async function placing(
   person: Caller,
   reasons: readonly Reason[],
 ): Promise<(reason: Reason) => PlacedReason> {
+  const placed = await placingAsShown(deps, person, reasons)
+  return (given) => placed(reasonFor(person, given))
+}
+
+/** Returns what may still be against a call as a person may read it, with places and hits; nothing where nothing may. */
+export async function mayStillOf(
+  found: readonly MayStill[],
+  deps: ApiDeps,
+  person: Caller,
+): Promise<{ readonly mayStill?: readonly PlacedMayStill[] }> {
+  if (found.length === 0) return {}
+  const placed = await placingAsShown(deps, person, found)
+  return {
+    mayStill: found.map((given): PlacedMayStill => {
+      const may = mayStillFor(person, given)
+      return { ...may, ...placed(may) }
+    }),
+  }
+}
+
+async function placingAsShown(
+  deps: ApiDeps,
+  person: Caller,
+  reasons: readonly Reason[],
+): Promise<(reason: Reason) => PlacedReason> {
   const { clauses } = await countsIn(deps, person, new Set(reasons.flatMap(({ path }) => path ?? [])))
   const { places } = deps.policy?.() ?? {}
   const byPath = new Map(clauses.map((clause) => [clause.path, clause]))
-  return (given) => {
-    const reason = reasonFor(person, given)
+  return (reason) => {
     const { path = '' } = reason
     const place = places?.get(path)
     const counted = byPath.get(path)

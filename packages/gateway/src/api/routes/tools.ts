@@ -1,6 +1,16 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { isItemId, kindOfId, nearestOf, originalHash, titleOf, whatWouldAllow } from '@toolgate/core/internal'
+import {
+  isItemId,
+  kindOfId,
+  type MayStill,
+  mayStillNow,
+  nearestOf,
+  originalHash,
+  titleOf,
+  whatWouldAllow,
+  readOwnJson,
+} from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
@@ -8,10 +18,10 @@ import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route, taggedJson } from '../request.ts'
 import { reasonFor } from '../rule-text.ts'
-import type { ToolRows } from '../tool-rows.ts'
+import { endOfTurn, shortMayStill, type ToolRows, withRefusals } from '../tool-rows.ts'
 import { mayCallAs } from '../own-agent.ts'
 import { countStates } from '../../upstream/instances.ts'
-import { placing, wouldAllowOf } from './policy.ts'
+import { mayStillOf, placing, wouldAllowOf } from './policy.ts'
 import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
@@ -39,7 +49,7 @@ function listRoute(deps: ApiDeps, callers: NamedCallers, { rows, write }: ListFo
       const { tools, items } = shownTo(person, caller, deps)
       return kind === 'tool' ? tools : items
     }
-    const decided = await rows.decide({ caller, app, person }, catalog)
+    const decided = await withRefusals(await rows.decide({ caller, app, person }, catalog))
     const shown = shownTo(person, caller, deps)
     const hashOf = (tool: Tool) => (listOf(tool.id, shown) ? originalHash(tool) : undefined)
     const items = await write(decided, { kind, hashOf })
@@ -86,8 +96,13 @@ export function serverFor(person: Caller, { instances, ...row }: ServerRow): Ser
   return { ...row, instances: { ...countStates(users), ...(isApprover(person) && { users }) } }
 }
 
+interface RowDeps extends ApiDeps {
+  readonly person: Caller
+  readonly mayStill: readonly MayStill[]
+}
+
 /** Returns an item with its decision in a view. */
-function toRow(tool: Tool, view: View, shown: Shown, { person, ...deps }: ApiDeps & { person: Caller }): ToolRow {
+function toRow(tool: Tool, view: View, shown: Shown, { person, mayStill, ...deps }: RowDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
   const title = titleOf(tool)
@@ -102,6 +117,7 @@ function toRow(tool: Tool, view: View, shown: Shown, { person, ...deps }: ApiDep
     outcome,
     visible: view.has(tool.id),
     reasons: reasons.map((one) => reasonFor(person, one)),
+    ...shortMayStill(mayStill),
   }
 }
 
@@ -116,8 +132,11 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
     if (!tool) throw unknownTool(id, shown, deps)
     const { redact = redactor } = deps
     const { inputSchema, outputSchema, annotations, addressees } = tool
+    const view = await deps.view(caller, app)
+    const mayStill = await mayStillNow(view, id, { rest: endOfTurn })
     return {
-      tool: toRow(tool, await deps.view(caller, app), shown, { ...deps, person }),
+      tool: toRow(tool, view, shown, { ...deps, person, mayStill }),
+      ...(await mayStillOf(mayStill, deps, person)),
       inputSchema: redactTexts(inputSchema, redact),
       ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
       annotations: redactTexts(annotations, redact),
@@ -149,6 +168,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       visible: view.has(id),
       reasons: reasons.map(placed),
       answers,
+      ...(await mayStillOf(await mayStillNow(view, id, { rest: endOfTurn }), deps, person)),
       ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
       ...wouldAllowOf(whatWouldAllow(view, id), deps, person),
       ...(schemaWarnings ? { schemaWarnings } : {}),
@@ -249,7 +269,7 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
 
 /** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
-  const shown: unknown = JSON.parse(JSON.stringify(tools))
+  const shown: unknown = readOwnJson(JSON.stringify(tools))
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { checkHistory, dryRun, isObject, type JsonObject, kindOfId } from '@toolgate/core/internal'
+import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, mayStillNow } from '@toolgate/core/internal'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
 import { findCaller, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { invalidBody, itemId, type Parameter, parseQuery, readBody, type Route } from '../request.ts'
+import { invalidBody, itemId, type Parameter, parseField, parseQuery, readBody, type Route } from '../request.ts'
 import { mayCall, ownAgent } from '../own-agent.ts'
-import { placing, wouldAllowOf } from './policy.ts'
+import { mayStillOf, placing, wouldAllowOf } from './policy.ts'
 import { readHistory } from '../../change/read-history.ts'
 import { checkKnown, knownItems } from './tools.ts'
 import type { AgentCallBody, WhyInputBody } from '../wire.ts'
@@ -66,6 +66,9 @@ async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<Wh
     visible: view.has(tool),
     reasons: preview.decision.reasons.map(placed),
     answers,
+    ...(preview.status === 'refused'
+      ? {}
+      : await mayStillOf(await mayStillNow(view, tool, { inputIsKnown: true }), deps, person)),
     ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
     ...wouldAllowOf(ways, deps, person),
     ...(preview.status === 'refused' ? { text: preview.text } : {}),
@@ -135,24 +138,14 @@ async function readTrial(
   fields: readonly string[] = FIELDS,
 ): Promise<Trial> {
   const body = await readBody(request, fields, MAX_BODY_BYTES)
-  const text = <T>(field: string, parse: Parameter<T>): T | undefined => {
-    const value = body.get(field)
-    if (value === undefined) return undefined
-    if (typeof value !== 'string') throw invalidBody(`The field "${field}" must be a text.`)
-    try {
-      return parse(value)
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error
-      throw invalidBody(`The field "${field}" ${error.message}.`)
-    }
-  }
+  const text = <T>(field: string, parse: Parameter<T>): T | undefined => parseField(body, field, parse)
   const tool = text('tool', itemId)
   if (tool === undefined) throw invalidBody('The field "tool" is missing.')
   const input = body.get('input') ?? {}
   if (!isObject(input)) throw invalidBody('The field "input" must be an object.')
   const given = body.get('caller')
-  const caller =
-    given === undefined ? undefined : WHOSE.caller(typeof given === 'string' ? given : JSON.stringify(given))
+  const asText = isObject(given) ? new Map([['caller', JSON.stringify(given)]]) : body
+  const caller = parseField(asText, 'caller', WHOSE.caller)
   const found = findCaller(callers, { as: text('as', WHOSE.as), caller }, person)
   return {
     tool,

@@ -2,6 +2,7 @@ import type { OutcomeWord, Reason } from '@toolgate/core'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
 import type { ServerRow, GroupRow } from './servers.ts'
+import type { MayStillRow, PlacedMayStill } from './reasons.ts'
 
 /** `GET /api/tools?as=<user>&app=<app>&kind=<kind>`: the items of one kind; without `kind`, the tools. */
 export interface ToolsBody {
@@ -25,7 +26,7 @@ export interface ToolColumnsBody extends Omit<ToolsBody, 'tools'> {
 /** Fields of `ToolRow`s, each in the order of the items. A column is absent where no item has the field. */
 export interface ToolColumns {
   /** The distinct decisions. */
-  readonly decisions: readonly Pick<ToolRow, 'outcome' | 'visible' | 'reasons'>[]
+  readonly decisions: readonly Pick<ToolRow, 'outcome' | 'visible' | 'reasons' | 'mayStill'>[]
   /** The distinct lists of tags. */
   readonly tagSets: readonly (readonly string[])[]
   readonly id: readonly string[]
@@ -48,6 +49,8 @@ export interface MatrixCell {
   readonly total: number
   /** How many of the visible ones ask a person. */
   readonly asks: number
+  /** How many of the visible ones have calls that end otherwise, by the input, the run or a hook. */
+  readonly depends: number
   /** The most common reason of the hidden tools; empty for none. */
   readonly why: string
 }
@@ -81,6 +84,7 @@ export interface MatrixBody {
       readonly visible: boolean
       /** The deciding reason; empty for a plain allow. */
       readonly why: string
+      readonly mayStill?: readonly MayStillRow[]
     }[]
   }[]
   /** The row whose tools are shown one by one: their ids, and how many others it has. */
@@ -116,6 +120,11 @@ export interface ToolRow {
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly Reason[]
+  /**
+   * What a call may still get, each once: by its input, its run, a hook, or because of what holds now, such as a limit that is
+   * used up. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by which rules.
+   */
+  readonly mayStill?: readonly MayStillRow[]
 }
 
 /** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what users have switched off for themselves. */
@@ -127,6 +136,8 @@ export interface PreferencesBody {
 /** `GET /api/tool?tool=<id>&as=<user>`: one tool in full. */
 export interface ToolBody {
   readonly tool: ToolRow
+  /** As in `WhyBody`. */
+  readonly mayStill?: readonly PlacedMayStill[]
   /** A JSON Schema. */
   readonly inputSchema: unknown
   /** A JSON Schema. */

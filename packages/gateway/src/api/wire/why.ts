@@ -1,19 +1,10 @@
 import type { StatedHistory } from '@toolgate/core/change'
-import type { OutcomeWord, Reason } from '@toolgate/core'
+import type { OutcomeWord } from '@toolgate/core'
 import type { JsonObject, LayerAnswer, NeededChange, SchemaWarning } from '@toolgate/core/internal'
 import type { ConfigPlace } from '../../config/problems.ts'
 import type { ItemKind } from '@toolgate/core/toolset'
+import type { PlacedMayStill, PlacedReason } from './reasons.ts'
 import type { ListRow } from './tools.ts'
-
-/** A reason with the place of its rule in the configuration, and how often its clause has held for calls. */
-export interface PlacedReason extends Reason {
-  readonly place?: ConfigPlace
-  readonly hits?: number
-  /** Wall-clock milliseconds. */
-  readonly lastHitAt?: number
-  /** Wall-clock milliseconds. */
-  readonly countedSince?: number
-}
 
 /** `GET /api/why?tool=<id>&as=<user>&app=<app>` */
 export interface WhyBody {
@@ -27,6 +18,8 @@ export interface WhyBody {
   readonly reasons: readonly PlacedReason[]
   /** The answer of every layer, the deciding one first. */
   readonly answers: readonly LayerAnswer[]
+  /** What may still be against a call of it. Absent: each call with an input that fits the schema gets this outcome now. */
+  readonly mayStill?: readonly PlacedMayStill[]
   /** What the shadows of policies would decide, if there are some. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
   /** What would have to change for it to be visible: ways that have been decided again, the smallest first. Absent if none is known. */
@@ -75,6 +68,8 @@ export interface WhyInputBody {
   readonly reasons: readonly PlacedReason[]
   /** The answer of every layer that was asked, the deciding one first. */
   readonly answers: readonly LayerAnswer[]
+  /** What may still be against a call with this input: hooks, and rules about the run that makes it. */
+  readonly mayStill?: readonly PlacedMayStill[]
   /** What the shadows of policies would decide, if there are some. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
   /** What would have to change for this call to go on. As in `WhyBody`. */

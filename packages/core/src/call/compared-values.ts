@@ -1,0 +1,71 @@
+import type { ParsedCondition } from '../policy/condition.ts'
+import { literalOf, placeOf } from '../policy/wishes.ts'
+import { isObject } from '../util/json.ts'
+import { cut } from '../util/text.ts'
+
+type Tree = NonNullable<ParsedCondition['tree']>
+type Literal = NonNullable<ReturnType<typeof literalOf>>
+
+const MAX_COMPARED = 5
+const MAX_TEXT = 80
+
+interface Comparison {
+  readonly holds: (value: Literal, literal: Literal) => boolean
+  /** What holds, in words; absent where the value says it all. */
+  readonly words?: string
+}
+
+const COMPARISONS: ReadonlyMap<string, Comparison> = new Map<string, Comparison>([
+  ['>', { holds: (value, literal) => value > literal, words: 'more than' }],
+  ['>=', { holds: (value, literal) => value >= literal, words: 'at least' }],
+  ['<', { holds: (value, literal) => value < literal, words: 'less than' }],
+  ['<=', { holds: (value, literal) => value <= literal, words: 'at most' }],
+  ['!=', { holds: (value, literal) => value !== literal, words: 'anything but' }],
+  ['==', { holds: (value, literal) => value === literal }],
+])
+const FLIPPED: Readonly<Record<string, string>> = { '>': '<', '>=': '<=', '<': '>', '<=': '>=' }
+
+/**
+ * Returns the fields of an input that a condition compares with values of its own, as a sentence for whoever decides:
+ * `amount is 150; more than 100 needs a person.` Only comparisons that hold are named; empty where there is none.
+ *
+ * `input`: as people may see it. A secret stays masked, and a comparison with it is left out.
+ */
+export function comparedValues(condition: Pick<ParsedCondition, 'tree'> | undefined, input: unknown): string {
+  const found = condition?.tree ? [...new Set(sentencesOf(condition.tree, input))].slice(0, MAX_COMPARED) : []
+  return found.map((sentence) => `${sentence}.`).join(' ')
+}
+
+function sentencesOf(node: Tree, input: unknown): readonly string[] {
+  if (node.op === '&&' || node.op === '||') return node.args.flatMap((part: Tree) => sentencesOf(part, input))
+  const comparison = COMPARISONS.get(node.op)
+  if (!comparison) return []
+  const [left, right] = node.args as [Tree, Tree]
+  const place = placeOf(left)
+  if (place) return sentence(comparison, place, literalOf(right), input)
+  const flipped = COMPARISONS.get(FLIPPED[node.op] ?? node.op)
+  return flipped ? sentence(flipped, placeOf(right), literalOf(left), input) : []
+}
+
+function sentence(
+  { holds, words }: Comparison,
+  place: ReturnType<typeof placeOf>,
+  literal: Literal | undefined,
+  input: unknown,
+): readonly string[] {
+  if (place?.on !== 'input' || literal === undefined) return []
+  const value = place.field
+    .split('.')
+    .reduce<unknown>((at, name) => (isObject(at) ? ownOf(at, name) : undefined), input)
+  if (typeof value !== typeof literal || !holds(value as Literal, literal)) return []
+  const is = `${place.field} is ${shown(value as Literal)}`
+  return [words === undefined ? is : `${is}; ${words} ${shown(literal)} needs a person`]
+}
+
+function ownOf(object: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function shown(value: Literal): string {
+  return cut(JSON.stringify(value), MAX_TEXT)
+}

@@ -1,0 +1,90 @@
+import type { ParsedClause } from '../policy/parse.ts'
+import type { Caller } from '../ports/caller.ts'
+import { addBits, type Bits, hasBit, invertBits, isEmpty, noBits } from '../tools/bits.ts'
+import type { Decided } from './decide.ts'
+import { compareStrictness, type MayStill, mayGoOn, type Reason, reason, sortReasons } from './decision.ts'
+import { placesOf } from './layers/at-call.ts'
+import { type ClauseIndex, clauseReason, isAtCall, nameOf, type PolicyIndex, placeOf } from './layers/clauses.ts'
+import { evaluateClause } from './layers/policy.ts'
+
+/** A clause that holds for some calls only, and the tools for which it may. */
+interface Pending {
+  readonly bits: Bits
+  readonly clause: ParsedClause
+  readonly may: MayStill
+}
+
+/**
+ * Returns the rules that may still be against a call of an item that is listed: those about the input and the run, as far as
+ * what is known of the caller and the item leaves them open. Empty for an item that is not listed.
+ */
+export function rulesThatMayStill(decided: Decided): readonly MayStill[] {
+  const { bounds, today, atFirst, now, tool, outcome } = decided
+  if (!tool || !mayGoOn(outcome)) return NONE
+  const found = new Map<string, MayStill>()
+  const add = (policies: readonly PolicyIndex[], at: number) => {
+    for (const index of policies)
+      for (const { bits, clause, may } of pendingOf(index, bounds.caller)) {
+        // The input of a resource is its URI: it was decided in the list.
+        if (tool.kind === 'resource' && !clause.run) continue
+        if (compareStrictness(may.outcome, outcome) >= 0) continue
+        if (placesOf(index, at).some((place) => hasBit(bits, place))) found.set(`${may.path} ${may.text}`, may)
+      }
+  }
+  add(bounds.policies, atFirst)
+  if (today.policies !== bounds.policies) add(today.policies, now)
+  return found.size === 0 ? NONE : (sortReasons([...found.values()]) as readonly MayStill[])
+}
+
+const NONE: readonly MayStill[] = Object.freeze([])
+const known = new WeakMap<PolicyIndex, WeakMap<Caller, readonly Pending[]>>()
+
+/** Worked out once for each caller and snapshot, as lists ask about every tool. */
+function pendingOf(index: PolicyIndex, caller: Caller): readonly Pending[] {
+  if (isEmpty(index.atCall)) return NO_PENDING
+  let byCaller = known.get(index)
+  if (!byCaller) known.set(index, (byCaller = new WeakMap()))
+  let found = byCaller.get(caller)
+  if (!found) byCaller.set(caller, (found = [...restricting(index, caller), ...allowing(index, caller)]))
+  return found
+}
+
+const NO_PENDING: readonly Pending[] = []
+
+/** The clauses that deny or ask where their conditions about the call hold, and deny where these cannot be decided. */
+function restricting(index: PolicyIndex, caller: Caller): readonly Pending[] {
+  return [...index.deny, ...index.ask].filter(isAtCall).flatMap((indexed) => {
+    const { clause } = indexed
+    const { holds, errors } = evaluateClause(indexed, index, caller)
+    const bits = holds.slice()
+    addBits(bits, errors)
+    const why = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
+    return toPending(bits, clause, why)
+  })
+}
+
+/** The clauses of an allow list on whose conditions about the call it depends whether the list denies. */
+function allowing(index: PolicyIndex, caller: Caller): readonly Pending[] {
+  const judged = (index.allow ?? []).map((indexed) => ({ indexed, ...evaluateClause(indexed, index, caller) }))
+  const { size } = index.snapshot
+  const sure = noBits(size)
+  for (const { indexed, holds } of judged) if (!isAtCall(indexed)) addBits(sure, holds)
+  return judged.flatMap(({ indexed, holds }) => {
+    if (!isAtCall(indexed)) return []
+    const bits = invertBits(holds, size)
+    addBits(bits, sure)
+    return toPending(invertBits(bits, size), indexed.clause, allowReason(index, indexed))
+  })
+}
+
+function allowReason(index: PolicyIndex, { clause }: ClauseIndex): Reason {
+  const conditions = [clause.when, clause.unless, clause.input].flatMap((condition, i) =>
+    condition ? [`${['when', 'unless', 'where'][i]} ${condition.text}`] : [],
+  )
+  const text = `${nameOf(index)} denies what no allow rule allows, and allows ${clause.label} ${conditions.join(', ')}`
+  return reason('input', 'input_denied', text, placeOf(index, clause))
+}
+
+function toPending(bits: Bits, clause: ParsedClause, why: Reason): readonly Pending[] {
+  return isEmpty(bits) ? [] : [{ bits, clause, may: { ...why, layer: 'input', on: clause.run ? 'run' : 'input' } }]
+}
