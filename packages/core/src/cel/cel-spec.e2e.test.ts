@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import {
   getConformanceSuite,
@@ -183,6 +184,13 @@ describe('the conformance cases of CEL', () => {
     const sum = (of: 'cases' | 'passed' | 'refused' | 'exact') =>
       Object.values(table).reduce((total, row) => total + row[of], 0)
     table['all'] = { cases: sum('cases'), passed: sum('passed'), refused: sum('refused'), exact: sum('exact') }
+    const page = readFileSync(new URL('../../../../docs/guide/referees.md', import.meta.url), 'utf8')
+    const figures = (['cases', 'passed'] as const).map((of) => sum(of).toLocaleString('en-US'))
+    assert.ok(
+      page
+        .replaceAll(/ +/g, ' ')
+        .includes(`| ours | ${figures.join(' | ')} | 0 | ${sum('exact')} | ${sum('refused')} |`),
+    )
     console.table(table)
     console.table(Object.fromEntries(refusals))
   })
