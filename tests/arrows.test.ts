@@ -28,6 +28,7 @@ const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → typ
 /** Core's folders and files in the order of its pipeline: each stands on those before it. */
 const CORE_ORDER = [
   'util',
+  'cel',
   'ports',
   'redact',
   'json-schema',

@@ -1,7 +1,7 @@
+import { AbsentError } from '../cel/values.ts'
 import type { LimitUse } from '../ports/ports.ts'
 import { parseAmount, type AmountContext, type ParsedAmount } from '../policy/amount.ts'
 import { ConfigError, messageOf } from '../util/errors.ts'
-import { isObject } from '../util/json.ts'
 
 /** What a limit says about costs. */
 export interface CostFields {
@@ -98,17 +98,12 @@ function costOf(use: LimitUseOf, { cost, maxCost }: Costing, context: AmountCont
   try {
     amount = cost.evaluate(context)
   } catch (error) {
-    if (maxCost !== undefined && isAbsence(error)) return maxCost
+    if (maxCost !== undefined && error instanceof AbsentError) return maxCost
     throw new CostError(use, `its cost "${cost.text}" is not known: ${firstLine(error)}`)
   }
   if (maxCost !== undefined && amount > maxCost)
     throw new CostError(use, `it costs ${amount}, and a call may cost ${maxCost}`)
   return amount
-}
-
-/** Whether the input lacks a field. A field with a value that cannot count is another matter. */
-function isAbsence(error: unknown): boolean {
-  return isObject(error) && (error['code'] === 'no_such_key' || error['code'] === 'index_out_of_bounds')
 }
 
 function firstLine(error: unknown): string | undefined {

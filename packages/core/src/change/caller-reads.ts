@@ -1,6 +1,5 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
 import type { Caller } from '../ports/caller.ts'
-import { childrenOf } from '../policy/cel-tree.ts'
+import { type CelNode, childrenOf } from '../policy/cel-tree.ts'
 
 /** The fields of a caller that a condition can read. `actChain`, `keyMadeBy`, `makerChain` and `run` decide nothing. */
 export const READ_FIELDS = [
@@ -29,14 +28,14 @@ const LISTS: ReadonlySet<string> = new Set(['roles', 'scopes'])
 const OBJECTS: ReadonlySet<string> = new Set(['chat', 'attributes'])
 
 /** Returns what conditions read of callers. What it does not recognise, it calls unknown. */
-export function callerReads(trees: readonly ASTNode[]): CallerReads {
+export function callerReads(trees: readonly CelNode[]): CallerReads {
   const found = new Map<string, Set<Literal> | undefined>()
   for (const tree of trees) visit(tree, true, found)
   return found
 }
 
 /** `asBoolean`: whether the node's value is a condition of its own. */
-function visit(node: ASTNode, asBoolean: boolean, found: Map<string, Set<Literal> | undefined>): void {
+function visit(node: CelNode, asBoolean: boolean, found: Map<string, Set<Literal> | undefined>): void {
   const note = (path: string, values: readonly Literal[]) => {
     if (!found.has(path)) found.set(path, new Set())
     for (const value of values) found.get(path)?.add(value)
@@ -53,7 +52,7 @@ function visit(node: ASTNode, asBoolean: boolean, found: Map<string, Set<Literal
 }
 
 /** Returns the path of a comparison that tells callers apart by literals, and these. */
-function comparison(node: ASTNode): readonly [path: string, values: readonly Literal[]] | undefined {
+function comparison(node: CelNode): readonly [path: string, values: readonly Literal[]] | undefined {
   if (node.op === 'call' && node.args[0] === 'has') {
     const [of] = node.args[1]
     const path = of && pathOf(of)
@@ -73,18 +72,18 @@ function comparison(node: ASTNode): readonly [path: string, values: readonly Lit
   return known.length === values.length && values.length > 0 ? [path, known] : undefined
 }
 
-function literalsIn(node: ASTNode): readonly (Literal | undefined)[] {
-  return node.op === 'list' ? node.args.map((item: ASTNode) => literalOf(item)) : [undefined]
+function literalsIn(node: CelNode): readonly (Literal | undefined)[] {
+  return node.op === 'list' ? node.args.map((item: CelNode) => literalOf(item)) : [undefined]
 }
 
-function literalOf({ op, args }: ASTNode): Literal | undefined {
+function literalOf({ op, args }: CelNode): Literal | undefined {
   if (op !== 'value') return undefined
   if (typeof args === 'bigint') return Number.isSafeInteger(Number(args)) ? Number(args) : undefined
   return typeof args === 'string' || typeof args === 'number' || typeof args === 'boolean' ? args : undefined
 }
 
 /** Returns the path below `caller`: '' for all of it, and `undefined` for what does not read it. */
-function pathOf(node: ASTNode): string | undefined {
+function pathOf(node: CelNode): string | undefined {
   if (node.op === 'id') return node.args === 'caller' ? '' : undefined
   if (node.op !== '.' && node.op !== '[]') return undefined
   const [of, key] = node.args
@@ -97,7 +96,7 @@ function pathOf(node: ASTNode): string | undefined {
 }
 
 /** Returns the keys in brackets of a path, which may read the caller, too. */
-function keysIn(node: ASTNode): readonly ASTNode[] {
+function keysIn(node: CelNode): readonly CelNode[] {
   if (node.op !== '.' && node.op !== '[]') return []
   const [of, key] = node.args
   return [...keysIn(of), ...(typeof key === 'string' ? [] : [key])]

@@ -1,8 +1,8 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
 import type { CallPreview } from '../call/preview.ts'
 import { compareStrictness, type OutcomeWord } from '../decide/decision.ts'
 import type { Gate } from '../gate/gate.ts'
 import { toCallView, type View } from '../gate/view.ts'
+import type { CelNode } from '../policy/cel-tree.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
 import { callerReads } from './caller-reads.ts'
@@ -219,7 +219,7 @@ function conditionsOf({ deny, ask, allow }: Restrictions): readonly string[] {
 /** Returns what tells callers apart for an item, under both rules. */
 function readsOf(views: Both<View>, id: string) {
   const grounds = [views.before, views.after].map((view) => groundsOf(toCallView(view), id))
-  const trees = grounds.flatMap(({ conditions }) => conditions.flatMap(({ tree }): ASTNode[] => (tree ? [tree] : [])))
+  const trees = grounds.flatMap(({ conditions }) => conditions.flatMap(({ tree }): CelNode[] => (tree ? [tree] : [])))
   const reads = callerReads(trees)
   const scopes = [...new Set(grounds.flatMap((one) => one.scopes))].toSorted()
   const texts = [...reads].map(([path, values]) => JSON.stringify([path, values && [...values].map(String).toSorted()]))

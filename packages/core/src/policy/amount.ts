@@ -1,17 +1,9 @@
+import { overload } from '../cel/library.ts'
+import type { CelNode } from './cel-tree.ts'
+import { Uint } from '../cel/values.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { ASTNode } from './cel-tree.ts'
-import {
-  stepsOfEachItem,
-  celWithInput,
-  checkCel,
-  conditionWork,
-  parseCel,
-  spendOnItems,
-  toCelCaller,
-  toCelTool,
-} from './condition.ts'
-import { counting } from './functions.ts'
+import { celWith, compileCel, conditionWork, parseCel, toCelCaller, toCelTool } from './condition.ts'
 import { type Operands, operandsOf } from './operands.ts'
 
 /** The variables of an amount. */
@@ -27,7 +19,7 @@ export interface ParsedAmount {
   /** The CEL text. */
   readonly text: string
   readonly operands: Operands
-  readonly tree: ASTNode
+  readonly tree: CelNode
   /**
    * Returns a whole number from 0 to 2^53 - 1: fractions are rounded up.
    *
@@ -43,34 +35,30 @@ export interface ParsedAmount {
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */
 export function parseAmount(path: string, text: string, scope: 'input' | 'input and output'): ParsedAmount {
-  const parsed = parseCel(path, text, scope === 'input' ? OF_INPUT : OF_OUTPUT, 'cost')
-  const { program, fail } = parsed
-  const type = checkCel(parsed)
-  if (type !== 'int' && type !== 'uint' && type !== 'double' && type !== 'dyn')
-    throw fail(`a cost must be a number, this one is of type ${type}`)
-  const stepsEach = stepsOfEachItem(program.ast)
+  const read = parseCel(path, text, scope === 'input' ? OF_INPUT : OF_OUTPUT, 'cost')
+  const { type, program } = compileCel(read)
+  if (!NUMBERS.has(type)) throw read.fail(`a cost must be a number, this one is of type ${type}`)
   return {
     text,
-    operands: operandsOf(program.ast),
-    tree: program.ast,
+    operands: operandsOf(read.parsed.tree),
+    tree: read.parsed.tree,
     evaluate({ caller, tool, input, output }) {
-      const work = conditionWork()
-      spendOnItems(work, input, stepsEach)
-      spendOnItems(work, output, stepsEach)
-      return counting(work, () =>
-        toWhole(program({ caller: toCelCaller(caller), tool: toCelTool(tool), input, output })),
-      )
+      return toWhole(program(conditionWork(), [toCelCaller(caller), toCelTool(tool), input, output]))
     },
   }
 }
 
-const OF_INPUT = celWithInput().registerFunction('units(dyn, int): double', (value, places) =>
-  units(value, Number(places)),
-)
-const OF_OUTPUT = OF_INPUT.clone().registerVariable('output', 'dyn')
+const NUMBERS: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'json', 'dyn'])
+
+const UNITS = [
+  overload('units(dyn, int): double', (_work, value: unknown, places: bigint) => units(value, Number(places))),
+]
+const OF_INPUT = celWith({ variables: { input: 'json' }, functions: UNITS })
+const OF_OUTPUT = celWith({ variables: { input: 'json', output: 'json' }, functions: UNITS })
 
 function toWhole(result: unknown): number {
-  const amount = typeof result === 'bigint' ? Number(result) : result
+  const integer = result instanceof Uint ? result.value : result
+  const amount = typeof integer === 'bigint' ? Number(integer) : integer
   if (typeof amount !== 'number' || !Number.isFinite(amount))
     throw new RangeError(`it is ${shown(result)}, which is no number`)
   if (amount < 0) throw new RangeError(`it is ${shown(result)}, which is less than 0`)
@@ -101,8 +89,9 @@ export function units(value: unknown, places: number): number {
   return Number(sign === '-' ? -scaled : scaled)
 }
 
+/** A list or an object may be large, and is not shown. */
 function shown(value: unknown): string {
-  const text =
-    typeof value === 'bigint' || typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value)
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
+  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : String(value)
   return text.length > 40 ? `${text.slice(0, 40)}…` : text
 }

@@ -1,18 +1,19 @@
-import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import { type ParsedCel, parseCelFor } from '../cel/cel.ts'
+import { createEnvironment, type Environment, type EnvironmentParts } from '../cel/environment.ts'
+import type { Program } from '../cel/compile.ts'
+import { CelProblem } from '../cel/tree.ts'
 import type { Caller } from '../ports/caller.ts'
-import { ConfigError, messageOf } from '../util/errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection } from '../util/async.ts'
-import { isObject } from '../util/json.ts'
-import { type Work, spend } from '../util/work.ts'
-import { childrenOf, countNodes, isMacro, mentions } from './cel-tree.ts'
-import { counting, host, like, within } from './functions.ts'
+import type { Work } from '../util/work.ts'
+import { type CelNode, childrenOf, isMacro, mentions } from './cel-tree.ts'
+import { OWN_FUNCTIONS } from './functions.ts'
 import { type Operands, operandsOf } from './operands.ts'
 import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
-import { ADDRESSEES, readingRun, registerRun, type RunRead, runWith } from './run-functions.ts'
+import { ADDRESSEES, RUN_MACROS, type RunRead, type RunReading } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
-import { isUncertain } from './uncertain.ts'
 import type { Condition } from './policy.ts'
 
 /** The variables of a condition. */
@@ -46,7 +47,7 @@ export interface ParsedCondition {
   /** What it reads of a call. Absent: nobody knows. */
   readonly operands?: Operands
   /** Absent for a function. */
-  readonly tree?: ASTNode
+  readonly tree?: CelNode
   /** The paths of the input that it reads, such as `order.id`. */
   readonly inputPaths?: readonly string[]
   /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
@@ -114,53 +115,46 @@ export function parseCel(path: string, text: string, environment: Environment, w
   if (typeof text !== 'string' || text.trim() === '') throw fail(`a ${what} must be CEL text that is not empty`)
   if (text.length > MAX_TEXT_LENGTH)
     throw fail(`a ${what} has at most ${MAX_TEXT_LENGTH} characters, this one has ${text.length}`)
-  const program = attempt(() => environment.parse(text), fail)
-  const refusal = findRefused(program.ast)
+  const parsed = attempt(() => parseCelFor(environment, text), fail)
+  const refusal = findRefused(parsed.tree)
   if (refusal) throw fail(refusal.problem, refusal.node.start)
-  return { program, fail }
+  return { parsed, fail }
 }
 
-/** Returns the type of the program's result. @throws {ConfigError} for one that does not fit its variables */
-export function checkCel({ program, fail }: ReturnType<typeof parseCel>): string {
-  const { valid, type = 'dyn', error } = program.check()
-  if (!valid) throw fail(summaryOf(error), error?.range?.start)
-  return type
+/** Returns the type of the result, and the program. @throws {ConfigError} for a text that does not fit its variables */
+export function compileCel({ parsed, fail }: { parsed: ParsedCel; fail: Fail }): { type: string; program: Program } {
+  return attempt(() => ({ type: parsed.check(), program: parsed.compile() }), fail)
 }
 
 function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<Place, 'fail'>): ParsedCondition {
-  const parsed = parseCel(path, text, scope === 'caller and tool' ? WITHOUT_INPUT : WITH_INPUT, 'condition')
-  const { program, fail } = parsed
-  const run = checkPolarity(program.ast, { ...rule, fail: (problem, { start }) => fail(problem, start) })
-  const type = checkCel(parsed)
-  if (type !== 'bool' && type !== 'dyn') throw fail(`a condition must be true or false, this one is of type ${type}`)
-  const ask = ({ caller, tool, input, facts }: CountedContext) =>
-    checkAnswer(
-      program({ caller: toCelCaller(caller), tool: toCelTool(tool), input, run: facts && runWith(facts.labels) }),
-    )
-  const readsInput = mentions(program.ast, 'input') || mentions(program.ast, ADDRESSEES)
-  const stepsEach = readsInput ? stepsOfEachItem(program.ast) : 0
+  const read = parseCel(path, text, scope === 'caller and tool' ? WITHOUT_INPUT : WITH_INPUT, 'condition')
+  const { parsed, fail } = read
+  const { tree } = parsed
+  const run = checkPolarity(tree, { ...rule, fail: (problem, { start }) => fail(problem, start) })
+  const { type, program } = compileCel(read)
+  if (type !== 'bool' && type !== 'dyn' && type !== 'json')
+    throw fail(`a condition must be true or false, this one is of type ${type}`)
   return {
     text,
-    perTool: mentions(program.ast, 'tool'),
+    perTool: mentions(tree, 'tool'),
     run,
-    readsInput,
-    operands: operandsOf(program.ast),
-    tree: program.ast,
-    inputPaths: inputPathsOf(program.ast),
+    readsInput: mentions(tree, 'input') || mentions(tree, ADDRESSEES),
+    operands: operandsOf(tree),
+    tree,
+    inputPaths: inputPathsOf(tree),
     test(context) {
-      // The fields of callers and tools are short. Only inputs can be large.
-      if (scope === 'caller and tool' && !run) return ask(context)
-      const work = context.work ?? conditionWork()
-      spendOnItems(work, context.input, stepsEach)
-      return counting(work, () => (run ? askOfRun(context, work, ask) : ask(context)))
+      const { caller, tool, input, facts, work = conditionWork() } = context
+      const reading = run && readingOf(context)
+      return checkAnswer(
+        program(work, [toCelCaller(caller), toCelTool(tool), facts && { labels: facts.labels }, input], reading),
+      )
     },
   }
 }
 
-function askOfRun(context: CountedContext, work: Work, ask: (context: CountedContext) => boolean): boolean {
-  const { facts, tool, input, reads } = context
+function readingOf({ facts, tool, input, reads }: CountedContext): RunReading {
   if (!facts) throw new TypeError('nothing is known of the run here')
-  return readingRun({ facts, tool, input, work, reads }, () => ask(context))
+  return { facts, tool, input, reads }
 }
 
 function checkAnswer(answer: unknown): boolean {
@@ -168,43 +162,40 @@ function checkAnswer(answer: unknown): boolean {
   return answer
 }
 
-const BASE = new Environment({ limits: { maxAstNodes: 500, maxDepth: 40 } })
-  .registerVariable({
-    name: 'caller',
-    schema: {
-      user: 'string',
-      tenant: 'string',
-      roles: 'list<string>',
-      scopes: 'list<string>',
-      session: 'string',
-      chat: { id: 'string', type: 'string' },
-      agent: 'string',
-      client: 'string',
-      actor: 'string',
-      attributes: 'map',
-    },
-  })
-  .registerVariable({
-    name: 'tool',
-    schema: {
-      id: 'string',
-      namespace: 'string',
-      name: 'string',
-      category: 'string',
-      tags: 'list<string>',
-      requiredScopes: 'list<string>',
-    },
-  })
-  .registerFunction('within(string, string): bool', within)
-  .registerFunction('host(string): string', host)
-  .registerFunction('like(string, string): bool', like)
+const CALLER_AND_TOOL = {
+  caller: {
+    user: 'string',
+    tenant: 'string',
+    roles: 'list<string>',
+    scopes: 'list<string>',
+    session: 'string',
+    chat: { id: 'string', type: 'string' },
+    agent: 'string',
+    client: 'string',
+    actor: 'string',
+    attributes: 'map<json>',
+  },
+  tool: {
+    id: 'string',
+    namespace: 'string',
+    name: 'string',
+    category: 'string',
+    tags: 'list<string>',
+    requiredScopes: 'list<string>',
+  },
+}
+const RUN = { run: { labels: 'list<string>' } }
 
-const WITHOUT_INPUT = registerRun(BASE.clone())
-const WITH_INPUT = WITHOUT_INPUT.clone().registerVariable('input', 'dyn')
+const OF_RUNS = { functions: OWN_FUNCTIONS, macros: RUN_MACROS }
+const WITHOUT_INPUT = createEnvironment({ variables: { ...CALLER_AND_TOOL, ...RUN }, ...OF_RUNS })
+const WITH_INPUT = createEnvironment({ variables: { ...CALLER_AND_TOOL, ...RUN, input: 'json' }, ...OF_RUNS })
 
-/** Returns an environment with `caller`, `tool` and `input`, for texts that are no conditions. */
-export function celWithInput(): Environment {
-  return BASE.clone().registerVariable('input', 'dyn')
+/** Returns an environment with `caller`, `tool` and more, for texts that are no conditions. */
+export function celWith({ variables, functions = [] }: EnvironmentParts): Environment {
+  return createEnvironment({
+    variables: { ...CALLER_AND_TOOL, ...variables },
+    functions: [...OWN_FUNCTIONS, ...functions],
+  })
 }
 
 const celCallers = new WeakMap<Caller, object>()
@@ -239,8 +230,8 @@ export function toCelTool(tool: Tool): object {
 }
 
 /** Finds operations that may take more than linear time: `matches`, which backtracks, and nested macros. */
-function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefined {
-  const visit = (node: ASTNode, inMacro: boolean): { node: ASTNode; problem: string } | undefined => {
+function findRefused(tree: CelNode): { node: CelNode; problem: string } | undefined {
+  const visit = (node: CelNode, inMacro: boolean): { node: CelNode; problem: string } | undefined => {
     const called = node.op === 'call' || node.op === 'rcall' ? node.args[0] : undefined
     if (called === 'matches')
       return { node, problem: 'matches() is not offered, it can take exponential time; use like(text, "a*b")' }
@@ -253,7 +244,7 @@ function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefin
     }
     return first(childrenOf(node), (child) => visit(child, inMacro))
   }
-  return visit(ast, false)
+  return visit(tree, false)
 }
 
 function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
@@ -264,18 +255,12 @@ function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R |
   return undefined
 }
 
-function attempt<T>(parse: () => T, fail: Fail): T {
+function attempt<T>(read: () => T, fail: Fail): T {
   try {
-    return parse()
+    return read()
   } catch (error) {
-    const range = isObject(error) && isObject(error['range']) ? error['range'] : {}
-    throw fail(summaryOf(error), typeof range['start'] === 'number' ? range['start'] : undefined)
+    throw error instanceof CelProblem ? fail(error.message, error.offset) : error
   }
-}
-
-function summaryOf(error: unknown): string {
-  const summary = isObject(error) ? error['summary'] : undefined
-  return typeof summary === 'string' ? summary : (messageOf(error).split('\n')[0] ?? 'the condition cannot be read')
 }
 
 /** The steps of all conditions of one decision together, about 5 ns each. */
@@ -283,37 +268,4 @@ const MAX_STEPS = 5_000_000
 
 export function conditionWork(): Work {
   return { left: MAX_STEPS }
-}
-
-/** The steps of a node for each item of a macro, and of `in` for each item. */
-const NODE_STEPS = 6
-const IN_STEPS = 2
-
-/** Returns the steps that a condition takes for each item of a list or object. */
-export function stepsOfEachItem(ast: ASTNode): number {
-  const own = isMacro(ast) ? countNodes(ast) * NODE_STEPS : ast.op === 'in' ? IN_STEPS : 0
-  return childrenOf(ast).reduce((total, child) => total + stepsOfEachItem(child), own)
-}
-
-/** Cached for each input: several conditions need it, and inputs are frozen. */
-const lengths = new WeakMap<object, number>()
-
-/**
- * Counts the steps of a condition for the items of an input.
- *
- * @throws {WorkSpentError} before the condition runs, so that no condition can block the process
- */
-export function spendOnItems(work: Work, input: unknown, stepsEach: number): void {
-  if (stepsEach === 0 || typeof input !== 'object' || input === null) return
-  let items = lengths.get(input)
-  if (items === undefined) lengths.set(input, (items = isUncertain(input) ? 0 : longestOf(input)))
-  spend(work, items * stepsEach)
-}
-
-/** Returns the number of items of the longest list or object in a value, including the value itself. */
-function longestOf(value: object): number {
-  const items: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
-  let longest = items.length
-  for (const item of items) if (typeof item === 'object' && item !== null) longest = Math.max(longest, longestOf(item))
-  return longest
 }

@@ -1,7 +1,6 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
 import type { Caller } from '../ports/caller.ts'
 import { defineTool } from '../tools/tool.ts'
-import { childrenOf, isMacro, textOf } from './cel-tree.ts'
+import { type CelNode, childrenOf, isMacro, textOf } from './cel-tree.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 
 /**
@@ -20,16 +19,16 @@ export function isAlways(
 }
 
 /** Returns what is asked first of a condition, if it has parts. */
-function firstOf(tree: ASTNode, op: '&&' | '||'): ASTNode | undefined {
+function firstOf(tree: CelNode, op: '&&' | '||'): CelNode | undefined {
   if (tree.op !== op) return undefined
-  const first: ASTNode = tree.args[0]
+  const first: CelNode = tree.args[0]
   return firstOf(first, op) ?? first
 }
 
 type Test = ParsedCondition['test']
 
 /** Returns a part as a condition; `undefined` where its text alone is none, as brackets are no part of a node. */
-function testOf(part: ASTNode): Test | undefined {
+function testOf(part: CelNode): Test | undefined {
   try {
     return parseCondition('', textOf(part), 'caller and tool', { groups: new Map(), tightens: true }).test
   } catch {
@@ -38,7 +37,7 @@ function testOf(part: ASTNode): Test | undefined {
 }
 
 /** Returns for whom a part, with its test, is always as wanted. */
-function answerOf(part: ASTNode, test: Test | undefined, wanted: boolean, callers: readonly Caller[] = []) {
+function answerOf(part: CelNode, test: Test | undefined, wanted: boolean, callers: readonly Caller[] = []) {
   const reads = readsOf(part)
   if (!test || reads === 'more' || (reads === 'callers' && callers.length === 0)) return undefined
   const asked = reads === 'callers' ? callers : [NOBODY]
@@ -56,7 +55,7 @@ const ANY = defineTool({ name: 'any' })
 /** The fields of a caller that come from the configuration alone. */
 const FIXED: ReadonlySet<unknown> = new Set(['roles', 'user', 'tenant'])
 
-function readsOf(part: ASTNode): 'nothing' | 'callers' | 'more' {
+function readsOf(part: CelNode): 'nothing' | 'callers' | 'more' {
   if (isFixedField(part)) return 'callers'
   // A macro has a variable of its own.
   if (part.op === 'id' || isMacro(part)) return 'more'
@@ -64,7 +63,7 @@ function readsOf(part: ASTNode): 'nothing' | 'callers' | 'more' {
   return reads.has('more') ? 'more' : reads.has('callers') ? 'callers' : 'nothing'
 }
 
-function isFixedField(node: ASTNode): boolean {
+function isFixedField(node: CelNode): boolean {
   if (node.op !== '.') return false
   const [of, name] = node.args
   return of.op === 'id' && of.args === 'caller' && FIXED.has(name)
@@ -79,7 +78,7 @@ export function fails(condition: ParsedCondition | undefined): boolean {
 /** Absent roles and scopes are empty lists. Any other absent field fails. */
 const LISTS: ReadonlySet<unknown> = new Set(['roles', 'scopes'])
 
-function isSafe(node: ASTNode): boolean {
+function isSafe(node: CelNode): boolean {
   switch (node.op) {
     case 'value':
       return typeof node.args === 'boolean'
@@ -97,7 +96,7 @@ function isSafe(node: ASTNode): boolean {
   }
 }
 
-function isCallerList(node: ASTNode): boolean {
+function isCallerList(node: CelNode): boolean {
   if (node.op !== '.') return false
   const [of, name] = node.args
   return of.op === 'id' && of.args === 'caller' && LISTS.has(name)

@@ -5,7 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { ConfigError } from '../util/errors.ts'
 import { didYouMean } from '../util/text.ts'
-import type { ASTNode } from './cel-tree.ts'
+import type { CelNode } from './cel-tree.ts'
 import { type FieldRead, fieldReadsOf } from './field-reads.ts'
 import type { LintWarning } from './lint.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
@@ -16,7 +16,7 @@ export interface FieldUse {
   readonly path: string
   readonly label: string
   readonly selectors: readonly Selector[]
-  readonly trees: readonly ASTNode[]
+  readonly trees: readonly CelNode[]
 }
 
 /** Returns the conditions of policies that may read an input. */
@@ -32,8 +32,8 @@ export function fieldUsesOf(policies: readonly ParsedPolicy[]): readonly FieldUs
 interface Priced {
   readonly selector: Selector
   readonly costing?:
-    | (Readonly<Record<'cost', { readonly tree: ASTNode }>> & {
-        readonly settle: { readonly tree: ASTNode } | undefined
+    | (Readonly<Record<'cost', { readonly tree: CelNode }>> & {
+        readonly settle: { readonly tree: CelNode } | undefined
       })
     | undefined
 }

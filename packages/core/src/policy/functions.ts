@@ -1,35 +1,30 @@
+import { overload, type Overload } from '../cel/library.ts'
 import { matchesGlob, parseGlob } from '../tools/glob.ts'
 import { spend, type Work } from '../util/work.ts'
 import { isPlain, isPlainRoot, isUncoded, type Location, locatePath, MAX_PATH, SCHEME } from './paths.ts'
 
-/** The steps left for the condition that is being evaluated. */
-let budget: Work | undefined
+/** The steps of `within` for each character: of a path with several readings, for all of them. */
+const STEPS = 4
+const STEPS_CODED = 64
 
-/**
- * Runs a condition whose functions count the characters that they read.
- *
- * A function does not throw when the steps are spent: a macro would catch the error of each item and continue. It stops
- * reading, and the result of the condition is discarded here.
- *
- * @throws {WorkSpentError}
- */
-export function counting<T>(work: Work, decide: () => T): T {
-  const before = budget
-  budget = work
-  try {
-    const answer = decide()
-    spend(work, 0)
-    return answer
-  } finally {
-    budget = before
+/** The functions of conditions beside those of CEL. Each counts the characters that it reads. */
+export const OWN_FUNCTIONS: readonly Overload[] = [
+  overload('within(string, string): bool', (work: Work, path: string, root: string) => {
+    // A path that is too long is not read.
+    const each = path.length > MAX_PATH ? 0 : isUncoded(path) ? STEPS : STEPS_CODED
+    spend(work, 500 + root.length + path.length * each)
+    return within(path, root)
+  }),
+  overload('host(string): string', counted(host, 300)),
+  overload('like(string, string): bool', counted(like, 30)),
+]
+
+/** `steps`: of a call with short texts. */
+function counted(run: (first: string, second: string) => unknown, steps: number) {
+  return (work: Work, first: string, second = '') => {
+    spend(work, steps + first.length + second.length)
+    return run(first, second)
   }
-}
-
-/** Whether a text may still be read. */
-function mayRead(text: string, stepsEach = 1): boolean {
-  if (!budget) return true
-  budget.left -= text.length * stepsEach
-  return budget.left >= 0
 }
 
 /** A text that readers may take for different things, so that no answer about it is certain. */
@@ -48,16 +43,10 @@ export class UnclearError extends TypeError {}
  * @throws {TypeError} for a root that is not absolute or not plain
  */
 export function within(path: string, root: string): boolean {
-  // A path that is too long is not read.
-  if (path.length <= MAX_PATH && !mayRead(path, isUncoded(path) ? STEPS : STEPS_CODED)) return false
   const found = SCHEME.test(root) ? locateUri(path, root) : locatePath(path, checkRoot(root))
   if (found === 'unclear') throw new UnclearError('within() finds no one place: servers may read this text differently')
   return found === 'inside'
 }
-
-/** The steps of `within` for each character: of a path with several readings, for all of them. */
-const STEPS = 4
-const STEPS_CODED = 64
 
 function checkRoot(root: string): string {
   if (root.startsWith('/') && isPlainRoot(root)) return root
@@ -101,7 +90,6 @@ function parseHierarchical(uri: string): URL | undefined {
  * @throws {TypeError} for anything that is not an absolute URL with one host
  */
 export function host(url: string): string {
-  if (!mayRead(url)) return ''
   const parsed = new URL(url)
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   if (/[\s\u0000-\u001f\u007f-\u009f\\]/.test(url))
@@ -128,5 +116,5 @@ function ambiguous(problem: string): TypeError {
  * What a pattern is meant to find can mostly be written otherwise, so it makes an allowlist and no denylist.
  */
 export function like(text: string, pattern: string): boolean {
-  return mayRead(text) && matchesGlob(parseGlob(pattern), text)
+  return matchesGlob(parseGlob(pattern), text)
 }

@@ -1,5 +1,4 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
-import { childrenOf } from './cel-tree.ts'
+import { type CelNode, childrenOf } from './cel-tree.ts'
 
 /** How a condition uses a path of the input. `equality`: only compares it with texts, so a hash of it is enough. */
 export type OperandUse = 'equality' | 'value'
@@ -15,7 +14,7 @@ export interface Operands {
 export const NO_OPERANDS: Operands = { input: new Map(), attributes: [], texts: [] }
 
 /** Returns what a condition reads of a call. */
-export function operandsOf(tree: ASTNode): Operands {
+export function operandsOf(tree: CelNode): Operands {
   const found: Found = { input: new Map(), attributes: new Set(), texts: new Set() }
   visit(tree, found)
   return { input: found.input, attributes: [...found.attributes], texts: [...found.texts] }
@@ -39,7 +38,7 @@ interface Found {
   readonly texts: Set<string>
 }
 
-function visit(node: ASTNode, found: Found): void {
+function visit(node: CelNode, found: Found): void {
   if (node.op === '==' || node.op === '!=' || node.op === 'in') return visitComparison(node.args, found)
   const path = pathIn(node, 'input')
   if (path !== undefined) return void found.input.set(path, 'value')
@@ -49,7 +48,7 @@ function visit(node: ASTNode, found: Found): void {
   for (const child of childrenOf(node)) visit(child, found)
 }
 
-function visitComparison([left, right]: readonly ASTNode[], found: Found): void {
+function visitComparison([left, right]: readonly CelNode[], found: Found): void {
   if (!left || !right) return
   const [path, other] = [pathIn(left, 'input'), pathIn(right, 'input')]
   const texts = textsIn(path === undefined ? left : right)
@@ -64,15 +63,15 @@ function visitComparison([left, right]: readonly ASTNode[], found: Found): void 
 }
 
 /** Returns the texts of a literal, or of a list of literals; `undefined` for anything else. */
-function textsIn(node: ASTNode): readonly string[] | undefined {
+function textsIn(node: CelNode): readonly string[] | undefined {
   if (node.op === 'value') return typeof node.args === 'string' ? [node.args] : undefined
   if (node.op !== 'list') return undefined
-  const texts = node.args.map((item: ASTNode) => textsIn(item))
+  const texts = node.args.map((item: CelNode) => textsIn(item))
   return texts.some((one) => one === undefined) ? undefined : texts.flatMap((one) => one ?? [])
 }
 
 /** Returns the path below a variable: '' for the variable itself, `undefined` for anything else. */
-function pathIn(node: ASTNode, variable: string): string | undefined {
+function pathIn(node: CelNode, variable: string): string | undefined {
   if (node.op === 'id') return node.args === variable ? '' : undefined
   if (node.op !== '.') return undefined
   const [of, name] = node.args

@@ -1,4 +1,4 @@
-import { type ASTNode, childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
+import { type CelNode, childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
 import type { LintWarning } from './lint.ts'
 import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 
@@ -28,11 +28,11 @@ interface Judging {
   readonly tightens: boolean
   /** The variables that have parts of the input. */
   readonly names: readonly string[]
-  readonly tree: ASTNode
+  readonly tree: CelNode
   readonly found: string[]
 }
 
-function judge(node: ASTNode, judging: Judging): void {
+function judge(node: CelNode, judging: Judging): void {
   if (node.op === '!_') return judge(node.args, { ...judging, tightens: !judging.tightens })
   if (node.op === '&&' || node.op === '||') return node.args.forEach((part) => judge(part, judging))
   if (node.op === '?:') return node.args.slice(1).forEach((branch) => judge(branch, judging))
@@ -49,7 +49,7 @@ function judge(node: ASTNode, judging: Judging): void {
 }
 
 interface Comparison {
-  readonly text: ASTNode
+  readonly text: CelNode
   readonly with: string
   readonly how: 'whole' | 'beginning' | 'part'
 }
@@ -60,7 +60,7 @@ const METHODS: ReadonlyMap<unknown, Comparison['how']> = new Map([
   ['contains', 'part'],
 ])
 
-function comparisonIn(node: ASTNode): Comparison | undefined {
+function comparisonIn(node: CelNode): Comparison | undefined {
   if (node.op === 'call' && node.args[0] === 'like') {
     const [text, pattern] = node.args[1]
     return text && pattern && comparison(text, pattern, 'beginning')
@@ -75,7 +75,7 @@ function comparisonIn(node: ASTNode): Comparison | undefined {
   return comparison(left, right, 'whole') ?? comparison(right, left, 'whole')
 }
 
-function comparison(text: ASTNode, other: ASTNode, how: Comparison['how']): Comparison | undefined {
+function comparison(text: CelNode, other: CelNode, how: Comparison['how']): Comparison | undefined {
   return other.op === 'value' && typeof other.args === 'string' ? { text, with: other.args, how } : undefined
 }
 
@@ -96,7 +96,7 @@ function problemOf({ text, with: other, how }: Comparison, { tightens, tree }: J
 }
 
 /** Whether a condition compares a text as a place, too. */
-function comparesPlace(tree: ASTNode, text: string): boolean {
+function comparesPlace(tree: CelNode, text: string): boolean {
   return someNode(
     tree,
     (node) =>

@@ -1,10 +1,9 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
 import type { CallPattern } from '../history/facts.ts'
 import { CALL_EVENTS, type CallEvent, type Origin, ORIGINS } from '../ports/fact-read.ts'
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
 import { messageOf } from '../util/errors.ts'
 import { didYouMean } from '../util/text.ts'
-import { childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
+import { type CelNode, childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
 import type { RunUse } from './run-use.ts'
 import { ADDRESSEES, type CallQuestion, isAddressees, registerQuestion } from './run-functions.ts'
 
@@ -14,7 +13,7 @@ export interface Place {
   readonly tightens: boolean
   readonly groups: GroupSelectors
   /** Returns the error about a node. */
-  readonly fail: (problem: string, node: ASTNode) => Error
+  readonly fail: (problem: string, node: CelNode) => Error
 }
 
 /**
@@ -26,7 +25,7 @@ export interface Place {
  *
  * @throws the error of `place.fail`
  */
-export function checkPolarity(tree: ASTNode, place: Place): RunUse | undefined {
+export function checkPolarity(tree: CelNode, place: Place): RunUse | undefined {
   if (!readsRun(tree)) return undefined
   const use: Reading = { place, readsRun: false, readsOrigin: false, labels: new Set(), patterns: new Map() }
   judge(tree, place.tightens, use)
@@ -47,19 +46,19 @@ interface Reading {
   readonly patterns: Map<string, CallPattern>
 }
 
-function readsRun(tree: ASTNode): boolean {
+function readsRun(tree: CelNode): boolean {
   return someNode(tree, (node) => {
     if (node.op === 'id') return node.args === 'run' || node.args === ADDRESSEES
     return isOrigin(node)
   })
 }
 
-function isOrigin(node: ASTNode): boolean {
+function isOrigin(node: CelNode): boolean {
   return node.op === 'call' && node.args[0] === 'origin'
 }
 
 /** Judges a part that is true or false. `tightens`: whether the rule gets stricter when the part is true. */
-function judge(node: ASTNode, tightens: boolean, use: Reading): void {
+function judge(node: CelNode, tightens: boolean, use: Reading): void {
   if (!readsRun(node)) return
   switch (node.op) {
     case '!_':
@@ -84,34 +83,34 @@ function judge(node: ASTNode, tightens: boolean, use: Reading): void {
 const UNCLEAR =
   "what is read of the run cannot be judged here; write 'label' in run.labels, run.called('tool', {…}), run.began('tool', {…}) or origin(value) in ['user', 'trusted'], joined by &&, ||, !, ? :, all() and exists()"
 
-function judgeChoice([asked, ...branches]: readonly ASTNode[], tightens: boolean, use: Reading): void {
+function judgeChoice([asked, ...branches]: readonly CelNode[], tightens: boolean, use: Reading): void {
   // It would tighten in one branch and loosen in the other.
   refuseRun(asked, use, 'the condition of ? : cannot read the run; write it with && and ||')
   for (const branch of branches) judge(branch, tightens, use)
 }
 
-function refuseRun(node: ASTNode | undefined, { place }: Reading, problem: string): void {
+function refuseRun(node: CelNode | undefined, { place }: Reading, problem: string): void {
   if (node && readsRun(node)) throw place.fail(problem, node)
 }
 
-type Comparison = readonly [left: ASTNode, right: ASTNode]
+type Comparison = readonly [left: CelNode, right: CelNode]
 
-function judgeComparison(node: ASTNode, [left, right]: Comparison, tightens: boolean, use: Reading): void {
+function judgeComparison(node: CelNode, [left, right]: Comparison, tightens: boolean, use: Reading): void {
   if (node.op === 'in' && isLabels(right)) return judgeLabel(node, left, tightens, use)
   if (isOrigin(left)) return judgeOrigin(node, left, namesIn(node.op === 'in' ? right : [right], use), tightens, use)
   if (isOrigin(right) && node.op !== 'in') return judgeOrigin(node, right, namesIn([left], use), tightens, use)
   throw use.place.fail(UNCLEAR, node)
 }
 
-function isLabels(node: ASTNode): boolean {
+function isLabels(node: CelNode): boolean {
   return node.op === '.' && node.args[1] === 'labels' && isRun(node.args[0])
 }
 
-function isRun(node: ASTNode): boolean {
+function isRun(node: CelNode): boolean {
   return node.op === 'id' && node.args === 'run'
 }
 
-function judgeLabel(node: ASTNode, label: ASTNode, tightens: boolean, use: Reading): void {
+function judgeLabel(node: CelNode, label: CelNode, tightens: boolean, use: Reading): void {
   const { fail } = use.place
   const name = literalOf(label)
   if (name === undefined || name === '')
@@ -127,22 +126,22 @@ function judgeLabel(node: ASTNode, label: ASTNode, tightens: boolean, use: Readi
   use.labels.add(name)
 }
 
-function literalOf(node: ASTNode | undefined): string | undefined {
+function literalOf(node: CelNode | undefined): string | undefined {
   return node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined
 }
 
 /** Returns the origins that a value is compared with. */
-function namesIn(compared: ASTNode | readonly ASTNode[], { place }: Reading): ReadonlySet<Origin> {
+function namesIn(compared: CelNode | readonly CelNode[], { place }: Reading): ReadonlySet<Origin> {
   const nodes = 'op' in compared ? (compared.op === 'list' ? compared.args : undefined) : compared
   if (!nodes || nodes.length === 0)
     throw place.fail(
       "an origin is compared with a list that is written out, as in origin(input.to) in ['user', 'trusted']",
-      compared as ASTNode,
+      compared as CelNode,
     )
   return new Set(nodes.map((node) => originIn(node, place)))
 }
 
-function originIn(node: ASTNode, { fail }: Place): Origin {
+function originIn(node: CelNode, { fail }: Place): Origin {
   const name = literalOf(node)
   const known = ORIGINS.find((origin) => origin === name)
   if (known !== undefined) return known
@@ -151,8 +150,8 @@ function originIn(node: ASTNode, { fail }: Place): Origin {
 }
 
 function judgeOrigin(
-  node: ASTNode,
-  origin: ASTNode,
+  node: CelNode,
+  origin: CelNode,
   named: ReadonlySet<Origin>,
   tightens: boolean,
   use: Reading,
@@ -169,7 +168,7 @@ function judgeOrigin(
   use.readsOrigin = true
 }
 
-function problemOfOrigin(node: ASTNode, origin: string, holds: readonly Origin[], tightens: boolean): string {
+function problemOfOrigin(node: CelNode, origin: string, holds: readonly Origin[], tightens: boolean): string {
   const places = holds.map((one) => ORIGINS.indexOf(one))
   const [rule, better] = tightens
     ? ['untrusted and unknown may only tighten a rule', ORIGINS.slice(0, Math.max(...places) + 1)]
@@ -183,9 +182,9 @@ function listed(origins: readonly Origin[]): string {
   return `[${origins.map((one) => `'${one}'`).join(', ')}]`
 }
 
-type Method = readonly [name: string, receiver: ASTNode, args: readonly ASTNode[]]
+type Method = readonly [name: string, receiver: CelNode, args: readonly CelNode[]]
 
-function judgeMethod(node: ASTNode, [name, receiver, args]: Method, tightens: boolean, use: Reading): void {
+function judgeMethod(node: CelNode, [name, receiver, args]: Method, tightens: boolean, use: Reading): void {
   if (isRun(receiver)) return judgeCall(node, name, args, tightens, use)
   const { fail } = use.place
   if (!isMacro(node) || (name !== 'all' && name !== 'exists')) throw fail(UNCLEAR, node)
@@ -195,7 +194,7 @@ function judgeMethod(node: ASTNode, [name, receiver, args]: Method, tightens: bo
   if (holds) judge(holds, tightens, use)
 }
 
-function judgeCall(node: ASTNode, name: string, args: readonly ASTNode[], tightens: boolean, use: Reading): void {
+function judgeCall(node: CelNode, name: string, args: readonly CelNode[], tightens: boolean, use: Reading): void {
   const { fail } = use.place
   const event = CALL_EVENTS.find((one) => one === name)
   if (!event) throw fail(`run has no ${name}(); it has called() and began()${didYouMean(name, CALL_EVENTS)}`, node)
@@ -217,7 +216,7 @@ function judgeCall(node: ASTNode, name: string, args: readonly ASTNode[], tighte
 
 const FIELD = /^(?:input|output)(?:\.[^.]+)+$/
 
-function questionOf(event: CallEvent, args: readonly ASTNode[], node: ASTNode, use: Reading): CallQuestion {
+function questionOf(event: CallEvent, args: readonly CelNode[], node: CelNode, use: Reading): CallQuestion {
   const { fail } = use.place
   const [named, map] = args
   const text = literalOf(named)
@@ -227,7 +226,7 @@ function questionOf(event: CallEvent, args: readonly ASTNode[], node: ASTNode, u
       named ?? node,
     )
   if (map && map.op !== 'map') throw fail("the fields must be written out, as in { 'input.order': input.order }", map)
-  const values = new Map<string, ASTNode>()
+  const values = new Map<string, CelNode>()
   for (const [key, value] of map?.op === 'map' ? map.args : []) {
     const field = fieldIn(event, key, use)
     if (values.has(field)) throw fail(`"${field}" stands there twice`, key)
@@ -245,7 +244,7 @@ function questionOf(event: CallEvent, args: readonly ASTNode[], node: ASTNode, u
   }
 }
 
-function selectorIn(event: CallEvent, text: string, node: ASTNode, { place: { fail, groups } }: Reading): Selector {
+function selectorIn(event: CallEvent, text: string, node: CelNode, { place: { fail, groups } }: Reading): Selector {
   try {
     return parseSelector(text, groups, event === 'began' ? 'servers' : 'items')
   } catch (error) {
@@ -253,7 +252,7 @@ function selectorIn(event: CallEvent, text: string, node: ASTNode, { place: { fa
   }
 }
 
-function fieldIn(event: CallEvent, key: ASTNode, { place: { fail } }: Reading): string {
+function fieldIn(event: CallEvent, key: CelNode, { place: { fail } }: Reading): string {
   const field = literalOf(key)
   if (field === undefined || !FIELD.test(field))
     throw fail(
@@ -266,13 +265,13 @@ function fieldIn(event: CallEvent, key: ASTNode, { place: { fail } }: Reading): 
 }
 
 /** Returns the paths of the input that a condition reads, such as `order.id`. */
-export function inputPathsOf(tree: ASTNode): readonly string[] {
+export function inputPathsOf(tree: CelNode): readonly string[] {
   const path = pathOf(tree)
   if (path !== undefined) return path === '' ? [] : [path]
   return [...new Set(childrenOf(tree).flatMap(inputPathsOf))]
 }
 
-function pathOf(node: ASTNode): string | undefined {
+function pathOf(node: CelNode): string | undefined {
   if (node.op === 'id') return node.args === 'input' ? '' : undefined
   if (node.op !== '.') return undefined
   const [of, name] = node.args

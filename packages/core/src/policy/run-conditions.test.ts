@@ -76,7 +76,7 @@ describe('run.called and run.began', () => {
 
   const yes = factsOf({ matched: () => true }).facts
   const no = factsOf({ matched: () => false }).facts
-  for (const value of ['input.order', 'input.order.id', "timestamp('2026-01-01T00:00:00Z')", 'input.text + 1']) {
+  for (const value of ['input.order', 'input.order.id', "timestamp('2026-01-01T00:00:00Z')", 'input.text + 1.0']) {
     it(`answer the strictest where ${value} cannot be read, or is not JSON`, () => {
       const input = { text: 'x' }
       assert.equal(ask(`!run.called('a', { 'input.x': ${value} })`, { facts: yes, input }), true)

@@ -1,4 +1,4 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
+import type { CelNode } from './cel-tree.ts'
 
 /** A change of a caller or an input that makes one comparison true or false. */
 export interface Wish {
@@ -19,13 +19,13 @@ const MAX_LISTS = 12
  * Returns the ways to make a condition `wanted`, each a list of wishes. A part that nobody can judge is left as it is, so a
  * way may not be enough: decide again.
  */
-export function wishesFor(node: ASTNode, wanted: boolean): readonly WishList[] {
+export function wishesFor(node: CelNode, wanted: boolean): readonly WishList[] {
   switch (node.op) {
     case '!_':
       return wishesFor(node.args, !wanted)
     case '&&':
     case '||': {
-      const parts = node.args.map((part: ASTNode) => wishesFor(part, wanted))
+      const parts = node.args.map((part: CelNode) => wishesFor(part, wanted))
       return (node.op === '&&') === wanted ? joined(parts) : parts.flat().slice(0, MAX_LISTS)
     }
     case '==':
@@ -54,7 +54,7 @@ export function joined<T>(parts: readonly (readonly (readonly T[])[])[], max = M
   )
 }
 
-type Pair = readonly ASTNode[]
+type Pair = readonly CelNode[]
 
 function ofEquality([left, right]: Pair, wanted: boolean): readonly WishList[] {
   if (!left || !right || !wanted) return AS_IT_IS
@@ -70,7 +70,7 @@ function ofMembership([item, list]: Pair, wanted: boolean): readonly WishList[] 
   if (value !== undefined && place?.field) return [[{ ...place, does: wanted ? 'add' : 'remove', value }]]
   const at = placeOf(item)
   if (!wanted || !at?.field || list.op !== 'list') return AS_IT_IS
-  const lists = list.args.flatMap((one: ASTNode): WishList[] => {
+  const lists = list.args.flatMap((one: CelNode): WishList[] => {
     const named = literalOf(one)
     return named === undefined ? [] : [[{ ...at, does: 'set', value: named }]]
   })
@@ -78,14 +78,14 @@ function ofMembership([item, list]: Pair, wanted: boolean): readonly WishList[] 
 }
 
 /** Returns the value of a literal; `undefined` for anything else. */
-export function literalOf({ op, args }: ASTNode): Wish['value'] | undefined {
+export function literalOf({ op, args }: CelNode): Wish['value'] | undefined {
   if (op !== 'value') return undefined
   if (typeof args === 'bigint') return Number(args)
   return typeof args === 'string' || typeof args === 'number' || typeof args === 'boolean' ? args : undefined
 }
 
 /** Returns the field of the caller or of the input that is read; the field is '' for all of it. */
-export function placeOf(node: ASTNode): Pick<Wish, 'on' | 'field'> | undefined {
+export function placeOf(node: CelNode): Pick<Wish, 'on' | 'field'> | undefined {
   if (node.op === 'id')
     return node.args === 'caller' || node.args === 'input' ? { on: node.args, field: '' } : undefined
   if (node.op !== '.' && node.op !== '[]') return undefined

@@ -1,3 +1,5 @@
+import { findText } from '../util/find-text.ts'
+
 /** The parts of a pattern between its stars: `read_*_x` is `['read_', '_x']`. */
 export type Glob = readonly string[]
 
@@ -15,7 +17,7 @@ export function matchesGlob(glob: Glob, text: string): boolean {
   let at = first.length
   for (let part = 1; part < glob.length - 1; part++) {
     const piece = glob[part] as string
-    const found = text.indexOf(piece, at)
+    const found = findText(text, piece, at)
     if (found === -1 || found + piece.length > end) return false
     at = found + piece.length
   }

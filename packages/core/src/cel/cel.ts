@@ -1,0 +1,28 @@
+import { checkTypes } from './check.ts'
+import { compileProgram, type Program } from './compile.ts'
+import type { Environment } from './environment.ts'
+import { parseCelText } from './parser.ts'
+import type { CelNode } from './tree.ts'
+
+/** A parsed text of CEL. */
+export interface ParsedCel {
+  readonly tree: CelNode
+  /** Returns the type of its value. @throws {CelProblem} for unknown names, and for what can never be evaluated */
+  check(): string
+  /** @throws {CelProblem} */
+  compile(): Program
+}
+
+/**
+ * Parses a text of CEL for an environment. It is checked before it is compiled, and compiled once.
+ *
+ * @throws {CelProblem}
+ */
+export function parseCelFor(environment: Environment, text: string): ParsedCel {
+  const tree = parseCelText(text)
+  return {
+    tree,
+    check: () => checkTypes(tree, environment).kind,
+    compile: () => compileProgram(tree, environment),
+  }
+}

@@ -1,0 +1,70 @@
+import type { Uint } from './values.ts'
+
+/** Operators with two operands. */
+export type BinaryOp = '&&' | '||' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | '+' | '-' | '*' | '/' | '%'
+
+interface At {
+  /** Where the node begins and ends in the text. */
+  readonly start: number
+  readonly end: number
+  /** Where a problem of the node is shown: for a field, at its name. */
+  readonly pos: number
+  /** The whole text. */
+  readonly input: string
+}
+
+interface Node<Op extends string, Args> extends At {
+  readonly op: Op
+  readonly args: Args
+}
+
+/** A part of a parsed text. Brackets are no part of a node. */
+export type CelNode =
+  | Node<'value', null | boolean | number | bigint | string | Uint | Uint8Array>
+  | Node<'id', string>
+  | Node<'.', readonly [of: CelNode, field: string]>
+  | Node<'[]', readonly [of: CelNode, key: CelNode]>
+  | Node<'call', readonly [name: string, args: readonly CelNode[]]>
+  | Node<'rcall', readonly [name: string, receiver: CelNode, args: readonly CelNode[]]>
+  | Node<'list', readonly CelNode[]>
+  | Node<'map', readonly (readonly [key: CelNode, value: CelNode])[]>
+  | Node<'?:', readonly [asked: CelNode, then: CelNode, otherwise: CelNode]>
+  | Node<'!_' | '-_', CelNode>
+  | Node<BinaryOp, readonly [left: CelNode, right: CelNode]>
+
+export type RCall = Extract<CelNode, { op: 'rcall' }>
+export type Call = Extract<CelNode, { op: 'call' }>
+
+const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
+
+/** Whether a node evaluates a part of it for each item of a list or object. */
+export function isMacro(node: CelNode): boolean {
+  return node.op === 'rcall' && MACROS.has(node.args[0])
+}
+
+/** Returns the children of a node. */
+export function childrenOf(node: CelNode): CelNode[] {
+  const args: unknown[] = Array.isArray(node.args) ? node.args.flat(2) : [node.args]
+  return args.filter((arg): arg is CelNode => typeof arg === 'object' && arg !== null && 'op' in arg)
+}
+
+export function countNodes(tree: CelNode): number {
+  return childrenOf(tree).reduce((total, child) => total + countNodes(child), 1)
+}
+
+/** A text that is no CEL, or that can never be evaluated. */
+export class CelProblem extends Error {
+  override readonly name = 'CelProblem'
+  /** Where in the text. */
+  readonly offset: number | undefined
+
+  constructor(problem: string, offset?: number) {
+    super(problem)
+    this.offset = offset
+  }
+}
+
+/** Returns a node as it was written. */
+export function textOf({ input, start, end }: CelNode): string {
+  return input.slice(start, end)
+}

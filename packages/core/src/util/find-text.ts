@@ -1,0 +1,57 @@
+/**
+ * The engine searches for short texts in linear time. For long ones it may go back by the whole length at each character, so
+ * they are searched here.
+ */
+const MAX_SHORT = 64
+
+/** Searches a text from a place on; -1 where it is not found. */
+export type Find = (text: string, from: number) => number
+
+/** Returns a search in time linear in the text, whatever both texts are. */
+export function createFind(wanted: string): Find {
+  if (wanted.length <= MAX_SHORT) return (text, from) => text.indexOf(wanted, from)
+  const fallback = fallbacksOf(wanted)
+  return (text, from) => {
+    let matched = 0
+    for (let i = from; i < text.length; i++) {
+      matched = advance(wanted, fallback, matched, text.charCodeAt(i))
+      if (matched === wanted.length) return i - matched + 1
+    }
+    return -1
+  }
+}
+
+/** Searches a text once. */
+export function findText(text: string, wanted: string, from: number): number {
+  return wanted.length <= MAX_SHORT ? text.indexOf(wanted, from) : createFind(wanted)(text, from)
+}
+
+/** Returns the last place, up to `to`, at which a text stands in another; -1 where it is not found. */
+export function findLast(text: string, wanted: string, to: number): number {
+  if (wanted === '') return Math.min(to, text.length)
+  const fallback = fallbacksOf(wanted)
+  const end = Math.min(text.length, to + wanted.length)
+  let [found, matched] = [-1, 0]
+  for (let i = 0; i < end; i++) {
+    matched = advance(wanted, fallback, matched, text.charCodeAt(i))
+    if (matched < wanted.length) continue
+    found = i - matched + 1
+    matched = fallback[matched] ?? 0
+  }
+  return found
+}
+
+/** Returns how much of a text is matched after one more character (Knuth, Morris and Pratt). */
+function advance(wanted: string, fallback: Int32Array, before: number, unit: number): number {
+  let matched = before
+  while (matched > 0 && wanted.charCodeAt(matched) !== unit) matched = fallback[matched] as number
+  return wanted.charCodeAt(matched) === unit ? matched + 1 : matched
+}
+
+/** For each length of a beginning: that of the longest shorter beginning with which it ends. */
+function fallbacksOf(wanted: string): Int32Array {
+  const fallback = new Int32Array(wanted.length + 1)
+  for (let i = 1; i < wanted.length; i++)
+    fallback[i + 1] = advance(wanted, fallback, fallback[i] as number, wanted.charCodeAt(i))
+  return fallback
+}
