@@ -131,7 +131,7 @@ describe('a field that no tool of a rule has', () => {
       {},
       { type: 'object', patternProperties: { '^a': {} }, additionalProperties: false },
       { anyOf: [{ type: 'object' }, { type: 'object', properties: {}, additionalProperties: false }] },
-      { if: {}, then: { properties: { ammount: {} } }, properties: {} },
+      { dependentSchemas: { a: { properties: { ammount: {} } } }, properties: {} },
     ]
     for (const inputSchema of open) {
       const tools = [refund(true), defineTool({ name: 'refund2', inputSchema })]

@@ -95,9 +95,8 @@ function problemOf(
   }
   if (found.length === 0) return undefined
   const tools = found.map(({ tool }) => tool.id)
-  const odd = found.filter(({ field }) => field.state === 'declared')
   const isMistake = found.every(({ field }) => field.state !== 'undeclared')
-  const [first] = odd
+  const first = found.find(({ field }) => field.state === 'declared')
   if (first)
     return {
       code: 'field_type',

@@ -5,6 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
 import { type FieldUse, fieldUsesOf, findFieldProblems, lintFields } from './field-lint.ts'
 import type { ParsedPolicy } from './parse.ts'
+import { lintLookAlikes } from './look-alikes.ts'
 import { lintPatterns } from './pattern-lint.ts'
 import { findCallFields, findUnknownLabels, type KnownLabels, lintRuns } from './run-lint.ts'
 import {
@@ -151,6 +152,7 @@ export function createConditionWatch(
     const found = [
       ...lintFields([...fieldUsesOf(policies), ...costs], snapshot, unlisted),
       ...lintPatterns(policies),
+      ...lintLookAlikes(policies, snapshot),
       ...(unlisted.length > 0 ? [] : lintRuns(policies, snapshot, labels)),
     ]
     for (const warning of found) {
