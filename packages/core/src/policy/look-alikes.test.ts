@@ -19,10 +19,10 @@ describe('names that read like one of a rule', () => {
       const seen: string[] = []
       createGate({ tools, policy, onWarning: ({ code, path }) => void seen.push(`${code} ${path}`) })
       assert.ok(seen.includes('name_confusable policy[0].deny[0]'), seen.join())
-      const found = lint({ tools, policy }).filter(
+      const found = lint({ tools, policy }).find(
         ({ code, path }) => code === 'name_confusable' && path.startsWith('policy'),
       )
-      assert.deepEqual(found[0]?.tools, [id])
+      assert.deepEqual(found?.tools, [id])
     })
 
   it('are not those that the rule names, or that read otherwise', () => {

@@ -1,10 +1,9 @@
-import type { ASTNode } from '@marcbachmann/cel-js'
 import type { CallPattern } from '../history/facts.ts'
 import { CALL_EVENTS, type CallEvent, type Origin, ORIGINS } from '../ports/fact-read.ts'
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
 import { messageOf } from '../util/errors.ts'
 import { didYouMean } from '../util/text.ts'
-import { childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
+import { type ASTNode, childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
 import type { RunUse } from './run-use.ts'
 import { ADDRESSEES, type CallQuestion, isAddressees, registerQuestion } from './run-functions.ts'
 
