@@ -115,3 +115,21 @@ describe('The token of a run', () => {
     close()
   })
 })
+
+describe('A run that was seen to have expired', () => {
+  it('opens nothing again where the clock is set back, in no process', async () => {
+    const { clock, state, open, one, two, close, callerOf } = await setStage()
+    const { token } = await one.start({ user: 'vera', policy: [] }, HOST)
+    assert.ok(await callerOf(two, token))
+    clock.advance(HOUR_MS)
+    assert.equal(await callerOf(one, token), undefined)
+    clock.advance(-HOUR_MS)
+    assert.equal(await callerOf(one, token), undefined)
+    await one.conclude()
+    assert.deepEqual(await state.list('run-token:'), [])
+    const third = await open()
+    assert.equal(await callerOf(third, token), undefined)
+    third.close()
+    close()
+  })
+})
