@@ -97,11 +97,12 @@ describe('The token of a run', () => {
     const { state, open, one, two, close, callerOf } = await setStage()
     const { token } = await one.start(RUN, MADE)
     const [row] = await state.list('run-token:')
-    const { makers: _, ...earlier } = row?.value as { makers: unknown }
-    await state.set(row?.key as string, earlier)
+    assert.ok(row)
+    const { makers: _, ...earlier } = row.value as { makers: unknown }
+    await state.set(row.key, earlier)
     const { keyMadeBy, makerChain } = (await callerOf(two, token)) ?? {}
     assert.deepEqual([keyMadeBy, makerChain], ['runner', ['runner', 'ann']])
-    await state.set(row?.key as string, { ...earlier, makers: 'ann' })
+    await state.set(row.key, { ...earlier, makers: 'ann' })
     const third = await open()
     assert.equal(await callerOf(third, token), undefined)
     third.close()

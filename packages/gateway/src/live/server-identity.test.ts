@@ -43,9 +43,9 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
       await identities.settled()
     },
     /** An instance of a user reports a name. */
-    async instanceSays(name: string, instructions = 'Hello, Vera.') {
-      const serverInfo = { name, version: '1' }
-      announceOf({ status: 'ready', since: 0, restarts: 0, rejected: [], serverInfo, instructions })
+    async instanceSays(name: string) {
+      const said = { serverInfo: { name, version: '1' }, instructions: 'Hello, Vera.' }
+      announceOf({ status: 'ready', since: 0, restarts: 0, rejected: [], ...said })
       await identities.settled()
     },
     records: () => audit.records.map(({ event, reason, detail }) => [event, reason, detail]),
