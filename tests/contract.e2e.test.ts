@@ -49,6 +49,7 @@ const PARTS = [
   { tag: 'everyone', key: undefined },
 ] as const
 
+/** Some minutes where the machine is busy; 20 s otherwise. */
 describe('the HTTP API, by schemathesis', { skip: reason }, () => {
   let gateway: TestGateway
   let folder: string
@@ -68,7 +69,7 @@ describe('the HTTP API, by schemathesis', { skip: reason }, () => {
   })
 
   for (const { tag, key } of PARTS)
-    it(`answers ${tag} as openapi.json says, whatever is sent`, { timeout: 120_000 }, async (t) => {
+    it(`answers ${tag} as openapi.json says, whatever is sent`, { timeout: 240_000 }, async (t) => {
       const { status, text } = await run([
         ...['run', OPENAPI, '--url', gateway.url, '--include-tag', tag, '--checks', CHECKS],
         ...['--phases', 'examples,coverage,fuzzing', '--seed', String(SEED), '--max-examples', String(EXAMPLES)],
