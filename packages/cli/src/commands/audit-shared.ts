@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { readOwnJson } from '@toolgate/core/internal'
 import path from 'node:path'
 import { ToolgateError } from '@toolgate/core'
@@ -18,6 +18,7 @@ import {
 import { loadConfig } from '@toolgate/gateway'
 import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
+import { writeOutput } from '../new-file.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
@@ -158,7 +159,7 @@ function nameOf({ record }: TlogProof): string {
 function writeProof(folder: string, name: string, text: string, io: Io): void {
   mkdirSync(folder, { recursive: true })
   const file = path.join(folder, name)
-  writeFileSync(file, text)
+  writeOutput(file, text)
   printLine(io.stdout, file)
 }
 

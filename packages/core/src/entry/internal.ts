@@ -70,6 +70,7 @@ export type { RaisedLabel } from '../history/monitor.ts'
 export { markPassingTool } from '../tools/own-tool.ts'
 export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../ports/caller.ts'
+export { makersOf, notOther } from '../memory/four-eyes.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
@@ -82,6 +83,7 @@ export { type Canceller, type Cancelling, createCanceller, toCancelling } from '
 export { createValidator } from '../call/validate.ts'
 export type { SchemaWarning } from '../json-schema/skipped.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
+export { foldMarks, joinLetters } from '../redact/spelling.ts'
 export {
   OVERLAY,
   type ToolOverlay,

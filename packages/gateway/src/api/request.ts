@@ -188,6 +188,23 @@ async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   }
 }
 
+/** Parses one text of a body; `undefined` if it is absent. @throws {ApiFault} `body_invalid`, naming the field */
+export function parseField<Value>(
+  body: ReadonlyMap<string, unknown>,
+  field: string,
+  parse: Parameter<Value>,
+): Value | undefined {
+  const value = body.get(field)
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') throw invalidBody(`The field "${field}" must be a text.`)
+  try {
+    return parse(value)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw invalidBody(`The field "${field}" ${error.message}.`)
+  }
+}
+
 /** Returns the fault for an invalid body. */
 export function invalidBody(message: string): ApiFault {
   return new ApiFault('body_invalid', message)

@@ -112,6 +112,27 @@ async function post<Body>(
 let world: ReturnType<typeof open>
 beforeEach(() => (world = open()))
 
+describe('a caller that is tried', () => {
+  for (const path of ['/api/why', '/api/tool/call'])
+    for (const caller of [
+      'no JSON',
+      '"text"',
+      '[]',
+      '{"user":1}',
+      '{"nope":1}',
+      7,
+      [],
+      null,
+      { roles: 'x' },
+      'x'.repeat(5000),
+    ])
+      it(`is refused by ${path} as an invalid body: ${JSON.stringify(caller).slice(0, 40)}`, async () => {
+        const { error } = await post(world.api, path, { tool: 'files:read', caller })
+        assert.equal(error?.code, 'body_invalid')
+        assert.match(error.message, /"caller"/)
+      })
+})
+
 describe('POST /api/why', () => {
   const why = (body: object, as?: string) => post<WhyInputBody>(world.api, '/api/why', { as: 'rita', ...body }, as)
 

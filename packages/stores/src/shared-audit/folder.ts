@@ -78,7 +78,7 @@ async function writeExport(source: SharedAuditSource, folder: string): Promise<E
   }
   if (await isPrunedAfter(source, newest)) return undefined
   if (!isDeepStrictEqual(await source.inputsRemoved(), removed)) return undefined
-  writeFileSync(at(FILES.log), `${JSON.stringify({ ...log, exportedMs })}\n`, { mode: 0o600, flush: true })
+  writeFileSync(at(FILES.log), `${JSON.stringify({ ...log, exportedMs })}\n`, { mode: 0o600, flag: 'wx', flush: true })
   return { records, inputs }
 }
 

@@ -23,8 +23,9 @@ export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
 
 export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail, asker }: ApprovalAbout): Request {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail, asker }
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = binding
+  const about = { input, why, trail, asker }
+  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked, ...about }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -45,8 +46,8 @@ function statusIn(row: Row): ApprovalStatus {
 
 export function toApproval(row: Row): Approval {
   const request = parseRequest(textIn(row, 'request'))
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail, asker } =
-    request
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = request
+  const { input, why, trail, asker } = request
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -56,6 +57,7 @@ export function toApproval(row: Row): Approval {
     inputHash,
     run,
     ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
+    ...(behind === undefined ? {} : { behind }),
     ...(approver === undefined ? {} : { approver }),
     ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
