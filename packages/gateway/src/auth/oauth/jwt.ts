@@ -21,7 +21,7 @@ export interface Jwt extends Signed {
 
 /** @throws {TokenProblem} */
 export function parseJwt(token: string): Jwt {
-  const claims = claimsOf(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')))
+  const claims: JWTPayload = objectIn(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')), 'claims')
   return { ...parseSigned(token), claims }
 }
 
