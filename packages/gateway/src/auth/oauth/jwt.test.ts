@@ -306,7 +306,7 @@ describe('verifyJwt', () => {
 
 describe('parseJwt', () => {
   const token = (header: string, claims: string) =>
-    [header, claims, 'x'].map((part) => Buffer.from(part).toString('base64url')).join('.')
+    [header, claims, 'x'].map((text) => Buffer.from(text).toString('base64url')).join('.')
   const HEADER = '{"alg":"RS256"}'
 
   it('reads a claim with an escape in its name as it is written, whatever was parsed before', () => {
