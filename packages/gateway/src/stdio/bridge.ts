@@ -57,7 +57,7 @@ export class StdioBridge {
     this.#link = new GatewayLink(url, key, this.#reports)
     this.#session = new ClientSession({ link: this.#link, forward: this.#forward, log: options.log })
     this.#headers = new ToolHeaders(this.#link)
-    this.receive = createLineSplitter(LIMITS.messageBytes, (line) => this.#onLine(line))
+    this.receive = createLineSplitter(LIMITS.messageBytes, (line, _bytes, isUtf8) => this.#onLine(line, isUtf8))
   }
 
   /** The best that has happened. */
@@ -81,8 +81,8 @@ export class StdioBridge {
     await this.#link.close()
   }
 
-  #onLine(text: string): void {
-    const line = readLine(text)
+  #onLine(text: string, isUtf8: boolean): void {
+    const line = readLine(text, isUtf8)
     switch (line.kind) {
       case 'request':
         return void this.#ask(line.request)

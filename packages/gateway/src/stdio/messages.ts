@@ -21,7 +21,8 @@ export type ClientLine =
 /** JSON-RPC codes of what this side answers by itself. That of an unreachable gateway is the SDKs' for a closed connection. */
 export const CODES = { notJson: -32_700, notMessage: -32_600, unreachable: -32_000 } as const
 
-export function readLine(text: string): ClientLine {
+export function readLine(text: string, isUtf8 = true): ClientLine {
+  if (!isUtf8) return invalid(CODES.notJson, 'The line is not UTF-8.')
   if (text.trim() === '') return { kind: 'empty' }
   const message = parse(text, JSON_BOUNDS.request)
   if (message instanceof JsonFault)
