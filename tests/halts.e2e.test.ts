@@ -65,18 +65,20 @@ describe('a halt', () => {
     await toolgate('halt', '--user', 'viewer', '--reason', 'r')
     await gateway.close()
     gateway = await start()
-    assert.match((await toolgate('halts')).out, /user viewer +4 tools, 1 configured agent/)
+    assert.match((await toolgate('halts')).out, /user viewer +4 tools, 1 person/)
     assert.deepEqual([await gateway.list('viewer', MODERN), (await gateway.list('admin', MODERN)).length], [[], 4])
   })
 
-  it('of an unknown name is refused; if forced, it warns, and applies to a later tool of that name', async () => {
-    const refused = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r')
-    assert.equal(refused.code, 2)
-    assert.match(refused.err, /Nothing was halted: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
-    assert.doesNotMatch((await toolgate('halts')).out, /slow:ecko/)
-    const { code, err } = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r', '--force')
-    assert.equal(code, 1)
-    assert.match(err, /WARNING {2}It stops nothing now: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
+  it('of an unknown name is set, and the command warns: it applies to a later tool or user of that name', async () => {
+    const tool = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r')
+    assert.equal(tool.code, 0)
+    assert.match(tool.err, /WARNING {2}It stops nothing now: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
+    const user = await toolgate('halt', '--user', 'veiwer', '--reason', 'r')
+    assert.equal(user.code, 0)
+    assert.match(user.err, /WARNING {2}It stops nothing now: nobody known is "veiwer"\. Did you mean "viewer"\?/)
+    const { out } = await toolgate('halts')
+    assert.match(out, /slow:ecko/)
+    assert.match(out, /user veiwer/)
   })
 
   it('over HTTP requires a person with the role', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { Approval } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { type KeyRow, loadConfig } from '@toolgate/gateway'
+import { type ApprovalRow, type KeyRow, loadConfig } from '@toolgate/gateway'
 import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
@@ -307,6 +307,36 @@ describe('keys', () => {
     assert.doesNotMatch(await echo(key), /Waiting for approval/)
     const makers = (await records('tool_result')).map(({ user_id: user, key_made_by: by }) => [user, by])
     assert.deepEqual(makers, [['vera', 'owner']])
+  })
+
+  it('remember who made that of a host: that person approves no call of its runs and of their children', async () => {
+    const ada = '  - { key: second-person-key, for: console, user: ada, roles: [approver] }'
+    const policy = '[{ allow: ["*"], ask: [{ match: "own:echo", by: other }] }]'
+    writeFileSync(file, FILE([VERA, HOST, OWNER, ada].join('\n')).replace('[{ allow: ["*"] }]', policy))
+    await toolgate('reload')
+    const host = await create('--user', 'runner', '--for', 'host', '--id', 'h-two')
+    const start = async (body: object, key: string) => {
+      const started = await gateway.api('/api/runs', { key, method: 'POST', body })
+      assert.equal(started.status, 200, JSON.stringify(started.body))
+      return started.body as { readonly id: string; readonly token: string }
+    }
+    const root = await start({ user: 'vera' }, host)
+    // A child that another key of the host starts has the maker of its parent's.
+    const child = await start({ parent: root.id }, 'host-host-key')
+    const echo = async (as: string) => (await ask(as, 'tools/call', { params: { name: 'own__echo' } })).text
+    const approve = (id: string, as: string) =>
+      gateway.api(`/api/approvals/${id}`, { key: as, method: 'POST', body: { decision: 'approve' } })
+    for (const { id, token } of [root, child]) {
+      assert.match(await echo(token), /Waiting for approval/)
+      const { body } = await gateway.api('/api/approvals?status=pending')
+      const asked = (body as { approvals: readonly ApprovalRow[] }).approvals.find(({ run }) => run === id)
+      assert.ok(asked)
+      assert.deepEqual([asked.keyMadeBy, asked.behind, asked.deciders], ['runner', ['owner'], ['ada']])
+      const refusal = await approve(asked.id, 'demo-console')
+      assert.deepEqual([refusal.status, /approval_needs_other/.test(JSON.stringify(refusal.body))], [403, true])
+      assert.equal((await approve(asked.id, 'second-person-key')).status, 200)
+      assert.doesNotMatch(await echo(token), /Waiting for approval/)
+    }
   })
 
   const records = async (event: string) => {

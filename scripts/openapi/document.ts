@@ -37,7 +37,7 @@ const FAULTS_OF: Readonly<Record<Who, readonly FaultCode[]>> = {
   person: ['query_invalid', 'unauthenticated', 'key_not_for_console'],
   everyone: [],
 }
-const FAULTS_OF_ALL: readonly FaultCode[] = ['host_forbidden', 'origin_forbidden', 'internal']
+const FAULTS_OF_ALL: readonly FaultCode[] = ['host_forbidden', 'origin_forbidden', 'headers_too_large', 'internal']
 const FAULTS_OF_BODIES: readonly FaultCode[] = ['body_invalid', 'body_too_large', 'media_type_unsupported']
 
 /** Returns the OpenAPI 3.1 document. `types` are the JSON Schemas of `wire.ts`, by name. */
@@ -100,7 +100,6 @@ function toSuccess({ answer, lines, headers, redirect, summary }: Operation): ob
   if (redirect !== undefined)
     return {
       303: { description: redirect, headers: { location: { schema: { type: 'string' } } } },
-      403: { description: 'The login failed.', content: { 'text/html': { schema: { type: 'string' } } } },
     }
   if (lines !== undefined)
     return {
@@ -120,11 +119,22 @@ function toHeaders(headers: Readonly<Record<string, string>>): object {
 
 /** The faults by their status. */
 function toFaults({ who, body, redirect, faults = [] }: Operation): object {
-  if (redirect !== undefined) return {}
+  if (redirect !== undefined) {
+    const faults = byStatus(['host_forbidden', 'origin_forbidden', 'route_unknown', 'headers_too_large'])
+    const { 403: forbidden, ...others } = faults as Readonly<
+      Record<number, { readonly description: string; readonly content: object }>
+    >
+    const page = { 'text/html': { schema: { type: 'string' } } }
+    const description = `The login failed, ${forbidden?.description}`
+    return { ...others, 403: { description, content: { ...page, ...forbidden?.content } } }
+  }
   const codes = [...FAULTS_OF_ALL, ...FAULTS_OF[who], ...(body === undefined ? [] : FAULTS_OF_BODIES), ...faults]
-  const byStatus = Map.groupBy(new Set(codes), statusOf)
+  return byStatus(codes)
+}
+
+function byStatus(codes: readonly FaultCode[]): object {
   return Object.fromEntries(
-    byStatus
+    Map.groupBy(new Set(codes), statusOf)
       .entries()
       .map(([status, known]) => [
         status,

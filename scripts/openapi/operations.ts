@@ -143,7 +143,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     who: 'host or person',
     summary: 'Ends a run and those below it.',
     answer: 'EndedRunBody',
-    faults: ['body_invalid', 'run_forbidden', 'state_unavailable'],
+    faults: ['run_forbidden', 'run_unknown', 'state_unavailable'],
   },
   'GET /api/limits': {
     who: 'person',
@@ -321,6 +321,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /api/audit/rotate': {
     who: 'person',
     summary: 'Closes the file of JSON lines and begins another.',
+    body: 'AuditRotationRequestBody',
     answer: 'AuditRotationBody',
     faults: ['audit_forbidden', 'audit_unavailable'],
   },
@@ -382,7 +383,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Halts what the body names. It is in force on all replicas before the answer.',
     body: 'HaltBody',
     answer: 'HaltRow',
-    faults: ['halt_forbidden', 'halt_empty', 'state_unavailable'],
+    faults: ['halt_forbidden', 'state_unavailable'],
   },
   'DELETE /api/halts/{id}': {
     who: 'person',
@@ -408,7 +409,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     who: 'person',
     summary: 'Revokes a key. Its sessions end before the answer.',
     answer: 'KeyRow',
-    faults: ['body_invalid', 'key_forbidden', 'state_unavailable'],
+    faults: ['key_forbidden', 'key_unknown', 'key_in_file', 'state_unavailable'],
   },
   'GET /api/connections': {
     who: 'person',

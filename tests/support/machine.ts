@@ -94,7 +94,8 @@ const SHIMS = {
 while [ $# -gt 0 ]; do case "$1" in -g|-o) shift 2 ;; *) args+=("$1"); shift ;; esac; done
 exec /usr/bin/install "\${args[@]}"
 `,
-  npm: `[[ "$1 $2 $4" = "install --prefix toolgate"* ]]
+  npm: `[ "$1 $2" = "run pack" ] && exit
+[[ "$1 $2 $4" = "install --prefix ./packs/toolgate-"*.tgz ]]
 mkdir -p "$3/node_modules/.bin"
 printf '#!/bin/sh\\nexec "%s" --conditions=toolgate-source "%s" "$@"\\n' "$NODE" "$TOOLGATE_BIN" > "$3/node_modules/.bin/toolgate"
 chmod +x "$3/node_modules/.bin/toolgate"

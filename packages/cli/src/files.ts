@@ -18,8 +18,14 @@ export function readVersion(): string {
   return version
 }
 
-/** In a clone of the repository, and in the published package. */
+/** In a clone of the repository, and in the packed command. */
 const QUICKSTARTS = ['../../examples/quickstart/toolgate.yaml', 'quickstart/toolgate.yaml']
+
+/** Returns how people start this command: in a clone, by its own npx. */
+export function commandName(): string {
+  const [ofClone = ''] = QUICKSTARTS
+  return existsSync(fileURLToPath(new URL(ofClone, PACKAGE))) ? 'npx toolgate' : 'toolgate'
+}
 
 /** Returns the path of the quickstart's configuration. */
 export function findQuickstart(): string | undefined {

@@ -7,7 +7,7 @@ import { createStopSignals } from './stop-signals.ts'
 import { fakeIo } from './testing/fake-io.ts'
 
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-const lines = Array.from(README.matchAll(/npx toolgate ([^#\n)]+)/g), ([, words = '']) => words.trim())
+const lines = Array.from(README.matchAll(/^(?:eval "\$\()?toolgate ([^#\n)]+)/gm), ([, words = '']) => words.trim())
 
 async function helpOf(...words: readonly string[]): Promise<string> {
   const io = fakeIo()

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { emptyReach, toHaltBody, wordsOfForce, wordsOfReach, wordsOfTarget } from './halts.ts'
+import {
+  emptyReach,
+  offeredNames,
+  toHaltBody,
+  wordsOfForce,
+  wordsOfReach,
+  wordsOfStopped,
+  wordsOfTarget,
+} from './halts.ts'
 
 describe('wordsOfTarget', () => {
   it('names each field in one order, or everything', () => {
@@ -10,9 +18,30 @@ describe('wordsOfTarget', () => {
 })
 
 describe('wordsOfReach', () => {
-  it('counts tools, and agents if the target names any', () => {
+  it('counts tools, and people if the target names any', () => {
     assert.equal(wordsOfReach({ tools: 1 }), '1 tool')
-    assert.equal(wordsOfReach({ tools: 0, callers: 2 }), '0 tools, 2 configured agents')
+    assert.equal(wordsOfReach({ tools: 0, people: 2 }), '0 tools, 2 people')
+    assert.equal(wordsOfReach({ tools: 2, people: 1 }), '2 tools, 1 person')
+  })
+})
+
+describe('wordsOfStopped', () => {
+  it('counts what a halt would stop', () => {
+    assert.equal(
+      wordsOfStopped({ user: 'vera' }, { tools: 31, people: 1, underWay: 2 }),
+      'This stops 31 tools, 1 person, 2 running calls.',
+    )
+  })
+
+  it('never counts tools for a name that nobody has', () => {
+    assert.equal(
+      wordsOfStopped({ user: 'vear' }, { tools: 31, people: 0, nearestPeople: ['vera', 'verb'], underWay: 0 }),
+      'This stops nothing now: nobody known is vear. Did you mean vera or verb?',
+    )
+    assert.equal(
+      wordsOfStopped({ tenant: 'acmee' }, { tools: 31, people: 0, underWay: 0 }),
+      'This stops nothing now: nobody known is acmee.',
+    )
   })
 })
 
@@ -28,21 +57,33 @@ describe('wordsOfForce', () => {
   })
 })
 
+describe('offeredNames', () => {
+  it('offers each name once, first those that begin with what was typed', () => {
+    assert.deepEqual(offeredNames(['oliver', 'vera', 'Vera', 'omar', 'vera'], 'VER'), ['vera', 'Vera', 'oliver'])
+    assert.deepEqual(offeredNames(['vera'], 'x'), [])
+  })
+
+  it('offers at most 20', () => {
+    const names = Array.from({ length: 100 }, (_, i) => `user-${i}`)
+    assert.equal(offeredNames(names, '').length, 20)
+  })
+})
+
 describe('emptyReach', () => {
   it('says why a halt matches nothing now, and suggests a name', () => {
     assert.equal(
-      emptyReach({ target: { tool: 'files:raed' }, reach: { tools: 0, nearestTool: 'files:read' } }),
+      emptyReach({ target: { tool: 'files:raed' }, reach: { tools: 0, nearestTools: ['files:read'] } }),
       'no tool is files:raed. Did you mean files:read?',
     )
     assert.equal(
-      emptyReach({ target: { user: 'vear', tenant: 'acme' }, reach: { tools: 3, callers: 0 } }),
-      'no configured agent is vear of acme.',
+      emptyReach({ target: { user: 'vear', tenant: 'acme' }, reach: { tools: 3, people: 0 } }),
+      'nobody known is vear of acme.',
     )
     assert.equal(emptyReach({ target: { all: true }, reach: { tools: 0 } }), 'there are no tools.')
   })
 
   it('is undefined for a halt that matches something', () => {
-    assert.equal(emptyReach({ target: { user: 'vera' }, reach: { tools: 3, callers: 1 } }), undefined)
+    assert.equal(emptyReach({ target: { user: 'vera' }, reach: { tools: 3, people: 1 } }), undefined)
   })
 })
 

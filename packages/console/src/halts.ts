@@ -10,15 +10,16 @@ export function wordsOfTarget(target: HaltRow['target']): string {
   return TARGET_FIELDS.flatMap((field) => (target[field] === undefined ? [] : [`${field} ${target[field]}`])).join(', ')
 }
 
-/** Returns what a target matches now: `2 tools, 1 configured agent`. */
-export function wordsOfReach({ tools, callers }: HaltReach): string {
-  return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
+/** Returns what a target matches now: `2 tools, 1 person`. */
+export function wordsOfReach({ tools, people }: HaltReach): string {
+  const persons = `${people} ${people === 1 ? 'person' : 'people'}`
+  return [count(tools, 'tool'), ...(people === undefined ? [] : [persons])].join(', ')
 }
 
-/** Returns what a halt would stop: `This stops 14 tools, 1 running call.` */
-export function wordsOfStopped({ underWay, ...reach }: HaltReachBody): string {
-  if (reach.tools === 0)
-    return `This stops nothing now${reach.nearestTool === undefined ? '.' : `: did you mean ${reach.nearestTool}?`}`
+/** Returns what a halt of a target would stop: `This stops 14 tools, 1 running call.` */
+export function wordsOfStopped(target: HaltRow['target'], { underWay, ...reach }: HaltReachBody): string {
+  const empty = emptyReach({ target, reach })
+  if (empty !== undefined) return `This stops nothing now: ${empty}`
   return `This stops ${wordsOfReach(reach)}, ${count(underWay, 'running call')}.`
 }
 
@@ -36,6 +37,16 @@ export function toTarget(
   )
 }
 
+const MAX_OFFERED = 20
+
+/** Returns the names to offer for what was typed: those that begin with it, then those that hold it, at most 20. */
+export function offeredNames(names: readonly string[], typed: string): readonly string[] {
+  const asked = typed.trim().toLowerCase()
+  const holding = [...new Set(names)].filter((name) => name.toLowerCase().includes(asked))
+  const begins = holding.filter((name) => name.toLowerCase().startsWith(asked))
+  return [...new Set([...begins, ...holding])].slice(0, MAX_OFFERED)
+}
+
 /** Returns where a halt is in force: `In force on all 3 replicas.` The time is that of the person. */
 export function wordsOfForce({ replicas, unconfirmed, by }: InForceBody): string {
   if (unconfirmed.length === 0) return `In force on ${replicas > 1 ? 'all ' : ''}${count(replicas, 'replica')}.`
@@ -45,13 +56,17 @@ export function wordsOfForce({ replicas, unconfirmed, by }: InForceBody): string
 
 /** Returns why a halt matches nothing now, such as for a misspelt name; `undefined` if it matches something. */
 export function emptyReach({ target, reach }: Pick<HaltRow, 'target' | 'reach'>): string | undefined {
-  const { tools, callers, nearestTool } = reach
-  if (tools === 0) {
-    const near = nearestTool === undefined ? '' : ` Did you mean ${nearestTool}?`
-    return target.tool === undefined ? 'there are no tools.' : `no tool is ${target.tool}.${near}`
-  }
+  const { tools, nearestTools, people, nearestPeople } = reach
+  if (tools === 0)
+    return target.tool === undefined
+      ? 'there are no tools.'
+      : `no tool is ${target.tool}.${wordsOfNearest(nearestTools)}`
   const named = [target.user, target.tenant].filter((name) => name !== undefined)
-  return callers === 0 ? `no configured agent is ${named.join(' of ')}.` : undefined
+  return people === 0 ? `nobody known is ${named.join(' of ')}.${wordsOfNearest(nearestPeople)}` : undefined
+}
+
+function wordsOfNearest(names: readonly string[] = []): string {
+  return names.length === 0 ? '' : ` Did you mean ${names.join(' or ')}?`
 }
 
 /** Returns the request of a form, or the problem of an incomplete one. */

@@ -96,7 +96,7 @@ if (executablePath !== undefined)
       await page.getByRole('button', { name: 'Halt…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Halt' })
       await dialog.getByLabel('User').fill('viewer')
-      await dialog.getByText('This stops nothing now.').waitFor()
+      await dialog.getByText('This stops nothing now: there are no tools.').waitFor()
       await dialog.getByLabel('Tools').fill('files:')
       await dialog.getByRole('status').getByText('files:').waitFor()
       await dialog.getByLabel('Tools').fill('')
@@ -109,23 +109,31 @@ if (executablePath !== undefined)
       assert.equal(await dialog.getByLabel('User').inputValue(), 'viewer')
     })
 
-    it('refuses an unknown name, and halts it if the person confirms', async () => {
+    it('halts an unknown name at once, and says that it matches nothing, and who is near', async () => {
       await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Halt' })
       await dialog.getByLabel('User').fill('veiwer')
       await dialog.getByLabel('Reason').fill('stolen phone')
       await dialog.getByRole('button', { name: 'Halt now' }).click()
-      await dialog.getByRole('alert').getByText('Nothing was halted: no configured agent is "veiwer".').waitFor()
-      assert.deepEqual(gateway.gate.halts, [])
-      await checkPage(page, 'a refused halt')
-      await dialog.getByLabel('Halt it anyway').check()
-      await dialog.getByRole('button', { name: 'Halt now' }).click()
       await dialog.getByText('The halt is set, but matches nothing now').waitFor()
+      await checkPage(page, 'a halt of nobody')
       assert.deepEqual(
         gateway.gate.halts.map(({ target }) => target),
         [{ user: 'veiwer' }],
       )
+    })
+
+    it('offers the names that the gateway has seen', async () => {
+      await openAs('demo-console')
+      await page.getByRole('button', { name: 'Halt…' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Halt' })
+      await dialog.getByLabel('User').focus()
+      await page.locator('datalist option[value="viewer"]').waitFor({ state: 'attached' })
+      await dialog.getByLabel('User').fill('own')
+      await page
+        .locator('datalist:not(:has(option[value="viewer"])) option[value="owner"]')
+        .waitFor({ state: 'attached' })
     })
 
     it('lets a person without the role look, and shows them nothing without halts', async () => {

@@ -84,6 +84,8 @@ export interface GateParts {
   readonly audit: OpenedAudit
   readonly auditProblems: readonly EvidenceProblem[]
   readonly state: StateStore | undefined
+  /** Absent where the state is in memory, or of replicas. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
+  readonly checkWritable: (() => void) | undefined
   readonly counts: CallCounts
   /** Records an event beside calls. */
   record(entry: RunRecord): void
@@ -120,7 +122,7 @@ export async function openGate(
 ): Promise<GateParts> {
   const { config, revisions, clock, redact, log, onFault, lifecycle, replica } = base
   const rules = revisions.current
-  const { audit, auditProblems, stores, lock, clauses } = await openStores(base)
+  const { audit, auditProblems, stores, lock, clauses, checkWritable } = await openStores(base)
   const { calls: traced, tracing } = await createTelemetry(onFault)
   const counts = countCalls(clock, traced)
   const via = randomUUID()
@@ -256,6 +258,7 @@ export async function openGate(
     warnings,
     audit,
     auditProblems,
+    checkWritable,
     state: stores.state,
     counts,
     record,
@@ -297,10 +300,18 @@ async function openStores({ config, redact, log, onFault, lifecycle, replica }: 
   lifecycle.onClose(() => audit.close())
   const auditProblems = await findAuditProblems(config.audit)
   for (const { message } of auditProblems) log({ level: 'warn', message })
-  if (replica) return { audit, auditProblems, stores: replica.stores, lock: replica.lock, clauses: replica.clauses }
-  const { close, lock, clauses, ...stores } = await openState(config.state, config.approvals)
+  if (replica)
+    return {
+      audit,
+      auditProblems,
+      stores: replica.stores,
+      lock: replica.lock,
+      clauses: replica.clauses,
+      checkWritable: undefined,
+    }
+  const { close, lock, clauses, checkWritable, ...stores } = await openState(config.state, config.approvals)
   lifecycle.onClose(close)
-  return { audit, auditProblems, stores, lock, clauses }
+  return { audit, auditProblems, stores, lock, clauses, checkWritable }
 }
 
 /** Returns the options that the file and the gate write in the same way. */

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { AuditQuery, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { isObject } from '@toolgate/core/internal'
 import type { McpResult } from '@toolgate/mcp'
 
@@ -13,6 +14,38 @@ export function isLarge({ length }: { readonly length: number }): boolean {
 /** Resolves in the next turn of the event loop, after pending requests and timers. */
 export async function nextTurn(): Promise<void> {
   await setImmediate()
+}
+
+/** Returns a function that counts pieces of work. It resolves in the next turn after each `size` of them, and at once otherwise. */
+export function turnEach(size: number): () => Promise<void> | undefined {
+  let done = 0
+  return () => (++done % size === 0 ? nextTurn() : undefined)
+}
+
+/** Of the records that a request goes through. */
+export const RECORDS_A_PAGE = 1000
+
+/**
+ * Yields the newest records of a query, page by page, and each page in a turn of its own: `await` gives none where the store
+ * answers at once.
+ */
+export async function* recordPages(
+  audit: AuditReader,
+  query: AuditQuery,
+  maxPages: number,
+): AsyncGenerator<readonly AuditRecord[]> {
+  let { beforeSeq } = query
+  for (let page = 0; page < maxPages; page++) {
+    const records = await audit.query({
+      ...query,
+      limit: RECORDS_A_PAGE,
+      ...(beforeSeq !== undefined && { beforeSeq }),
+    })
+    await nextTurn()
+    yield records
+    if (records.length < RECORDS_A_PAGE) return
+    beforeSeq = records.at(-1)?.seq
+  }
 }
 
 const marked = new WeakSet<object>()

@@ -9,7 +9,7 @@ import type { Api } from './api/api.ts'
 import type { ApiDeps } from './api/deps.ts'
 import { createNamedCallers } from './api/callers.ts'
 import { createHealth } from './api/health.ts'
-import { haltReach } from './api/routes/halts.ts'
+import { toolReach } from './api/routes/halts.ts'
 import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins, type FailedLogins } from './auth/failed-logins.ts'
@@ -328,7 +328,7 @@ export function toApiDeps(
   { config, revisions, clock, redact, log, onFault, lifecycle, report, replica }: GatewayBase,
   parts: GateParts,
   { groups, fleetGroups, servers, logins }: Watching,
-  { authenticator, origins, port, publicUrl, runs }: Entrance,
+  { authenticator, origins, port, publicUrl, runs, signedIn }: Entrance,
 ): ApiDeps {
   const {
     gate,
@@ -363,6 +363,7 @@ export function toApiDeps(
         : undefined,
     hasTenants: config.oauth?.issuers.some(({ tenant, claims }) => (tenant ?? claims.tenant) !== undefined) ?? false,
     callers: () => revisions.current.callers,
+    signedIn,
     onEnded: revisions.onEnded,
     async recordChange(reason, detail, by) {
       const at = { policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }
@@ -426,9 +427,8 @@ export function toApiDeps(
       underWay: gate.underWay,
       list: () => gate.halts,
       reach: (target) =>
-        haltReach(target, {
+        toolReach(target, {
           tools: [...gate.catalog.snapshot(), ...ownToolsOf(gate, target)],
-          callers: revisions.current.callers,
           groups: selectors(),
         }),
     },
@@ -470,7 +470,7 @@ interface HttpParts {
 /** Returns the handlers of the port. */
 export function toHttpDeps(
   { config, redact, onFault, lifecycle, report, replica }: GatewayBase,
-  { gate, audit, counts, warnings, fleet }: GateParts,
+  { gate, audit, counts, warnings, fleet, checkWritable }: GateParts,
   { groups, groupWatch, fleetGroups, logins, servers }: Watching,
   { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
   { apiDeps, consoleDir, certificateExpiresAtMs, entrance }: HttpParts,
@@ -544,6 +544,8 @@ export function toHttpDeps(
       replica: report?.state,
       reloadWaiting: apiDeps.reloadWaiting,
       auditProblem: () => audit.problem,
+      checkState: checkWritable,
+      nowMs: () => apiDeps.clock.monotonicMs(),
     }),
     authenticator,
     origins,

@@ -36,7 +36,7 @@ export type OpenedAudit = AuditSink &
     rotate?(): Promise<string | undefined>
     /** Absent for an audit without evidence, such as one in memory. */
     evidence?(): AuditEvidence
-    /** Why calls are refused now. Only of one that replicas share. */
+    /** Why nothing can be recorded now. */
     readonly problem?: AuditProblem | undefined
     /** What is on this replica's disk alone. Only where records are written there first. */
     readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
@@ -99,6 +99,8 @@ interface KeptStores {
   readonly lock?: SessionLock
   /** Absent: the counts of this process are all there are. */
   readonly clauses?: ClauseCountStore
+  /** Absent in memory. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
+  checkWritable?(): void
   close(): void
 }
 

@@ -131,6 +131,15 @@ export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditC
   hashText?: ((text: string) => string) | undefined
   /** How many entries were refused, or lost when the audit was closed on a failing disk. */
   readonly droppedCount: number
+  /** Why nothing can be recorded now, as the last write has shown. */
+  readonly problem?: AuditFileProblem | undefined
+}
+
+/** A disk that takes no records. */
+export interface AuditFileProblem {
+  readonly code: 'disk'
+  /** A clause for people. */
+  readonly message: string
 }
 
 const KEY_BYTES = 32

@@ -76,6 +76,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
       ? parseSigningKey(secretAt(privateKeyOf(path), newSigningKey))
       : parseSigningKey(options.key)
   const keys = new Map(publish(path, key).map((known) => [known.keyId, known]))
+  createPrivately(path)
   const fd = openSync(path, 'a+', 0o600)
   // Node has no file locks; an SQLite transaction holds one.
   createPrivately(`${path}.lock`)
@@ -194,6 +195,7 @@ function publish(path: string, key: SigningKey): readonly VerifyingKey[] {
   const known = existsSync(file) ? readFileSync(file, 'utf8') : ''
   const keys = parsePublicKeys(known)
   if (keys.some(({ keyId }) => keyId === key.keyId)) return keys
-  writeFileSync(file, key.publicKey, { flag: 'a', mode: 0o644 })
+  createPrivately(file, 0o644)
+  writeFileSync(file, key.publicKey, { flag: 'a' })
   return [...keys, parseVerifyingKey(key.publicKey)]
 }

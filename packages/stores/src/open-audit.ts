@@ -48,6 +48,9 @@ function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudi
     evidence: () => audit.evidence(),
     prune: () => audit.prune(),
     rotate: () => audit.rotate(),
+    get problem() {
+      return audit.problem
+    },
     get droppedCount() {
       return audit.droppedCount
     },

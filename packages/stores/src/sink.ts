@@ -8,9 +8,9 @@ import type {
   AuditQuery,
   AuditRecord,
 } from '@toolgate/core/audit'
-import type { MaybePromise } from '@toolgate/core/internal'
+import { type MaybePromise, messageOf } from '@toolgate/core/internal'
 import { type AuditFile, closedError, unavailableError } from './audit-file.ts'
-import type { FileAudit } from './audit-options.ts'
+import type { AuditFileProblem, FileAudit } from './audit-options.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import type { AuditEvidence } from './evidence.ts'
 import { abandonedEntry, type OpenCalls, ownEntry } from './own-records.ts'
@@ -101,6 +101,9 @@ export interface SinkParts {
   readonly onFault: (error: unknown) => void
 }
 
+/** Longer than the time between two tries of a batched audit. */
+const REFUSED_MS = 5000
+
 /** The common part of both modes: the queue, the sync, the checkpoints and closing. */
 abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   protected readonly queue: EntryQueue
@@ -110,6 +113,8 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   readonly #checkpoints: Checkpoints
   readonly #retention: Retention | undefined
   readonly #inputRetention: Rounds | undefined
+  /** The last write that the disk refused, if none has succeeded since. */
+  #refused: { readonly error: unknown; readonly atMs: number } | undefined
   readonly #nowMs: () => number
   readonly #maxWaiting: number
 
@@ -217,7 +222,20 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
 
   /** Stores all entries of the queue, or throws and keeps them. */
   protected store(): void {
-    this.#checkpoints.stored(this.queue.store())
+    try {
+      this.#checkpoints.stored(this.queue.store())
+      this.#refused = undefined
+    } catch (error) {
+      if (!this.file.isPassing(error)) this.#refused = { error, atMs: this.#nowMs() }
+      throw error
+    }
+  }
+
+  /** Why nothing can be recorded now. A failure that no write has repeated for a while no longer counts: nobody may have tried. */
+  get problem(): AuditFileProblem | undefined {
+    const { error, atMs } = this.#refused ?? { error: this.lostSync, atMs: Number.POSITIVE_INFINITY }
+    if (error === undefined || this.#nowMs() - atMs > REFUSED_MS) return undefined
+    return { code: 'disk', message: `the audit cannot be written: ${messageOf(error)}` }
   }
 
   protected async sync(): Promise<void> {

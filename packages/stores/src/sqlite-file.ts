@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { errnoOf } from '@toolgate/core/internal'
@@ -8,13 +8,18 @@ export const OPEN_TIMEOUT_MS = 5000
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 
-/** Makes the file if it does not exist. Only the owner may read it: stores hold who did what. */
-export function createPrivately(path: string): void {
+/**
+ * Makes the file if it does not exist. Only the owner may read it, unless `mode` says otherwise: stores hold who did what.
+ *
+ * @throws for a link whose target does not exist: the file would be made somewhere else, for all to read
+ */
+export function createPrivately(path: string, mode = 0o600): void {
   mkdirSync(dirname(path), { recursive: true })
   try {
-    closeSync(openSync(path, 'wx', 0o600))
+    closeSync(openSync(path, 'wx', mode))
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error
+    if (!existsSync(path)) throw new Error(`${path} is a link to a file that does not exist`, { cause: error })
   }
 }
 

@@ -31,7 +31,7 @@ export function gatewayEntry(client: ClientRow, options: EntryOptions): GatewayE
 
 function byCommand({ title, stdio }: ClientRow, { config, as, app }: EntryOptions): GatewayEntry {
   const { user } = findAgent(openConfig(config), as)
-  const [command = '', ...own] = ownCommand()
+  const [command, ...own] = ownCommand()
   const args = [...own, 'stdio', '--config', path.resolve(config), '--as', user, ...(app ? ['--app', app] : [])]
   return {
     value: stdio?.(command, args) ?? { command, args },
@@ -58,9 +58,16 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
   }
 }
 
-/** Returns how this command is started: desktop clients have a PATH of their own. */
-function ownCommand(): readonly string[] {
-  // What npx has fetched may be gone tomorrow.
-  const isKept = !BIN.split(path.sep).includes('_npx')
-  return isKept ? [process.execPath, BIN] : ['npx', '-y', 'toolgate']
+/**
+ * Returns how a command is started: desktop clients have a PATH of their own.
+ *
+ * @throws {CliError} `usage` for a command in the npx's cache: it may be gone tomorrow, and what a later npx
+ * fetches by that name may be somebody else's.
+ */
+export function ownCommand(bin: string = BIN): readonly [string, ...string[]] {
+  if (bin.split(path.sep).includes('_npx'))
+    throw new CliError('usage', 'This command lies in the cache of npx, which may be gone tomorrow.', {
+      hint: 'Install it first, such as with "npm install --global" and the tarball that "npm run pack" made. Then run the command again.',
+    })
+  return [process.execPath, bin]
 }

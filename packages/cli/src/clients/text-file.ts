@@ -4,6 +4,7 @@ import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
+import { isTaken } from '../new-file.ts'
 import { replaceFile } from '../replace-file.ts'
 
 /** Other bytes could not be written back. */
@@ -14,7 +15,7 @@ export function readFile(file: string): string | undefined {
   try {
     return UTF8.decode(readFileSync(file))
   } catch (cause) {
-    if (errnoOf(cause) === 'ENOENT') return undefined
+    if (errnoOf(cause) === 'ENOENT' && !isTaken(file)) return undefined
     if (cause instanceof TypeError) throw new CliError('usage', `${printable(file)} is not UTF-8 text.`, { cause })
     throw new CliError('usage', `${printable(file)} cannot be read (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
   }

@@ -65,10 +65,7 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
   row(
     'halt',
     'stop what all the options match, now: new, waiting and running calls',
-    (command) =>
-      targetOptions(gatewayOptions(command))
-        .option('--reason <text>', 'the reason; the model sees it')
-        .option('--force', 'even if no tool or no configured agent matches now'),
+    (command) => targetOptions(gatewayOptions(command)).option('--reason <text>', 'the reason; the model sees it'),
     async (options: HaltOptions, { io }) => (await import('../commands/halts.ts')).haltCommand(options, io),
     [['needs', '--reason'], ['needs', ...TARGET_FLAGS], ...TARGET_RULES],
   ),

@@ -75,10 +75,12 @@ function statusWord({ status }: Approval, paint: Paint): string {
   return paint(STYLES[status], status)
 }
 
-function forWhom({ user, tenant, keyMadeBy }: Approval): string {
+function forWhom({ user, tenant, keyMadeBy, behind = [] }: Approval): string {
   const who = `for ${printable(user ?? 'an unknown user')}`
   const where = tenant === undefined ? '' : ` of ${printable(tenant)}`
-  return `${who}${where}${keyMadeBy === undefined ? '' : `, with a key made by ${printable(keyMadeBy)}`}`
+  const maker = keyMadeBy === undefined ? '' : `, with a key made by ${printable(keyMadeBy)}`
+  const others = behind.length === 0 ? '' : `, also behind it: ${printable(behind.join(', '))}`
+  return `${who}${where}${maker}${others}`
 }
 
 function linesOf(approval: Approval, paint: Paint, nowMs: number): string[] {

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { readOwnJson } from '@toolgate/core/internal'
 import path from 'node:path'
 import { ToolgateError } from '@toolgate/core'
 import {
@@ -17,6 +18,7 @@ import {
 import { loadConfig } from '@toolgate/gateway'
 import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
+import { writeOutput } from '../new-file.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
@@ -150,14 +152,14 @@ export async function proveShared(source: SharedAuditSource, options: SharedProv
 }
 
 function nameOf({ record }: TlogProof): string {
-  const { seq, hash } = JSON.parse(record) as { seq: number; hash: string }
+  const { seq, hash } = readOwnJson(record) as { seq: number; hash: string }
   return `${seq}-${hash.slice(0, 16)}.tlog-proof`
 }
 
 function writeProof(folder: string, name: string, text: string, io: Io): void {
   mkdirSync(folder, { recursive: true })
   const file = path.join(folder, name)
-  writeFileSync(file, text)
+  writeOutput(file, text)
   printLine(io.stdout, file)
 }
 

@@ -1,11 +1,11 @@
-import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type CatalogSnapshot, formatSnapshot, testPolicies } from '@toolgate/core/change'
-import { callerKey, errnoOf, messageOf } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
 import { type GatewayConfig, parseSentTests, readCatalogFile, readConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { createFile, isTaken } from '../new-file.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
 
@@ -28,17 +28,17 @@ export async function firstTestCommand(
 ): Promise<ExitName> {
   const folder = path.dirname(options.config)
   const [file, catalog] = [path.join(folder, 'policy.test.yaml'), path.join(folder, 'catalog.json')]
-  if (existsSync(file)) throw new CliError('usage', `${printable(file)} exists already. Nothing was changed.`)
+  if (isTaken(file)) throw new CliError('usage', `${printable(file)} exists already. Nothing was changed.`)
   const config = await readConfig(options.config, { env: io.env, packagesFrom: [INSTALLED_FROM] })
-  const hasCatalog = existsSync(catalog)
+  const hasCatalog = isTaken(catalog)
   const snapshot = hasCatalog ? readCatalogFile(catalog) : await takeLiveSnapshot(config, start)
   const answers = await askAll(config, snapshot)
   if (answers.length === 0)
     throw new CliError('usage', `${printable(options.config)} has no tools and agents to test yet.`, {
       hint: 'Add a server first: toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ./',
     })
-  if (!hasCatalog) writeNew(catalog, formatSnapshot(snapshot))
-  writeNew(file, fileOf(answers, path.basename(options.config)))
+  if (!hasCatalog) createFile(catalog, formatSnapshot(snapshot))
+  createFile(file, fileOf(answers, path.basename(options.config)))
   const made = [file, ...(hasCatalog ? [] : [catalog])]
   if (options.json) printJson(io.stdout, { made, tests: answers.length })
   else printMade(made, options.config, io)
@@ -110,15 +110,6 @@ function testOf({ caller, sees, hides }: Answer): string {
     '',
   ]
   return lines.join('\n')
-}
-
-/** Another one may have written it meanwhile. */
-function writeNew(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { flag: 'wx' })
-  } catch (cause) {
-    throw new CliError('no', `${printable(file)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
-  }
 }
 
 function printMade(made: readonly string[], config: string, io: Io): void {

@@ -16,8 +16,6 @@ export interface Named {
 
 export interface HaltOptions extends TargetOptions, Named {
   readonly reason: string
-  /** Halts even if the target matches nothing now. */
-  readonly force?: boolean
   readonly json?: boolean
 }
 
@@ -47,14 +45,10 @@ export async function haltsCommand(options: TargetOptions & { json?: boolean }, 
   return 'ok'
 }
 
-/**
- * `toolgate halt`: sets a halt, which is in effect when the command ends. The gateway refuses a target that matches
- * nothing, unless the halt is forced. The command then ends with `no`.
- */
+/** `toolgate halt`: sets a halt, which is in effect when the command ends. Warns of a target that matches nothing now. */
 export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitName> {
-  const { reason, force } = options
-  const target = targetOf(options)
-  const row = await createApi(findTarget(options, io.env)).halt({ ...target, reason, ...(force ? { force } : {}) })
+  const { reason } = options
+  const row = await createApi(findTarget(options, io.env)).halt({ ...targetOf(options), reason })
   if (options.json) printJson(io.stdout, row)
   else {
     const paint = painter(io.stdout, io.env)
@@ -62,7 +56,8 @@ export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitNam
     if (row.inForce) printLine(io.stdout, forceWords(row.inForce))
     printLine(io.stdout, `To release it: toolgate release --id ${printable(row.id)}`)
   }
-  return warn(row, io) ? 'no' : 'ok'
+  warn(row, io)
+  return 'ok'
 }
 
 /** `toolgate release`: ends a halt, by its id or its target. */
@@ -101,8 +96,8 @@ function wordsOf(target: HaltRow['target'] | Target): string {
   return FIELDS.flatMap((field) => (named[field] === undefined ? [] : [`${field} ${named[field]}`])).join(', ')
 }
 
-function reachWords({ tools, callers }: HaltReach): string {
-  return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
+function reachWords({ tools, people }: HaltReach): string {
+  return [count(tools, 'tool'), ...(people === undefined ? [] : [count(people, 'person', 'people')])].join(', ')
 }
 
 /** Returns where a halt is in force. */
@@ -113,19 +108,21 @@ function forceWords({ replicas, unconfirmed, by }: InForceBody): string {
 }
 
 /** Warns of a halt that matches nothing now, as its name may be misspelt. */
-function warn({ target, reach, id }: HaltRow, io: Io): boolean {
-  const { tools, nearestTool, callers } = reach
-  const near = nearestTool === undefined ? '' : ` Did you mean "${printable(nearestTool)}"?`
+function warn({ target, reach, id }: HaltRow, io: Io): void {
+  const { tools, nearestTools, people, nearestPeople } = reach
   const tool = target.tool === undefined ? 'there is no tool' : `no tool is "${printable(target.tool)}"`
   const whom = [target.user, target.tenant].filter((name) => name !== undefined).map((name) => `"${printable(name)}"`)
   const problems = [
-    ...(tools === 0 ? [`${tool}.${near}`] : []),
-    ...(callers === 0 ? [`no configured agent is ${whom.join(' of ')}.`] : []),
+    ...(tools === 0 ? [`${tool}.${nearWords(nearestTools)}`] : []),
+    ...(people === 0 ? [`nobody known is ${whom.join(' of ')}.${nearWords(nearestPeople)}`] : []),
   ]
-  if (problems.length === 0) return false
+  if (problems.length === 0) return
   const paint = painter(io.stderr, io.env)
   for (const problem of problems)
     printLine(io.stderr, `${paint('yellow', 'WARNING')}  It stops nothing now: ${problem}`)
   printLine(io.stderr, `It stays in effect for later matches, until: toolgate release --id ${printable(id)}`)
-  return true
+}
+
+function nearWords(names: readonly string[] = []): string {
+  return names.length === 0 ? '' : ` Did you mean ${names.map((name) => `"${printable(name)}"`).join(' or ')}?`
 }

@@ -1,10 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { initFile } from '../project/init-file.ts'
+import { createFile, isTaken } from '../new-file.ts'
 import { keysPath, type PlainKey, writeKeys } from '../project/keys-file.ts'
 
 export interface InitOptions {
@@ -15,7 +16,7 @@ export interface InitOptions {
 export async function initCommand(folder: string, { json }: InitOptions, io: Io): Promise<ExitName> {
   const config = path.join(folder, 'toolgate.yaml')
   for (const file of [config, keysPath(config)])
-    if (existsSync(file))
+    if (isTaken(file))
       throw new CliError('usage', `${printable(file)} exists already. Nothing was changed.`, {
         hint: 'Use it as it is, or choose another folder: toolgate init <folder>.',
       })
@@ -24,8 +25,9 @@ export async function initCommand(folder: string, { json }: InitOptions, io: Io)
   try {
     mkdirSync(folder, { recursive: true })
     writeKeys(config, keys)
-    writeFileSync(config, initFile({ reader: hashOf(reader), writer: hashOf(writer), owner: hashOf(owner) }))
+    createFile(config, initFile({ reader: hashOf(reader), writer: hashOf(writer), owner: hashOf(owner) }))
   } catch (cause) {
+    if (cause instanceof CliError) throw cause
     throw new CliError('no', `${printable(config)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, {
       cause,
     })

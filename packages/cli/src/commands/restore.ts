@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { type GatewayConfig, loadConfig, openAudit } from '@toolgate/gateway'
 import type { BackupManifest, GatewayFiles, RestoredState } from '@toolgate/stores/backup'
@@ -57,7 +57,8 @@ function readRestored(from: string, { files }: BackupManifest, file: string, { e
   if (name === undefined) throw new CliError('usage', 'The backup has no configuration.')
   const draft = `${file}.restoring`
   mkdirSync(path.dirname(file), { recursive: true })
-  copyFileSync(path.join(from, 'config', name), draft)
+  rmSync(draft, { force: true })
+  copyFileSync(path.join(from, 'config', name), draft, constants.COPYFILE_EXCL)
   try {
     return loadConfig(draft, { env, packagesFrom: [import.meta.filename] })
   } finally {

@@ -1,10 +1,9 @@
-import { writeFileSync } from 'node:fs'
 import { type CatalogSnapshot, formatSnapshot, takeSnapshot } from '@toolgate/core/change'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { type GatewayConfig, readConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { painter, printable, printLine } from '../io.ts'
+import { writeOutput } from '../new-file.ts'
 import { count } from '../render.ts'
 import { type ServeDeps, startUnseen } from './serve.ts'
 
@@ -25,13 +24,7 @@ export async function snapshotCommand(
     io.stdout.write(text)
     return 'ok'
   }
-  try {
-    writeFileSync(output, text)
-  } catch (cause) {
-    throw new CliError('no', `${printable(output)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, {
-      cause,
-    })
-  }
+  writeOutput(output, text)
   const made = painter(io.stdout, io.env)('green', 'made')
   printLine(
     io.stdout,

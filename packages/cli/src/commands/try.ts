@@ -4,7 +4,7 @@ import { installDemoServers } from './demo-servers.ts'
 import { configReader, findPort, nextPort, runGateway, type ServeDeps } from './serve.ts'
 import { groupNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
-import { findQuickstart } from '../files.ts'
+import { commandName, findQuickstart } from '../files.ts'
 import { type Paint, painter, printable, printLine } from '../io.ts'
 import { count } from '../render.ts'
 
@@ -172,6 +172,7 @@ export function commandsToTry(url: string, key: string): readonly string[] {
   }
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } })
   const at = url === 'http://127.0.0.1:8787' ? '' : ` --url ${url}`
+  const name = commandName()
   return [
     [
       `curl -s ${url}/mcp -H 'Authorization: Bearer ${key}' \\`,
@@ -179,8 +180,8 @@ export function commandsToTry(url: string, key: string): readonly string[] {
       `  -H 'MCP-Protocol-Version: ${REVISION}' -H 'Mcp-Method: tools/list' \\`,
       `  -d '${body}'`,
     ].join('\n'),
-    `npx toolgate why files:write_file --as viewer${at}`,
-    `npx toolgate audit tail${at}`,
+    `${name} why files:write_file --as viewer${at}`,
+    `${name} audit tail${at}`,
   ]
 }
 

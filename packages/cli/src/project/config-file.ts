@@ -117,7 +117,8 @@ export async function checkConfig(
 ): Promise<GatewayConfig> {
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
   try {
-    writeFileSync(draft, text, { mode: 0o600 })
+    rmSync(draft, { force: true })
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
     const how = { env, packagesFrom: [INSTALLED_FROM] }
     const config = starts ? await readConfig(draft, how) : loadConfig(draft, how)
     return { ...config, file: path.resolve(file) }

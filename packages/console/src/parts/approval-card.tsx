@@ -82,7 +82,7 @@ function ComparisonPlace({ card: { state, approval } }: { card: Card }): ReactEl
 
 /** Who asks, for whom, from which run, and until when. */
 function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number }): ReactElement {
-  const { user, tenant, keyMadeBy, run, requestedAt, expiresAt } = approval
+  const { user, tenant, keyMadeBy, behind = [], run, requestedAt, expiresAt } = approval
   const isTagged = useManyTenants() && tenant !== undefined
   return (
     <p className="dim">
@@ -100,6 +100,11 @@ function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number
       {keyMadeBy !== undefined && (
         <>
           , with a key made by <Exact text={keyMadeBy} className="strong" />
+        </>
+      )}
+      {behind.length > 0 && (
+        <>
+          , also behind it: <Exact text={behind.join(', ')} className="strong" />
         </>
       )}
       {run !== undefined && (

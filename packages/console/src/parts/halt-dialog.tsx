@@ -1,9 +1,19 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, type RefObject, type SubmitEvent, useDeferredValue, useId, useRef, useState } from 'react'
 import { type ApiError, postJson } from '../api.ts'
-import { emptyReach, TARGET_FIELDS, type TargetField, toHaltBody, toTarget, wordsOfStopped } from '../halts.ts'
+import { useCallers } from '../callers.ts'
+import {
+  emptyReach,
+  offeredNames,
+  TARGET_FIELDS,
+  type TargetField,
+  toHaltBody,
+  toTarget,
+  wordsOfStopped,
+} from '../halts.ts'
 import { useApi } from '../hooks.ts'
-import type { HaltBody, HaltReachBody, HaltRow, HaltsBody } from '../wire.ts'
+import { useTools } from '../tools.ts'
+import type { HaltBody, HaltReachBody, HaltRow, HaltsBody, PeopleBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 const LABELS: Readonly<Record<TargetField, { readonly label: string; readonly example: string }>> = {
@@ -68,8 +78,8 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
   const client = useQueryClient()
   const [fields, setFields] = useState(target)
   const [isAll, setAll] = useState(false)
+  const [focused, setFocused] = useState<TargetField>()
   const [problem, setProblem] = useState<string>()
-  const [isForced, setForced] = useState(false)
   const halt = useMutation<HaltRow, ApiError, HaltBody>({
     mutationFn: (body) => postJson('/api/halts', body),
     onSuccess: (row) => emptyReach(row) === undefined && close(),
@@ -85,7 +95,7 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
     )
     const asked = toHaltBody(new Map(written))
     setProblem('problem' in asked ? asked.problem : undefined)
-    if ('body' in asked) halt.mutate(isForced ? { ...asked.body, force: true } : asked.body)
+    if ('body' in asked) halt.mutate(asked.body)
   }
   return (
     <form onSubmit={submit} noValidate>
@@ -100,10 +110,13 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
               maxLength={300}
               spellCheck={false}
               autoComplete="off"
+              list={`${id}-${field}-names`}
               disabled={isAll}
               defaultValue={fields[field]}
+              onFocus={() => setFocused(field)}
               onChange={(event) => setFields({ ...fields, [field]: event.target.value })}
             />
+            {focused === field && <Offered id={`${id}-${field}-names`} field={field} typed={fields[field] ?? ''} />}
           </div>
         ))}
       </div>
@@ -120,12 +133,6 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
         <p className="problem" role="alert">
           <Exact text={message} />
         </p>
-      )}
-      {(isForced || halt.error?.code === 'halt_empty') && (
-        <label className="halt-all">
-          <input type="checkbox" checked={isForced} onChange={(event) => setForced(event.target.checked)} /> Halt it
-          anyway, for a user or tool that does not exist yet
-        </label>
       )}
       {empty !== undefined && (
         <p className="problem" role="alert">
@@ -144,9 +151,37 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
   )
 }
 
+/** Offers the names that the gateway has seen. They are fetched when the field has the focus. */
+function Offered({ id, field, typed }: { id: string; field: TargetField; typed: string }): ReactElement {
+  const asked = useDeferredValue(typed)
+  const isOfPeople = field === 'user' || field === 'tenant'
+  const filter: Readonly<Record<string, string>> = field === 'user' ? { text: asked, limit: '20' } : { limit: '1' }
+  const people = useApi<PeopleBody>({
+    key: ['people', filter],
+    path: '/api/people',
+    parameters: filter,
+    enabled: isOfPeople,
+  })
+  const first = useCallers().data?.callers[0]
+  const tools = useTools({ as: first?.user ?? '', enabled: field === 'tool' && first !== undefined })
+  const names = {
+    user: people.data?.people.flatMap(({ user }) => user ?? []) ?? [],
+    tenant: people.data?.tenants ?? [],
+    tool: tools.data?.tools.map((tool) => tool.id) ?? [],
+    session: [],
+  }[field]
+  return (
+    <datalist id={id}>
+      {offeredNames(names, asked).map((name) => (
+        <option key={name} value={name} />
+      ))}
+    </datalist>
+  )
+}
+
 /** Says what the halt would stop, before it is set. */
 function Preview({ fields, isAll }: { fields: Fields; isAll: boolean }): ReactElement {
-  const target = useDeferredValue(toTarget(fields, isAll))
+  const target: Readonly<Record<string, string>> = useDeferredValue(toTarget(fields, isAll))
   const { data, error } = useApi<HaltReachBody>({
     key: ['reach', target],
     path: '/api/halts/reach',
@@ -157,7 +192,13 @@ function Preview({ fields, isAll }: { fields: Fields; isAll: boolean }): ReactEl
   const isAsked = Object.keys(target).length > 0
   return (
     <p className="strong" role="status">
-      {isAsked && error?.status === 400 ? <Exact text={error.message} /> : isAsked && data ? wordsOfStopped(data) : ''}
+      {isAsked && error?.status === 400 ? (
+        <Exact text={error.message} />
+      ) : isAsked && data ? (
+        <Exact text={wordsOfStopped(target, data)} />
+      ) : (
+        ''
+      )}
     </p>
   )
 }

@@ -66,8 +66,10 @@ export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): Reac
               {', '}
             </>
           )}
-          <Ago ms={row.since} />. Stops {wordsOfReach(row.reach)}
-          {empty === undefined ? ' now.' : <Exact text={`: it matches nothing now, because ${empty}`} />}
+          <Ago ms={row.since} />.{' '}
+          <Exact
+            text={empty === undefined ? `Stops ${wordsOfReach(row.reach)} now.` : `It matches nothing now: ${empty}`}
+          />
           {row.inForce && (
             <>
               {' '}

@@ -1,6 +1,7 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { ToolgateError } from '../util/errors.ts'
-import { approvalKeys, checkApprovalFilter, checkDecision, NOBODY } from '../memory/approval-rules.ts'
+import { approvalKeys, checkApprovalFilter, checkDecision, checkOther } from '../memory/approval-rules.ts'
+import { NOBODY } from '../memory/four-eyes.ts'
 import type {
   Approval,
   ApprovalBinding,
@@ -76,6 +77,8 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
         )
+      // The store knows the name alone, and not what is behind the credential.
+      if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
       const by = approver.user ?? NOBODY
       const decided = await approvals.decide(id, {
         decision,

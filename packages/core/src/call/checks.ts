@@ -109,6 +109,13 @@ export const CHECKS: readonly Check[] = [
     run: checkLease,
   },
   {
+    name: 'step up',
+    asks: 'does the caller hold every required scope? A tool is listed without those of the gate’s `stepUp`',
+    refusesWith: ['scope_needed'],
+    inPreview: true,
+    run: checkScopes,
+  },
+  {
     name: 'validate',
     asks: 'does the input fit the tool’s JSON Schema? A frozen copy goes on from here',
     refusesWith: ['input_invalid'],
@@ -135,13 +142,6 @@ export const CHECKS: readonly Check[] = [
     asks: 'do the hooks of the call, of the forks, and of the gate agree? An input that one of them replaces is validated and decided again',
     refusesWith: ['hook_denied', 'hook_error'],
     run: askHooks,
-  },
-  {
-    name: 'step up',
-    asks: 'does the caller hold every required scope? A tool is listed without those of the gate’s `stepUp`',
-    refusesWith: ['scope_needed'],
-    inPreview: true,
-    run: checkScopes,
   },
   {
     name: 'peek at the limits',

@@ -1,5 +1,6 @@
 import type { ApprovalBinding } from '../ports/ports.ts'
 import { approvalKeys } from '../memory/approval-rules.ts'
+import { behindOf } from '../memory/four-eyes.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import { sha256Hex } from '../util/hash.ts'
@@ -15,13 +16,13 @@ export function bindingOf(
   tool: Tool,
   { approver, asked }: Pick<ApprovalBinding, 'approver' | 'asked'> = {},
 ): ApprovalBinding {
-  const { tenant, user, keyMadeBy } = view.caller
+  const { tenant, user } = view.caller
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
   const inputHash = sha256Hex(canonicalize(input))
   const bound = { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
   return {
     ...bound,
-    ...(keyMadeBy !== undefined && { keyMadeBy }),
+    ...behindOf(view.caller),
     ...(approver !== undefined && { approver }),
     ...(asked !== undefined && { asked }),
   }

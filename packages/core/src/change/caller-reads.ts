@@ -2,7 +2,7 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import type { Caller } from '../ports/caller.ts'
 import { childrenOf } from '../policy/cel-tree.ts'
 
-/** The fields of a caller that a condition can read. `actChain`, `keyMadeBy` and `run` decide nothing. */
+/** The fields of a caller that a condition can read. `actChain`, `keyMadeBy`, `makerChain` and `run` decide nothing. */
 export const READ_FIELDS = [
   'user',
   'tenant',

@@ -1,4 +1,4 @@
-import { NOBODY } from '../memory/approval-rules.ts'
+import { NOBODY } from '../memory/four-eyes.ts'
 import { coversApprover, describeApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApproverRule, AuditRecord } from '../ports/ports.ts'
 import type { Verdict } from './side.ts'

@@ -6,6 +6,7 @@ import { defineTool, type Tool } from '../tools/tool.ts'
 import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { canonicalize, isObject } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** A catalog as data: what decisions, lists and labels depend on. JSON, in the order of the ids. */
 export interface CatalogSnapshot {
@@ -89,7 +90,7 @@ function isDefault(field: keyof typeof FIELDS, value: unknown): boolean {
 
 /** Returns the text of a snapshot. Equal snapshots have equal texts, with a line for each value, so that they compare well. */
 export function formatSnapshot(snapshot: CatalogSnapshot): string {
-  return `${JSON.stringify(JSON.parse(canonicalize(snapshot)), null, 2)}\n`
+  return `${JSON.stringify(readOwnJson(canonicalize(snapshot)), null, 2)}\n`
 }
 
 /** What a tool of a snapshot does when it is called. */

@@ -1,7 +1,8 @@
 import { type Bits, noBits, setBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { isNormalUri, parseUriTemplate, type UriTemplate } from '../tools/uri.ts'
+import { isNormalUri } from '../tools/uri.ts'
+import { parseUriTemplate, type UriTemplate } from '../tools/uri-template.ts'
 
 /** A template of a snapshot, and the resources of its server that it may match. */
 export interface TemplateIndex {

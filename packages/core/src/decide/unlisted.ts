@@ -4,9 +4,10 @@ import { markUnlisted } from '../tools/own-tool.ts'
 import { RESOURCE_PREFIX } from '../tools/tool-id.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
-import { isNormalUri, readingOf } from '../tools/uri.ts'
+import { isNormalUri } from '../tools/uri.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
-import { isNormal, mayMatch, templatesOf } from './templates.ts'
+import { isSpelledOtherwise } from './spellings.ts'
+import { mayMatch, templatesOf } from './templates.ts'
 
 /** Resources that no server lists, by their URIs. */
 export interface Unlisted {
@@ -54,7 +55,7 @@ export function createUnlisted(
   return {
     setFor(id, items) {
       const tool = ableSources().length > 0 ? find(id) : undefined
-      if (!tool || isListedOtherwise(tool, items)) return undefined
+      if (!tool || isSpelledOtherwise(tool, items)) return undefined
       let known = sets.get(items)
       if (!known) sets.set(items, (known = createBoundedCache(MAX_KNOWN)))
       let set = known.get(id)
@@ -89,25 +90,6 @@ function partsOf(id: string): readonly [server?: string, uri?: string] {
 function isSame(a: Tool, b: Tool): boolean {
   const marksOf = ({ tags, category, requiredScopes }: Tool) => JSON.stringify([tags, category, requiredScopes])
   return definitionHash(a) === definitionHash(b) && marksOf(a) === marksOf(b)
-}
-
-const otherSpellings = new WeakMap<Toolset, ReadonlySet<string>>()
-
-/**
- * Whether a resource that reads like this one is listed in a spelling that is not normal. Rules name it as it is listed,
- * so that its normal form would be a name that no rule mentions.
- */
-function isListedOtherwise(tool: Tool, items: Toolset): boolean {
-  let listed = otherSpellings.get(items)
-  if (!listed) {
-    const others = items.tools.filter((one) => one.kind === 'resource' && !isNormal(one))
-    otherSpellings.set(items, (listed = new Set(others.map(toReading))))
-  }
-  return listed.size > 0 && isNormal(tool) && listed.has(toReading(tool))
-}
-
-function toReading({ namespace, uri }: Tool): string {
-  return `${namespace} ${readingOf(uri as string)}`
 }
 
 function withTemplates(tool: Tool, items: Toolset): Toolset {

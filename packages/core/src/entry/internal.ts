@@ -28,6 +28,22 @@ export {
   type JsonObject,
   unescapePointer,
 } from '../util/json.ts'
+export { JsonFault } from '../util/json-fault.ts'
+export {
+  BACKSLASH,
+  BRACE,
+  BRACE_END,
+  BRACKET,
+  BRACKET_END,
+  COLON,
+  COMMA,
+  describeExcess,
+  endOfString,
+  measureJson,
+  QUOTE,
+} from '../util/json-measure.ts'
+export type { JsonIntegers } from '../util/json-parser.ts'
+export { JSON_BOUNDS, readJson, readOwnJson, readUtf8 } from '../util/read-json.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { LeaseEndedError } from '../call/outcome.ts'
 export { Mirror } from '../state/mirror.ts'
@@ -56,6 +72,7 @@ export type { RaisedLabel } from '../history/monitor.ts'
 export { markPassingTool } from '../tools/own-tool.ts'
 export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../ports/caller.ts'
+export { makersOf, notOther } from '../memory/four-eyes.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
@@ -68,6 +85,7 @@ export { type Canceller, type Cancelling, createCanceller, toCancelling } from '
 export { createValidator } from '../call/validate.ts'
 export type { SchemaWarning } from '../json-schema/skipped.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
+export { foldMarks, joinLetters } from '../redact/spelling.ts'
 export {
   OVERLAY,
   type ToolOverlay,

@@ -19,6 +19,8 @@ import type { Loads } from '../groups/loads.ts'
 import type { Halt, HaltRequest, HaltTarget } from '../state/halts.ts'
 import type { Pins } from '../state/pins/pins.ts'
 import type { GateNotice } from '../audit/gate-events.ts'
+import { fieldUsesOf, lintFields } from '../policy/field-lint.ts'
+import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
@@ -309,6 +311,8 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
         unlisted: catalog.unlisted,
         others: { items: catalog.items(), sources: catalog.sources },
       }),
+      ...lintFields([...fieldUsesOf(stack.current().parsed), ...rules().costs], catalog.snapshot(), catalog.unlisted),
+      ...lintPatterns(stack.current().parsed),
       ...lintRuns(stack.current().parsed, catalog.snapshot(), rules().labels),
     ],
     coverage: () =>

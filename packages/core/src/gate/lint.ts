@@ -3,6 +3,8 @@ import { type CapInput, parseCaps } from '../call/slots.ts'
 import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { type LabelsInput, parseLabels } from '../history/labels.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
+import { type FieldUse, fieldUsesOf, fieldUsesOfLimits, lintFields } from '../policy/field-lint.ts'
+import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from '../policy/parse.ts'
 import type { FunctionPolicy, Policies, Policy } from '../policy/policy.ts'
@@ -90,6 +92,8 @@ export function lint(options: LintOptions): readonly LintWarning[] {
     ...caps.faults,
     ...labels.faults,
     ...rest,
+    ...lintFields([...fieldUsesOf(policies.parsed), ...rates.uses], snapshot),
+    ...lintPatterns(policies.parsed),
     ...lintRuns(policies.parsed, snapshot, labels.read),
   ]
 }
@@ -106,6 +110,7 @@ function readLabels(given: LabelsInput | undefined, groups: GroupSelectors) {
 
 interface ReadEntries {
   readonly written: readonly WrittenSelector[]
+  readonly uses: readonly FieldUse[]
   readonly faults: readonly LintWarning[]
 }
 
@@ -113,21 +118,25 @@ interface ReadEntries {
 function readEntries<Entry>(
   path: string,
   list: string | readonly (string | Entry)[] = [],
-  parse: (entry: string | Entry) => readonly { readonly selector: Selector }[],
+  parse: (entry: string | Entry) => Parameters<typeof fieldUsesOfLimits>[0],
 ): ReadEntries {
   const written: WrittenSelector[] = []
+  const uses: FieldUse[] = []
   const faults: LintWarning[] = []
   const entries = typeof list === 'string' ? splitEntries(list) : list
-  if (!Array.isArray(entries)) return { written, faults: [{ code: 'config_invalid', path, text: 'must be a list' }] }
+  if (!Array.isArray(entries))
+    return { written, uses, faults: [{ code: 'config_invalid', path, text: 'must be a list' }] }
   for (const [i, entry] of (entries as readonly (string | Entry)[]).entries()) {
     try {
-      for (const { selector } of parse(entry)) written.push({ path: `${path}[${i}]`, selector })
+      const parsed = parse(entry)
+      for (const { selector } of parsed) written.push({ path: `${path}[${i}]`, selector })
+      uses.push(...fieldUsesOfLimits(parsed).map((use) => ({ ...use, path: `${path}[${i}]` })))
     } catch (error) {
       if (!isErrorOf(error, ConfigError)) throw error
       faults.push({ code: error.code, path: error.path.replace(`${path}[0]`, `${path}[${i}]`), text: error.problem })
     }
   }
-  return { written, faults }
+  return { written, uses, faults }
 }
 
 /** A `group:` selector of a policy that names no group. */

@@ -44,13 +44,14 @@ import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions 
 import {
   checkFixedNames,
   createNameWatch,
-  checkKnownLabels,
-  createRunWatch,
+  checkFixedConditions,
+  createConditionWatch,
   emitWarning,
   type NameWatch,
   createSchemaWatch,
 } from '../policy/watch.ts'
 import { historyUse } from '../policy/history-use.ts'
+import { type FieldUse, fieldUsesOfLimits } from '../policy/field-lint.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
@@ -136,6 +137,8 @@ export interface Rules {
   readonly hasLimits: boolean
   readonly hasCaps: boolean
   readonly labels: ParsedLabels
+  /** The costs of limits. */
+  readonly costs: readonly FieldUse[]
   readonly names: NameWatch
   /** The selectors of limits, caps and apps. */
   readonly written: readonly WrittenSelector[]
@@ -256,16 +259,26 @@ function parseRules(
     ...selectorsOfAliases(aliases),
     ...written,
   ]
-  return { apps, own, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, labels, written, named }
+  return {
+    apps,
+    own,
+    usesOf: createUses(limits),
+    hasLimits: limits.length > 0,
+    costs: fieldUsesOfLimits(limits),
+    caps,
+    labels,
+    written,
+    named,
+  }
 }
 
 function toRules(
   { groups, definitions }: Definitions,
-  { apps, usesOf, hasLimits, caps, labels, written }: ParsedRules,
+  { apps, usesOf, hasLimits, costs, caps, labels, written }: ParsedRules,
   names: NameWatch,
 ): Rules {
   const hasCaps = caps.length > 0
-  return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, written, names })
+  return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, costs, written, names })
 }
 
 /** Opens the catalog and the groups, with the rules that name their tools, and watches for unknown names and schemas. */
@@ -293,24 +306,24 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   names.checkAliases()
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
-  const warnOfRuns = createRunWatch(catalog, warn)
-  const lookAtRuns = (own: readonly ParsedPolicy[], labels: ParsedLabels) => {
-    if (!catalog.dynamic) checkKnownLabels(catalog, own, labels)
-    warnOfRuns(own, labels)
+  const warnOfConditions = createConditionWatch(catalog, warn)
+  const lookAtConditions = (own: readonly ParsedPolicy[], { labels, costs }: Pick<Rules, 'labels' | 'costs'>) => {
+    if (!catalog.dynamic) checkFixedConditions(catalog, own, labels, costs)
+    warnOfConditions(own, labels, costs)
   }
-  lookAtRuns(policiesOf(parsed), parsed.labels)
+  lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()
   let current = toRules(first, parsed, names)
   const rules = () => current
   reading.ended = () => {
     rules().names.look()
-    warnOfRuns(policies.current().parsed, rules().labels)
+    warnOfConditions(policies.current().parsed, rules().labels, rules().costs)
     lookAtSchemas()
   }
   const parse = (policy: Policies | undefined, root?: string): readonly ParsedPolicy[] => {
     const own = parsePolicies(policy, current.groups.selectors, root)
     current.names.check(selectorsOfPolicies(own))
-    lookAtRuns(own, current.labels)
+    lookAtConditions(own, current)
     return own
   }
   const policies = createPolicyStack({ own: parsed.own, changes })
@@ -328,7 +341,7 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
     watchNames,
     parse,
     policies,
-    warnOfRuns,
+    warnOfConditions,
   }
 }
 
@@ -355,7 +368,7 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   const staged = catalog.stage({ tools: definitions.tools, sources: definitions.sources, groups: groups.selectors })
   if (!staged.dynamic) {
     checkFixedNames(staged, aliases, parsed.named)
-    checkKnownLabels(staged, policiesOf(parsed), parsed.labels)
+    checkFixedConditions(staged, policiesOf(parsed), parsed.labels, parsed.costs)
   }
   alongside?.()
   watched?.replace(definitions.definitions)
@@ -370,7 +383,7 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   stack.replace(parsed.own)
   names.checkAliases()
   names.check(parsed.named)
-  tools.warnOfRuns(policiesOf(parsed), parsed.labels)
+  tools.warnOfConditions(policiesOf(parsed), parsed.labels, parsed.costs)
   return announce
 }
 

@@ -8,7 +8,11 @@ const open = (stepUp: readonly string[] = []) =>
   createGate({
     tools: {
       open: { execute },
-      write: { requiredScopes: ['write'], execute },
+      write: {
+        requiredScopes: ['write'],
+        inputSchema: { type: 'object', properties: { n: { type: 'number' } } },
+        execute,
+      },
       both: { requiredScopes: ['write', 'admin'], execute },
       root: { requiredScopes: ['write', 'root'], execute },
       denied: { requiredScopes: ['write'], execute },
@@ -48,7 +52,7 @@ describe('stepUp', () => {
     assert.deepEqual(lacking.decision.reasons[0]?.scopes, ['admin'])
   })
 
-  it('says nothing of scopes where anything else is against the call', async () => {
+  it('says nothing of scopes where anything but the input is against the call', async () => {
     const view = await gate.view({ user: 'vera' })
     const unknown = await view.call({ tool: 'none' as never, input: {} })
     for (const tool of ['root', 'denied'] as const) {
@@ -56,9 +60,17 @@ describe('stepUp', () => {
       assert.ok(outcome.status === 'refused' && unknown.status === 'refused')
       assert.equal(sentence(outcome.text), sentence(unknown.text).replace('none', tool))
     }
-    const wrong = await view.call({ tool: 'write', input: { wrong: true } })
-    assert.ok(wrong.status === 'refused')
-    assert.equal(wrong.decision.reasons[0]?.code, 'input_denied')
+  })
+
+  it('says nothing of the input until the caller has the scopes', async () => {
+    const codesOf = async (scopes: readonly string[]) => {
+      const view = await gate.view({ user: 'vera', scopes })
+      const inputs = [{ wrong: true }, { n: 'not a number' }]
+      const outcomes = await Promise.all(inputs.map((input) => view.call({ tool: 'write', input })))
+      return outcomes.map((outcome) => outcome.status === 'refused' && outcome.decision.reasons[0]?.code)
+    }
+    assert.deepEqual(await codesOf([]), ['scope_needed', 'scope_needed'])
+    assert.deepEqual(await codesOf(['write']), ['input_denied', 'input_invalid'])
   })
 
   it('must be a list of texts', () => {

@@ -1,5 +1,6 @@
 import type { HistoryItem } from '../ports/history.ts'
 import type { MaybePromise } from '../ports/ports.ts'
+import { withKeys } from '../tools/schema-names.ts'
 import { isPassingTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
@@ -7,6 +8,7 @@ import { type RunFacts, UNTRUSTED } from './facts.ts'
 import type { ParsedLabels } from './labels.ts'
 import type { Moment, Monitor } from './monitor.ts'
 import { type OpenHistory, toHistoryItems } from './open-history.ts'
+import { saysNothing } from './origins/worst-of.ts'
 import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
 
 /** The histories that a call is one of. */
@@ -60,7 +62,7 @@ export class CallHistory {
     return {
       labels,
       matched: (pattern, values) => monitor.matched(pattern, values, moment),
-      origin: (value) => monitor.origin(value, moment.nowMs),
+      origin: (value, work) => monitor.origin(value, moment.nowMs, work),
       raisedBy: (label) => monitor.raisedBy(label),
       matchedBy: (pattern, values) => monitor.matchedBy(pattern, values),
     }
@@ -86,7 +88,7 @@ export class CallHistory {
     const moment = { event: this.event, nowMs }
     const { labelMs } = monitor.lifetimes
     const { raises, trusted } = this.#histories.labels().of(tool)
-    this.#isTrusted = trusted && (!rules.readsOrigin || isFromTrusted(monitor, input, moment.nowMs))
+    this.#isTrusted = trusted && (!rules.readsOrigin || isFromTrusted(monitor, tool, input, moment.nowMs))
     const items: HistoryItem[] = []
     for (const label of isPassingTool(tool) ? [] : raises)
       items.push(...monitor.itemsFor('label', label, tool.id, moment, labelMs))
@@ -142,8 +144,10 @@ export class CallHistory {
 }
 
 /** "Nothing found for eve@evil.com" is as trusted as the address that was asked for. */
-function isFromTrusted(monitor: Monitor, input: unknown, nowMs: number): boolean {
-  const origin = monitor.origin(input, nowMs)
+function isFromTrusted(monitor: Monitor, tool: Tool, input: unknown, nowMs: number): boolean {
+  const values = withKeys(input, tool, true)
+  if (saysNothing(values)) return true
+  const origin = monitor.origin(values, nowMs)
   return origin === 'user' || origin === 'trusted'
 }
 

@@ -1,4 +1,5 @@
 import type { CallEvent, EarlierCall, Origin } from '../ports/fact-read.ts'
+import type { Work } from '../util/work.ts'
 import type { Selector } from '../tools/selector.ts'
 
 /** The label of an output whose tool the operator does not name as trusted. */
@@ -28,7 +29,8 @@ export interface RunFacts {
   readonly labels: readonly string[]
   /** Whether a call matched, with these values of `pattern.fields`, in their order. `undefined` equals nothing. */
   matched(pattern: CallPattern, values: readonly unknown[]): boolean
-  origin(value: unknown): Origin
+  /** What it takes is counted in `work`: past it the answer is `untrusted`. Every key of an object is a value. */
+  origin(value: unknown, work?: Work): Origin
   /** Returns calls that raised a label, for people and models. */
   raisedBy?(label: string): readonly EarlierCall[]
   /** Returns calls that matched, likewise. */

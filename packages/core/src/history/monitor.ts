@@ -1,6 +1,7 @@
 import type { HistoryItem, HistoryMark, HistoryPart } from '../ports/history.ts'
 import type { CallPattern } from './facts.ts'
 import type { EarlierCall, Origin } from '../ports/fact-read.ts'
+import type { Work } from '../util/work.ts'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
 import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
 
@@ -244,8 +245,8 @@ export class Monitor {
     return !this.knows(pattern.key, nowMs, labelMs) || this.#isUnkept(ALL_CALLS, nowMs, labelMs)
   }
 
-  origin(value: unknown, nowMs: number): Origin {
-    const found = this.index.originOf(value)
+  origin(value: unknown, nowMs: number, work?: Work): Origin {
+    const found = this.index.originOf(value, work)
     return found === 'user' || this.knows(ORIGINS_KEPT, nowMs, this.lifetimes.labelMs) ? found : 'untrusted'
   }
 

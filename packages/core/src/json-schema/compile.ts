@@ -1,7 +1,8 @@
 import { createPattern, type Pattern } from '../util/regex/pattern.ts'
 import { spend } from '../util/work.ts'
 import { isObject, type JsonObject } from '../util/json.ts'
-import { createReferences, type Draft, isSince, isUntil, type References } from './document.ts'
+import { createReferences, isSince, isUntil, type References } from './document.ts'
+import type { Draft } from './drafts.ts'
 import {
   type Check,
   type Compiling,
@@ -41,26 +42,30 @@ const KEYWORD_STEPS = 3
  */
 export function compileDocument(document: object, draft: Draft, skipped: Skipped): Check {
   const references = createReferences(document, draft)
-  const keywords = ALL_KEYWORDS.filter(
-    ({ since, until }) => (!since || isSince(draft, since)) && (!until || isUntil(draft, until)),
-  )
   const checks = new Map<object, Check>()
   const patterns = new Map<string, Pattern>()
-  const compiling: Compiling = {
-    draft,
-    tracks: mentionsUnevaluated(document),
-    check,
-    refer,
-    pattern,
-    isExact: skipped.isExact,
-  }
+  const tracks = mentionsUnevaluated(document)
+  const compilings = new Map<Draft, { readonly compiling: Compiling; readonly keywords: readonly Keyword[] }>()
   return check(document)
 
   function check(schema: unknown): Check {
     if (!isObject(schema)) return booleanCheck(schema !== false)
     let known = checks.get(schema)
-    if (!known) checks.set(schema, (known = checkOf(rulesOf(schema), compiling.tracks)))
+    if (!known) checks.set(schema, (known = checkOf(rulesOf(schema), tracks)))
     return references.resources > 1 && references.resourceOf(schema) === schema ? inScope(known, schema) : known
+  }
+
+  /** A meta-schema is read by its own draft. */
+  function ofDraft(of: Draft) {
+    let known = compilings.get(of)
+    if (!known) {
+      const keywords = ALL_KEYWORDS.filter(
+        ({ since, until }) => (!since || isSince(of, since)) && (!until || isUntil(of, until)),
+      )
+      const compiling = { draft: of, tracks, check, refer, pattern, isExact: skipped.isExact }
+      compilings.set(of, (known = { keywords, compiling }))
+    }
+    return known
   }
 
   function pattern(source: string): Pattern | undefined {
@@ -81,18 +86,20 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
       'unevaluated items': [],
       'unevaluated properties': [],
     }
-    for (const keyword of keywords) if (Object.hasOwn(schema, keyword.name)) addRule(rules, keyword, schema)
+    const { keywords, compiling } = ofDraft(references.draftOf(schema))
+    for (const keyword of keywords) if (Object.hasOwn(schema, keyword.name)) addRule(rules, keyword, schema, compiling)
     return rules
   }
 
-  function addRule<G extends Group>(rules: Rules, { name, about, make }: Keyword<G>, schema: JsonObject): void {
-    const made = make(schema[name], schema, compiling)
-    if (made && made !== ALWAYS) rules[about].push(made)
+  function refer(reference: string, from: JsonObject, kind: string): Check {
+    const targets = references.find(reference, from)
+    if (skipped.loops.has(from)) return ALWAYS
+    const checks = targets.map((target) => referTo(target, reference, from, kind))
+    const [first = ALWAYS, second] = checks
+    return second ? (...given) => first(...given) && second(...given) : first
   }
 
-  function refer(reference: string, from: JsonObject, kind: string): Check {
-    const target = references.find(reference, from)
-    if (target === undefined || skipped.loops.has(from)) return ALWAYS
+  function referTo(target: object | boolean, reference: string, from: JsonObject, kind: string): Check {
     if (typeof target === 'boolean') return booleanCheck(target)
     const choose = kind === '$ref' ? undefined : chooser(reference, target, kind, references)
     let own: Check | undefined
@@ -108,6 +115,16 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
     const inner = check(target)
     return resource === references.resourceOf(from) || resource === target ? inner : inScope(inner, resource)
   }
+}
+
+function addRule<G extends Group>(
+  rules: Rules,
+  { name, about, make }: Keyword<G>,
+  schema: JsonObject,
+  compiling: Compiling,
+): void {
+  const made = make(schema[name], schema, compiling)
+  if (made && made !== ALWAYS) rules[about].push(made)
 }
 
 type Rules = { readonly [G in Group]: Check<GroupValues[G]>[] }

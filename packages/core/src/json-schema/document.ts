@@ -1,21 +1,6 @@
 import { escapePointer, isObject, type JsonObject, unescapePointer } from '../util/json.ts'
+import { type Draft, DRAFTS, draftOfUri, keyOf, metaSchemasOf } from './drafts.ts'
 
-/**
- * The drafts of JSON Schema, oldest first. A document that names none is read as 2020-12, with the older forms of keywords to
- * which 2020-12 gives no meaning: lists in `items`, `exclusiveMinimum: true`, `$recursiveRef`.
- */
-export const DRAFTS = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12', 'unnamed'] as const
-export type Draft = (typeof DRAFTS)[number]
-
-/** Values of `$schema`, without `http://` or `https://` and without a `#` at the end. */
-const META_SCHEMAS: ReadonlyMap<string, Draft> = new Map([
-  ['json-schema.org/draft-04/schema', 'draft-04'],
-  ['json-schema.org/draft-06/schema', 'draft-06'],
-  ['json-schema.org/draft-07/schema', 'draft-07'],
-  ['json-schema.org/draft/2019-09/schema', '2019-09'],
-  ['json-schema.org/draft/2020-12/schema', '2020-12'],
-  ['json-schema.org/schema', '2020-12'],
-])
 const DEFAULT: Draft = 'unnamed'
 
 export interface Dialect {
@@ -28,7 +13,7 @@ export interface Dialect {
 export function dialectOf(document: object): Dialect {
   const $schema = '$schema' in document ? document.$schema : undefined
   if (typeof $schema !== 'string') return { draft: DEFAULT, isKnown: true }
-  const draft = META_SCHEMAS.get($schema.replace(/^https?:\/\//, '').replace(/#$/, ''))
+  const draft = draftOfUri($schema)
   return { draft: draft ?? DEFAULT, isKnown: draft !== undefined }
 }
 
@@ -51,8 +36,13 @@ export function idKeyword(draft: Draft): '$id' | 'id' {
 export interface References {
   /** Returns the document, or the part with an `$id` of its own, to which an object's references are relative. */
   resourceOf(schema: object): object
-  /** Returns the schema to which a reference leads: a pointer, an anchor, or an `$id` of the document itself (§8.2). */
-  find(reference: string, from: object): object | boolean | undefined
+  /** Returns the draft by which a schema is read: that of the document, or of the meta-schema that it is in. */
+  draftOf(schema: object): Draft
+  /**
+   * Returns the schemas to which a reference leads: by a pointer, an anchor, or an `$id` of the document itself (§8.2) or of
+   * a meta-schema. It leads to two where drafts differ and the document names none; an input has to pass both.
+   */
+  find(reference: string, from: object): readonly (object | boolean)[]
   /** Returns the schema of a resource that has this `$dynamicAnchor`. */
   findDynamic(name: string, resource: object): object | undefined
   /** How many resources the document has. */
@@ -64,6 +54,9 @@ interface Resource {
   readonly uri: string
   readonly anchors: Map<string, object>
   readonly dynamicAnchors: Map<string, object>
+  /** The resource that it is in. */
+  readonly outer: object
+  readonly draft: Draft
 }
 
 const ROOT = 'https://schema.invalid/'
@@ -73,55 +66,86 @@ const MAX_URI = 1000
 type Part = 'schema' | 'map of schemas' | 'data'
 
 export function createReferences(document: object, draft: Draft): References {
-  const id = idKeyword(draft)
   const owners = new Map<object, object>()
   const resources = new Map<object, Resource>()
   const byUri = new Map<string, object>()
   const anywhere = new Map<string, object>()
+  const elsewhere = new Set<string>()
   index(document, document, 'schema')
+  // The set grows on the way: a meta-schema refers to its vocabularies.
+  for (const uri of elsewhere) addMetaSchemas(uri)
 
   function index(value: object, within: object, part: Part): void {
     const schema: JsonObject = part === 'schema' && isObject(value) ? value : {}
-    const own = idOf(schema)
+    const outer = resources.get(within)
+    const own = idOf(schema, outer?.draft ?? draft)
     const begins = value === document || (own !== undefined && !own.startsWith('#'))
     const resource = begins ? value : within
     owners.set(value, resource)
-    if (begins) addResource(value, own, resources.get(within)?.uri ?? ROOT)
+    if (begins) addResource(value, own, within, { uri: ROOT, draft, ...outer })
     addNames(value, schema, resources.get(resource) as Resource)
     for (const [key, item] of Object.entries(value))
       if (typeof item === 'object' && item !== null) index(item, resource, partAt(key, value, part))
+      else if (key === '$ref' && typeof item === 'string') noteElsewhere(item, resource)
   }
 
-  /** An `$id` beside a `$ref` means nothing up to draft-07. */
-  function idOf(schema: JsonObject): string | undefined {
-    const own = schema[id]
-    return typeof own === 'string' && (isSince(draft, '2019-09') || !('$ref' in schema)) ? own : undefined
+  function noteElsewhere(reference: string, resource: object): void {
+    const base = resources.get(resource)?.uri ?? ROOT
+    if (!reference.startsWith('#') && (reference + base).includes('json-schema.org/'))
+      elsewhere.add(toUri(reference, base)?.resource ?? '')
   }
 
-  function addResource(value: object, own: string | undefined, base: string): void {
+  function addMetaSchemas(uri: string): void {
+    const found = byUri.has(uri) ? undefined : metaSchemasOf(uri)
+    for (const [key, meta] of found?.documents ?? []) {
+      if (byUri.has(key)) continue
+      byUri.set(key, meta)
+      const own = String(Reflect.get(meta, idKeyword(found?.draft ?? draft)))
+      addResource(meta, own, meta, { uri: ROOT, draft: found?.draft ?? draft })
+      index(meta, meta, 'schema')
+    }
+  }
+
+  function addResource(
+    value: object,
+    own: string | undefined,
+    outer: object,
+    { uri: base, draft: of }: Pick<Resource, 'uri' | 'draft'>,
+  ): void {
+    if (resources.has(value)) return
     const uri = (own === undefined ? undefined : toUri(own, base)?.resource) ?? base
-    resources.set(value, { uri, anchors: new Map(), dynamicAnchors: new Map() })
+    resources.set(value, { uri, anchors: new Map(), dynamicAnchors: new Map(), outer, draft: of })
     if (own !== undefined && !byUri.has(uri)) byUri.set(uri, value)
   }
 
-  function addNames(value: object, schema: JsonObject, resource: Resource): void {
+  function addNames(value: object, schema: JsonObject, { anchors, dynamicAnchors, draft: of }: Resource): void {
     const { $anchor, $dynamicAnchor } = schema
-    const fragments = [schema[id], draft === 'unnamed' ? schema['id'] : undefined].map((own) =>
+    const fragments = [schema[idKeyword(of)], of === 'unnamed' ? schema['id'] : undefined].map((own) =>
       typeof own === 'string' ? (/#(.+)/s.exec(own)?.[1] ?? undefined) : undefined,
     )
     for (const name of [$anchor, $dynamicAnchor, ...fragments]) {
       if (typeof name !== 'string') continue
-      resource.anchors.set(name, value)
-      anywhere.set(name, value)
+      anchors.set(name, value)
+      if (of === draft) anywhere.set(name, value)
     }
-    if (typeof $dynamicAnchor === 'string') resource.dynamicAnchors.set($dynamicAnchor, value)
+    if (typeof $dynamicAnchor === 'string') dynamicAnchors.set($dynamicAnchor, value)
   }
 
-  function find(reference: string, from: object): object | boolean | undefined {
+  function find(reference: string, from: object): readonly (object | boolean)[] {
     const owner = owners.get(from) ?? document
+    const target = findFrom(owner, reference)
+    const { outer, draft: of } = resources.get(owner) ?? {}
+    // Up to draft-07 an `$id` beside a `$ref` does not change what the reference is relative to.
+    const isDoubtful = owner === from && of === 'unnamed' && outer !== undefined && outer !== owner && '$ref' in from
+    const older = isDoubtful ? findFrom(outer, reference) : undefined
+    if (target === undefined) return []
+    return older === undefined || older === target ? [target] : [target, older]
+  }
+
+  function findFrom(owner: object, reference: string): object | boolean | undefined {
     if (reference.startsWith('#')) return findIn(owner, reference.slice(1)) ?? anywhere.get(reference.slice(1))
     const target = toUri(reference, resources.get(owner)?.uri ?? ROOT)
-    const resource = target && byUri.get(target.resource)
+    const resource = target && (byUri.get(target.resource) ?? byUri.get(keyOf(target.resource)))
     return resource && findIn(resource, target.fragment)
   }
 
@@ -131,12 +155,20 @@ export function createReferences(document: object, draft: Draft): References {
     return fragment.startsWith('/') ? follow(fragment, resource) : resources.get(resource)?.anchors.get(fragment)
   }
 
+  const resourceOf = (schema: object) => owners.get(schema) ?? document
   return {
     resources: resources.size,
-    resourceOf: (schema) => owners.get(schema) ?? document,
+    resourceOf,
+    draftOf: (schema) => resources.get(resourceOf(schema))?.draft ?? draft,
     findDynamic: (name, resource) => resources.get(resource)?.dynamicAnchors.get(name),
     find,
   }
+}
+
+/** An `$id` beside a `$ref` means nothing up to draft-07. */
+function idOf(schema: JsonObject, draft: Draft): string | undefined {
+  const own = schema[idKeyword(draft)]
+  return typeof own === 'string' && (isSince(draft, '2019-09') || !('$ref' in schema)) ? own : undefined
 }
 
 function partAt(key: string, value: object, part: Part): Part {

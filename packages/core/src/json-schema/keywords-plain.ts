@@ -47,6 +47,7 @@ const MAX_LISTED = 20
 const enumeration = reads(isList, (values) => {
   const plain = new Set(values.filter((value) => typeof value !== 'object' || value === null))
   const objects = values.filter((value) => typeof value === 'object' && value !== null)
+  if (values.length === 0) return (_, run) => refuse(run, 'is not allowed: its enum lists no value')
   const message = `must be one of ${values
     .slice(0, MAX_LISTED)
     .map((value) => JSON.stringify(value))

@@ -1,7 +1,7 @@
 import type { Pattern } from '../util/regex/pattern.ts'
 import type { Work } from '../util/work.ts'
 import type { JsonObject } from '../util/json.ts'
-import type { Draft } from './document.ts'
+import type { Draft } from './drafts.ts'
 
 /** A violation of a schema. It is found at the innermost value; the path grows on the way out. */
 export interface Violation {

@@ -1,7 +1,8 @@
 import { createPattern } from '../util/regex/pattern.ts'
 import { messageOf } from '../util/errors.ts'
 import { escapePointer, isObject, type JsonObject } from '../util/json.ts'
-import { createReferences, type Dialect, type Draft, subschemasOf } from './document.ts'
+import { createReferences, type Dialect, subschemasOf } from './document.ts'
+import type { Draft } from './drafts.ts'
 
 /** A keyword that is not checked, and why; the rest of the schema is. */
 export interface SchemaWarning {
@@ -66,14 +67,15 @@ function collect(document: JsonObject, draft: Draft): readonly Node[] {
   nodeOf(document, '')
   // The map grows during the loop, until it has every schema that is applied.
   for (const { schema, pointer, asks } of nodes.values()) {
-    for (const inner of subschemasOf(schema, pointer, draft))
+    for (const inner of subschemasOf(schema, pointer, references.draftOf(schema)))
       asks.push({ node: nodeOf(inner.schema, inner.pointer), inPlace: inner.inPlace, isReference: false })
     for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
       const reference = schema[keyword]
-      const target = typeof reference === 'string' ? references.find(reference, schema) : undefined
+      const targets = typeof reference === 'string' ? references.find(reference, schema) : []
       const to =
         typeof reference === 'string' && reference.startsWith('#/') ? reference.slice(1) : `${pointer}/${keyword}`
-      if (isObject(target)) asks.push({ node: nodeOf(target, to), inPlace: true, isReference: true })
+      for (const target of targets)
+        if (isObject(target)) asks.push({ node: nodeOf(target, to), inPlace: true, isReference: true })
     }
   }
   return [...nodes.values()]

@@ -1,6 +1,7 @@
 import { ConfigError, ToolgateError } from '../util/errors.ts'
 import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports/ports.ts'
 import { checkShape, type Shape, shapeOf } from '../util/shape.ts'
+import { notOther } from './four-eyes.ts'
 
 /** More than a person can look at; an agent that asks in a loop is stopped here. */
 const MAX_PENDING_PER_USER = 100
@@ -63,17 +64,11 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
  * @throws {ToolgateError} `approval_needs_other`, `approval_needs_login`
  */
 function checkApprover(
-  { user, keyMadeBy, approver }: Pick<Approval, 'user' | 'keyMadeBy' | 'approver'>,
+  approval: Pick<Approval, 'user' | 'keyMadeBy' | 'behind' | 'approver'>,
   { by, loginAt, atMs }: ApprovalVerdict,
 ): void {
-  if (approver?.by === 'other' && (by === user || by === NOBODY))
-    throw new ToolgateError('approval_needs_other', 'Another person than the one who asked must approve this call.')
-  if (approver?.by === 'other' && by === keyMadeBy)
-    throw new ToolgateError(
-      'approval_needs_other',
-      'Another person than the one who made the key of this call must approve it.',
-    )
-  const { loginMs } = approver ?? {}
+  checkOther(approval, { user: by })
+  const { loginMs } = approval.approver ?? {}
   // A login in the future is no login.
   const ageMs = loginAt === undefined || loginAt > atMs ? Infinity : atMs - loginAt
   if (loginMs !== undefined && !(ageMs <= loginMs))
@@ -83,8 +78,11 @@ function checkApprover(
     )
 }
 
-/** The name of an approver whose identity has no user. */
-export const NOBODY = 'unknown'
+/** @throws {ToolgateError} `approval_needs_other` */
+export function checkOther(...about: Parameters<typeof notOther>): void {
+  const problem = notOther(...about)
+  if (problem !== undefined) throw new ToolgateError('approval_needs_other', problem)
+}
 
 /** Checks whether this approval answers the next request of its binding. */
 export function isLiveAt(approval: DatedApproval, nowMs: number): boolean {
@@ -102,14 +100,15 @@ function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boole
  * JSON keeps the parts apart for any content, and an absent part apart from an empty one.
  */
 export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
-  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, asked } = binding
+  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked } = binding
   const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
   const parts = [tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]
   return {
-    // One more part or none, two or none, and a list or none: each combination has a form of its own.
+    // One more text or none, an object or none, two parts or none, and a list or none: each combination has a form of its own.
     binding: JSON.stringify([
       ...parts,
       ...(keyMadeBy === undefined ? [] : [keyMadeBy]),
+      ...(behind === undefined ? [] : [{ behind }]),
       ...demands,
       ...(asked === undefined ? [] : [asked]),
     ]),

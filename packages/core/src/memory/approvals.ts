@@ -89,7 +89,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
       let characters = 0
       for (const other of pending.values()) characters += other
       checkPendingApprovals({ count: pending.size, characters }, length)
-      const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, asked } = binding
+      const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked } = binding
       const approval: Approval = Object.freeze({
         id: randomId(),
         status: 'pending',
@@ -100,6 +100,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         inputHash,
         run,
         ...(keyMadeBy !== undefined && { keyMadeBy }),
+        ...(behind !== undefined && { behind }),
         ...(approver !== undefined && { approver }),
         ...(asked !== undefined && { asked }),
         ...(chat !== undefined && { chat }),

@@ -2,6 +2,7 @@ import { ToolgateError } from '../util/errors.ts'
 import { frozenCopy } from '../util/json.ts'
 import type { StateOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 const OPTIONS = shapeOf<StateOptions>({ expiresAt: true, fence: true })
 const MAX_KEY_LENGTH = 512
@@ -43,7 +44,7 @@ export function toStateText(value: unknown): string {
 
 /** Returns the value of a text that `toStateText` made, deeply frozen. */
 export function parseStateText(text: string): unknown {
-  return plainCopy(JSON.parse(text))
+  return plainCopy(readOwnJson(text))
 }
 
 function plainCopy(value: unknown): unknown {

@@ -1,12 +1,17 @@
 import { isObject } from '../util/json.ts'
 
 /**
- * Returns the values of an input in the fields that say where it sends something. Absent, null and empty values say nothing.
+ * Returns the values of an input in the fields that say where it sends something, without those that are null or empty.
  *
  * A dot in a name steps into an object, and into each item of a list: `recipients.email`.
  */
 export function addresseesIn(input: unknown, names: readonly string[]): readonly unknown[] {
   return names.flatMap((name) => valuesAt(input, name)).filter((value) => !isEmpty(value))
+}
+
+/** Whether an input has one of the fields, empty or not. One that is empty names nobody whom the user has named. */
+export function hasAddressees(input: unknown, names: readonly string[]): boolean {
+  return names.some((name) => valuesAt(input, name).length > 0)
 }
 
 function valuesAt(value: unknown, name: string): readonly unknown[] {

@@ -1,5 +1,6 @@
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { ASTNode } from './cel-tree.ts'
 import {
   stepsOfEachItem,
   celWithInput,
@@ -26,6 +27,7 @@ export interface ParsedAmount {
   /** The CEL text. */
   readonly text: string
   readonly operands: Operands
+  readonly tree: ASTNode
   /**
    * Returns a whole number from 0 to 2^53 - 1: fractions are rounded up.
    *
@@ -50,6 +52,7 @@ export function parseAmount(path: string, text: string, scope: 'input' | 'input 
   return {
     text,
     operands: operandsOf(program.ast),
+    tree: program.ast,
     evaluate({ caller, tool, input, output }) {
       const work = conditionWork()
       spendOnItems(work, input, stepsEach)

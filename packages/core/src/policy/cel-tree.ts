@@ -1,5 +1,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 
+export type { ASTNode } from '@marcbachmann/cel-js'
+
 const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
 
 export function isMacro(node: ASTNode): boolean {

@@ -214,7 +214,8 @@ const celTools = new WeakMap<Tool, object>()
 export function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
-    const { roles = [], scopes = [], attributes = {}, actChain: _chain, keyMadeBy: _maker, run: _run, ...seen } = caller
+    const { roles = [], scopes = [], attributes = {}, actChain: _chain, ...named } = caller
+    const { keyMadeBy: _maker, makerChain: _makers, run: _run, ...seen } = named
     cel = { ...seen, roles, scopes, attributes }
     celCallers.set(caller, cel)
   }

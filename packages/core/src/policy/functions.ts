@@ -1,5 +1,6 @@
 import { matchesGlob, parseGlob } from '../tools/glob.ts'
 import { spend, type Work } from '../util/work.ts'
+import { isPlain, isPlainRoot, isUncoded, type Location, locatePath, MAX_PATH, SCHEME } from './paths.ts'
 
 /** The steps left for the condition that is being evaluated. */
 let budget: Work | undefined
@@ -25,91 +26,59 @@ export function counting<T>(work: Work, decide: () => T): T {
 }
 
 /** Whether a text may still be read. */
-function mayRead(text: string): boolean {
+function mayRead(text: string, stepsEach = 1): boolean {
   if (!budget) return true
-  budget.left -= text.length
+  budget.left -= text.length * stepsEach
   return budget.left >= 0
 }
 
+/** A text that readers may take for different things, so that no answer about it is certain. */
+export class UnclearError extends TypeError {}
+
 /**
- * Whether a path is at or below a root, after `.` and `..` are resolved.
+ * Whether a path is at or below a root, after `.` and `..` are resolved: `true` or `false` only where every reader agrees, so
+ * that the answer is safe in an `allow` as in a `deny`.
  *
  * With a root such as `/workspace`, both are POSIX paths, and a relative path is relative to the root, as
- * `server-filesystem` reads it. With a root such as `file:///workspace` both are absolute URIs of one scheme and authority.
+ * `server-filesystem` reads it. With a root such as `file:///workspace` both are absolute URIs, of which the scheme, the
+ * authority and the path are compared.
  *
- * Any path that a server may read differently is outside: `~`, white space or a quote at an end (`/root/.. ` is then
- * `/root/..`), backslashes, drive letters and schemes, control characters, percent-coded dots and slashes however often
- * they are coded, `..;`, `//host`, and more than 4,096 characters. A text must lie below the root when normalised (NFKC),
- * too. Symbolic links are not resolved: only the server knows them.
- *
+ * @throws {UnclearError} for a text that a server may read differently, or a path that differs from the root by case alone: see
+ * {@link locatePath}
  * @throws {TypeError} for a root that is not absolute or not plain
  */
 export function within(path: string, root: string): boolean {
-  if (SCHEME.test(root)) return withinUri(path, root)
-  if (!root.startsWith('/') || !isPlain(root) || LOOK_ALIKE.test(root))
-    throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
-  return holdsForReaders(path, root, isPathBelow)
+  // A path that is too long is not read.
+  if (path.length <= MAX_PATH && !mayRead(path, isUncoded(path) ? STEPS : STEPS_CODED)) return false
+  const found = SCHEME.test(root) ? locateUri(path, root) : locatePath(path, checkRoot(root))
+  if (found === 'unclear') throw new UnclearError('within() finds no one place: servers may read this text differently')
+  return found === 'inside'
 }
 
-/** Some readers normalise a text: U+FE30 becomes `..`, and a full-width colon ends a scheme. It must be below the root for all. */
-function holdsForReaders(text: string, root: string, isBelowRoot: typeof isPathBelow): boolean {
-  if (text.length > MAX_PATH || LOOK_ALIKE.test(text)) return false
-  return isBelowRoot(text, root) && isBelowRoot(text.normalize('NFKC'), root.normalize('NFKC'))
+/** The steps of `within` for each character: of a path with several readings, for all of them. */
+const STEPS = 4
+const STEPS_CODED = 64
+
+function checkRoot(root: string): string {
+  if (root.startsWith('/') && isPlainRoot(root)) return root
+  throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
 }
 
-function isPathBelow(path: string, root: string): boolean {
-  if (!isPlain(path) || SCHEME.test(path) || NETWORK_PATH.test(path)) return false
-  return isBelow(normalise(path.startsWith('/') ? path : `${root}/${path}`), normalise(root))
+function locateUri(uri: string, root: string): Location {
+  const base = isPlainRoot(root) ? parseHierarchical(root) : undefined
+  if (!base) throw new TypeError(`within() wants a root that is an absolute path or URI, not ${JSON.stringify(root)}`)
+  const full = uri.length <= MAX_PATH && SCHEME.test(uri) ? parseHierarchical(uri) : undefined
+  if (!full) return 'unclear'
+  const isSame = full.protocol === base.protocol && full.host === base.host
+  if (!isSame && !mayBeSameHost(full, base)) return 'outside'
+  const found = isPlain(uri) ? locatePath(full.pathname || '/', base.pathname || '/') : 'unclear'
+  return isSame || found === 'outside' ? found : 'unclear'
 }
 
-/** The longest path of Linux. */
-const MAX_PATH = 4096
-/** Drive letters match, too. */
-const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
-
-/** Texts that some reader does not take as a plain path. */
-const NOT_PLAIN: readonly RegExp[] = [
-  /^[~'"\s]|['"\s]$/,
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\\]/,
-  // NUL, `.`, `/` and `\`, percent-coded once or more; then overlong UTF-8, and the form of old servers.
-  /%(?:25)*(?:00|2e|2f|5c)/i,
-  /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
-  // A name of dots, white space and invisible characters only, of which some systems cut off the end.
-  /(?:^|\/)(?!\.{0,2}(?:\/|$))[.\s\p{Default_Ignorable_Code_Point}]+(?:\/|$)/u,
-  // Servlet containers cut off `;` and what follows it, before they resolve dots.
-  /(?:^|\/)\.{1,2}(?:;|%(?:25)*3b)/i,
-  /^\/+[A-Za-z][:|](?:\/|$)/,
-]
-
-/** A host name on Windows. POSIX leaves its meaning open. */
-const NETWORK_PATH = /^\/\/(?!\/)/
-
-/** These become `.`, `..`, `/` or `\` when a text is normalised, or converted to an older character set. */
-const LOOK_ALIKE = /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c\u00a5\u20a9]/
-
-function isPlain(path: string): boolean {
-  return path.length <= MAX_PATH && !NOT_PLAIN.some((pattern) => pattern.test(path))
-}
-
-function withinUri(uri: string, root: string): boolean {
-  if (!isPlain(root) || LOOK_ALIKE.test(root) || !parseHierarchical(root))
-    throw new TypeError(`within() wants a root that is an absolute path or URI, not ${JSON.stringify(root)}`)
-  return holdsForReaders(uri, root, isUriBelow)
-}
-
-function isUriBelow(uri: string, root: string): boolean {
-  const base = parseHierarchical(root)
-  const full = isPlain(uri) && SCHEME.test(uri) ? parseHierarchical(uri) : undefined
-  return (
-    base !== undefined &&
-    full !== undefined &&
-    full.protocol === base.protocol &&
-    full.host === base.host &&
-    isPlain(full.pathname) &&
-    !NETWORK_PATH.test(full.pathname) &&
-    isBelow(normalise(full.pathname), normalise(base.pathname))
-  )
+/** A request may be redirected to another scheme or port of a host, and some readers ignore the host of a file. */
+function mayBeSameHost(one: URL, other: URL): boolean {
+  const [name, base] = [one, other].map(({ hostname }) => hostname.toLowerCase().replace(/\.$/, ''))
+  return name === base || (one.protocol === 'file:' && other.protocol === 'file:')
 }
 
 /** Parses a URI with an authority and a path. A URI with a user, also an empty one, may be read as another host. */
@@ -121,10 +90,6 @@ function parseHierarchical(uri: string): URL | undefined {
   } catch {
     return undefined
   }
-}
-
-function isBelow(full: readonly string[], base: readonly string[]): boolean {
-  return base.every((part, i) => full[i] === part)
 }
 
 /**
@@ -157,16 +122,11 @@ function ambiguous(problem: string): TypeError {
   return new TypeError(`host() finds no one host in this URL: ${problem}`)
 }
 
-/** Matches a text against a pattern whose `*` matches any characters, in time linear in the text. */
+/**
+ * Matches a text against a pattern whose `*` matches any characters, in time linear in the text.
+ *
+ * What a pattern is meant to find can mostly be written otherwise, so it makes an allowlist and no denylist.
+ */
 export function like(text: string, pattern: string): boolean {
   return mayRead(text) && matchesGlob(parseGlob(pattern), text)
-}
-
-function normalise(path: string): string[] {
-  const parts: string[] = []
-  for (const part of path.split('/')) {
-    if (part === '..') parts.pop()
-    else if (part !== '' && part !== '.') parts.push(part)
-  }
-  return parts
 }

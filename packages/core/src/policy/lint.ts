@@ -39,6 +39,8 @@ export type LintCode =
   | 'group_unknown'
   | 'label_unknown'
   | 'field_unknown'
+  | 'field_type'
+  | 'pattern_evadable'
   | 'prerequisite_untrusted'
   | 'addressees_missing'
   | 'memory_trusted'

@@ -127,7 +127,10 @@ describe('origin', () => {
         { to: ['a@b.test'], cc: '', 'meta.reply': null, meta: { reply: 'r@d.test', other: 1 } },
         ['r@d.test', ['a@b.test']],
       ],
-      [{ to: { 'k@b.test': '' } }, [{ 'k@b.test': '' }]],
+      [{ to: { 'k@b.test': '' } }, [['k@b.test', '']]],
+      [{ to: { evil_corp: null } }, [['evil_corp', null]]],
+      [{ to: null, cc: [] }, []],
+      [{ to: '' }, []],
       [{ meta: [{ reply: 'x' }, { reply: '' }, { reply: 'y' }] }, ['x', 'y']],
       [{ 'meta.reply': 'z', to: null, cc: [''] }, ['z']],
     ]
@@ -140,7 +143,7 @@ describe('origin', () => {
 
   it('says nothing against a call without addressees', () => {
     const { facts, asked } = factsOf({ origin: () => 'untrusted' })
-    assert.equal(ask("!(origin(addressees) in ['user', 'trusted'])", { facts, input: { to: null, cc: [] } }), false)
+    assert.equal(ask("!(origin(addressees) in ['user', 'trusted'])", { facts, input: { text: 'x' } }), false)
     assert.deepEqual(asked, [])
   })
 

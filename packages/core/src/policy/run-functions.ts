@@ -4,8 +4,9 @@ import type { Origin } from '../ports/fact-read.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
 import type { Work } from '../util/work.ts'
-import { addresseesIn } from './addressees.ts'
+import { addresseesIn, hasAddressees } from './addressees.ts'
 import { textOf } from './cel-tree.ts'
+import { withKeys } from '../tools/schema-names.ts'
 
 /** The variable `run` of a condition. */
 class Run {
@@ -141,7 +142,7 @@ function originMacro({ ast, args }: Macro) {
     evaluate(evaluator: Evaluator, macro: Macro, context: unknown): Origin {
       const [arg] = macro.args as readonly [ASTNode]
       const value = isAddressees(arg) ? currentAddressees() : toJson(evaluator.run(arg, context))
-      const origin = isAddressees(arg) && isEmpty(value) ? 'user' : originOf(value)
+      const origin = isAddressees(arg) && !isSaid() ? 'user' : originOf(value, isInput(arg))
       if (origin === 'untrusted' || origin === 'unknown') current().reads?.push({ of: textOf(arg), origin, value })
       return origin
     },
@@ -155,11 +156,15 @@ export function isAddressees(node: ASTNode | undefined): boolean {
 /** A scan of what the run has seen, beside the characters of the value. */
 const ORIGIN_STEPS = 2000
 
-function originOf(value: unknown): Origin {
-  const { facts, work } = current()
+function originOf(value: unknown, isWhole: boolean): Origin {
+  const { facts, work, tool } = current()
   work.left -= ORIGIN_STEPS
   spendOnValue(work, value)
-  return work.left < 0 || value === undefined ? 'untrusted' : facts.origin(value)
+  return work.left < 0 || value === undefined ? 'untrusted' : facts.origin(withKeys(value, tool, isWhole), work)
+}
+
+function isInput(node: ASTNode): boolean {
+  return node.op === 'id' && node.args === 'input'
 }
 
 /** `undefined`: a tool whose addressees nobody has named may send anywhere. */
@@ -168,8 +173,10 @@ function currentAddressees(): readonly unknown[] | undefined {
   return tool.addressees.length === 0 ? undefined : addresseesIn(input, tool.addressees)
 }
 
-function isEmpty(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0
+/** Whether the call has one of the fields that say where it sends something, or may have it. */
+function isSaid(): boolean {
+  const { tool, input } = current()
+  return tool.addressees.length === 0 || hasAddressees(input, tool.addressees)
 }
 
 function current(): RunReading {

@@ -2,8 +2,8 @@ import { UNTRUSTED } from '../history/facts.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { isObject } from '../util/json.ts'
 import { didYouMean, nearestOf } from '../util/text.ts'
+import { lacksField } from './field-lint.ts'
 import type { LintWarning } from './lint.ts'
 import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 
@@ -25,7 +25,6 @@ export function lintRuns(
     ...findUnknownLabels(policies, snapshot, labels),
     ...clauses.flatMap(({ path, clause }) => [
       ...lintFields(path, clause, snapshot),
-      ...lintInputs(path, clause, snapshot),
       ...lintTrust(path, clause, snapshot, labels),
     ]),
     ...lintAddressees(clauses, snapshot),
@@ -88,33 +87,8 @@ function lintFields(path: string, { run }: ParsedClause, snapshot: Toolset): rea
   })
 }
 
-/** The fields of the call itself. */
-function lintInputs(path: string, clause: ParsedClause, snapshot: Toolset): readonly LintWarning[] {
-  const paths = new Set([clause.when, clause.unless, clause.input].flatMap((one) => one?.inputPaths ?? []))
-  const tools = clause.selectors.flatMap((selector) => toolsOf(selector, snapshot))
-  return [...paths]
-    .filter((field) => tools.length > 0 && tools.every((tool) => lacksField(tool, `input.${field}`)))
-    .map((field) => toWarning(path, `it reads input.${field}, which no tool of ${clause.label} has`, tools))
-}
-
 function toWarning(path: string, text: string, tools: readonly Tool[]): LintWarning {
   return { code: 'field_unknown', path, text, tools: tools.map(({ id }) => id) }
-}
-
-function lacksField({ inputSchema, outputSchema }: Tool, field: string): boolean {
-  const [part, ...keys] = field.split('.')
-  return lacks(part === 'input' ? inputSchema : outputSchema, keys)
-}
-
-/** Keywords under which a schema may have more properties than it lists. */
-const OPEN = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
-
-/** Whether a schema lists properties, and not these. */
-function lacks(schema: unknown, [key, ...rest]: readonly string[]): boolean {
-  if (key === undefined || !isObject(schema) || OPEN.some((keyword) => keyword in schema)) return false
-  const properties = schema['properties']
-  if (!isObject(properties)) return false
-  return Object.hasOwn(properties, key) ? lacks(properties[key], rest) : !isObject(schema['additionalProperties'])
 }
 
 /** A result that others can write proves nothing: a web page could say `ok`. */
@@ -143,15 +117,10 @@ function lintAddressees(clauses: readonly PlacedClause[], snapshot: Toolset): re
       asking.some(({ clause }) => clause.selectors.some((selector) => matchesSelector(selector, tool, 'possible'))),
   )
   const missing = asked.filter(({ addressees }) => addressees.length === 0).map(({ id }) => id)
-  const wrong = asked.flatMap((tool) =>
-    tool.addressees
-      .filter((name) => lacksField(tool, `input.${name}`))
-      .map((name) => toWarning(`tools.${tool.id}.addressees`, `its input has no field "${name}"`, [tool])),
-  )
-  if (missing.length === 0) return wrong
+  if (missing.length === 0) return []
   const text =
     'these tools send something, and nobody has named the fields that say where: each call counts as untrusted'
-  return [{ code: 'addressees_missing', path: asking[0]?.path ?? 'policy', text, tools: missing }, ...wrong]
+  return [{ code: 'addressees_missing', path: asking[0]?.path ?? 'policy', text, tools: missing }]
 }
 
 /** What is written under taint would come back clean from a trusted tool beside it. */

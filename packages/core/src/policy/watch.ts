@@ -3,7 +3,9 @@ import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
+import { checkKnownFields, type FieldUse, fieldUsesOf, lintFields } from './field-lint.ts'
 import type { ParsedPolicy } from './parse.ts'
+import { lintPatterns } from './pattern-lint.ts'
 import { findUnknownLabels, type KnownLabels, lintRuns } from './run-lint.ts'
 import {
   findUnknown,
@@ -112,25 +114,40 @@ export function emitWarning({ code, path, text }: LintWarning): void {
   process.emitWarning(message, { type: 'ToolgateWarning', code })
 }
 
-/** Checks labels against fixed tools. @throws {ConfigError} for one that is near a known label */
-export function checkKnownLabels(
+/**
+ * Checks labels and fields against fixed tools.
+ *
+ * @throws {ConfigError} for a label that is near a known one, and a field that no input can have
+ */
+export function checkFixedConditions(
   catalog: Pick<Catalog, 'snapshot'>,
   policies: readonly ParsedPolicy[],
   labels: KnownLabels,
+  costs: readonly FieldUse[],
 ): void {
   const mistake = findUnknownLabels(policies, catalog.snapshot(), labels).find(({ isMistake }) => isMistake)
   if (mistake) throw new ConfigError(mistake.path, mistake.text)
+  checkKnownFields(catalog.snapshot(), [...fieldUsesOf(policies), ...costs])
 }
 
-/** Returns a function that warns of rules about runs that are probably wrong, once all tools are known. Each warning is emitted once. */
-export function createRunWatch(
+/**
+ * Returns a function that warns of conditions that are probably wrong, once the tools that they are about are known. Each
+ * warning is emitted once.
+ */
+export function createConditionWatch(
   catalog: Pick<Catalog, 'snapshot' | 'unlisted'>,
   onWarning: (warning: LintWarning) => void,
-): (policies: readonly ParsedPolicy[], labels: KnownLabels) => void {
+): (policies: readonly ParsedPolicy[], labels: KnownLabels, costs: readonly FieldUse[]) => void {
   const emittedKeys = new Set<string>()
-  return (policies, labels) => {
-    if (catalog.unlisted.length > 0) return
-    for (const warning of lintRuns(policies, catalog.snapshot(), labels)) {
+  return (policies, labels, costs) => {
+    const { unlisted } = catalog
+    const snapshot = catalog.snapshot()
+    const found = [
+      ...lintFields([...fieldUsesOf(policies), ...costs], snapshot, unlisted),
+      ...lintPatterns(policies),
+      ...(unlisted.length > 0 ? [] : lintRuns(policies, snapshot, labels)),
+    ]
+    for (const warning of found) {
       const key = `${warning.path} ${warning.text}`
       if (emittedKeys.has(key) || emittedKeys.size >= MAX_WARNINGS) continue
       emittedKeys.add(key)

@@ -19,6 +19,8 @@ export interface Caller {
   readonly actChain?: readonly string[] | undefined
   /** Who made the key that the caller uses, if another person did. For approvals and the audit: it decides nothing else. */
   readonly keyMadeBy?: string | undefined
+  /** Everyone who made that key, or what it was made with, the nearest first. For approvals alone. Default: `keyMadeBy`. */
+  readonly makerChain?: readonly string[] | undefined
   /** The run that the caller's token is for: `runs` of the gate says what it may do. */
   readonly run?: string | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
@@ -106,6 +108,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['actor', text],
   ['actChain', textsInOrder],
   ['keyMadeBy', text],
+  ['makerChain', textsInOrder],
   ['run', session],
   ['attributes', (path, value) => json(path, plainObject(path, value))],
 ])
@@ -123,6 +126,7 @@ const CALLER = shapeOf<Caller>(
     actor: true,
     actChain: true,
     keyMadeBy: true,
+    makerChain: true,
     run: true,
     attributes: true,
   },

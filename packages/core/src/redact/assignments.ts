@@ -1,4 +1,4 @@
-import { BACKSLASH, isBlank, isQuote, isWordCode, type Span } from './spans.ts'
+import { BACKSLASH, DOT, isAlnum, isBlank, isQuote, isWordCode, type Span } from './spans.ts'
 import type { KeyNames, SecretKey, ValueKind } from './secret-keys.ts'
 
 const MAX_BLANKS = 8
@@ -162,10 +162,17 @@ function skipBack(text: string, at: number): number {
   return end
 }
 
+/** Returns the start of a key of any script. A full stop belongs to it after a single letter: `P.I.N.` */
 function wordStart(text: string, end: number): number {
   let start = end
-  while (start > end - MAX_KEY && isWordCode(text.charCodeAt(start - 1))) start--
+  while (start > end - MAX_KEY && isKeyCode(text, start - 1)) start--
   return start
+}
+
+function isKeyCode(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  if (code === DOT) return isAlnum(text.charCodeAt(at - 1)) && !isAlnum(text.charCodeAt(at - 2))
+  return isWordCode(code) || code > 127
 }
 
 /** Skips the rest of `==`, `:=` and `=>`. */

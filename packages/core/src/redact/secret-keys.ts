@@ -1,5 +1,7 @@
 import { ConfigError } from '../util/errors.ts'
 import { spend, type Work } from '../util/work.ts'
+import { foldMarks, joinLetters } from './spelling.ts'
+import { DASH, DOT, UNDERSCORE } from './spans.ts'
 
 /** Which values under a key are secret: any, only opaque ones, only digits, or none. */
 export type ValueKind = 'any' | 'opaque' | 'digits' | 'never'
@@ -28,6 +30,8 @@ export const SECRET_KEYS: readonly SecretKey[] = [
     endings: wordsOf(
       'password passwords passwd pwd pass passphrase pass_phrase passcode pass_code pass_word',
       'password_confirm password_confirmation password_hash password_value pgpassword pgpass userpass',
+      'passwort kennwort passwoord wachtwoord mot_de_passe motdepasse contraseña senha hasło heslo lösenord',
+      'adgangskode salasana jelszó şifre mật_khẩu пароль 密码 密碼 口令 パスワード 비밀번호 암호 รหัสผ่าน',
     ),
     values: 'any',
   },
@@ -93,7 +97,10 @@ export const SECRET_KEYS: readonly SecretKey[] = [
   },
   {
     name: 'pin',
-    endings: wordsOf('pin pin_code pincode otp otp_code totp mfa_code cvv cvc cvv2'),
+    endings: wordsOf(
+      'pin pin_code pincode pin_number otp otp_code totp mfa_code cvv cvc cvn cvv2 security_code',
+      'verification_code 暗証番号',
+    ),
     values: 'digits',
   },
   {
@@ -109,7 +116,9 @@ export const SECRET_KEYS: readonly SecretKey[] = [
 ]
 
 /** Endings that also count without a word boundary before them: `dbpassword`, `clientsecret`. */
-export const GLUED_ENDINGS: readonly string[] = ['password', 'passwd', 'passphrase', 'apikey', 'secret', 'token']
+export const GLUED_ENDINGS: readonly string[] = wordsOf(
+  'password passwd passphrase apikey secret token passwort kennwort 密码 密碼 口令 パスワード 비밀번호 暗証番号',
+)
 
 /** Recognises keys that name a secret. */
 export interface KeyNames {
@@ -124,21 +133,23 @@ const MAX_WORDS = 4
 const MAX_REMEMBERED = 2000
 /** Steps for looking up a key that is not remembered. */
 const FIND_STEPS = 200
-/** The end of a word in a key: before a capital, and between an abbreviation and a word (`APIKey`). */
-const WORD_BREAK = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/
+/** The end of a word in a key: before a capital, between an abbreviation and a word (`APIKey`), and between scripts. */
+const WORD_BREAK =
+  /(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=[\p{sc=Latin}\d])(?=[\p{L}--\p{sc=Latin}])|(?<=[\p{L}--\p{sc=Latin}])(?=\p{sc=Latin})|[^\p{L}\p{N}]+/v
 
 /** @throws {ConfigError} for a further key that has neither a letter nor a digit */
 export function createKeyNames(further: readonly string[] = []): KeyNames {
   const endings = new Map<string, SecretKey>()
-  for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(ending, row)
-  for (const ending of GLUED_ENDINGS) if (!endings.has(ending)) endings.set(ending, API_KEY)
+  for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(foldMarks(ending), row)
+  const gluedEndings = GLUED_ENDINGS.map(foldMarks)
+  for (const ending of gluedEndings) if (!endings.has(ending)) endings.set(ending, API_KEY)
   further.forEach((key, i) => {
     const ending = typeof key === 'string' ? toWords(key).join('_') : ''
     if (ending === '') throw new ConfigError(`keys[${i}]`, 'expected a key with a letter or a digit')
     endings.set(ending, FURTHER_KEY)
   })
   const longest = Math.max(MAX_WORDS, ...[...endings.keys()].map((ending) => ending.split('_').length))
-  const glued = GLUED_ENDINGS.map((ending) => [ending, endings.get(ending) as SecretKey] as const)
+  const glued = gluedEndings.map((ending) => [ending, endings.get(ending) as SecretKey] as const)
   const remembered = new Map<string, SecretKey>()
   const lasts = toLasts(endings.keys())
 
@@ -157,7 +168,15 @@ export function createKeyNames(further: readonly string[] = []): KeyNames {
 
   function mayEnd(text: string, end: number): boolean {
     const last = text.charCodeAt(end - 1)
-    return isDigit(last) || lasts[lastIndex(text.charCodeAt(end - 3), text.charCodeAt(end - 2), last)] === 1
+    const [second, third] = [text.charCodeAt(end - 2), text.charCodeAt(end - 3)]
+    // The letters of abbreviations have signs between them; other scripts may have marks.
+    return (
+      isDigit(last) ||
+      isSign(last) ||
+      isSign(second) ||
+      (last | second | third) > 127 ||
+      lasts[lastIndex(third, second, last)] === 1
+    )
   }
 
   return { find, mayEnd }
@@ -181,6 +200,10 @@ function toLasts(endings: Iterable<string>): Uint8Array {
       for (const second of codes(2)) for (const third of codes(3)) lasts[lastIndex(third, second, last)] = 1
   }
   return lasts
+}
+
+function isSign(code: number): boolean {
+  return code === DOT || code === UNDERSCORE || code === DASH
 }
 
 function isDigit(code: number): boolean {
@@ -211,7 +234,9 @@ function findRow(key: string, { endings, longest, glued }: Endings): SecretKey |
 
 /** Returns the words of a key, without a number at its end: `password2`, `secret_key_1`. */
 function toWords(key: string): string[] {
-  const words = key.split(WORD_BREAK).filter((word) => word !== '')
+  const words = joinLetters(foldMarks(key))
+    .split(WORD_BREAK)
+    .filter((word) => word !== '')
   const last = words.at(-1)
   if (words.length > 1 && last !== undefined && /^\d+$/.test(last)) words.pop()
   return words

@@ -96,6 +96,7 @@ export function isQuote(code: number): boolean {
 
 export const UNDERSCORE = 95
 export const DASH = 45
+export const DOT = 46
 export const BACKSLASH = 92
 export const COLON = 58
 export const EQUALS = 61

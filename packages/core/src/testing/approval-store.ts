@@ -47,6 +47,7 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       { run: undefined },
       { tenant: 'acme","vera' },
       { keyMadeBy: 'owner' },
+      { behind: ['owner'] },
     ]
     for (const difference of differences) {
       it(`makes another approval when the binding differs by ${JSON.stringify(difference, undefinedToo)}`, async (t) => {
@@ -89,6 +90,18 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
           code: 'approval_needs_other',
         })
       assert.equal((await store.decide(id, verdict('approve'))).keyMadeBy, 'owner')
+    })
+
+    it('takes it from nobody else who stands behind the call either', async (t) => {
+      const store = await make(t)
+      const binding = { ...BINDING, keyMadeBy: 'runner', behind: ['owner', 'root'], approver: { by: 'other' } } as const
+      const { id } = await store.request(binding, {}, NOW)
+      assert.deepEqual((await store.get(id, NOW))?.behind, ['owner', 'root'])
+      for (const by of ['vera', 'runner', 'owner', 'root'])
+        await assert.rejects(async () => store.decide(id, { ...verdict('approve'), by }), {
+          code: 'approval_needs_other',
+        })
+      assert.deepEqual((await store.decide(id, verdict('approve'))).behind, ['owner', 'root'])
     })
 
     it('keeps what asked, and asks again where something else does', async (t) => {

@@ -176,17 +176,18 @@ function originIn(of: Operand | 'addressees', subject: RunSubject): Origin | 'er
   if (subject.addressees.length === 0) return 'untrusted'
   const present = subject.addressees
     .map((name) => at(subject.input, name))
-    .filter((value): value is Json => value !== undefined && value !== null && value !== '')
-  return worst(present.map((value) => originOf(value, subject)))
+    .filter((value): value is Json => value !== undefined)
+  return present.length === 0 ? 'user' : originOf(present, subject)
 }
 
 function originOf(value: Json, subject: RunSubject): Origin {
-  if (typeof value !== 'object' || value === null) return subject.origins.get(value) ?? 'unknown'
-  return worst(Object.values(value).map((one) => originOf(one, subject)))
+  const origins = leavesOf(value).map((one) => subject.origins.get(one) ?? 'unknown')
+  return ORIGINS.find((origin) => origins.includes(origin)) ?? 'unknown'
 }
 
-function worst(origins: readonly Origin[]): Origin {
-  return ORIGINS.find((origin) => origins.includes(origin)) ?? 'user'
+function leavesOf(value: Json): readonly Json[] {
+  if (value === null || value === '') return []
+  return typeof value === 'object' ? Object.values(value).flatMap(leavesOf) : [value]
 }
 
 /** A clause as data, about one tool. */

@@ -30,7 +30,7 @@ export function naiveOrigins(): NaiveOrigins {
       void seen[origin].push(...textsOf(output).flatMap(origin === 'trusted' ? exactly : formsOf)),
     originOf(value) {
       const origins = new Set(leavesOf(value).map(originOfLeaf))
-      return ORIGINS.find((origin) => origins.has(origin)) ?? 'user'
+      return ORIGINS.find((origin) => origins.has(origin)) ?? 'unknown'
     },
   }
 }
@@ -47,9 +47,7 @@ function leavesOf(value: unknown): readonly unknown[] {
   if (value === null || value === undefined || value === '') return []
   if (typeof value !== 'object') return [value]
   if (Array.isArray(value)) return value.flatMap(leavesOf)
-  return Object.entries(value).flatMap(([key, part]) =>
-    /^[a-z]+$/.test(key) ? leavesOf(part) : [key, ...leavesOf(part)],
-  )
+  return Object.entries(value).flatMap(([key, part]) => [key, ...leavesOf(part)])
 }
 
 /** White space collapsed; hosts in lower case, word by word. */

@@ -13,7 +13,8 @@ import {
   type Tool,
   type ToolDefinition,
 } from './tool.ts'
-import { findTemplateProblem, findUriProblem } from './uri.ts'
+import { findUriProblem } from './uri.ts'
+import { findTemplateProblem } from './uri-template.ts'
 
 /** The fields that resources, templates and prompts have in common with tools. */
 const COMMON = {

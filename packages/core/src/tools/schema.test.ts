@@ -47,7 +47,6 @@ const unusable: readonly (readonly [schema: object, pointer: string, message: Re
   [{ oneOf: [{}, 7] }, '/oneOf/1', /must be a schema/],
   [{ items: 'string' }, '/items', /must be a schema/],
   [{ enum: 'a' }, '/enum', /must be a list/],
-  [{ enum: [] }, '/enum', /must be a list that is not empty/],
   [{ minLength: -1 }, '/minLength', /whole number/],
   [{ maxItems: 1.5 }, '/maxItems', /whole number/],
   [{ minimum: '1' }, '/minimum', /must be a number/],
@@ -104,6 +103,17 @@ describe('findSchemaProblem', () => {
       assert.match(problem?.message ?? '', message)
     })
   }
+
+  it('takes an empty `enum`, which no value passes, and references to the meta-schemas of drafts', () => {
+    assert.equal(findSchemaProblem({ enum: [] }), undefined)
+    for (const draft of ['draft-04', 'draft-06', 'draft-07', 'draft/2019-09', 'draft/2020-12'])
+      for (const $ref of [`http://json-schema.org/${draft}/schema#`, `https://json-schema.org/${draft}/schema`])
+        assert.equal(findSchemaProblem({ properties: { schema: { $ref } } }), undefined, $ref)
+    for (const $ref of ['https://json-schema.org/draft/2020-12/meta/core', 'https://json-schema.org/schema'])
+      assert.equal(findSchemaProblem({ $ref }), undefined, $ref)
+    for (const $ref of ['http://json-schema.org/draft-07/schema#/none', 'https://json-schema.org/draft/2020-12/meta/x'])
+      assert.equal(findSchemaProblem({ $ref })?.pointer, '/$ref', $ref)
+  })
 
   it('takes a list for `items` where $schema says draft-07', () => {
     const $schema = 'http://json-schema.org/draft-07/schema#'

@@ -1,5 +1,6 @@
 import { escapePointer } from '../util/json.ts'
-import { createReferences, dialectOf, type Draft, isUntil, type References } from '../json-schema/document.ts'
+import { createReferences, dialectOf, isUntil, type References } from '../json-schema/document.ts'
+import type { Draft } from '../json-schema/drafts.ts'
 
 /** The deepest nesting of schemas in a schema. */
 export const MAX_SCHEMA_DEPTH = 32
@@ -15,8 +16,8 @@ export interface SchemaProblem {
 /**
  * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is valid.
  *
- * A `$ref` must lead to a part of the document: nothing remote is ever fetched. It may be
- * recursive. Unknown keywords are annotations.
+ * A `$ref` must lead to a part of the document or to a meta-schema of a draft: nothing remote is ever fetched. It may be
+ * recursive. An empty `enum` is valid, and no value passes it. Unknown keywords are annotations.
  */
 export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
@@ -31,7 +32,9 @@ export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   if (found) return found
   // A reference may lead to a schema that stands under no keyword. The map grows on the way.
   for (const [target, pointer] of referred) {
-    const problemThere = checked.has(target) ? undefined : findIn(target, { ...place, pointer })
+    const problemThere = checked.has(target)
+      ? undefined
+      : findIn(target, { ...place, pointer, draft: references.draftOf(target) })
     if (problemThere) return problemThere
   }
   return undefined
@@ -115,17 +118,17 @@ const exclusive: Find = (value, place) =>
   )
 const text = expects('must be a string', (value) => typeof value === 'string')
 const flag = expects('must be true or false', (value) => typeof value === 'boolean')
-const choices = expects('must be a list that is not empty', (value) => Array.isArray(value) && value.length > 0)
 const list = expects('must be a list', Array.isArray)
 
 /** Only a reference inside the document is followed. */
 const reference: Find = (value, place) => {
   if (typeof value !== 'string') return problem(place, 'must be a string')
-  const target = place.references.find(value, place.from)
-  if (target === undefined && !value.startsWith('#'))
+  const targets = place.references.find(value, place.from)
+  if (targets.length === 0 && !value.startsWith('#'))
     return problem(place, `is ${told(value)}, outside this schema; nothing is fetched`)
-  if (target === undefined) return problem(place, `is ${told(value)}, which is not in this schema`)
-  if (typeof target === 'object' && !place.referred.has(target)) place.referred.set(target, place.pointer)
+  if (targets.length === 0) return problem(place, `is ${told(value)}, which is not in this schema`)
+  for (const target of targets)
+    if (typeof target === 'object' && !place.referred.has(target)) place.referred.set(target, place.pointer)
   return undefined
 }
 
@@ -144,8 +147,7 @@ const KEYWORDS: ReadonlyMap<string, Find> = new Map<string, Find>([
   ['dependentRequired', nameMap],
   ['required', names],
   ['type', types],
-  ['enum', choices],
-  ['examples', list],
+  ...each(['enum', 'examples'], list),
   ...each(
     'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains'.split(' '),
     count,

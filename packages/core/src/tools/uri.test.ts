@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findTemplateProblem, findUriProblem, isNormalUri, parseUriTemplate } from './uri.ts'
+import { findUriProblem, isNormalUri, readingOf } from './uri.ts'
 
 describe('isNormalUri', () => {
   const normal = [
@@ -10,11 +10,22 @@ describe('isNormalUri', () => {
     'file:///a(1)/b+c@d',
     'ssh://git@host/a',
     'db://a%3Ab',
-    'https://xn--bcher-kva.de/%2B',
+    'https://xn--bcher-kva.de/+',
     'http://example.com/',
     'https://example.com:8443/a?b=c&d=%2F',
     'db://users/5',
-    'db://users//5',
+    'jira://PROJ-123',
+    'db://HOST/a',
+    'notes://wiki/Secret_(x)',
+    'notes://caf%C3%A9/%E2%82%AC%20and%23',
+    'notes://h/100%25',
+    'memo:///a',
+    'db://h/a?q=a%20b&r=%2Fc%3Ad&wsdl',
+    'proxy://page/https://example.com/a?b=c',
+    'web:https://h/',
+    'file:///a/.b/c..d',
+    'wiki://page/Acme_Inc.',
+    'urn:example:a:b',
     'ui://chart',
     'urn:isbn:0451450523',
     'test://static-text',
@@ -29,13 +40,60 @@ describe('isNormalUri', () => {
     ['encoding in lower case', 'db://h/a%2fb'],
     ['broken encoding', 'db://h/%', 'db://h/%4', 'db://h/%GG'],
     ['a scheme in upper case', 'FILE:///a', 'Http://h/a'],
-    ['a host in upper case', 'http://Example.com/a', 'db://HOST/a'],
+    ['a host in upper case', 'http://Example.com/a', 'wss://H/a', 'ftp://H/', 'https://H:8443/'],
     ['a default or odd port', 'http://h:80/a', 'https://h:443/', 'http://h:/a', 'http://h:080/a', 'http://h:0080/'],
     ['an empty path', 'http://example.com', 'https://h?x=1'],
     ['a fragment or an empty query', 'db://h/a#b', 'file:///a#', 'db://h/a?'],
     ['another file URI', 'file:/a', 'file://localhost/a', 'file:///a//b', 'file:////a', 'file:///a?b', 'file:///a%2Fb'],
     ['a file of a host, which servers drop', 'file://host/a', 'file://user@/a', 'file://:0/a'],
     ['a slash after a file', 'file:///a/', 'file:///a/b/'],
+    ['an empty segment', 'db://users//5', 'notes://h//private/a', 'https://h//a', 'db:////a', 'x:a//b'],
+    ['a slash at the end', 'db://users/', 'db://h/a/', 'https://h/a/', 'x:a/', 'db://'],
+    ['a path without the slashes of an authority', 'db:/a', 'notes:/private/a'],
+    [
+      'what may stand in a path, encoded',
+      'notes://h/Secret_%28x%29',
+      'db://h/a%40b',
+      'https://h/%2B',
+      'x:a%3Ab',
+      'db://h/%21',
+    ],
+    ['an encoded slash', 'notes://h/private%2Fa', 'notes://private%2Fa', 'https://h/a%2Fb', 'db://h/a%5Cb', 'x:a%2Fb'],
+    [
+      'an authority with needless encoding',
+      'notes://Secret_%28x%29',
+      'ssh://git%40host/a',
+      'db://h%3A80/a',
+      'db://@h/a',
+    ],
+    ['a user or a password that is empty', 'ssh://:@host/a', 'ssh://git:@host/a'],
+    ['double encoding', 'notes://h/%2528x', 'notes://h/%252Fa', 'file:///a%252e', 'notes://%2541'],
+    ['bytes that are no UTF-8', 'notes://h/%FF', 'notes://h/%C0%AFa', 'notes://h/%ED%A0%80', 'db://h/a?b=%E9'],
+    ['letters that are not in the form NFC', 'notes://h/re%CC%81sume%CC%81', 'file:///u%CC%88', 'db://h/%E2%84%AB'],
+    ['encoded control characters', 'db://h%00/a', 'db://h/a?b=%0A', 'db://h/%7F'],
+    ['brackets outside a host', 'db://h/a[1]', 'db://h/a?b[1]=c', 'db://[a/b'],
+    [
+      'a query in another form',
+      'db://h/a?b=/c',
+      'db://h/a?b=c+d',
+      'db://h/a?b=%28c%29',
+      'db://h/a?b=',
+      'db://h/a?b&&c',
+      'db://h/a?b=c=d',
+    ],
+    [
+      'an address in a path in another form',
+      'proxy://h/https:/e.com/a',
+      'proxy://h/https://E.com/a',
+      'proxy://h/HTTPS:e.com',
+      'web:https://h/a/../b',
+    ],
+    [
+      'a file name with dots or blanks at its end, which Windows drops',
+      'file:///a/secret.',
+      'file:///a/secret.%20',
+      'file:///a./b',
+    ],
     ['a file whose path has needless encoding', 'file:///a%2Bb', 'file:///%40a', 'file:///a%28b%29', 'file:///C%3A/a'],
     ['no host where URL parsers find one', 'https:/h/a', 'https:h/a', 'https:///h/a', 'wss:/h/a', 'ftp:////h/a'],
     [
@@ -57,59 +115,6 @@ describe('isNormalUri', () => {
     })
 })
 
-describe('parseUriTemplate', () => {
-  const table: readonly (readonly [template: string, may: readonly string[], cannot: readonly string[]])[] = [
-    ['db://users/{id}', ['db://users/5', 'db://users/'], ['db://users/5/x', 'db://other/5', 'db://users']],
-    ['db://{table}/{id}.json', ['db://a/b.json'], ['db://a/b.xml', 'db://a.json']],
-    ['file:///{+path}', ['file:///a', 'file:///a/b'], ['db://a']],
-    ['file:///{+path}/end', ['file:///a/b/end'], ['file:///a/b/END', 'file:///end']],
-    ['db://a/{id}/{+rest}', ['db://a/b/c/d', 'db://a/b/c'], ['db://b/b/c']],
-    // Any other expression, and any other spelling, may be read by the server as it likes.
-    ['db://a{?q}', ['db://b'], []],
-    ['db://a/{id*}', ['db://b'], []],
-    ['db://a/{id:3}', ['db://b'], []],
-    ['db://a/{x,y}', ['db://b'], []],
-    ['DB://a/{x}', ['db://b'], []],
-    ['db://ä/{x}', ['db://b'], []],
-    ['db://a/../{x}', ['db://b'], []],
-  ]
-  for (const [text, may, cannot] of table)
-    it(`${text} may match ${may.join(', ')}${cannot.length > 0 ? ` and not ${cannot.join(', ')}` : ''}`, () => {
-      const template = parseUriTemplate(text)
-      for (const uri of may) assert.equal(template.mayMatch(uri), true, uri)
-      for (const uri of cannot) assert.equal(template.mayMatch(uri), false, uri)
-    })
-
-  it('may match every URI whose spelling is not normal', () => {
-    assert.equal(parseUriTemplate('db://users/{id}').mayMatch('DB://other/5'), true)
-  })
-
-  it('answers for hostile templates and URIs in time linear in both', () => {
-    const hostile = [parseUriTemplate(`db://${'{a}x'.repeat(400)}y`), parseUriTemplate(`db://${'{+a}x'.repeat(400)}y`)]
-    const uri = `db://${'x'.repeat(2000)}`
-    const before = process.cpuUsage()
-    for (let i = 0; i < 1000; i++) for (const { mayMatch } of hostile) assert.equal(mayMatch(uri), false)
-    // CPU time, so that other processes do not count: about 25 ms here.
-    assert.ok(process.cpuUsage(before).user < 2_000_000)
-  })
-})
-
-describe('findTemplateProblem', () => {
-  for (const [text, problem] of [
-    ['db://a', /has no expression/],
-    ['db://{}', /braces that do not match/],
-    ['db://{a', /has no expression|braces/],
-    ['db://{a}}', /braces that do not match/],
-    ['db://{a{b}}', /braces that do not match/],
-    ['{a}', /must begin with a scheme/],
-    ['db://{a} b', /must not hold spaces/],
-    [7, /must be a string/],
-  ] as const)
-    it(`refuses ${text}`, () => assert.match(findTemplateProblem(text) ?? '', problem))
-
-  it('takes a template', () => assert.equal(findTemplateProblem('db://{table}/{+id}{?q}'), undefined))
-})
-
 describe('findUriProblem', () => {
   for (const [uri, problem] of [
     ['', /not empty/],
@@ -124,4 +129,18 @@ describe('findUriProblem', () => {
   it('takes a URI that a server spells in its own way', () => {
     for (const uri of ['FILE:///a/../b', 'file:///Übung', 'db:x']) assert.equal(findUriProblem(uri), undefined)
   })
+})
+
+describe('readingOf', () => {
+  const alike: readonly (readonly string[])[] = [
+    ['notes://h/Secret_(x)', 'NOTES://h/secret_%28x%29', 'notes://h/Secret_%2528x%2529', 'notes://h//Secret_(x)/'],
+    ['notes://h/private/a', 'notes://h/private%2Fa', 'notes://h/x/../private/a', 'notes://h/x%2F..%2Fprivate%5Ca#f'],
+    ['notes:///private/a', 'notes://private/a', 'notes:/private/a', 'notes:private/a', 'notes:////private/a'],
+    ['notes://h/caf%C3%A9', 'notes://h/café', 'notes://h/cafe%CC%81', 'notes://h/cafe\u0301'],
+    ['file:///a', 'file://localhost/a', 'file:/a/', 'file:///a?b'],
+  ]
+  for (const [first = '', ...others] of alike)
+    it(`is the same for all spellings of ${first}`, () => {
+      for (const uri of others) assert.equal(readingOf(uri), readingOf(first), uri)
+    })
 })

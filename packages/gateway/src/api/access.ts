@@ -205,6 +205,8 @@ export interface Sessions {
   /** Opens a session and returns its secret, 256 random bits. */
   open(caller: Caller, session?: NewSession): MaybePromise<string>
   find(secret: string): Login | undefined
+  /** Returns who is logged in, once for each session. */
+  people(): readonly Caller[]
   /** Wall-clock milliseconds. */
   nowMs(): number
   /** Ends a session. Returns where the person also logs out, if there is such a place. */
@@ -260,6 +262,10 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       if (!session || session.endsAtMs <= now) return undefined
       // By the clock that people cannot set.
       return { person: session.person, loginAt: clock.wallMs() - (now - session.loginMs) }
+    },
+    people() {
+      const now = clock.monotonicMs()
+      return [...sessions.values()].flatMap(({ person, endsAtMs }) => (endsAtMs <= now ? [] : [person]))
     },
     nowMs: () => clock.wallMs(),
     close(secret) {

@@ -34,6 +34,7 @@ import { matrixRoute } from './routes/matrix.ts'
 import { limitsRoute } from './routes/limits.ts'
 import { logsRoute } from './routes/logs.ts'
 import { restartRoute, serversRoute } from './routes/servers.ts'
+import { knownPeople } from './known-people.ts'
 import { peopleRoute } from './routes/people.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { callsExportRoute, callsRoute } from './routes/calls.ts'
@@ -153,10 +154,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/openapi.json', { GET: () => openapiAnswer() })
   const oidc = deps.oidc && createOidcRoutes(deps.oidc)
   serve('/api/login', { GET: () => Response.json(loginsOf(deps)), POST: ({ req }) => login(req.raw, access) })
-  if (oidc) {
-    serve('/api/oidc/login', { GET: async ({ req }) => oidc.begin(req.raw, access) })
-    serve('/api/oidc/callback', { GET: async ({ req }) => oidc.finish(req.raw, access) })
-  }
+  serve('/api/oidc/login', { GET: async ({ req }) => oidc?.begin(req.raw, access) ?? nothingAt(req.path) })
+  serve('/api/oidc/callback', { GET: async ({ req }) => oidc?.finish(req.raw, access) ?? nothingAt(req.path) })
   serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
   serve('/api/session', { GET: asPerson(sessionRoute(access)) })
   const toolRows = new ToolRows(deps)
@@ -189,9 +188,17 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/approvals/waiting', { GET: asPerson(waitingApprovalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/approvals/:id/compare', { POST: asPerson(compareRoute(deps)) })
-  serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
-  serve('/api/halts/reach', { GET: asPerson(haltReachRoute(deps)) })
-  serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
+  const signedIn = () => [
+    ...deps.callers().map(({ caller }) => caller),
+    ...(deps.keys?.list() ?? []),
+    ...(deps.signedIn?.() ?? []),
+    ...sessions.people(),
+    ...people.people(),
+  ]
+  const known = (tenant: string | undefined) => knownPeople({ signedIn, counted: counts.counted }, tenant)
+  serve('/api/halts', { GET: asPerson(haltsRoute(deps, known)), POST: asPerson(haltRoute(deps, known)) })
+  serve('/api/halts/reach', { GET: asPerson(haltReachRoute(deps, known)) })
+  serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps, known)) })
   serve('/api/keys', { GET: asPerson(keysRoute(deps)), POST: asPerson(createKeyRoute(deps)) })
   serve('/api/keys/:id', { DELETE: asPerson(revokeKeyRoute(deps)) })
   serve('/api/connections', { GET: asPerson(connectionsRoute(deps)) })
@@ -210,9 +217,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/logs', { GET: asPerson(logsRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })
-  app.notFound(({ req }) => {
-    throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
-  })
+  app.notFound(({ req }) => nothingAt(req.path))
   app.onError(async (error, { env }) => {
     if (error instanceof ApiFault && error.keyId !== undefined) await deps.logins?.failed(env.from, error.keyId)
     return toErrorResponse(error, deps.onFault, deps.redact)
@@ -300,6 +305,10 @@ export function createApi(deps: ApiDeps): Api {
 const COMPARE = /^\/api\/approvals\/([^/]{1,300})\/compare$/
 /** What people see of a caller's catalog. */
 const OF_CALLER: ReadonlySet<string> = new Set(['/api/tools', '/api/tools/columns', '/api/tool', '/api/why'])
+
+function nothingAt(path: string): never {
+  throw new ApiFault('route_unknown', `Nothing is served at ${path.slice(0, 200)}.`)
+}
 
 /** `GET /api/openapi.json`, for everybody: it says nothing about this gateway. */
 async function openapiAnswer(): Promise<Response> {

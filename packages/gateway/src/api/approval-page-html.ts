@@ -95,11 +95,12 @@ export function confirmPage(view: ApprovalView): Page {
 }
 
 function facts({ approval, person }: ApprovalView): string {
-  const { tool, user, tenant, keyMadeBy, why, reason, decidedBy, expiresAt, requestedAt, chat } = approval
+  const { tool, user, tenant, keyMadeBy, behind, why, reason, decidedBy, expiresAt, requestedAt, chat } = approval
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['Tool', tool],
     ['Asked by', tenant === undefined ? (user ?? 'unknown') : `${user ?? 'unknown'} of ${tenant}`],
     ['Key made by', keyMadeBy],
+    ['Also behind it', behind?.join(', ')],
     ['Chat', chat],
     ['Asked at', toTime(requestedAt)],
     ['Valid until', toTime(expiresAt)],

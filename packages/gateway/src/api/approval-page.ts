@@ -1,5 +1,5 @@
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/internal'
+import { type Approvals, notOther } from '@toolgate/core/internal'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type AccessRules, checkHeaders, isSecure, type Login, loginByKey, openSession } from './access.ts'
 import {
@@ -99,14 +99,13 @@ async function findFor(person: Caller, id: string, approvals: Approvals): Promis
 
 function show(approval: Approval, login: Login, deps: ApprovalPageDeps): Response {
   const { approvals, clock } = deps
-  const { approver, user, keyMadeBy } = approval
-  const person = login.person.user
+  const { approver } = approval
   const ageMs = clock.wallMs() - login.loginAt
   const view: ApprovalView = {
     approval: approvalFor(login.person, approval),
     person: toName(login.person),
     mayDecide: approvals.mayDecide(login.person, approval),
-    needsOther: approver?.by === 'other' && (person === user || person === keyMadeBy),
+    needsOther: notOther(approval, login.person) !== undefined,
     needsLogin: approver?.loginMs !== undefined && ageMs > approver.loginMs,
     oidc: linkFor(deps, approval.id, '&fresh'),
   }

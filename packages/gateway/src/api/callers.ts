@@ -9,8 +9,9 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { messageOf, nearestOf } from '@toolgate/core/internal'
+import { messageOf, nearestOf, readJson } from '@toolgate/core/internal'
 import { ApiFault } from './faults.ts'
+import { recordPages } from '../next-turn.ts'
 import { recordFor } from './rule-text.ts'
 import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
 import type { CallerConfig } from '../config/config.ts'
@@ -121,7 +122,7 @@ const MAX_CALLER_LENGTH = 4096
 function callerJson(value: string): Caller {
   if (value.length > MAX_CALLER_LENGTH) throw new RangeError(`has more than ${MAX_CALLER_LENGTH} characters`)
   try {
-    return defineCaller(JSON.parse(value) as Caller)
+    return defineCaller(readJson(value) as Caller)
   } catch (error) {
     throw new RangeError(`is not a caller as JSON: ${messageOf(error)}`, { cause: error })
   }
@@ -149,22 +150,17 @@ export function isApprover({ user, roles = [] }: Caller): boolean {
 }
 
 const DEFAULT_LIMIT = 100
-const PAGE = 1000
 /** How many pages are searched for one answer. The next request continues with `before`. */
 const MAX_PAGES = 100
 
 /** Returns the records of a query that a person may see. */
 export async function queryFor(person: Caller, audit: AuditReader, query: AuditQuery): Promise<readonly AuditRecord[]> {
   if (person.tenant === undefined) return audit.query(query)
-  const limit = query.limit ?? DEFAULT_LIMIT
+  const { limit = DEFAULT_LIMIT } = query
   const found: AuditRecord[] = []
-  let { beforeSeq } = query
-  for (let page = 0; page < MAX_PAGES && found.length < limit; page++) {
-    const records = await audit.query({ ...query, limit: PAGE, ...(beforeSeq === undefined ? {} : { beforeSeq }) })
+  for await (const records of recordPages(audit, { ...query, tenant: person.tenant }, MAX_PAGES)) {
     found.push(...records.filter((record) => maySee(person, record)).map((record) => recordFor(person, record)))
-    const oldest = records.at(-1)
-    if (records.length < PAGE || !oldest) break
-    beforeSeq = oldest.seq
+    if (found.length >= limit) break
   }
   return found.slice(0, limit)
 }

@@ -148,12 +148,14 @@ export function createPages({
   api: Fetches & { readonly approvalPage: Fetches; readonly connectPage: Fetches | undefined }
   console: Fetches
 }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const listener = getRequestListener((request, { incoming }) => {
+  const answer = (request: Request, { incoming }: { readonly incoming: RequestSource }) => {
     const { pathname } = new URL(request.url)
     if (pathname.startsWith(APPROVAL_PATH)) return api.approvalPage.fetch(request, incoming)
     if (api.connectPage && pathname.startsWith(CONNECT_PATH)) return api.connectPage.fetch(request, incoming)
     return pathname === '/api' || pathname.startsWith('/api/') ? api.fetch(request, incoming) : pages.fetch(request)
-  })
+  }
+  // The port itself reads on after an early answer.
+  const listener = getRequestListener(answer, { autoCleanupIncoming: false })
   return async (request, response) => {
     await listener(request, response)
   }

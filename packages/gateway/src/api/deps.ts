@@ -38,7 +38,7 @@ import type { CountedClauses } from '../overview/clause-hits.ts'
 /** The halts of the gate, and what their targets match now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release' | 'underWay'> {
   list(): Gate['halts']
-  reach(target: HaltTarget): HaltReach
+  reach(target: HaltTarget): Pick<HaltReach, 'tools' | 'nearestTools'>
 }
 
 /** The policy as it is written. */
@@ -62,6 +62,8 @@ export interface ApiDeps {
   readonly hasTenants?: boolean
   /** The callers that `as` may name. */
   callers(): readonly CallerConfig[]
+  /** Returns the callers whose tokens were verified and hold. Default: none. */
+  signedIn?(): Iterable<Caller>
   /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
   view(caller: Caller, app?: string): MaybePromise<View>
   /** Returns every tool of the catalog in its order, hidden ones included: what all callers share, or a caller's. */

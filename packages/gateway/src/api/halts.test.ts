@@ -8,7 +8,7 @@ import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
-import { haltReach } from './routes/halts.ts'
+import { toolReach } from './routes/halts.ts'
 import type { ErrorBody, HaltRow, HaltsBody } from './wire.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
@@ -46,7 +46,9 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
   const gate = createGate({ sources: [source], groups: GROUPS, audit, state })
   opened.push(gate)
   const faults: unknown[] = []
+  const signedIn: Caller[] = []
   const api = createApi({
+    signedIn: () => signedIn,
     authenticator: authenticateKeys(callers),
     origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
     callers: () => callers,
@@ -63,14 +65,14 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
       underWay: gate.underWay,
       list: () => gate.halts,
       reach: (target) =>
-        haltReach(target, { tools: gate.catalog.snapshot().tools, callers, groups: parseGroups(GROUPS).selectors }),
+        toolReach(target, { tools: gate.catalog.snapshot().tools, groups: parseGroups(GROUPS).selectors }),
     },
     clock: systemClock,
     policyRevision: () => 1,
     catalogRevision: () => 1,
     onFault: (error) => faults.push(error),
   })
-  return { api, gate, audit, faults }
+  return { api, gate, audit, faults, signedIn }
 }
 
 function person(key: string, caller: Caller, kind: 'console' | 'mcp' = 'console'): CallerConfig {
@@ -129,10 +131,10 @@ describe('/api/halts', () => {
       return [answer.status, await answer.json()]
     }
     assert.deepEqual(await reach('tool=group:disk'), [200, { tools: 2, underWay: 0 }])
-    assert.deepEqual(await reach('user=vera'), [200, { tools: 2, callers: 1, underWay: 0 }])
-    assert.deepEqual(await reach('tool=files:wriet'), [200, { tools: 0, nearestTool: 'files:write', underWay: 0 }])
+    assert.deepEqual(await reach('user=vera'), [200, { tools: 2, people: 1, underWay: 0 }])
+    assert.deepEqual(await reach('tool=files:wriet'), [200, { tools: 0, nearestTools: ['files:write'], underWay: 0 }])
     // A person of a tenant asks about it only.
-    assert.deepEqual(await reach('all=true', 'tenant'), [200, { tools: 2, callers: 1, underWay: 0 }])
+    assert.deepEqual(await reach('all=true', 'tenant'), [200, { tools: 2, people: 2, underWay: 0 }])
     assert.equal((await reach('tenant=other', 'tenant'))[0], 403)
     assert.equal((await reach('user=vera', 'reader'))[0], 403)
     for (const wrong of ['', 'all=yes', 'user=', 'tool=files:', 'all=true&user=vera', 'usr=vera'])
@@ -140,27 +142,46 @@ describe('/api/halts', () => {
     assert.deepEqual(world.gate.halts, [])
   })
 
-  it('refuses a halt that matches nothing, unless it is forced', async () => {
-    const empty: readonly (readonly [object, RegExp])[] = [
-      [{ tool: 'files:wriet' }, /^Nothing was halted: no tool is "files:wriet"\. Did you mean "files:write"\? /],
-      [{ user: 'vear' }, /no configured agent is "vear"\./],
-      [{ user: 'vera', tenant: 'acmee' }, /no configured agent is "vera" of "acmee"\./],
+  it('halts what nobody knows, and says that it stops nothing now, with the nearest names', async () => {
+    const unknown: readonly (readonly [object, object])[] = [
+      [{ tool: 'files:wriet' }, { tools: 0, nearestTools: ['files:write'] }],
+      [{ user: 'vear' }, { tools: 2, people: 0, nearestPeople: ['vera'] }],
+      [
+        { user: 'vera', tenant: 'acmee' },
+        { tools: 2, people: 0, nearestPeople: ['vera of acme'] },
+      ],
+      [{ tenant: 'acem' }, { tools: 2, people: 0, nearestPeople: ['acme'] }],
+      [{ user: 'somebody-else' }, { tools: 2, people: 0 }],
     ]
-    for (const [target, message] of empty) {
-      const [status, code, text] = await faultOf(ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } }))
-      assert.deepEqual([status, code], [409, 'halt_empty'])
-      assert.match(text, message)
+    for (const [target, reach] of unknown) {
+      const answer = await ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } })
+      assert.equal(answer.status, 200)
+      assert.deepEqual(((await answer.json()) as HaltRow).reach, reach)
     }
-    assert.deepEqual(world.gate.halts, [])
-    assert.deepEqual(world.audit.records, [])
-    const forced = { user: 'vear', reason: 'r', force: true }
-    assert.equal((await ask(world.api, '/api/halts', { body: forced })).status, 200)
     assert.deepEqual(
       world.gate.halts.map(({ target }) => target),
-      [{ user: 'vear' }],
+      unknown.map(([target]) => target),
     )
-    const odd = { user: 'vera', reason: 'r', force: 'yes' }
-    assert.equal((await faultOf(ask(world.api, '/api/halts', { body: odd })))[1], 'body_invalid')
+    const forced = { user: 'vera', reason: 'r', force: true }
+    assert.equal((await faultOf(ask(world.api, '/api/halts', { body: forced })))[1], 'body_invalid')
+  })
+
+  it('counts who signed in or called, though the configuration has nobody of that name', async () => {
+    const reachOf = async (target: object) =>
+      (await rowOf(ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } }))).reach
+    assert.deepEqual(await reachOf({ user: 'zoltan' }), { tools: 2, people: 0 })
+    world.signedIn.push({ user: 'zoltan', tenant: 'acme' }, { user: 'zoltan', tenant: 'other' })
+    assert.deepEqual(await reachOf({ user: 'zoltan' }), { tools: 2, people: 2 })
+    assert.deepEqual(await reachOf({ user: 'zoltan', tenant: 'acme' }), { tools: 2, people: 1 })
+    const view = await world.gate.view({ user: 'paul' })
+    await view.call({ tool: 'files:read', input: {} })
+    assert.deepEqual(await reachOf({ user: 'paul' }), { tools: 2, people: 1 })
+  })
+
+  it('tells a person of a tenant nothing of the people of others', async () => {
+    world.signedIn.push({ user: 'zoltan', tenant: 'other' })
+    const answer = await ask(world.api, '/api/halts', { key: 'tenant', body: { user: 'zoltan', reason: 'r' } })
+    assert.deepEqual(((await answer.json()) as HaltRow).reach, { tools: 2, people: 0 })
   })
 
   it('takes everything and a session without checking what they match', async () => {
@@ -270,7 +291,7 @@ describe('/api/halts', () => {
 
     it('shows and releases only the halts of the tenant', async () => {
       const all = await rowOf(ask(world.api, '/api/halts', { body: { all: true, reason: 'r' } }))
-      const other = await rowOf(ask(world.api, '/api/halts', { body: { tenant: 'other', reason: 'r', force: true } }))
+      const other = await rowOf(ask(world.api, '/api/halts', { body: { tenant: 'other', reason: 'r' } }))
       const own = await rowOf(ask(world.api, '/api/halts', { key: 'tenant', body: { user: 'vera', reason: 'r' } }))
       const seen = await listOf(ask(world.api, '/api/halts', { key: 'tenant' }))
       assert.deepEqual(
@@ -299,13 +320,16 @@ describe('/api/halts', () => {
 
   it('returns how much a target matches now, and the nearest tool if none matches', async () => {
     const reach = async (body: object) =>
-      (await rowOf(ask(world.api, '/api/halts', { body: { ...body, reason: 'r', force: true } }))).reach
-    assert.deepEqual(await reach({ tool: 'files:raed' }), { tools: 0, nearestTool: 'files:read' })
-    assert.deepEqual(await reach({ user: 'vera' }), { tools: 2, callers: 1 })
-    assert.deepEqual(await reach({ user: 'vear', tool: 'files:write' }), { tools: 1, callers: 0 })
+      (await rowOf(ask(world.api, '/api/halts', { body: { ...body, reason: 'r' } }))).reach
+    assert.deepEqual(await reach({ tool: 'files:raed' }), { tools: 0, nearestTools: ['files:read'] })
+    assert.deepEqual(await reach({ user: 'vera' }), { tools: 2, people: 1 })
+    assert.deepEqual(await reach({ user: 'vear', tool: 'files:write' }), {
+      tools: 1,
+      people: 0,
+      nearestPeople: ['vera'],
+    })
     assert.deepEqual(await reach({ session: 's1' }), { tools: 2 })
-    // People call no tools.
-    assert.deepEqual(await reach({ user: 'owner' }), { tools: 2, callers: 0 })
+    assert.deepEqual(await reach({ user: 'owner' }), { tools: 2, people: 1 })
   })
 
   const wrong: [object, RegExp][] = [

@@ -39,6 +39,28 @@ describe('createHealth', () => {
     assert.deepEqual(health.readyz(), { status: 503, body: { status: 'starting' } })
   })
 
+  it('is not ready while the state or the audit takes no write, and again once they do', () => {
+    let [isFull, checks, nowMs] = [true, 0, 0]
+    const checkState = () => {
+      checks++
+      if (isFull) throw new Error('database or disk is full')
+    }
+    let audit: { readonly code: string; readonly message: string } | undefined
+    const health = createHealth({ servers: () => [], checkState, nowMs: () => nowMs, auditProblem: () => audit })
+    const message = 'database or disk is full'
+    assert.deepEqual(health.readyz(), {
+      status: 503,
+      body: { status: 'refusing', state: { code: 'state_unavailable' } },
+    })
+    assert.deepEqual(health.readyz({ withServers: true }).body.state, { code: 'state_unavailable', message })
+    assert.equal(checks, 1)
+    isFull = false
+    nowMs = 1000
+    assert.deepEqual(health.readyz(), { status: 200, body: { status: 'ready' } })
+    audit = { code: 'disk', message }
+    assert.deepEqual(health.readyz(), { status: 503, body: { status: 'refusing', audit: { code: 'disk' } } })
+  })
+
   it('shows no reasons', () => {
     const secret = { ...row('a', 'down'), reason: '/home/vera/secret is not there' }
     assert.doesNotMatch(JSON.stringify(createHealth({ servers: () => [secret] }).readyz({ withServers: true })), /vera/)

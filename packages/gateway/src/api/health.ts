@@ -1,3 +1,4 @@
+import { messageOf } from '@toolgate/core/internal'
 import type { IssuerRow, ReadyBody, ReplicaState, ServerRow } from './wire.ts'
 
 export interface HealthAnswer<Body> {
@@ -20,13 +21,18 @@ interface HealthDeps {
   /** Absent where this gateway is alone. */
   replica?: (() => ReplicaState) | undefined
   reloadWaiting?: (() => string | undefined) | undefined
-  /** Why no call can be recorded, of an audit that replicas share. */
+  /** Throws if the state can take nothing. Asked at most once a second. */
+  checkState?: (() => void) | undefined
+  /** Monotonic. Default: that of the process. */
+  nowMs?: () => number
+  /** Why no call can be recorded. */
   auditProblem?: (() => { readonly code: string; readonly message: string } | undefined) | undefined
 }
 
 /** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
 export function createHealth(deps: HealthDeps): Health {
   let ready = false
+  const stateProblem = createStateCheck(deps)
   return {
     healthz: () => ({ status: 200, body: { status: 'ok' } }),
     readyz({ withServers = false } = {}) {
@@ -35,14 +41,38 @@ export function createHealth(deps: HealthDeps): Health {
       const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
       const replica = deps.replica?.()
       const audit = deps.auditProblem?.()
+      const state = stateProblem()
       const waiting = withServers ? deps.reloadWaiting?.() : undefined
-      const word = !ready ? 'starting' : replica?.problem || audit ? 'refusing' : 'ready'
+      const word = !ready ? 'starting' : replica?.problem || audit || state ? 'refusing' : 'ready'
       const status = deps.isStopping?.() ? 'stopping' : word
       const refusal = audit && { audit: withServers ? audit : { code: audit.code } }
-      const others = { ...issuersOf(deps, withServers), ...replicaOf(replica, withServers), ...refusal }
+      const unwritten = state && { state: withServers ? state : { code: state.code } }
+      const others = { ...unwritten, ...issuersOf(deps, withServers), ...replicaOf(replica, withServers), ...refusal }
       const body = { status, ...rows, ...others, ...(waiting !== undefined && { reload: waiting }) } as const
       return { status: status === 'ready' ? 200 : 503, body }
     },
+  }
+}
+
+const CHECK_MS = 1000
+
+/** Returns why the state takes no write, as the last check of a second has shown. */
+function createStateCheck({
+  checkState,
+  nowMs = () => performance.now(),
+}: HealthDeps): () => ReadyBody['state'] | undefined {
+  let checkedMs = Number.NEGATIVE_INFINITY
+  let problem: ReadyBody['state']
+  return () => {
+    if (!checkState || nowMs() - checkedMs < CHECK_MS) return problem
+    checkedMs = nowMs()
+    try {
+      checkState()
+      problem = undefined
+    } catch (error) {
+      problem = { code: 'state_unavailable', message: messageOf(error) }
+    }
+    return problem
   }
 }
 

@@ -72,6 +72,10 @@ export class SharedSessions implements Sessions {
     return this.#loginOf(this.#kept.get(this.#prefix + digest(secret)))
   }
 
+  people(): readonly Caller[] {
+    return [...this.#kept.values()].flatMap((kept) => this.#loginOf(kept)?.person ?? [])
+  }
+
   nowMs(): number {
     return this.#options.clock.wallMs()
   }

@@ -112,6 +112,27 @@ async function post<Body>(
 let world: ReturnType<typeof open>
 beforeEach(() => (world = open()))
 
+describe('a caller that is tried', () => {
+  for (const path of ['/api/why', '/api/tool/call'])
+    for (const caller of [
+      'no JSON',
+      '"text"',
+      '[]',
+      '{"user":1}',
+      '{"nope":1}',
+      7,
+      [],
+      null,
+      { roles: 'x' },
+      'x'.repeat(5000),
+    ])
+      it(`is refused by ${path} as an invalid body: ${JSON.stringify(caller).slice(0, 40)}`, async () => {
+        const { error } = await post(world.api, path, { tool: 'files:read', caller })
+        assert.equal(error?.code, 'body_invalid')
+        assert.match(error.message, /"caller"/)
+      })
+})
+
 describe('what a decision depends on', () => {
   const get = async <Body>(path: string, as = 'owner'): Promise<Body> => {
     const headers = { host: '127.0.0.1:8787', authorization: `Bearer ${as}` }

@@ -33,6 +33,25 @@ function entry(id: string, key: string, caller: Caller): CallerConfig {
 }
 
 describe('Keys', () => {
+  it('remember who made what they were made with, over restarts', async (t) => {
+    const { keys, state, use } = await setup(t)
+    const { row, key } = await keys.create(
+      { for: 'mcp', user: 'vera' },
+      { ...OWNER, keyMadeBy: 'ann', makerChain: ['ann', 'root'] },
+    )
+    assert.deepEqual([row.createdBy, 'makers' in row], ['owner', false])
+    const chain = ['owner', 'ann', 'root']
+    const again = await setup(t, state)
+    for (const caller of [use(key)?.caller, again.use(key)?.caller])
+      assert.deepEqual([caller?.user, caller?.keyMadeBy, caller?.makerChain], ['vera', 'owner', chain])
+  })
+
+  it('name who made what they were made with, also where their own user made them', async (t) => {
+    const { keys, use } = await setup(t)
+    const { key } = await keys.create({ for: 'mcp', user: 'vera' }, { user: 'vera', keyMadeBy: 'ann' })
+    assert.deepEqual([use(key)?.caller.keyMadeBy, use(key)?.caller.makerChain], ['ann', undefined])
+  })
+
   it('never brings a revoked key back, whenever the answers of its store come', async (t) => {
     const kept = memoryState({ clock })
     const late: (() => void)[] = []

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { type Caller, ConfigError } from '@toolgate/core'
+import { ApiFault } from '../api/faults.ts'
 import { didYouMean, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { CallerConfig } from '../config/config.ts'
 import type { Revisions } from '../revision.ts'
 import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { createKeyring, findEnded, type Keyring } from './keyring.ts'
-import { checkNewKey, idOf, type MadeKey, type NewKey, toEntry, toMadeKey } from './made-key.ts'
+import { checkNewKey, idOf, type MadeKey, makersWith, type NewKey, toEntry, toMadeKey } from './made-key.ts'
 
 /** A key, as people see it: never the key itself, nor its hash. */
 export interface KeyRow {
@@ -117,7 +118,7 @@ export class Keys implements CredentialSource {
       const credential = keyring.credentials[i] as Credential
       return { ...toRow(one), ...this.#stateOf(credential.id, one.expiresAtMs), from: 'file' }
     })
-    const made = this.#made.map(({ hash, ...key }): KeyRow => {
+    const made = this.#made.map(({ hash, makers: _, ...key }): KeyRow => {
       const credential = this.#ring.current(hash)
       const { apps } = credential ?? key
       return {
@@ -147,6 +148,7 @@ export class Keys implements CredentialSource {
     if (this.#made.length >= MAX_KEYS || ofUser.length >= MAX_OF_USER)
       throw new ConfigError('user', 'has too many keys; revoke some first')
     const key = `tgk_${randomBytes(32).toString('base64url')}`
+    const [createdBy, ...makers] = makersWith(by)
     const made: MadeKey = {
       id,
       hash: sha256Hex(key),
@@ -157,27 +159,28 @@ export class Keys implements CredentialSource {
       apps,
       expiresAt,
       createdAt: clock.wallMs(),
-      createdBy: by?.user,
+      createdBy,
+      ...(makers.length > 0 && { makers }),
     }
     if (!(await state.add(MADE + id, made))) throw new ConfigError('id', `a key has the id "${id}" already`)
     await this.#read()
     return { row: this.list().find((row) => row.id === id) as KeyRow, key }
   }
 
-  /** Revokes a made key: its sessions, streams and logins end. @throws {ConfigError} for an unknown one, and for one of the file */
+  /** Revokes a made key: its sessions, streams and logins end. @throws {ApiFault} `key_unknown`, and `key_in_file` for one of the file */
   async revoke(id: string): Promise<KeyRow> {
     const state = this.#stateStore()
     const rows = this.list()
     const row = rows.find((one) => one.id === id)
     if (!row)
-      throw new ConfigError(
-        'id',
-        `no key has the id "${id}"${didYouMean(
+      throw new ApiFault(
+        'key_unknown',
+        `No key has the id ${JSON.stringify(id.slice(0, 100))}${didYouMean(
           id,
           rows.map((one) => one.id),
-        )}`,
+        )}.`,
       )
-    if (row.from === 'file') throw new ConfigError('id', `"${id}" is in the file: remove it there, and reload`)
+    if (row.from === 'file') throw new ApiFault('key_in_file', `"${id}" is in the file: remove it there, and reload.`)
     await state.take(MADE + id)
     await this.#read()
     return row

@@ -1,5 +1,5 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import { callerKey, didYouMean, isObject } from '@toolgate/core/internal'
+import { callerKey, didYouMean, isObject, makersOf } from '@toolgate/core/internal'
 import type { CallerConfig } from '../config/config.ts'
 import { KEY_ID } from '../config/schema/callers.ts'
 import type { Revision } from '../revision.ts'
@@ -23,6 +23,8 @@ export interface MadeKey extends Omit<NewKey, 'id'> {
   readonly hash: string
   readonly createdAt: number
   readonly createdBy: string | undefined
+  /** Who made what it was made with, the nearest first. Absent: nobody, or of an earlier version. */
+  readonly makers?: readonly string[] | undefined
 }
 
 type Asked = Pick<NewKey, 'for' | 'user' | 'tenant' | 'like'>
@@ -55,7 +57,7 @@ export function toEntry(key: MadeKey, callers: readonly CallerConfig[]): CallerC
   return {
     keyHash: Buffer.from(hash, 'hex'),
     for: use,
-    caller: withMaker(source.caller, key.createdBy),
+    caller: withMakers(source.caller, [key.createdBy, ...(key.makers ?? [])]),
     id,
     ...(apps && { apps }),
     ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
@@ -72,10 +74,20 @@ function narrowApps(
   return made ? made.filter((app) => opened.includes(app)) : opened
 }
 
+/** Returns who makes what is made with a credential: its user, then everyone who made it. */
+export function makersWith(by: Caller | undefined): readonly string[] {
+  if (!by) return []
+  const { user } = by
+  return [...new Set([...(user === undefined ? [] : [user]), ...makersOf(by)])]
+}
+
 /** Operators who make keys have no tenant. */
-function withMaker(caller: Caller, by: string | undefined): Caller {
-  const isOwn = by === undefined || (by === caller.user && caller.tenant === undefined)
-  return isOwn ? caller : { ...caller, keyMadeBy: by }
+function withMakers(caller: Caller, by: readonly (string | undefined)[]): Caller {
+  const isOwn = (one: string) => one === caller.user && caller.tenant === undefined
+  const others = new Set(by.filter((one) => one !== undefined && !isOwn(one)) as string[])
+  const [keyMadeBy, ...more] = others
+  if (keyMadeBy === undefined) return caller
+  return { ...caller, keyMadeBy, ...(more.length > 0 && { makerChain: [...others] }) }
 }
 
 function isOf({ for: use, caller }: CallerConfig, key: Asked): boolean {
@@ -133,11 +145,11 @@ function includesAll(all: readonly string[] = [], some: readonly string[] = []):
 /** Returns `undefined` for an entry that cannot be read: it opens nothing. */
 export function toMadeKey(value: unknown): MadeKey | undefined {
   if (!isObject(value)) return undefined
-  const { id, hash, for: use, user, tenant, like, apps, expiresAt, createdAt, createdBy } = value
+  const { id, hash, for: use, user, tenant, like, apps, expiresAt, createdAt, createdBy, makers } = value
   const isUse = use === 'mcp' || use === 'console' || use === 'host'
   if (typeof id !== 'string' || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined
   if (!isUse || typeof user !== 'string' || !isTextOrAbsent(tenant) || !isTextOrAbsent(like)) return undefined
-  if (apps !== undefined && !(Array.isArray(apps) && apps.every((app) => typeof app === 'string'))) return undefined
+  if ((apps !== undefined && !isTexts(apps)) || (makers !== undefined && !isTexts(makers))) return undefined
   if (expiresAt !== undefined && typeof expiresAt !== 'number') return undefined
   return {
     id,
@@ -146,11 +158,16 @@ export function toMadeKey(value: unknown): MadeKey | undefined {
     user,
     tenant,
     like,
-    apps: apps as readonly string[] | undefined,
+    apps,
     expiresAt,
     createdAt: typeof createdAt === 'number' ? createdAt : 0,
     createdBy: typeof createdBy === 'string' ? createdBy : undefined,
+    ...(makers && { makers }),
   }
+}
+
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string')
 }
 
 function isTextOrAbsent(value: unknown): value is string | undefined {

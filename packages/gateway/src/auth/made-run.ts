@@ -2,6 +2,7 @@ import type { Policy } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
 import { cut, isObject, sha256Hex } from '@toolgate/core/internal'
 import type { Credential } from './credential.ts'
+import { isTexts } from './made-key.ts'
 
 /** A run that a host has started, as it is kept under the hash of its token. */
 export interface MadeRun {
@@ -18,6 +19,8 @@ export interface MadeRun {
   readonly expiresAt: number
   /** The credential that started it: the run ends with it. */
   readonly host: string
+  /** The user of that credential and everyone who made it, and those of the runs above. Absent: of an earlier version. */
+  readonly makers?: readonly string[] | undefined
 }
 
 /** A run as it is listed: without its words and rules. Kept for a day after its end, until that is recorded. */
@@ -49,7 +52,7 @@ export type RunRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' | 'run_i
 const MAX_NARROWS = 600
 
 export function toListed(
-  { policy, userWords: _, like, apps, ...run }: MadeRun,
+  { policy, userWords: _, makers: __, like, apps, ...run }: MadeRun,
   hash: string,
   hostUser: string | undefined,
 ): ListedRun {
@@ -80,9 +83,10 @@ export function hostKey({ caller: { tenant, user } }: Credential): string {
 /** Rows are written by this class alone; anything else opens nothing. */
 export function toMadeRun(value: unknown): MadeRun | undefined {
   if (!isObject(value)) return undefined
-  const { id, above, user, policy, expiresAt, host } = value
+  const { id, above, user, policy, expiresAt, host, makers } = value
   const isRun = typeof id === 'string' && typeof user === 'string' && typeof host === 'string'
   if (!isRun || typeof expiresAt !== 'number' || !Array.isArray(above) || !Array.isArray(policy)) return undefined
+  if (makers !== undefined && !isTexts(makers)) return undefined
   return value as unknown as MadeRun
 }
 

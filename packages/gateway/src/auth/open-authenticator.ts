@@ -1,4 +1,4 @@
-import { ConfigError } from '@toolgate/core'
+import { type Caller, ConfigError } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
 import type { IssuerRow } from '../api/wire.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
@@ -14,6 +14,8 @@ export interface OpenedAuthenticator {
   readonly resources?: ProtectedResources
   /** The authorization servers, and whether their keys can be read. */
   issuers(): readonly IssuerRow[]
+  /** Returns the callers of the tokens that were verified and hold. */
+  signedIn(): readonly Caller[]
   /** How many tokens were refused, and why. */
   refusedTokens(): readonly RefusedTokens[]
 }
@@ -34,7 +36,8 @@ export async function openAuthenticator(
   own: readonly CredentialSource[],
   { oauth, publicUrl, clock, log }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
-  if (!oauth) return { authenticator: createAuthenticator(own), issuers: () => [], refusedTokens: () => [] }
+  if (!oauth)
+    return { authenticator: createAuthenticator(own), issuers: () => [], signedIn: () => [], refusedTokens: () => [] }
   if (publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oauth: tokens are for a URL that clients know')
   const [{ Tokens }, { TokenRefusals }, { protectedResources }] = await Promise.all([
@@ -49,6 +52,7 @@ export async function openAuthenticator(
   return {
     authenticator: createAuthenticator([...own, tokens], resources),
     resources,
+    signedIn: () => tokens.callers(),
     refusedTokens: () => refusals.list,
     issuers: () =>
       tokens.issuers.map(({ config: { name, issuer }, status, problem }) => ({

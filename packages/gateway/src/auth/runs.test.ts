@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { sha256Hex } from '@toolgate/core/internal'
 import { memoryState } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/core/testing'
 import { callerConfig } from '../../../../tests/support/keys.ts'
@@ -10,6 +11,8 @@ import { Runs } from './runs.ts'
 
 const HOUR_MS = 3_600_000
 const HOST: Credential = { id: 'host', for: 'host', caller: { user: 'runner' }, issuer: 'key' }
+/** Another key of the same host, which a person has made. */
+const MADE: Credential = { id: 'made', for: 'host', caller: { user: 'runner', keyMadeBy: 'ann' }, issuer: 'key' }
 
 /** Two processes with the same store. */
 async function setStage() {
@@ -18,7 +21,7 @@ async function setStage() {
   const records: RunRecord[] = []
   const hosts = new Set(['host'])
   const revisions = new Revisions({ callers: [callerConfig('k', { user: 'vera' })] } as never)
-  const keys = { current: (id: string) => (hosts.has(id) ? HOST : undefined) }
+  const keys = { current: (id: string) => (id === 'made' ? MADE : hosts.has(id) ? HOST : undefined) }
   const open = async () => {
     const runs = new Runs({ revisions, clock, keys, onFault: assert.ifError })
     await runs.open(state, (record) => records.push(record))
@@ -27,7 +30,11 @@ async function setStage() {
   const [one, two] = [await open(), await open()]
   const ends = () => records.flatMap(({ event, run_id: id, reason }) => (event === 'run_ended' ? [[id, reason]] : []))
   const close = () => [one, two].forEach((runs) => runs.close())
-  return { clock, one, two, hosts, ends, close }
+  const callerOf = async (runs: Runs, token: string) => {
+    const digest = Buffer.from(sha256Hex(token), 'hex').toString('base64')
+    return (await runs.find({ token, digest }))?.caller
+  }
+  return { clock, state, open, one, two, hosts, ends, close, callerOf }
 }
 
 describe('Runs.conclude', () => {
@@ -56,6 +63,55 @@ describe('Runs.conclude', () => {
     clock.advance(60_000)
     await two.conclude()
     assert.deepEqual(ends(), [[id, 'host_ended']])
+    close()
+  })
+})
+
+describe('The token of a run', () => {
+  const RUN = { user: 'vera', policy: [] }
+
+  it('carries the user of its host, in every process', async () => {
+    const { one, two, close, callerOf } = await setStage()
+    const { token } = await one.start(RUN, HOST)
+    for (const runs of [one, two]) {
+      const { keyMadeBy, makerChain } = (await callerOf(runs, token)) ?? {}
+      assert.deepEqual([keyMadeBy, makerChain], ['runner', undefined])
+    }
+    close()
+  })
+
+  it('carries who made the key of its host, and so do the tokens of its children by any key', async () => {
+    const { one, two, close, callerOf } = await setStage()
+    const root = await one.start(RUN, MADE)
+    const child = await one.start({ parent: root.id, policy: [] }, HOST)
+    const below = await two.start({ parent: child.id, policy: [] }, HOST)
+    for (const runs of [one, two])
+      for (const { token } of [root, child, below]) {
+        const { keyMadeBy, makerChain } = (await callerOf(runs, token)) ?? {}
+        assert.deepEqual([keyMadeBy, makerChain], ['runner', ['runner', 'ann']])
+      }
+    close()
+  })
+
+  it('carries them where an earlier version has started the run, from the key of its host', async () => {
+    const { state, open, one, two, close, callerOf } = await setStage()
+    const { token } = await one.start(RUN, MADE)
+    const [row] = await state.list('run-token:')
+    const { makers: _, ...earlier } = row?.value as { makers: unknown }
+    await state.set(row?.key as string, earlier)
+    const { keyMadeBy, makerChain } = (await callerOf(two, token)) ?? {}
+    assert.deepEqual([keyMadeBy, makerChain], ['runner', ['runner', 'ann']])
+    await state.set(row?.key as string, { ...earlier, makers: 'ann' })
+    const third = await open()
+    assert.equal(await callerOf(third, token), undefined)
+    third.close()
+    close()
+  })
+
+  it('names nobody where the host is the user', async () => {
+    const { one, close, callerOf } = await setStage()
+    const { token } = await one.start(RUN, { ...HOST, caller: { user: 'vera' } })
+    assert.equal((await callerOf(one, token))?.keyMadeBy, undefined)
     close()
   })
 })

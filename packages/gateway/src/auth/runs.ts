@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, ConfigError, defineCaller, type Policy } from '@toolgate/core'
+import { ApiFault } from '../api/faults.ts'
 import { type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Revision, Revisions } from '../revision.ts'
 import type { Bearer, Credential, CredentialSource } from './credential.ts'
-import { checkNewKey, type NewKey, toEntry } from './made-key.ts'
+import { checkNewKey, makersWith, type NewKey, toEntry } from './made-key.ts'
 import {
   type EndedRun,
   endRecord,
@@ -173,7 +174,7 @@ export class Runs implements CredentialSource, RunSource {
     return rows.flatMap(([, run]) => (this.#endOf(run) ? [] : [run])).toSorted((a, b) => b.createdAt - a.createdAt)
   }
 
-  /** Ends a run, and those below it. @throws {ConfigError} for one that `mayEnd` refuses as for none */
+  /** Ends a run, and those below it. @throws {ApiFault} `run_unknown`, for one that `mayEnd` refuses as for none */
   async end(
     id: string,
     { reason, by }: EndedRun,
@@ -181,7 +182,8 @@ export class Runs implements CredentialSource, RunSource {
     host?: Credential,
   ): Promise<void> {
     const run = (await this.list(host)).find((one) => one.id === id)
-    if (!run || !mayEnd(run)) throw noSuchRun('id', id)
+    if (!run || !mayEnd(run))
+      throw new ApiFault('run_unknown', `No run with the id ${JSON.stringify(id.slice(0, 100))} goes on.`)
     await this.#stateStore().set(ENDED + id, { reason, by }, { expiresAt: run.expiresAt + DAY_MS })
     await this.#readEnded()
     await this.conclude()
@@ -209,7 +211,8 @@ export class Runs implements CredentialSource, RunSource {
   async #toRun(asked: NewRun, host: Credential, nowMs: number): Promise<MadeRun> {
     const { parent: parentId, policy, userWords, ttlMs } = asked
     const parent = parentId === undefined ? undefined : await this.#runOf(parentId, host, 'parent')
-    const made = { id: `r-${randomBytes(12).toString('hex')}`, createdAt: nowMs, host: host.id }
+    const makers = [...new Set([...makersWith(host.caller), ...(parent ? this.#makersOf(parent) : [])])]
+    const made = { id: `r-${randomBytes(12).toString('hex')}`, createdAt: nowMs, host: host.id, makers }
     const endsAt = nowMs + checkTtl(ttlMs ?? (parent ? MAX_TTL_MS : HOUR_MS))
     if (parent) {
       const above = [parent.id, ...parent.above]
@@ -250,7 +253,8 @@ export class Runs implements CredentialSource, RunSource {
 
   #keep(hash: string, run: MadeRun, scope: RunScope = this.#toScope(run)): Known {
     const { revisions } = this.#deps
-    const known = { run, scope, of: revisions.current, credential: toCredential(hash, run, revisions.current) }
+    const credential = toCredential(hash, { ...run, makers: this.#makersOf(run) }, revisions.current)
+    const known = { run, scope, of: revisions.current, credential }
     const before = this.#known.get(hash)?.credential
     // The same object for an unchanged one: streams and subscriptions are found by it.
     const same = before && isDeepStrictEqual(before, known.credential) ? { ...known, credential: before } : known
@@ -262,6 +266,11 @@ export class Runs implements CredentialSource, RunSource {
   #forget(hash: string, { id }: MadeRun): void {
     this.#known.delete(hash)
     this.#scopes.delete(id)
+  }
+
+  /** A row of an earlier version has those of the host's key as it is now: the run ends with that. */
+  #makersOf({ makers, host }: MadeRun): readonly string[] {
+    return makers ?? makersWith(this.#deps.keys.current(host)?.caller)
   }
 
   #toScope({ id, above, policy, userWords }: MadeRun): RunScope {
@@ -306,9 +315,9 @@ function noSuchRun(field: string, id: string): ConfigError {
 
 /** Returns today's credential of a run; `undefined` where the file has no such caller now. */
 function toCredential(id: string, run: MadeRun, { callers }: Revision): Credential | undefined {
-  const { user, tenant, like, apps, expiresAt, createdAt } = run
-  const key = { id: run.id, hash: id, for: 'mcp', user, tenant, like, apps, createdAt, createdBy: undefined } as const
-  const entry = toEntry(key, callers)
+  const { user, tenant, like, apps, expiresAt, createdAt, makers } = run
+  const source = { for: 'mcp', user, tenant, like, apps } as const
+  const entry = toEntry({ id: run.id, hash: id, ...source, createdAt, createdBy: undefined, makers }, callers)
   if (!entry) return undefined
   return Object.freeze({
     id,

@@ -8,6 +8,7 @@ import {
   outcomeOfRecord,
 } from '@toolgate/core/audit'
 import type { CallOutcome, CallRow } from '../api/wire.ts'
+import { turnEach } from '../next-turn.ts'
 import { type CallFilter, matchesCall } from './call-filter.ts'
 
 /** A page of calls, newest first. */
@@ -41,6 +42,9 @@ export async function findCalls(audit: AuditReader, query: CallQuery): Promise<C
   return new CallSearch(audit, query).run()
 }
 
+/** A look-up of a store that answers at once gives no turn. */
+const LOOKUPS_A_TURN = 50
+
 class CallSearch {
   readonly #audit: AuditReader
   readonly #query: CallQuery
@@ -48,6 +52,7 @@ class CallSearch {
   readonly #met = new Map<string, AuditRecord[]>()
   readonly #found: AuditRecord[][] = []
   #lookups = 0
+  readonly #pace = turnEach(LOOKUPS_A_TURN)
 
   constructor(audit: AuditReader, query: CallQuery) {
     this.#audit = audit
@@ -97,13 +102,17 @@ class CallSearch {
   async #hasEnded({ tool_call_id: call = '', seq }: AuditRecord): Promise<boolean> {
     if (this.#query.before === undefined && !isNarrow(this.#query.filter)) return false
     if (this.#lookups++ >= MAX_LOOKUPS) return true
+    await this.#pace()
     const later = await this.#recordsOf(call, { afterSeq: seq, limit: 10 })
     return later.some((one) => outcomeOfRecord(one) !== undefined)
   }
 
   async #page(next: number | undefined, searchedTo: string | undefined): Promise<CallPage> {
     const calls: CallRow[] = []
-    for (const records of this.#found) calls.push(toCallRow(await this.#withBeginning(records)))
+    for (const records of this.#found) {
+      calls.push(toCallRow(await this.#withBeginning(records)))
+      await this.#pace()
+    }
     return { calls, ...(next !== undefined && { next }), ...(searchedTo !== undefined && { searchedTo }) }
   }
 

@@ -65,6 +65,7 @@ const caller = some({
   actor: word,
   actChain: words,
   keyMadeBy: word,
+  makerChain: words,
   run: word,
   attributes: anything,
 })

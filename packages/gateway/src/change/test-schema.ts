@@ -25,6 +25,7 @@ const callerSchema = z.strictObject({
   actor: text.describe('Who acts for the user now, if somebody else does.').exactOptional(),
   actChain: z.array(text).exactOptional(),
   keyMadeBy: text.exactOptional(),
+  makerChain: z.array(text).exactOptional(),
   run: text.exactOptional(),
   attributes: z.record(text, json).describe('Anything that conditions need: caller.attributes.').exactOptional(),
 } satisfies KeysOf<Caller>)

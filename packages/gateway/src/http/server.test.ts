@@ -35,6 +35,32 @@ describe('listen', () => {
     assert.match(await ended(socket), /^HTTP\/1\.1 408 /)
   })
 
+  const malformed = [
+    [
+      'headers that are too large',
+      `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'headers_too_large',
+    ],
+    ['a query that is too long', `GET /?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'headers_too_large'],
+    ['what is no request', 'nonsense\r\n\r\n', 400, 'request_malformed'],
+  ] as const
+  for (const [what, text, status, code] of malformed)
+    it(`answers ${what} with a fault in JSON, also after another answer`, async (t) => {
+      const open = await listening(t, {})
+      for (const before of ['', ask]) {
+        const socket = open()
+        if (before !== '') {
+          socket.write(before)
+          await new Promise((resolve) => socket.once('data', resolve))
+        }
+        socket.write(text)
+        const said = await ended(socket)
+        assert.match(said, new RegExp(`^HTTP/1\\.1 ${status} [^]*content-type: application/json`))
+        assert.equal(JSON.parse(said.slice(said.indexOf('{'))).error.code, code)
+      }
+    })
+
   it('ends connections beyond those that one address may have, and takes others once some have ended', async (t) => {
     const open = await listening(t, { maxOfAddress: 2 })
     const answered = async (socket: Socket) => {

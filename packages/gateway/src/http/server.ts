@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { ConfigError, ToolgateError } from '@toolgate/core'
+import type { ApiFaultCode } from '../api/faults.ts'
 import type { Health } from '../api/health.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
@@ -13,6 +14,7 @@ import { once } from '../lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from './certificate.ts'
 import { type ClientAddresses, createClientAddresses } from './client-address.ts'
 import { challengeOf, proveIdentity } from './identity.ts'
+import { discardRest } from './rest-of-body.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -95,12 +97,18 @@ export async function listen({
   let live: HttpDeps['live'] | undefined
   let endStreams = () => {}
   let certificate = tls && checkCertificate(tls)
-  const server = createServer(certificate, (request, response) => route(request, response))
+  const server = createServer(certificate, (request, response) => {
+    answering.add(request.socket)
+    response.once('close', () => answering.delete(request.socket))
+    discardRest(request, response)
+    route(request, response)
+  })
   boundAddresses(server, maxOfAddress, createClientAddresses(proxies))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (live && pathOf(request) === '/api/live' && request.method === 'GET') void live(request, socket, head)
     else refuseUpgrade(socket)
   })
+  server.on('clientError', refuseMalformed)
   server.headersTimeout = headersTimeoutMs
   server.requestTimeout = REQUEST_TIMEOUT_MS
   server.keepAliveTimeout = KEEP_ALIVE_MS
@@ -262,6 +270,27 @@ function boundAddresses(server: Server, max: number, { isProxy }: Pick<ClientAdd
 function refuseUpgrade(socket: Duplex): void {
   socket.on('error', () => socket.destroy())
   socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy())
+}
+
+/** The statuses of Node's own answers to what is no request, with a body as all faults have. */
+const MALFORMED: ReadonlyMap<string | undefined, readonly [line: string, code: ApiFaultCode, message: string]> =
+  new Map([
+    ['HPE_HEADER_OVERFLOW', ['431 Request Header Fields Too Large', 'headers_too_large', 'The headers are too large.']],
+    ['ERR_HTTP_REQUEST_TIMEOUT', ['408 Request Timeout', 'request_timeout', 'The request took too long.']],
+  ])
+const NO_REQUEST = ['400 Bad Request', 'request_malformed', 'This is no request of HTTP/1.1.'] as const
+
+/** Connections with an answer that has not ended. */
+const answering = new WeakSet<Duplex>()
+
+function refuseMalformed({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  // An answer may have begun: nothing can follow it.
+  if (!socket.writable || code === 'ECONNRESET' || answering.has(socket)) return void socket.destroy()
+  const [line, fault, message] = MALFORMED.get(code) ?? NO_REQUEST
+  const body = JSON.stringify({ error: { code: fault, message } })
+  const headers = ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`, 'connection: close']
+  socket.on('error', () => socket.destroy())
+  socket.end([`HTTP/1.1 ${line}`, ...headers, '', body].join('\r\n'), () => socket.destroy())
 }
 
 function answerHealth(

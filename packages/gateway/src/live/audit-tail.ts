@@ -1,5 +1,6 @@
 import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { createEmitter } from '@toolgate/core/internal'
+import { recordPages } from '../next-turn.ts'
 
 export interface AuditTailDeps {
   readonly audit: AuditReader
@@ -13,7 +14,6 @@ export interface AuditTail {
   subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
 }
 
-const PAGE = 1000
 /** A listener that is further behind continues with the newest records. The API has the others. */
 const MAX_PAGES = 10
 
@@ -72,12 +72,7 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
   /** Reads page by page, as queries return the newest records first. */
   async function readNew(): Promise<readonly AuditRecord[]> {
     const found: AuditRecord[] = []
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const beforeSeq = found.at(-1)?.seq
-      const records = await audit.query({ limit: PAGE, afterSeq, ...(beforeSeq === undefined ? {} : { beforeSeq }) })
-      found.push(...records)
-      if (records.length < PAGE) break
-    }
+    for await (const records of recordPages(audit, { afterSeq }, MAX_PAGES)) found.push(...records)
     return found.toReversed()
   }
 }

@@ -102,10 +102,20 @@ function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, a
   }
   const isShown = (value: string) => {
     const uri = expand(item.uri ?? '', { ...asked.others, [asked.name]: value })
-    return uri !== undefined && isVisible(uri)
+    return uri !== undefined && isVisible(asRead(uri))
   }
   return { isShown, mayName: () => true }
 }
+
+/** Returns an expanded URI in the spelling in which it can be read: what may stand in a path stands there as it is. */
+function asRead(uri: string): string {
+  return uri
+    .replaceAll(/%(?:2[1789A])/g, decodeURIComponent)
+    .replace(/^[^?]*/, (path) => path.replaceAll(/%(?:2[46BC]|3[ABD]|40)/g, decodeURIComponent))
+}
+
+/** RFC 6570, section 2.3. */
+const VARIABLE = /^(?:[\w.]|%[0-9A-Fa-f]{2})+$/
 
 /** Returns the URI of a template of `{var}` and `{+var}` only, all of which are given (RFC 6570, level 2). */
 export function expand(template: string, given: Readonly<Record<string, string>>): string | undefined {
@@ -114,7 +124,7 @@ export function expand(template: string, given: Readonly<Record<string, string>>
     const isReserved = expression.startsWith('+')
     const name = isReserved ? expression.slice(1) : expression
     const value = Object.hasOwn(given, name) ? given[name] : undefined
-    if (value === undefined || !value.isWellFormed()) isWhole = false
+    if (value === undefined || !VARIABLE.test(name) || !value.isWellFormed()) isWhole = false
     else return isReserved ? encodeReserved(value) : encodeStrictly(value)
     return ''
   })

@@ -71,6 +71,7 @@ function checkMessage(body: unknown): asserts body is RpcMessage {
   if (!isObject(body)) throw refuse('it is not an object')
   if (body['jsonrpc'] !== '2.0') throw refuse('"jsonrpc" must be "2.0"')
   if (body['method'] !== undefined && typeof body['method'] !== 'string') throw refuse('"method" must be a string')
+  if (body['method'] === '') throw refuse('"method" must not be empty')
   if (Object.hasOwn(body, 'id') && typeof body['id'] !== 'string' && !Number.isSafeInteger(body['id'])) {
     throw refuse('"id" must be a string or a whole number')
   }

@@ -1,6 +1,7 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
+import { RECORDS_A_PAGE, recordPages } from '../next-turn.ts'
 import { CallerTally, type CountedCaller } from './caller-tally.ts'
 import { type CountedRun, RunTally } from './run-tally.ts'
 import type { Figures } from './sum.ts'
@@ -25,7 +26,6 @@ interface Counting {
   readonly enough: Promise<void>
 }
 
-const PAGE = 1000
 const MAX_PAGES = 20
 const WAIT_MS = 250
 const ENOUGH_RECORDS = 2000
@@ -107,14 +107,12 @@ export class CountedAudit {
   /** Returns the records after one, newest first; `undefined` if there are too many for pages. */
   async #readNewer(afterSeq: number): Promise<readonly AuditRecord[] | undefined> {
     const found: AuditRecord[] = []
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const before = found.at(-1)
-      const range = { afterSeq, limit: PAGE, ...(before && { beforeSeq: before.seq }) }
-      const records = await this.#deps.audit.query(range)
+    let isWhole = false
+    for await (const records of recordPages(this.#deps.audit, { afterSeq }, MAX_PAGES)) {
       found.push(...records)
-      if (records.length < PAGE) return found
+      isWhole = records.length < RECORDS_A_PAGE
     }
-    return undefined
+    return isWhole ? found : undefined
   }
 
   #add(record: AuditRecord): void {

@@ -1,21 +1,23 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { foldMarks, isObject, joinLetters, type JsonObject } from '@toolgate/core/internal'
 
 /** Words that name a secret, as whole words of a label. */
 const WORDS: ReadonlySet<string> = new Set(
   (
     'password passwords passwd pwd passphrase passcode passwort kennwort passwoord wachtwoord contrasena senha parola ' +
-    'haslo heslo losenord adgangskode secret secrets token tokens credential credentials pin tan otp totp cvv cvc cvn ' +
-    'card cards kreditkarte iban ssn mnemonic 2fa mfa'
-  ).split(' '),
+    'hasło haslo heslo lösenord adgangskode salasana jelszó şifre secret secrets token tokens credential credentials ' +
+    'pin pins tan otp otps totp cvv cvc cvn card cards kreditkarte iban ssn mnemonic 2fa mfa'
+  )
+    .split(' ')
+    .map(foldMarks),
 )
 /** Texts that name a secret wherever they are, also in spaced or glued words. */
 const PARTS: readonly string[] = (
   'password passphrase passcode passwort motdepasse contrasena apikey secretkey privatekey accesskey accesstoken ' +
   'clientsecret cardnumber creditcard securitycode verificationcode onetimecode recoverycode backupcode authcode ' +
-  'accesscode pincode seedphrase socialsecurity пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호'
+  'accesscode pincode seedphrase socialsecurity mậtkhẩu пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호 รหัสผ่าน'
 )
-  .normalize('NFC')
   .split(' ')
+  .map(foldMarks)
 
 /** A note that warns of entering secrets, as forms of real servers have it. */
 const WARNING = /\((?:please )?(?:do not|don't|never) (?:enter|give|provide|share|type) [^():;.!?\n]{1,200}\)/gi
@@ -32,22 +34,26 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
 
 /** Whether a label names a secret, in whatever spelling: `apiKey`, `API_KEY`, `p a s s w o r d`, `pa$$w0rd`. */
 export function namesSecret(label: string): boolean {
-  const text = label
-    .replaceAll(WARNING, ' ')
-    .normalize('NFKD')
-    .replaceAll(/[\p{M}\p{Cf}]/gu, '')
+  const text = foldMarks(label.replaceAll(WARNING, ' '))
   const read = text.replaceAll(/./gu, (sign) => LOOKALIKES.get(sign.toLowerCase()) ?? sign)
   return hasSecret(text) || hasSecret(read.toLowerCase())
 }
 
 function hasSecret(text: string): boolean {
-  const words = text
-    .replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
-    .normalize('NFC')
+  const words = joinLetters(text)
+    .replaceAll(WORD_BREAK, ' ')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
   const glued = words.join('')
-  return words.some((word) => WORDS.has(word)) || PARTS.some((part) => glued.includes(part))
+  return [...words, glued].some(isSecretWord) || PARTS.some((part) => glued.includes(part))
+}
+
+/** Before a capital, and between an abbreviation and a word: `APIToken`, but not `PINs`. */
+const WORD_BREAK = /(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}(?!s(?!\p{Ll}))\p{Ll})/gu
+
+/** A number may follow: `CVV2`, `password1`. */
+function isSecretWord(word: string): boolean {
+  return WORDS.has(word) || WORDS.has(word.replace(/\d{1,4}$/, ''))
 }
 
 const LABELS = ['title', 'description', 'format', 'default'] as const

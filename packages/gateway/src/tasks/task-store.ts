@@ -1,5 +1,12 @@
 import { hash, randomBytes } from 'node:crypto'
-import { type Cancelling, createEmitter, isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
+import {
+  type Cancelling,
+  createEmitter,
+  isObject,
+  type JsonObject,
+  type MaybePromise,
+  readOwnJson,
+} from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { SEALED_MS, Sealer } from '../relay/sealer.ts'
@@ -185,7 +192,7 @@ export class TaskStore {
     const key = keyOf(owner, id)
     const sealed = await this.#state.get(WORK + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-work', key]) : undefined
-    return text === undefined ? undefined : JSON.parse(text)
+    return text === undefined ? undefined : readOwnJson(text)
   }
 
   async setWork({ owner, id }: TaskKey, work: object): Promise<void> {
@@ -269,7 +276,7 @@ export class TaskStore {
   async #shownOf(key: string, { status }: Kept): Promise<TaskProgress> {
     const sealed = await this.#state.get(SHOWN + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-texts', key]) : undefined
-    return { status, ...(text !== undefined && (JSON.parse(text) as Omit<TaskProgress, 'status'>)) }
+    return { status, ...(text !== undefined && (readOwnJson(text) as Omit<TaskProgress, 'status'>)) }
   }
 
   /** Removes the user's task that ended first. Returns `false` if none has ended. */
@@ -307,7 +314,7 @@ export class TaskStore {
     const parts = ref === undefined ? [] : await this.#state.list(`${RESULTS}${ref}/`)
     const text = await this.#sealer.open(parts.map(({ value }) => String(value)).join(''), ['task-result', ref])
     if (text === undefined) return { status: 'failed', at, error: LOST }
-    const body = JSON.parse(text) as JsonObject
+    const body = readOwnJson(text) as JsonObject
     return status === 'completed'
       ? { status, at, result: body }
       : { status, at, error: body as unknown as JsonRpcError }
@@ -356,7 +363,7 @@ function isKept(value: unknown): value is Kept & JsonObject {
 
 /** Fields that are `undefined` are no JSON. */
 function toJson(value: object): unknown {
-  return JSON.parse(JSON.stringify(value))
+  return readOwnJson(JSON.stringify(value))
 }
 
 function expiryOf({ createdAt, ttlMs }: Pick<Kept, 'createdAt' | 'ttlMs'>): number {

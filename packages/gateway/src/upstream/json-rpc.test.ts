@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { JSON_BOUNDS } from '@toolgate/core/internal'
 
 import { clip, JsonText, parseMessages } from './json-rpc.ts'
-import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
 const only = (text: string) => parseMessages(text)[0]
@@ -49,6 +49,31 @@ describe('parseMessages', () => {
     })
   }
 
+  it('refuses an empty method', () => {
+    for (const text of ['{"jsonrpc":"2.0","method":""}', '{"jsonrpc":"2.0","id":1,"method":"","result":{}}'])
+      assert.throws(() => parseMessages(text), { code: 'upstream_protocol' })
+  })
+
+  it('refuses an answer with a key that occurs twice, for its request alone', () => {
+    const message = only(String.raw`{"jsonrpc":"2.0","id":7,"result":{"a":1,"\u0061":2}}`)
+    assert.ok(message?.kind === 'unusable' && message.id === 7)
+    assert.match(message.error.message, /a key that occurs twice/)
+    assert.throws(() => parseMessages('{"jsonrpc":"2.0","id":7,"id":8,"result":{}}'), { code: 'upstream_protocol' })
+  })
+
+  it('returns the items of a list apart if one of them has a key twice', () => {
+    const message = only('{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"a"},{"name":"b","name":"c"}]}}')
+    assert.ok(message?.kind === 'result')
+    assert.deepEqual(message.result['tools'], [new JsonText('{"name":"a"}'), new JsonText('{"name":"b","name":"c"}')])
+  })
+
+  it('reads a key with an escape as it is written, whatever was parsed before', () => {
+    JSON.parse(String.raw`{"zz":1,"pat\\":1}`)
+    const message = only(String.raw`{"jsonrpc":"2.0","id":7,"result":{"x":{"zz":1,"pat\u0068":1}}}`)
+    assert.ok(message?.kind === 'result')
+    assert.deepEqual(message.result['x'], { zz: 1, path: 1 })
+  })
+
   it('keeps the id of an answer with an invalid result', () => {
     const message = only('{"jsonrpc":"2.0","id":7,"result":5}')
     assert.equal(message?.kind === 'unusable' && message.id, 7)
@@ -68,10 +93,10 @@ describe('parseMessages', () => {
 
   it('refuses an answer of too many values or keys without parsing it, for its request alone', (t) => {
     const answerOf = (value: string) => `{"jsonrpc":"2.0","result":{"a":${value}},"id":7}`
-    const keys = `{${Array.from({ length: LIMITS.message.keys }, (_, i) => `"k${i}":1`).join()}}`
+    const keys = `{${Array.from({ length: JSON_BOUNDS.answer.keys }, (_, i) => `"k${i}":1`).join()}}`
     const parse = t.mock.method(JSON, 'parse')
     for (const [value, reason] of [
-      [`[${'{},'.repeat(LIMITS.message.values / 2)}1]`, /holds more than 200000 values/],
+      [`[${'{},'.repeat(JSON_BOUNDS.answer.values / 2)}1]`, /holds more than 200000 values/],
       [keys, /holds more than 50000 keys/],
     ] as const) {
       const message = only(answerOf(value))

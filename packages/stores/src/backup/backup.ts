@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
+  constants,
   copyFileSync,
   createReadStream,
   existsSync,
@@ -20,7 +21,7 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
-import { errnoOf, isObject } from '@toolgate/core/internal'
+import { errnoOf, isObject, readOwnJson } from '@toolgate/core/internal'
 import { checkpointsPath, inputKeyOf, privateKeyOf } from '../evidence.ts'
 import { publicKeysOf } from '../checkpoint-file.ts'
 import { boxesBeside } from '../input-boxes.ts'
@@ -99,7 +100,11 @@ export async function makeBackup(files: GatewayFiles, folder: string, madeAtMs: 
     files: copied,
   }
   // Last: a folder without it is no backup.
-  writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flush: true })
+  writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`, {
+    mode: 0o600,
+    flag: 'wx',
+    flush: true,
+  })
   return manifest
 }
 
@@ -177,7 +182,7 @@ export function evidenceOf(audit: AuditPlace): readonly string[] {
 
 function copyPlain(file: string, copy: string): void {
   rmSync(copy, { force: true })
-  copyFileSync(file, copy)
+  copyFileSync(file, copy, constants.COPYFILE_EXCL)
   chmodSync(copy, 0o600)
 }
 
@@ -208,7 +213,7 @@ function copyLines(path: string, to: string): void {
 }
 
 function copyPart(from: number, end: number, copy: string): void {
-  const to = openSync(copy, 'w', 0o600)
+  const to = openSync(copy, 'wx', 0o600)
   try {
     for (const lines of linesForwards(from, end)) for (const line of lines) writeSync(to, `${line}\n`)
     fdatasyncSync(to)
@@ -249,7 +254,7 @@ function readManifest(folder: string): BackupManifest {
   if (!existsSync(file)) throw notWhole(folder, `it has no ${MANIFEST}, which is written last`)
   let manifest: unknown
   try {
-    manifest = JSON.parse(readFileSync(file, 'utf8'))
+    manifest = readOwnJson(readFileSync(file, 'utf8'))
   } catch {
     throw notWhole(folder, `its ${MANIFEST} is not JSON`)
   }

@@ -27,6 +27,7 @@ import {
 } from '../audit-options.ts'
 import { type InputBoxes, openBoxes } from '../input-boxes.ts'
 import { lockExclusively } from '../locks.ts'
+import { createPrivately } from '../sqlite-file.ts'
 import { endOfClosed, findEnd, firstOf, putAside } from './ends.ts'
 import { closedFiles, closedName, isSameFile, type LogFile, type LogView, viewOf } from './log-files.ts'
 import { countLines, exportLines, queryLines, recordsBackwards } from './read.ts'
@@ -64,6 +65,7 @@ export function openWriter(path: string, options: AuditFileOptions, hooks?: Writ
 
 /** Only the owner may read the file: records hold who did what. */
 function openActive(path: string): number {
+  createPrivately(path)
   return openSync(path, 'a+', 0o600)
 }
 

@@ -1,4 +1,5 @@
 import type { Approval } from '@toolgate/core'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { DatedApproval } from '@toolgate/core/internal'
 import type { ApprovalAbout, ApprovalBinding, ApprovalStatus } from '@toolgate/core/stores'
 import { APPROVAL_STATUSES } from '@toolgate/core/words'
@@ -22,8 +23,9 @@ export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
 
 export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail, asker }: ApprovalAbout): Request {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked } = binding
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail, asker }
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = binding
+  const about = { input, why, trail, asker }
+  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked, ...about }
 }
 
 /** Returns the fields that decide an approval's status. */
@@ -44,8 +46,8 @@ function statusIn(row: Row): ApprovalStatus {
 
 export function toApproval(row: Row): Approval {
   const request = parseRequest(textIn(row, 'request'))
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, approver, asked, input, why, trail, asker } =
-    request
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = request
+  const { input, why, trail, asker } = request
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -55,12 +57,13 @@ export function toApproval(row: Row): Approval {
     inputHash,
     run,
     ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
+    ...(behind === undefined ? {} : { behind }),
     ...(approver === undefined ? {} : { approver }),
     ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
     ...(trail === undefined ? {} : { trail }),
     ...(asker === undefined ? {} : { asker }),
-    ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
+    ...(row['chat'] === null ? {} : { chat: String(readOwnJson(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),
     ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),
@@ -71,7 +74,7 @@ export function toApproval(row: Row): Approval {
 
 /** Parses a text that `toRequest` made: no one else writes this column. */
 function parseRequest(text: string): Request {
-  return JSON.parse(text) as Request
+  return readOwnJson(text) as Request
 }
 
 /** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */

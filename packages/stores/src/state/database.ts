@@ -37,6 +37,8 @@ export interface StoresDatabase {
    * share one transaction, and none is acknowledged before it is committed.
    */
   writeTogether<T>(work: () => T, batch?: WriteBatch): Promise<T>
+  /** Checks that something can be written now, with a write that leaves nothing. @throws {ToolgateError} `state_unavailable` */
+  checkWritable(): void
   close(): void
 }
 
@@ -58,6 +60,9 @@ interface Grouped {
 /** How long a write may block the event loop to wait for another process. Then it waits without blocking. */
 const BLOCKING_MS = 5
 const MAX_WAIT_MS = 5000
+/** No key of ours is so. More than a page, so that the file must grow unless it has room. */
+const PROBE_KEY = Buffer.from([0])
+const PROBE_BYTES = 8192
 /** How many turns of the event loop a group waits for others, as long as some join in each. */
 const MAX_TURNS = 8
 
@@ -96,6 +101,8 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
   const begin = db.prepare('BEGIN')
   const beginWrite = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
+  const probe = db.prepare('INSERT INTO state (key, value) VALUES (?, ?)')
+  const unprobe = db.prepare('DELETE FROM state WHERE key = ?')
   /** The last write that waits for another process. Later writes wait behind it, to keep their order. */
   let last: Promise<unknown> | undefined
 
@@ -187,6 +194,16 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
         return transact(begin, work)
       } catch (error) {
         throw toFault(path, error)
+      }
+    },
+    checkWritable() {
+      try {
+        transact(beginWrite, () => {
+          probe.run(PROBE_KEY, 'x'.repeat(PROBE_BYTES))
+          unprobe.run(PROBE_KEY)
+        })
+      } catch (error) {
+        if (!isBusy(error)) throw toFault(path, error)
       }
     },
     close: () => db.close(),

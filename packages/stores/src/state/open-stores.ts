@@ -66,6 +66,8 @@ export interface SqliteStores {
   readonly histories: HistoryStore
   /** How often the clauses of policies have held. */
   readonly clauses: ClauseCountStore
+  /** Checks that something can be written now. @throws {ToolgateError} `state_unavailable` */
+  checkWritable(): void
   /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
   close(): void
 }
@@ -97,6 +99,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
     state,
     histories: historiesIn(db, options.histories),
     clauses: clauseCountsIn(counting),
+    checkWritable: () => db.checkWritable(),
     close() {
       if (!isOpen) return
       isOpen = false

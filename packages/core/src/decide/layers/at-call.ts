@@ -106,8 +106,11 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   if (answer === false) return []
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
   context.hits?.push(isUnknown && context.isShadow ? unjudged(clause) : clause)
-  if (answer instanceof Failure) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
-  const plain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
+  // Where it is unclear whether a clause holds, it holds: its message says what to write instead.
+  const isUnclear = answer instanceof Failure && answer.isUnclear
+  if (answer instanceof Failure && !isUnclear) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
+  const certain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
+  const plain = isUnclear ? { ...certain, text: `${certain.text}. ${answer.text}` } : certain
   const read = readsOf(index.snapshot, clause.run, asked)
   return [
     {

@@ -2,6 +2,7 @@ import { type RunFacts, strictestFacts } from '../../history/facts.ts'
 import { describeApprover } from '../../policy/approver.ts'
 import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
 import { toClauseRef } from '../../policy/clause-ref.ts'
+import { UnclearError } from '../../policy/functions.ts'
 import { clausesOf } from '../../policy/history-use.ts'
 import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
 import { takeUnknownRead } from '../../policy/uncertain.ts'
@@ -140,7 +141,10 @@ function indexTags({ requireTags }: ParsedPolicy, snapshot: Toolset): PolicyInde
 /** Why a condition could not be decided. */
 export class Failure {
   readonly text: string
+  /** A part of it may be true or false, as nobody knows how a server reads a text. */
+  readonly isUnclear: boolean
   constructor(condition: ParsedCondition, error: unknown) {
+    this.isUnclear = error instanceof UnclearError
     this.text = `"${condition.text}" failed: ${messageOf(error).split('\n')[0]}`
   }
 }

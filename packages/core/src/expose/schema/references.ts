@@ -1,4 +1,5 @@
 import { dialectOf, idKeyword } from '../../json-schema/document.ts'
+import { metaSchemasOf } from '../../json-schema/drafts.ts'
 import type { JsonSchema } from '../../tools/tool.ts'
 import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './node.ts'
 import type { Reader } from './read.ts'
@@ -29,6 +30,7 @@ export function createResolve(root: JsonSchema): Resolve {
     const fragment = decode(target.hash.slice(1))
     target.hash = ''
     const resource = index.resources.get(target.href)
+    if (!resource && metaSchemasOf(target.href)) return { raw: ANY_SCHEMA, pointer: path }
     if (!resource)
       throw new SchemaProblem('remote_ref', path, `refers to ${JSON.stringify(ref)}, which is not in the schema itself`)
     const place =
@@ -39,6 +41,9 @@ export function createResolve(root: JsonSchema): Resolve {
     return place
   }
 }
+
+/** What is written for a meta-schema: no provider has them, and the input is checked in any case. */
+const ANY_SCHEMA: JsonSchema = { type: ['object', 'boolean'], description: 'A JSON Schema' }
 
 /** The base URI of a schema without one. It is never requested. */
 const ROOT = 'https://schema.invalid/'

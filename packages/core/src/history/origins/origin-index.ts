@@ -5,6 +5,7 @@ import { toExact, toFoldedForms } from './normalise.ts'
 import { SeenText } from './seen-text.ts'
 import { stringsIn } from './strings-in.ts'
 import { holdsWhole, holdsWords } from './token-ends.ts'
+import type { Work } from '../../util/work.ts'
 import { worstOf } from './worst-of.ts'
 
 /** The origins of texts. What stands in no text is `unknown`. */
@@ -39,8 +40,11 @@ export interface OriginIndex {
   addWords(words: string | readonly string[]): readonly OriginItem[]
   /** Adds all texts of an output. Returns what is new. */
   addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[]
-  /** Returns the worst origin of the values within a value. `null`, `undefined` and what is empty say nothing. */
-  originOf(value: unknown): Origin
+  /**
+   * Returns the worst origin of the values within a value: `null`, `undefined` and what is empty say nothing, and of nothing else
+   * nobody has said where it comes from. Each look at what was seen is counted in `work`: past it the answer is `untrusted`.
+   */
+  originOf(value: unknown, work?: Work): Origin
   /** Whether an untrusted text found no room. */
   readonly full: boolean
   /** In bytes. */
@@ -58,6 +62,10 @@ export function createOriginIndex(bounds: OriginBounds = {}): OriginIndex {
   return new Origins(bounds)
 }
 
+/** A look at all that was seen, beside the characters that are looked for. */
+const STEPS_OF_LOOK = 2000
+/** Of a question that no condition asks. */
+const MAX_STEPS = 5_000_000
 /** An output of more characters is not looked at: it would not fit. */
 const MAX_OUTPUT_CHARS = 512 * KB
 /** A text that is known already is not added again. Of an output with more texts the others are not compared. */
@@ -114,25 +122,31 @@ class Origins implements OriginIndex {
     }
   }
 
-  originOf(value: unknown): Origin {
-    return worstOf(value, (text, isText) => this.#originOfText(text, isText)) ?? 'user'
+  originOf(value: unknown, work: Work = { left: MAX_STEPS }): Origin {
+    const found = worstOf(value, (text, isText) => this.#originOfText(text, isText, work))
+    return found ?? (this.full ? 'untrusted' : 'unknown')
   }
 
-  #originOfText(text: string, isText: boolean): Origin {
+  #originOfText(text: string, isText: boolean, work: Work): Origin {
+    work.left -= STEPS_OF_LOOK + text.length
+    if (work.left < 0) return 'untrusted'
     const exact = isText ? toExact(text) : ''
     const mayLoosen = isText && isLikeAddress(exact)
     if (mayLoosen && holdsWhole(this.#seen.user, exact)) return 'user'
-    if (this.#isUntrusted(text)) return 'untrusted'
+    if (this.#isUntrusted(text, work)) return 'untrusted'
     if (mayLoosen && holdsWhole(this.#seen.trusted, exact)) return 'trusted'
     return this.full ? 'untrusted' : 'unknown'
   }
 
-  #isUntrusted(text: string): boolean {
+  #isUntrusted(text: string, work: Work): boolean {
+    const addresses = addressesIn(text)
+    if (!addresses) return true
     const seen = this.#seen.untrusted
     if (seen.text === '') return false
     if (toFoldedForms(text).some((form) => seen.includes(form))) return true
-    for (const address of addressesIn(text)) {
-      if (toFoldedForms(address).some((form) => seen.includes(form))) return true
+    for (const address of addresses) {
+      work.left -= STEPS_OF_LOOK + address.length
+      if (work.left < 0 || toFoldedForms(address).some((form) => seen.includes(form))) return true
     }
     return false
   }

@@ -6,12 +6,9 @@ const MAX_CHARS = 16 * 1024
 const MAX_VALUES = 1000
 const MAX_DEPTH = 64
 
-/** A key like this is a name that a schema chose. Another may be an address: `{ "eve@evil.com": "editor" }`. */
-const NAME = /^[\p{L}_$][\p{L}\d_$-]*$/u
-
 /**
  * Returns the worst origin of all values within a value, `untrusted` where they are too many, and `undefined` where there are
- * none: `null` and what is empty say nothing. `isText` is false for numbers and booleans.
+ * none: `null` and what is empty say nothing. A key is a value, too. `isText` is false for numbers and booleans.
  */
 export function worstOf(value: unknown, originOf: (text: string, isText: boolean) => Origin): Origin | undefined {
   const left = { chars: MAX_CHARS, values: MAX_VALUES }
@@ -47,11 +44,16 @@ export function worstOf(value: unknown, originOf: (text: string, isText: boolean
   function walkFields(fields: object, depth: number): void {
     for (const [key, part] of Object.entries(fields)) {
       if (worst === 0) return
-      if (!NAME.test(key)) walkText(key, true)
+      if (key !== '') walkText(key, true)
       walk(part, depth + 1)
     }
   }
 
   walk(value, 0)
   return ORIGINS[worst]
+}
+
+/** Whether there are no values within a value. */
+export function saysNothing(value: unknown): boolean {
+  return worstOf(value, () => 'user') === undefined
 }

@@ -3,6 +3,7 @@ import {
   type CharSet,
   charSet,
   type Dialect,
+  folded,
   type Node,
   PatternError,
   PERL_SETS,
@@ -80,7 +81,7 @@ function readAtom(reader: Reader, scope: Scope, depth: number): Node | undefined
   if (!reader.take('\\')) return one(reader.next(), flags)
   for (const [letter, kind] of ASSERTIONS) if (reader.take(letter)) return assertion(kind)
   if (reader.match(/k[<']/y)) throw new PatternError('it has a backreference')
-  const escape = readEscape(reader)
+  const escape = readEscape(reader, flags.ignoreCase)
   return typeof escape === 'number' ? one(escape, flags) : { kind: 'set', set: escape }
 }
 
@@ -210,6 +211,7 @@ export class Reader {
   }
 }
 
+const WORD = folded(PERL_SETS.ecma.get('w') as CharSet)
 const CONTROLS: ReadonlyMap<string, number> = new Map([
   ['t', 9],
   ['n', 10],
@@ -222,17 +224,23 @@ const HEX =
   /x([0-9A-Fa-f]{2})|[xu]\{([0-9A-Fa-f]{1,6})\}|u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9A-Fa-f]{4})/iy
 const PROPERTY = /([pP])(?:\{(\^?)([A-Za-z0-9_=]{1,60})\}|([A-Za-z]))/y
 
+/** With the flag `i`, `\w` of ECMA-262 also has the letters that fold to `s` and `k`. RE2 has ASCII alone. */
+const FOLDED: typeof PERL_SETS = {
+  ecma: new Map(PERL_SETS.ecma).set('w', WORD).set('W', charSet({ ranges: [], sets: [WORD], negated: true })),
+  re2: PERL_SETS.re2,
+}
+
 /** Reads an escape after its backslash. Returns a code point or a set of them. */
-export function readEscape(reader: Reader): number | CharSet {
+export function readEscape(reader: Reader, ignoreCase: boolean): number | CharSet {
   const hex = reader.match(HEX)
   if (hex) return fromHex(hex)
   const property = reader.match(PROPERTY)
-  if (property) return readProperty(property)
+  if (property) return ignoreCase ? folded(readProperty(property)) : readProperty(property)
   if (reader.match(/c[A-Za-z]/y)) return reader.text.charCodeAt(reader.at - 1) % 32
   if (reader.match(/0(?![0-9])/y)) return 0
   const codePoint = reader.next()
   const letter = String.fromCodePoint(codePoint)
-  const known = PERL_SETS[reader.dialect].get(letter) ?? CONTROLS.get(letter)
+  const known = (ignoreCase ? FOLDED : PERL_SETS)[reader.dialect].get(letter) ?? CONTROLS.get(letter)
   if (known !== undefined) return known
   if (/[1-9]/.test(letter)) throw new PatternError('it has a backreference')
   if (/[A-Za-z0]/.test(letter)) throw new PatternError(`it has the unknown escape \\${letter}`)
@@ -260,16 +268,16 @@ export function readClass(reader: Reader, ignoreCase: boolean): CharSet {
   const ranges: [number, number][] = []
   const sets: CharSet[] = []
   // In RE2 a leading `]` is a literal; in ECMA-262 it ends an empty class.
-  if (reader.dialect === 're2' && reader.take(']')) ranges.push([93, readRangeEnd(reader, 93, sets)])
+  if (reader.dialect === 're2' && reader.take(']')) ranges.push([93, readRangeEnd(reader, 93, sets, ignoreCase)])
   while (!reader.take(']')) {
-    const first = readMember(reader)
-    if (typeof first === 'number') ranges.push([first, readRangeEnd(reader, first, sets)])
+    const first = readMember(reader, ignoreCase)
+    if (typeof first === 'number') ranges.push([first, readRangeEnd(reader, first, sets, ignoreCase)])
     else sets.push(first)
   }
   return charSet({ ranges, sets, negated, ignoreCase })
 }
 
-function readMember(reader: Reader): number | CharSet {
+function readMember(reader: Reader, ignoreCase: boolean): number | CharSet {
   const posix = reader.match(/\[:(\^?)([a-z]+):\]/y)
   if (posix) {
     const set = POSIX_SETS.get(posix[2] as string)
@@ -278,13 +286,13 @@ function readMember(reader: Reader): number | CharSet {
   }
   if (!reader.take('\\')) return reader.next()
   if (reader.take('b')) return 8
-  return readEscape(reader)
+  return readEscape(reader, ignoreCase)
 }
 
 /** Returns the end of a range, or the character itself if there is no range. A `-` before a set is a literal. */
-function readRangeEnd(reader: Reader, first: number, sets: CharSet[]): number {
+function readRangeEnd(reader: Reader, first: number, sets: CharSet[], ignoreCase: boolean): number {
   if (!reader.match(/-(?!\])/y)) return first
-  const last = readMember(reader)
+  const last = readMember(reader, ignoreCase)
   if (typeof last !== 'number') {
     sets.push(last, charSet({ ranges: [[45, 45]] }))
     return first

@@ -1,3 +1,5 @@
+import { casesOf } from './case-folding.ts'
+
 export type Assertion = 'text start' | 'text end' | 'line start' | 'line end' | 'word boundary' | 'no word boundary'
 
 /** A pattern as a tree. */
@@ -53,12 +55,9 @@ export function charSet({ ranges, sets = [], negated = false, ignoreCase = false
   }
 }
 
-/** Returns a code point in upper and lower case, if each is one code point. */
-function casesOf(codePoint: number): readonly number[] {
-  const text = String.fromCodePoint(codePoint)
-  return [text, text.toLowerCase(), text.toUpperCase(), text.toUpperCase().toLowerCase()]
-    .filter((variant) => variant.length === text.length)
-    .map((variant) => variant.codePointAt(0) as number)
+/** Returns a set that ignores case. The opposite of a set of words stays its opposite. */
+export function folded(set: CharSet): CharSet {
+  return { key: `i(${set.key})`, has: (codePoint) => casesOf(codePoint).some(set.has) }
 }
 
 const DIGITS: readonly (readonly [number, number])[] = [[48, 57]]

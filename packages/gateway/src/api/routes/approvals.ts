@@ -1,6 +1,8 @@
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
+import { notOther } from '@toolgate/core/internal'
 import type { ApprovalVerdict } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
+import { turnEach } from '../../next-turn.ts'
 import { maySee, toName } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, taggedJson, wholeNumber } from '../request.ts'
@@ -10,6 +12,8 @@ import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../wire.t
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
+/** Each row asks who of all people may decide. */
+const ROWS_A_TURN = 10
 
 /** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */
 export function approvalsRoute(deps: ApiDeps): Route {
@@ -25,7 +29,13 @@ export function approvalsRoute(deps: ApiDeps): Route {
     const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
     const approvals = await deps.approvals.list({ limit: DEFAULT_LIMIT, ...filter, ...tenant })
     const seen = approvals.filter((approval) => maySee(person, approval))
-    return { approvals: seen.map((approval) => toApprovalRow(approval, person, deps)) } satisfies ApprovalsBody
+    const pace = turnEach(ROWS_A_TURN)
+    const rows: ApprovalRow[] = []
+    for (const approval of seen) {
+      rows.push(toApprovalRow(approval, person, deps))
+      await pace()
+    }
+    return { approvals: rows } satisfies ApprovalsBody
   }
 }
 
@@ -108,7 +118,11 @@ function toApprovalRow(
   const approval = approvalFor(person, given)
   if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
   const able = callers().filter(
-    (one) => one.for === 'console' && maySee(person, one.caller) && approvals.mayDecide(one.caller, approval),
+    ({ for: use, caller }) =>
+      use === 'console' &&
+      maySee(person, caller) &&
+      approvals.mayDecide(caller, approval) &&
+      notOther(approval, caller) === undefined,
   )
   const names = new Set(able.map(({ caller }) => toName(caller)))
   const mayDecide = approvals.mayDecide(person, approval)

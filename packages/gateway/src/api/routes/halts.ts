@@ -1,16 +1,16 @@
 import { type Caller, ConfigError, type Halt, type Tool, ToolgateError } from '@toolgate/core'
 import type { parseGroups } from '@toolgate/core/groups'
-import { type HaltRequest, type HaltTarget, nearestOf } from '@toolgate/core/internal'
+import type { HaltRequest, HaltTarget } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
+import { type KnownPerson, nearestFew } from '../known-people.ts'
 import { invalidBody, itemId, oneOf, parseQuery, readBody, type Route } from '../request.ts'
 import type { HaltReach, HaltReachBody, HaltRow, HaltsBody } from '../wire.ts'
-import type { CallerConfig } from '../../config/config.ts'
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
-const FIELDS = [...TARGETS, 'all', 'reason', 'force']
+const FIELDS = [...TARGETS, 'all', 'reason']
 const MAX_TARGET_LENGTH = 300
 const ASKED = {
   user: itemId,
@@ -20,51 +20,63 @@ const ASKED = {
   all: oneOf(['true'] as const),
 }
 
+/** Returns the users whom the gateway knows, of one tenant or of all. */
+type KnownPeople = (tenant: string | undefined) => Promise<readonly KnownPerson[]>
+
 /** `GET /api/halts`: newest first. */
-export function haltsRoute(deps: ApiDeps): Route {
+export function haltsRoute(deps: ApiDeps, known: KnownPeople): Route {
   const { halts } = deps
   return async ({ person, query }) => {
     parseQuery(query, {})
     const inForce = await readInForce(deps)
     const seen = (halts?.list() ?? []).filter((halt) => isWithin(person, halt)).toSorted((a, b) => b.at - a.at)
+    const people = await peopleFor(
+      seen.map(({ target }) => target),
+      person,
+      known,
+    )
     return {
-      halts: seen.map((halt) => ({ ...toRow(halt, person, deps), ...inForce(halt) })),
+      halts: seen.map((halt) => ({ ...toRow(halt, person, people, deps), ...inForce(halt) })),
       mayHalt: halts !== undefined && mayHalt(person),
     } satisfies HaltsBody
   }
 }
 
 /** `GET /api/halts/reach?user=&session=&tool=&tenant=&all=true`: what a halt would stop, before it is set. */
-export function haltReachRoute({ halts }: ApiDeps): Route {
-  return ({ person, query }) => {
+export function haltReachRoute({ halts }: ApiDeps, known: KnownPeople): Route {
+  return async ({ person, query }) => {
     const { all, ...asked } = parseQuery(query, ASKED)
     const { tenant } = nameOperator(person)
     const target = narrowTo(tenant, { ...asked, ...(all && { all: true }) })
     if (!halts) throw new ApiFault('halt_forbidden', 'Nothing can be halted here.')
+    const people = await peopleFor([target], person, known)
     try {
-      return { ...halts.reach(target), underWay: halts.underWay(target) } satisfies HaltReachBody
+      return { ...reachOf(target, people, halts), underWay: halts.underWay(target) } satisfies HaltReachBody
     } catch (error) {
       throw toHaltFault(error)
     }
   }
 }
 
-/** `POST /api/halts`: the halt is in effect before the response. */
-export function haltRoute(deps: ApiDeps): Route {
+/**
+ * `POST /api/halts`: the halt is in effect before the response.
+ *
+ * A name that nobody knows is halted, too: a wrong halt is released at once, and a refused one stops nobody.
+ */
+export function haltRoute(deps: ApiDeps, known: KnownPeople): Route {
   const { halts } = deps
   return async ({ person, query, request }) => {
     parseQuery(query, {})
     const body = await readBody(request, FIELDS)
-    const isForced = parseForce(body.get('force'))
     const { reason, ...asked } = parseHalt(body)
     const { user: by, tenant } = nameOperator(person)
     const target = narrowTo(tenant, asked)
     if (!halts) throw new ApiFault('halt_forbidden', 'Nothing can be halted here.')
     try {
       checkStanding(person, target, halts)
-      if (!isForced) checkReach(target, halts)
       const halt = await halts.halt({ ...target, reason, by, byTenant: tenant })
-      return { ...toRow(halt, person, deps), ...(await readInForce(deps))(halt) }
+      const people = await peopleFor([halt.target], person, known)
+      return { ...toRow(halt, person, people, deps), ...(await readInForce(deps))(halt) }
     } catch (error) {
       throw toHaltFault(error)
     }
@@ -72,7 +84,7 @@ export function haltRoute(deps: ApiDeps): Route {
 }
 
 /** `DELETE /api/halts/<id>` */
-export function releaseRoute(deps: ApiDeps): Route {
+export function releaseRoute(deps: ApiDeps, known: KnownPeople): Route {
   const { halts } = deps
   return async ({ id, person, query }) => {
     parseQuery(query, {})
@@ -82,7 +94,8 @@ export function releaseRoute(deps: ApiDeps): Route {
     if (!halts || !halt) throw new ToolgateError('halt_unknown', 'Nothing is halted under that id.')
     if (!mayRelease(person, halt)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
     try {
-      return toRow(await halts.release({ id, by }), person, deps)
+      const people = await peopleFor([halt.target], person, known)
+      return toRow(await halts.release({ id, by }), person, people, deps)
     } catch (error) {
       if (error instanceof ToolgateError && error.code === 'state_unavailable')
         throw new ToolgateError(error.code, 'It is still halted: the state store did not take the release.', {
@@ -108,33 +121,7 @@ function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
       throw invalidBody(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
   }
   // The gate checks which fields go together, and the reason.
-  return Object.fromEntries([...body].filter(([name]) => name !== 'force')) as unknown as HaltRequest
-}
-
-function parseForce(force: unknown): boolean {
-  if (force !== undefined && typeof force !== 'boolean') throw invalidBody('The field "force" must be true or false.')
-  return force === true
-}
-
-/**
- * Refuses a halt that matches nothing now, as its name is probably misspelt.
- *
- * `all` cannot be misspelt, and the gateway does not know which sessions exist.
- *
- * @throws {ApiFault} `halt_empty`
- */
-function checkReach(target: HaltTarget, halts: HaltDeps): void {
-  const { tools, callers, nearestTool } = halts.reach(target)
-  const near = nearestTool === undefined ? '' : ` Did you mean ${JSON.stringify(nearestTool)}?`
-  const whom = [target.user, target.tenant].filter((name) => name !== undefined).map((name) => JSON.stringify(name))
-  const problem =
-    target.tool !== undefined && tools === 0
-      ? `no tool is ${JSON.stringify(target.tool)}.${near}`
-      : callers === 0
-        ? `no configured agent is ${whom.join(' of ')}.`
-        : undefined
-  if (problem !== undefined)
-    throw new ApiFault('halt_empty', `Nothing was halted: ${problem} To halt it anyway, force it.`)
+  return Object.fromEntries(body) as unknown as HaltRequest
 }
 
 /** The roles that may halt and release. */
@@ -191,7 +178,12 @@ function toHaltFault(error: unknown): unknown {
 }
 
 /** Redacts the reason, which may contain the leaked secret. */
-function toRow(halt: Halt, person: Caller, { halts, redact = redactor }: ApiDeps): HaltRow {
+function toRow(
+  halt: Halt,
+  person: Caller,
+  people: readonly KnownPerson[],
+  { halts, redact = redactor }: ApiDeps,
+): HaltRow {
   const { id, target, reason, by, at } = halt
   return {
     id,
@@ -199,34 +191,79 @@ function toRow(halt: Halt, person: Caller, { halts, redact = redactor }: ApiDeps
     reason: redact.redactText(reason),
     ...(by === undefined ? {} : { by }),
     since: at,
-    reach: halts?.reach(target) ?? { tools: 0 },
+    reach: halts ? reachOf(target, people, halts) : { tools: 0 },
     mayRelease: mayRelease(person, halt),
   }
 }
 
+/** Returns the known people, if one of the targets names a user or a tenant. */
+async function peopleFor(
+  targets: readonly HaltTarget[],
+  person: Caller,
+  known: KnownPeople,
+): Promise<readonly KnownPerson[]> {
+  return targets.some(namesPeople) ? known(person.tenant) : []
+}
+
+function namesPeople({ user, tenant }: HaltTarget): boolean {
+  return user !== undefined || tenant !== undefined
+}
+
+/** Returns what a target matches now. */
+function reachOf(target: HaltTarget, people: readonly KnownPerson[], halts: HaltDeps): HaltReach {
+  return { ...halts.reach(target), ...(namesPeople(target) && peopleReach(target, people)) }
+}
+
+/** Returns how many people a target names, or who is nearest if it names nobody who is known. */
+function peopleReach(
+  { user, tenant }: HaltTarget,
+  people: readonly KnownPerson[],
+): Pick<HaltReach, 'people' | 'nearestPeople'> {
+  const named = people.filter(
+    (one) => (user === undefined || one.user === user) && (tenant === undefined || one.tenant === tenant),
+  )
+  if (named.length > 0) return { people: named.length }
+  const nearest = nearestPeople({ user, tenant }, people)
+  return { people: 0, ...(nearest.length > 0 && { nearestPeople: nearest }) }
+}
+
+/** Returns near names: users, tenants, or `vera of acme`, where the user is near or the tenant is another. */
+function nearestPeople({ user, tenant }: HaltTarget, people: readonly KnownPerson[]): readonly string[] {
+  if (user === undefined)
+    return nearestFew(
+      tenant ?? '',
+      people.flatMap((one) => one.tenant ?? []),
+    )
+  const users = people.filter((one) => tenant === undefined || one.tenant === tenant).map((one) => one.user)
+  const near = nearestFew(user, users)
+  if (tenant === undefined) return near
+  const elsewhere = people.filter((one) => one.user === user).map((one) => one.tenant)
+  return [
+    ...nearestFew(
+      tenant,
+      elsewhere.flatMap((of) => of ?? []),
+    ).map((of) => `${user} of ${of}`),
+    ...near.map((one) => `${one} of ${tenant}`),
+  ]
+}
+
 interface HaltWorld {
   readonly tools: readonly Tool[]
-  readonly callers: readonly CallerConfig[]
   readonly groups: ReturnType<typeof parseGroups>['selectors']
 }
 
-/** Returns what a target matches now, so that people notice a misspelt name. */
-export function haltReach({ tool, user, tenant }: HaltTarget, { tools, callers, groups }: HaltWorld): HaltReach {
-  const selector = tool === undefined ? undefined : parseSelector(tool, groups)
-  const named = selector ? tools.filter((one) => matchesSelector(selector, one, 'possible')) : tools
-  const nearest =
-    tool !== undefined && named.length === 0
-      ? nearestOf(
-          tool,
-          tools.map(({ id }) => id),
-        )
-      : undefined
-  const agents = callers.filter((one) => one.for === 'mcp')
-  const isNamed = ({ caller }: CallerConfig) =>
-    (user === undefined || caller.user === user) && (tenant === undefined || caller.tenant === tenant)
-  return {
-    tools: named.length,
-    ...(nearest === undefined ? {} : { nearestTool: nearest }),
-    ...(user === undefined && tenant === undefined ? {} : { callers: agents.filter(isNamed).length }),
-  }
+/** Returns which tools a target matches now, or which are nearest if it matches none. */
+export function toolReach(
+  { tool }: HaltTarget,
+  { tools, groups }: HaltWorld,
+): Pick<HaltReach, 'tools' | 'nearestTools'> {
+  if (tool === undefined) return { tools: tools.length }
+  const selector = parseSelector(tool, groups)
+  const named = tools.filter((one) => matchesSelector(selector, one, 'possible'))
+  if (named.length > 0) return { tools: named.length }
+  const nearest = nearestFew(
+    tool,
+    tools.map(({ id }) => id),
+  )
+  return { tools: 0, ...(nearest.length > 0 && { nearestTools: nearest }) }
 }

@@ -1,6 +1,7 @@
 import type { Caller } from '@toolgate/core'
 import type { KeyRow } from '../../auth/keys.ts'
 import { personKey } from '../../overview/caller-tally.ts'
+import { turnEach } from '../../next-turn.ts'
 import { maySeeListsOf, type NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { mayCallAs } from '../own-agent.ts'
@@ -13,6 +14,8 @@ const MAX_LIMIT = 2000
 /** How long an answer makes lists that nobody has asked for since the last change; less where it has waited already. */
 const LISTS_MS = 100
 const LISTS_AFTER_WAIT_MS = 30
+/** A view that is made takes about a millisecond. */
+const CALLERS_A_TURN = 5
 
 type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] }
 type Person = Writable<Omit<PersonRow, 'callers'>> & { readonly callers: Writable<PersonCaller>[] }
@@ -103,11 +106,13 @@ interface ListsAsked extends Pick<Counts, 'costs'> {
 /** Adds what agents see, and what that costs, as far as there is time. Returns whether all have it. */
 async function addLists(page: readonly Person[], { deps, named, costs, maxMs }: ListsAsked): Promise<boolean> {
   const until = deps.clock.monotonicMs() + maxMs
+  const pace = turnEach(CALLERS_A_TURN)
   for (const row of page)
     for (const one of row.callers) {
       const caller = named.get(one.as)?.caller
       if (one.for !== 'mcp' || !caller) continue
       if (deps.clock.monotonicMs() > until) return false
+      await pace()
       const view = await deps.view(caller)
       one.visible = view.size
       one.tokens = costs.tokensOf(view)

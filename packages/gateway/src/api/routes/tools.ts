@@ -9,6 +9,7 @@ import {
   originalHash,
   titleOf,
   whatWouldAllow,
+  readOwnJson,
 } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { ITEM_KINDS } from '@toolgate/core/words'
@@ -268,7 +269,7 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
 
 /** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
-  const shown: unknown = JSON.parse(JSON.stringify(tools))
+  const shown: unknown = readOwnJson(JSON.stringify(tools))
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 

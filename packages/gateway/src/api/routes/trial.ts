@@ -7,7 +7,7 @@ import { toBody } from '../agent.ts'
 import { findCaller, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { invalidBody, itemId, type Parameter, parseQuery, readBody, type Route } from '../request.ts'
+import { invalidBody, itemId, type Parameter, parseField, parseQuery, readBody, type Route } from '../request.ts'
 import { mayCall, ownAgent } from '../own-agent.ts'
 import { mayStillOf, placing, wouldAllowOf } from './policy.ts'
 import { readHistory } from '../../change/read-history.ts'
@@ -138,24 +138,14 @@ async function readTrial(
   fields: readonly string[] = FIELDS,
 ): Promise<Trial> {
   const body = await readBody(request, fields, MAX_BODY_BYTES)
-  const text = <T>(field: string, parse: Parameter<T>): T | undefined => {
-    const value = body.get(field)
-    if (value === undefined) return undefined
-    if (typeof value !== 'string') throw invalidBody(`The field "${field}" must be a text.`)
-    try {
-      return parse(value)
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error
-      throw invalidBody(`The field "${field}" ${error.message}.`)
-    }
-  }
+  const text = <T>(field: string, parse: Parameter<T>): T | undefined => parseField(body, field, parse)
   const tool = text('tool', itemId)
   if (tool === undefined) throw invalidBody('The field "tool" is missing.')
   const input = body.get('input') ?? {}
   if (!isObject(input)) throw invalidBody('The field "input" must be an object.')
   const given = body.get('caller')
-  const caller =
-    given === undefined ? undefined : WHOSE.caller(typeof given === 'string' ? given : JSON.stringify(given))
+  const asText = isObject(given) ? new Map([['caller', JSON.stringify(given)]]) : body
+  const caller = parseField(asText, 'caller', WHOSE.caller)
   const found = findCaller(callers, { as: text('as', WHOSE.as), caller }, person)
   return {
     tool,

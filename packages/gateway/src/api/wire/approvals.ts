@@ -25,7 +25,7 @@ export interface WaitingApprovalRow {
 export interface ApprovalRow extends Approval {
   /** Whether this person may decide it now: approve or reject a pending one, revoke an approved one. */
   readonly mayDecide: boolean
-  /** The users whose console keys may decide it, as far as this person may see them. Empty if it is already decided. */
+  /** The users whose console keys may approve it, as far as this person may see them. Empty if it is already decided. */
   readonly deciders: readonly string[]
   /** Whether this person can compare what it would write with what is there. */
   readonly mayCompare?: true

@@ -75,3 +75,6 @@ export interface CallsBody {
 export interface AuditRotationBody {
   readonly closed: string | null
 }
+
+/** `POST /api/audit/rotate`: an empty object, which no page of another origin can send. */
+export interface AuditRotationRequestBody {}

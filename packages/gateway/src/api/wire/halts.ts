@@ -29,10 +29,12 @@ export interface HaltRow {
 export interface HaltReach {
   /** The number of matching tools. */
   readonly tools: number
-  /** The nearest id, if no tool matches. */
-  readonly nearestTool?: string
-  /** The number of matching configured agents, if the target names a user or a tenant. */
-  readonly callers?: number
+  /** The nearest ids, at most 3, if no tool matches. */
+  readonly nearestTools?: readonly string[]
+  /** The number of matching users with a key, a login or a call in the last week, if the target names a user or a tenant. */
+  readonly people?: number
+  /** The nearest names, if nobody matches: users, tenants, or `vera of acme`. */
+  readonly nearestPeople?: readonly string[]
 }
 
 /** `GET /api/halts/reach?user=&session=&tool=&tenant=&all=true`: what such a halt would stop now. */
@@ -51,6 +53,4 @@ export interface HaltBody {
   readonly all?: true
   /** The reason. The model sees it. */
   readonly reason: string
-  /** Halts even if no tool or no configured agent matches now. Otherwise such a halt is refused with `halt_empty`. */
-  readonly force?: boolean
 }

@@ -58,12 +58,14 @@ export interface IssuerRow {
 
 /** `GET /readyz`: 200 once every server has answered or failed its first start, else 503. `servers` is for console keys. */
 export interface ReadyBody {
-  /** `refusing`: a replica that starts no call. */
+  /** `refusing`: no call can be recorded or counted, or the replica starts none. */
   readonly status: 'ready' | 'starting' | 'stopping' | 'refusing'
   /** Absent where this gateway is alone. Without a console key it has no reasons. */
   readonly replica?: ReplicaState | Pick<ReplicaState, 'id' | 'problem'>
-  /** Why no call can be recorded by a replica: `silent`, `unshipped`, `disk` or `forked`. The message is for console keys. */
+  /** Why no call can be recorded, `disk` or of a replica also `silent`, `unshipped` or `forked`. The message is for console keys. */
   readonly audit?: { readonly code: string; readonly message?: string }
+  /** Why the state takes no writes, so that no approval, halt or limit can be kept. The message is for console keys. */
+  readonly state?: { readonly code: string; readonly message?: string }
   readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]

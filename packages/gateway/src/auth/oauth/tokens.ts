@@ -1,4 +1,5 @@
 import type { JWTPayload } from 'jose'
+import type { Caller } from '@toolgate/core'
 import { type JsonObject, type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import type { OAuthConfig } from '../../config/oauth.ts'
@@ -96,6 +97,11 @@ export class Tokens implements CredentialSource {
   /** Reads the keys of all issuers. */
   async start(): Promise<void> {
     await Promise.all(this.issuers.map((issuer) => issuer.refresh()))
+  }
+
+  /** Returns the callers of the tokens that were verified and hold, once for each token. */
+  callers(): readonly Caller[] {
+    return [...this.#verdicts.values()].flatMap((verdict) => (this.#holds(verdict) ? [verdict.credential.caller] : []))
   }
 
   find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined> {

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { NoteVerifier, TreeHead } from '@toolgate/core/audit'
+import { createPrivately } from '../../sqlite-file.ts'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
@@ -39,6 +40,7 @@ export class WitnessFile {
 
   /** @throws an error of the file system if it cannot be written */
   static async open(path: string, from: { db: PostgresDatabase; verifier: NoteVerifier }): Promise<WitnessFile> {
+    createPrivately(path)
     const file = await open(path, 'a+', 0o600)
     const { size } = await file.stat()
     const start = Math.max(0, size - TAIL_BYTES)

@@ -1,0 +1,134 @@
+import { isObject, type JsonObject } from '../util/json.ts'
+import { createReferences, dialectOf, isUntil, type References } from './document.ts'
+
+/** A step into a value: the name of a property, or `undefined` for an item of a list. */
+export type Step = string | undefined
+
+/**
+ * What a schema says of a field. `never`: no valid value has it. `undeclared`: the schema lists fields without it, and allows
+ * others. Whatever is not certain is `unknown`.
+ */
+export type FieldState = 'declared' | 'never' | 'undeclared' | 'unknown'
+
+export interface Field {
+  readonly state: FieldState
+  /** The types that its values may have, as far as is known: `number` for `integer`, too. */
+  readonly types: ReadonlySet<string>
+}
+
+const ALL: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 'array', 'object', 'null'])
+const UNKNOWN: Field = { state: 'unknown', types: ALL }
+/** A schema that says nothing of fields. It becomes `unknown`, and gives way to one that says something. */
+const SILENT = undefined
+
+/** A schema of a server may refer to itself in many ways. */
+const MAX_VISITS = 500
+
+interface Search {
+  readonly references: References
+  readonly isOld: boolean
+  readonly names: Set<string> | undefined
+  visits: number
+}
+
+/** Returns what a schema says of a field. `names` receives the fields that it declares in the place of one that is not there. */
+export function findField(document: object, path: readonly Step[], names?: Set<string>): Field {
+  const { draft } = dialectOf(document)
+  const search = {
+    references: createReferences(document, draft),
+    isOld: draft !== 'unnamed' && isUntil(draft, 'draft-07'),
+    names,
+    visits: 0,
+  }
+  return look(document, path, search) ?? UNKNOWN
+}
+
+function look(schema: unknown, path: readonly Step[], search: Search): Field | undefined {
+  if (++search.visits > MAX_VISITS) return UNKNOWN
+  if (schema === false) return { state: 'never', types: new Set() }
+  if (!isObject(schema)) return SILENT
+  const target = referred(schema, path, search)
+  if (target && search.isOld) return target
+  const parts = [
+    target,
+    lookHere(schema, path, search),
+    ...listOf(schema, 'allOf').map((one) => look(one, path, search)),
+    ...['anyOf', 'oneOf'].flatMap((keyword) =>
+      keyword in schema ? [anyOf(listOf(schema, keyword), path, search)] : [],
+    ),
+  ]
+  const found = allOf(parts.filter((part) => part !== undefined))
+  const isClosed = schema['unevaluatedProperties'] === false && path[0] !== undefined
+  return isClosed && (found ?? { state: 'undeclared' }).state === 'undeclared' ? { state: 'never', types: ALL } : found
+}
+
+function listOf(schema: JsonObject, keyword: string): readonly unknown[] {
+  const list = schema[keyword]
+  return Array.isArray(list) ? list : []
+}
+
+function referred(schema: JsonObject, path: readonly Step[], search: Search): Field | undefined {
+  if ('$dynamicRef' in schema || '$recursiveRef' in schema) return UNKNOWN
+  const reference = schema['$ref']
+  if (typeof reference !== 'string') return SILENT
+  const target = search.references.find(reference, schema)
+  return target === undefined ? UNKNOWN : (look(target, path, search) ?? UNKNOWN)
+}
+
+/** Keywords whose schemas apply under conditions. */
+const CONDITIONAL = ['if', 'dependentSchemas', 'dependencies']
+
+function lookHere(schema: JsonObject, path: readonly Step[], search: Search): Field | undefined {
+  const types = typesOf(schema)
+  if (path.length === 0) return { state: 'declared', types }
+  const [step, ...rest] = path
+  if (step === undefined) {
+    if (!types.has('array')) return UNKNOWN
+    const { items } = schema
+    return 'prefixItems' in schema || Array.isArray(items)
+      ? UNKNOWN
+      : items === undefined
+        ? SILENT
+        : look(items, rest, search)
+  }
+  if (!types.has('object')) return { state: 'never', types: new Set() }
+  const { properties, patternProperties, additionalProperties } = schema
+  const own = isObject(properties) ? properties : {}
+  if (Object.hasOwn(own, step))
+    return look(own[step], rest, search) ?? (rest.length === 0 ? { state: 'declared', types: ALL } : SILENT)
+  if (patternProperties !== undefined || CONDITIONAL.some((keyword) => keyword in schema)) return UNKNOWN
+  for (const name of Object.keys(own)) search.names?.add(name)
+  if (additionalProperties === false) return { state: 'never', types: ALL }
+  if (isObject(additionalProperties)) return UNKNOWN
+  return isObject(properties) ? { state: 'undeclared', types: ALL } : SILENT
+}
+
+function typesOf(schema: JsonObject): ReadonlySet<string> {
+  const { type, enum: values } = schema
+  const named = [type].flat().filter((one) => typeof one === 'string')
+  const listed = 'const' in schema ? [schema['const']] : Array.isArray(values) ? values : undefined
+  const types = new Set(named.length === 0 ? ALL : named.map((one) => (one === 'integer' ? 'number' : one)))
+  return listed ? types.intersection(new Set(listed.map(typeOf))) : types
+}
+
+function typeOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+}
+
+/** Of schemas that hold together: what one of them says is certain. */
+function allOf(fields: readonly Field[]): Field | undefined {
+  const state = (['never', 'declared', 'unknown', 'undeclared'] as const).find((one) =>
+    fields.some((field) => field.state === one),
+  )
+  if (state === undefined) return SILENT
+  return { state, types: fields.reduce((types, field) => types.intersection(field.types), new Set(ALL)) }
+}
+
+/** Of schemas of which one holds. Those that no object fits, as `null`, say nothing of fields. */
+function anyOf(schemas: readonly unknown[], path: readonly Step[], search: Search): Field | undefined {
+  const fields = schemas.map((schema) => look(schema, path, search) ?? UNKNOWN)
+  const some = fields.filter(({ types }) => types.size > 0)
+  const states = new Set((some.length > 0 ? some : fields).map(({ state }) => state))
+  const state = (['declared', 'unknown', 'undeclared', 'never'] as const).find((one) => states.has(one)) ?? 'unknown'
+  return { state, types: fields.reduce((types, field) => types.union(field.types), new Set<string>()) }
+}

@@ -1,0 +1,163 @@
+import { type Field, findField, type Step } from '../json-schema/fields.ts'
+import type { Source } from '../tools/catalog.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { ConfigError } from '../util/errors.ts'
+import { didYouMean } from '../util/text.ts'
+import type { ASTNode } from './cel-tree.ts'
+import { type FieldRead, fieldReadsOf } from './field-reads.ts'
+import type { LintWarning } from './lint.ts'
+import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
+import { mayStillCome } from './unknown-names.ts'
+
+/** A condition or a cost, and the tools that it is about. */
+export interface FieldUse {
+  readonly path: string
+  readonly label: string
+  readonly selectors: readonly Selector[]
+  readonly trees: readonly ASTNode[]
+}
+
+/** Returns the conditions of policies that may read an input. */
+export function fieldUsesOf(policies: readonly ParsedPolicy[]): readonly FieldUse[] {
+  return policies.flatMap((policy) =>
+    CLAUSE_KINDS.flatMap((kind) => policy[kind] ?? []).flatMap(({ path, label, selectors, when, unless, input }) => {
+      const trees = [when, unless, input].flatMap((condition) => condition?.tree ?? [])
+      return trees.length === 0 ? [] : [{ path, label, selectors, trees }]
+    }),
+  )
+}
+
+interface Priced {
+  readonly selector: Selector
+  readonly costing?:
+    | (Readonly<Record<'cost', { readonly tree: ASTNode }>> & {
+        readonly settle: { readonly tree: ASTNode } | undefined
+      })
+    | undefined
+}
+
+/** Returns the costs of limits. */
+export function fieldUsesOfLimits(limits: readonly Priced[]): readonly FieldUse[] {
+  return limits.flatMap(({ selector, costing }, i) => {
+    if (!costing) return []
+    const trees = [costing.cost, costing.settle].flatMap((amount) => amount?.tree ?? [])
+    return [{ path: `limits[${i}]`, label: selector.text, selectors: [selector], trees }]
+  })
+}
+
+/** A field that no tool has, or one that is compared with a value of another type. */
+export interface FieldProblem extends LintWarning {
+  /** Whether no input can ever have what the rule asks for. */
+  readonly isMistake: boolean
+}
+
+/**
+ * Finds fields that no tool of a rule declares: `has(input.ammount) && …` would switch the rule off in silence. Rules whose
+ * tools are not listed yet are left out, and so is what a schema leaves open.
+ */
+export function findFieldProblems(
+  uses: readonly FieldUse[],
+  snapshot: Toolset,
+  unlisted: readonly Source[] = [],
+): readonly FieldProblem[] {
+  return uses.flatMap(({ path, label, selectors, trees }) => {
+    if (selectors.some((selector) => mayStillCome(selector, unlisted))) return []
+    const reads = new Map(trees.flatMap(fieldReadsOf).map((read) => [`${read.text} ${read.wants}`, read]))
+    const found = [...reads.values()].flatMap((read) => {
+      const problem = problemOf(read, label, selectors, snapshot)
+      return problem ? [[`${problem.code} ${problem.text}`, { path, ...problem }] as const] : []
+    })
+    // A field that is read twice is one mistake.
+    return [...new Map(found).values()]
+  })
+}
+
+/** A tool that has a field as it is asked for: while it is there, nothing needs to be looked for. */
+const witnesses = new WeakMap<FieldRead, Tool>()
+
+function problemOf(
+  read: FieldRead,
+  label: string,
+  selectors: readonly Selector[],
+  snapshot: Toolset,
+): Omit<FieldProblem, 'path'> | undefined {
+  const witness = witnesses.get(read)
+  if (witness && snapshot.tools[snapshot.indexOf(witness.id)] === witness) return undefined
+  const names = new Set<string>()
+  const found: { readonly tool: Tool; readonly field: Field }[] = []
+  for (const tool of snapshot.tools) {
+    if (!selectors.some((selector) => matchesSelector(selector, tool, 'possible'))) continue
+    const field = fieldOf(tool, read, names)
+    const isOdd = field.state === 'declared' && read.wants !== undefined && !field.types.has(read.wants)
+    if (field.state === 'unknown' || (field.state === 'declared' && !isOdd)) return void witnesses.set(read, tool)
+    found.push({ tool, field })
+  }
+  if (found.length === 0) return undefined
+  const tools = found.map(({ tool }) => tool.id)
+  const odd = found.filter(({ field }) => field.state === 'declared')
+  const isMistake = found.every(({ field }) => field.state !== 'undeclared')
+  const [first] = odd
+  if (first)
+    return {
+      code: 'field_type',
+      text: `${read.text} is compared with a ${read.wants}, and is of type ${[...first.field.types].join(' or ')} in every tool of ${label}`,
+      tools,
+      isMistake,
+    }
+  const near = didYouMean(String(read.path.at(-1)), names)
+  return {
+    code: 'field_unknown',
+    text: `it reads ${read.text}, which no tool of ${label} has${near}`,
+    tools,
+    isMistake,
+  }
+}
+
+function fieldOf(tool: Tool, { of, path, isMember }: FieldRead, names: Set<string>): Field {
+  const list = isMember && fieldIn(tool, of, path.slice(0, -1))
+  // It may be a list that has the text.
+  if (list && path.length > 1 && list.state !== 'never' && list.types.has('array')) return { ...list, state: 'unknown' }
+  return fieldIn(tool, of, path, names)
+}
+
+function fieldIn({ inputSchema, outputSchema }: Tool, of: string, path: readonly Step[], names?: Set<string>): Field {
+  return findField((of === 'output' ? outputSchema : inputSchema) ?? {}, path, names)
+}
+
+/** Whether a schema lists fields, and not this one: `input.order.id`. */
+export function lacksField(tool: Tool, field: string): boolean {
+  const [of = '', ...path] = field.split('.')
+  return ['never', 'undeclared'].includes(fieldIn(tool, of, path).state)
+}
+
+/** Returns the addressees of tools that are no fields of their inputs. */
+export function findWrongAddressees(snapshot: Toolset): readonly LintWarning[] {
+  return snapshot.tools.flatMap((tool) =>
+    tool.addressees
+      .filter((name) => lacksField(tool, `input.${name}`))
+      .map((name): LintWarning => ({
+        code: 'field_unknown',
+        path: `tools.${tool.id}.addressees`,
+        text: `its input has no field "${name}"`,
+        tools: [tool.id],
+      })),
+  )
+}
+
+/** Returns the fields that rules and addressees name, and no tool has, as warnings. */
+export function lintFields(
+  uses: readonly FieldUse[],
+  snapshot: Toolset,
+  unlisted: readonly Source[] = [],
+): readonly LintWarning[] {
+  const problems = findFieldProblems(uses, snapshot, unlisted).map(({ isMistake: _, ...warning }) => warning)
+  return [...problems, ...findWrongAddressees(snapshot)]
+}
+
+/** Checks the fields of rules against fixed tools. @throws {ConfigError} for one that no input can have */
+export function checkKnownFields(snapshot: Toolset, uses: readonly FieldUse[]): void {
+  const mistake = findFieldProblems(uses, snapshot).find(({ isMistake }) => isMistake)
+  if (mistake) throw new ConfigError(mistake.path, mistake.text, { code: 'condition_invalid' })
+}

@@ -1,0 +1,154 @@
+/** Where a path leads, seen from a root: at or below it for every reader, for none, or only for some. */
+export type Location = 'inside' | 'outside' | 'unclear'
+
+/**
+ * Returns where a path leads, seen from an absolute root.
+ *
+ * A relative path is relative to the root. One that leaves the root is unclear, as another working folder may bring it back.
+ * Some readers decode `%`, normalise (NFKC), cut off `?…` and `#…`, ignore case, accents and invisible characters, or cut
+ * off what ends a name: dots, spaces, `;…` and `:…`. Symbolic links are not resolved: only the server knows them.
+ */
+export function locatePath(path: string, root: string): Location {
+  const readings = readingsOf({ path, root })
+  if (!readings) return 'unclear'
+  const read = readings.map((one) => ({
+    full: normalise(one.path.startsWith('/') ? one.path : `${one.root}/${one.path}`),
+    base: normalise(one.root),
+  }))
+  if (read.every(({ full, base }) => base.every((part, i) => full[i] === part))) return 'inside'
+  if (!path.startsWith('/')) return 'unclear'
+  return read.some(({ full, base }) => base.every((part, i) => mayBeName(full[i], part))) ? 'unclear' : 'outside'
+}
+
+interface Reading {
+  readonly path: string
+  readonly root: string
+}
+
+/** The ways of readers. Each returns `undefined` for a text that it may take for something else. */
+const READERS: readonly ((text: string) => string | undefined)[] = [
+  (text) => text.normalize('NFKC'),
+  percentDecoded,
+  (text) => /^[^?#]*/.exec(text)?.[0],
+]
+/** A path with more readings is coded several times. */
+const MAX_READINGS = 8
+/** Characters that no reader decodes or normalises. */
+const UNCODED = /^[ !$&'()*+,\-./0-9:;=@A-Z[\]^_`a-z{|}~]*$/
+
+/** Whether a path has one reading, which is quickly found. */
+export function isUncoded(path: string): boolean {
+  return UNCODED.test(path)
+}
+
+/** Returns the readings of a path, with the root as the same readers take it; `undefined` if one of them is no plain path. */
+function readingsOf(written: Reading): readonly Reading[] | undefined {
+  if (!isPlainPath(written.path) || LOOK_ALIKE.test(written.path)) return undefined
+  if (isUncoded(written.path)) return [written]
+  const found = [written]
+  // The list grows while it is read.
+  for (const { path, root } of found) {
+    for (const reader of READERS) {
+      const [next, base] = [reader(path), reader(root)]
+      if (next === undefined || base === undefined || !isPlainPath(next)) return undefined
+      if (found.some((one) => one.path === next && one.root === base)) continue
+      if (found.length === MAX_READINGS) return undefined
+      found.push({ path: next, root: base })
+    }
+  }
+  return found
+}
+
+function percentDecoded(text: string): string | undefined {
+  if (!text.includes('%')) return text
+  let isPlain = true
+  const decoded = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const characters = decodeUtf8(run)
+    if (characters === undefined || LOOK_ALIKE.test(characters)) isPlain = false
+    return characters ?? run
+  })
+  return isPlain ? decoded : undefined
+}
+
+function decodeUtf8(run: string): string | undefined {
+  try {
+    return decodeURIComponent(run)
+  } catch {
+    return undefined
+  }
+}
+
+/** The longest path of Linux. */
+export const MAX_PATH = 4096
+/** Drive letters match, too. */
+export const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
+/** A host name on Windows. POSIX leaves its meaning open. */
+const NETWORK_PATH = /^\/\/(?!\/)/
+
+/** Texts that some reader does not take as a plain path. */
+const NOT_PLAIN: readonly RegExp[] = [
+  // A shell replaces `~` and `$HOME`.
+  /^[~$'"\s]|['"\s]$/,
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\\]/,
+  // NUL, `.`, `/` and `\`, percent-coded once or more; then overlong UTF-8, and the form of old servers.
+  /%(?:25)*(?:00|2e|2f|5c)/i,
+  /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
+  // A name of which nothing is left, or dots only, once a system has cut off its end or what it ignores. A form has + for a
+  // space; servlet containers cut off `;` and what follows it before they resolve dots.
+  /(?:^|\/)(?!\.{0,2}(?:\/|$))[.+\s\p{M}\p{Default_Ignorable_Code_Point}]*(?:[;:/]|%(?:25)*3[abAB]|$)/u,
+  /^\/+[A-Za-z][:|](?:\/|$)/,
+]
+
+/** The same of texts whose characters are all {@link UNCODED}: most are, and this is faster. */
+const NOT_PLAIN_UNCODED = /^[~$' ]|[' ]$|(?:^|\/)(?!\.{0,2}(?:\/|$))[.+ ]*(?:[;:/]|$)|^\/+[A-Za-z][:|](?:\/|$)/
+
+/** These become `.`, `..`, `/` or `\` when a text is normalised, or converted to an older character set. */
+const LOOK_ALIKE = /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c\u00a5\u20a9]/
+
+/** Whether every reader takes the dots and slashes of a text, and no others, for dots and slashes. */
+export function isPlain(text: string): boolean {
+  if (text.length > MAX_PATH) return false
+  if (UNCODED.test(text)) return !NOT_PLAIN_UNCODED.test(text)
+  return text.isWellFormed() && !NOT_PLAIN.some((pattern) => pattern.test(text))
+}
+
+/** Whether a root, a path or a URI, can be compared with. */
+export function isPlainRoot(root: string): boolean {
+  return isPlain(root) && !LOOK_ALIKE.test(root)
+}
+
+function isPlainPath(path: string): boolean {
+  return isPlain(path) && !SCHEME.test(path) && !NETWORK_PATH.test(path)
+}
+
+function normalise(path: string): string[] {
+  const parts: string[] = []
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '' && part !== '.') parts.push(part)
+  }
+  return parts
+}
+
+/** A name of eight characters and three, which Windows makes of a longer one. */
+const SHORT_NAME = /^[^.]{1,6}~\d{1,6}(?:\.[^.]{0,3})?$/
+
+/** Whether some system takes a name for another. */
+function mayBeName(name: string | undefined, other: string): boolean {
+  if (name === undefined) return false
+  return name === other || SHORT_NAME.test(name) || folded(name) === folded(other)
+}
+
+/** Returns what is left of a name when everything goes that some system ignores. */
+function folded(name: string): string {
+  const plain = UNCODED.test(name)
+    ? name
+    : name.normalize('NFKD').replaceAll(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
+  return plain
+    .replaceAll('+', ' ')
+    .replace(/[:;].*/s, '')
+    .replace(/(?<![. ])[. ]+$/, '')
+    .toUpperCase()
+    .toLowerCase()
+}

@@ -1,0 +1,65 @@
+import { matchesGlob } from './glob.ts'
+import { findUriProblem, isNormalUri } from './uri.ts'
+
+/** A URI template (RFC 6570), as far as it says which URIs it cannot match. */
+export interface UriTemplate {
+  readonly text: string
+  /** Whether it may match a URI. */
+  readonly mayMatch: (uri: string) => boolean
+  /** Whether it may match a URI that is in normal form. */
+  readonly matches: (uri: string) => boolean
+}
+
+const EXPRESSION = /\{([^{}]*)\}/
+const SIMPLE = /^\+?[\w.%]+$/
+
+/** Returns why a text cannot be a URI template; `undefined` where it can. */
+export function findTemplateProblem(text: unknown): string | undefined {
+  if (typeof text !== 'string') return 'must be a string'
+  const parts = text.split(EXPRESSION)
+  if (parts.length === 1) return 'has no expression, such as {name}; a URI without one is a resource'
+  if (parts.some((part, i) => (i % 2 === 1 ? part === '' : /[{}]/.test(part)))) return 'has braces that do not match'
+  return findUriProblem(text.replaceAll(new RegExp(EXPRESSION, 'g'), (all) => 'x'.repeat(all.length)))
+}
+
+/**
+ * Returns a template, to be asked in time linear in a URI.
+ *
+ * `{var}` matches what has no `/`, and `{+var}` anything. A template with any other expression may match every URI, and
+ * so may one whose own spelling is not normal. A URI whose spelling is not normal may match every template.
+ */
+export function parseUriTemplate(text: string): UriTemplate {
+  const parts = text.split(EXPRESSION)
+  const literals = parts.filter((_, i) => i % 2 === 0)
+  const variables = parts.filter((_, i) => i % 2 === 1)
+  const isPlain = variables.every((one) => SIMPLE.test(one)) && isNormalUri(literals.join('x'))
+  if (!isPlain) return { text, mayMatch: anything, matches: anything }
+  const matchesText = variables.some((one) => one.startsWith('+')) ? byText(literals) : bySegments(literals)
+  // Some servers match the path alone.
+  const matches = (uri: string) =>
+    matchesText(uri) || (uri.includes('?') && matchesText(uri.split('?', 1)[0] as string))
+  return { text, mayMatch: (uri) => matches(uri) || !isNormalUri(uri), matches }
+}
+
+function anything(): boolean {
+  return true
+}
+
+function byText(literals: readonly string[]): (uri: string) => boolean {
+  return (uri) => matchesGlob(literals, uri)
+}
+
+/** No variable matches a `/`, so a URI matches segment by segment. */
+function bySegments(literals: readonly string[]): (uri: string) => boolean {
+  const segments = literals
+    .join(STAR)
+    .split('/')
+    .map((segment) => segment.split(STAR))
+  return (uri) => {
+    const parts = uri.split('/')
+    return parts.length === segments.length && segments.every((glob, i) => matchesGlob(glob, parts[i] as string))
+  }
+}
+
+/** A character that no URI holds. */
+const STAR = '\0'
