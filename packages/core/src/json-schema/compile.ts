@@ -94,8 +94,8 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
   function refer(reference: string, from: JsonObject, kind: string): Check {
     const targets = references.find(reference, from)
     if (skipped.loops.has(from)) return ALWAYS
-    const checks = targets.map((target) => referTo(target, reference, from, kind))
-    const [first = ALWAYS, second] = checks
+    const each = targets.map((target) => referTo(target, reference, from, kind))
+    const [first = ALWAYS, second] = each
     return second ? (...given) => first(...given) && second(...given) : first
   }
 
