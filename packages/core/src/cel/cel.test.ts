@@ -96,7 +96,7 @@ describe('parseCelFor', () => {
     ["'abc'.substring(input.i) == ''", /found no matching overload for 'string\.substring\(dyn\)'/, 0],
     ['1 == "a"', /no such overload: int == string/, 0],
     ['[1].all(x, x)', /wants a condition, not int/, 11],
-    ['input?.a == 1', /optional|Unexpected/, undefined],
+    ['input?.a == 1', /Unexpected/],
     ["input.a == '\\q'", /Invalid escape sequence/, 12],
     ['input.a == 9223372036854775808', /Invalid integer/, 11],
     ['Foo{a: 1} == 1', /messages are not offered/, 3],
@@ -133,7 +133,7 @@ describe('parseCelFor', () => {
           .tuple(int, fc.constantFrom('+', '-', '*', '/', '%'), int, fc.constantFrom('==', '<', '>='), int)
           .map((one) => one.join(' ')),
         fc
-          .tuple(double, fc.constantFrom('+', '-', '*', '/'), double, fc.constantFrom('==', '<', '>='), double)
+          .tuple(double, fc.constantFrom('+', '-', '*'), double, fc.constantFrom('==', '<', '>='), double)
           .map((one) => one.join(' ')),
         fc
           .tuple(fc.oneof(int, double), fc.constantFrom('==', '!='), fc.oneof(int, double))

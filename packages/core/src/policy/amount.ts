@@ -1,8 +1,8 @@
 import { overload } from '../cel/library.ts'
-import type { CelNode } from './cel-tree.ts'
 import { Uint } from '../cel/values.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { CelNode } from './cel-tree.ts'
 import { celWith, compileCel, conditionWork, parseCel, toCelCaller, toCelTool } from './condition.ts'
 import { type Operands, operandsOf } from './operands.ts'
 

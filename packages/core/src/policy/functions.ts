@@ -3,21 +3,19 @@ import { matchesGlob, parseGlob } from '../tools/glob.ts'
 import { spend, type Work } from '../util/work.ts'
 import { isPlain, isPlainRoot, isUncoded, type Location, locatePath, MAX_PATH, SCHEME } from './paths.ts'
 
-/** The steps of `within` for each character: of a path with several readings, for all of them. */
-const STEPS = 4
-const STEPS_CODED = 64
-
 /** The functions of conditions beside those of CEL. Each counts the characters that it reads. */
 export const OWN_FUNCTIONS: readonly Overload[] = [
-  overload('within(string, string): bool', (work: Work, path: string, root: string) => {
-    // A path that is too long is not read.
-    const each = path.length > MAX_PATH ? 0 : isUncoded(path) ? STEPS : STEPS_CODED
-    spend(work, 500 + root.length + path.length * each)
-    return within(path, root)
-  }),
+  overload('within(string, string): bool', countedWithin),
   overload('host(string): string', counted(host, 300)),
   overload('like(string, string): bool', counted(like, 30)),
 ]
+
+/** Longer texts than paths are not read. */
+function countedWithin(work: Work, path: string, root: string): boolean {
+  const length = Math.min(path.length, MAX_PATH)
+  spend(work, 500 + root.length + length * (isUncoded(path.slice(0, MAX_PATH)) ? STEPS : STEPS_CODED))
+  return within(path, root)
+}
 
 /** `steps`: of a call with short texts. */
 function counted(run: (first: string, second: string) => unknown, steps: number) {
@@ -43,10 +41,15 @@ export class UnclearError extends TypeError {}
  * @throws {TypeError} for a root that is not absolute or not plain
  */
 export function within(path: string, root: string): boolean {
+  // A path that is too long is not read.
   const found = SCHEME.test(root) ? locateUri(path, root) : locatePath(path, checkRoot(root))
   if (found === 'unclear') throw new UnclearError('within() finds no one place: servers may read this text differently')
   return found === 'inside'
 }
+
+/** The steps of `within` for each character: of a path with several readings, for all of them. */
+const STEPS = 4
+const STEPS_CODED = 64
 
 function checkRoot(root: string): string {
   if (root.startsWith('/') && isPlainRoot(root)) return root

@@ -6,9 +6,9 @@ import type { Tool } from '../tools/tool.ts'
 import { isPlain } from '../util/json.ts'
 import { spend, type Work } from '../util/work.ts'
 import { CelMap } from '../cel/values.ts'
-import { withKeys } from '../tools/schema-names.ts'
 import { addresseesIn, hasAddressees } from './addressees.ts'
 import { type CelNode, textOf } from './cel-tree.ts'
+import { withKeys } from '../tools/schema-names.ts'
 
 /** A call that has not happened or one that has, or an origin. */
 export type RunRead =
@@ -89,10 +89,9 @@ function jsonOf(frame: Frame, value: Compiled): unknown {
 function compileOrigin(node: CelNode, values: readonly CelNode[], compile: (node: CelNode) => Compiled): Compiled {
   const [value] = values.map(compile)
   const [arg = node] = node.op === 'call' ? node.args[1] : []
-  const isWhole = arg.op === 'id' && arg.args === 'input'
   return (frame) => {
     const read = value ? toJson(value(frame)) : currentAddressees(frame)
-    const origin = !value && !isSaid(frame) ? 'user' : originOf(frame, read, isWhole)
+    const origin = !value && !isSaid(frame) ? 'user' : originOf(frame, read, isInput(arg))
     if (origin === 'untrusted' || origin === 'unknown')
       readingOf(frame).reads?.push({ of: textOf(arg), origin, value: read })
     return origin
@@ -107,10 +106,14 @@ export function isAddressees(node: CelNode | undefined): boolean {
 const ORIGIN_STEPS = 2000
 
 function originOf(frame: Frame, value: unknown, isWhole: boolean): Origin {
-  const { facts, tool } = readingOf(frame)
   spend(frame.work, ORIGIN_STEPS)
   spendOnValue(frame.work, value)
+  const { facts, tool } = readingOf(frame)
   return value === undefined ? 'untrusted' : facts.origin(withKeys(value, tool, isWhole), frame.work)
+}
+
+function isInput(node: CelNode): boolean {
+  return node.op === 'id' && node.args === 'input'
 }
 
 /** `undefined`: a tool whose addressees nobody has named may send anywhere. */

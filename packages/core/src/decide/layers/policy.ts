@@ -1,5 +1,6 @@
 import type { Caller } from '../../ports/caller.ts'
 import { conditionWork } from '../../policy/condition.ts'
+import type { Work } from '../../util/work.ts'
 import { askFunction, type FunctionAnswer, type ParsedPolicy } from '../../policy/parse.ts'
 import {
   addBits,
@@ -57,9 +58,10 @@ export function fixedEffects(index: PolicyIndex): readonly Effect[] {
 export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   if (index.policy.decide) return functionEffects(index, index.policy.decide, caller)
   const effects: Effect[] = []
+  const work = conditionWork()
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
-    const { holds, errors } = evaluateClause(indexed, index, caller)
+    const { holds, errors } = evaluateClause(indexed, index, caller, work)
     const reasonOf = () => clauseReason(index, clause, code)
     if (holds === indexed.bits) effects.push(wholeEffect(indexed, outcome, reasonOf))
     else addEffect(effects, outcome, holds, reasonOf)
@@ -67,7 +69,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   }
   for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
   if (index.allow?.some(isConditional)) {
-    const allowed = index.allow.map((indexed) => evaluateClause(indexed, index, caller).holds)
+    const allowed = index.allow.map((indexed) => evaluateClause(indexed, index, caller, work).holds)
     addEffect(effects, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
@@ -149,23 +151,28 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
   return invertBits(all, snapshot.size)
 }
 
+/** What each tool adds to the steps that the conditions of a policy share: a plain condition takes fewer. */
+const STEPS_OF_TOOL = 200
+
 /** Returns where a clause holds for a caller, as far as neither input nor run is read, and where it cannot be decided. */
 export function evaluateClause(
   indexed: ClauseIndex,
   { snapshot, none }: PolicyIndex,
   caller: Caller,
+  work: Work = conditionWork(),
 ): { holds: Bits; errors: Bits } {
   const { clause, bits } = indexed
   const first = firstOf(bits)
   if (first === undefined || !isConditional(indexed)) return { holds: bits, errors: none }
   if (!clause.when?.perTool && !clause.unless?.perTool) {
-    const answer = answerOf(clause, { caller, tool: snapshot.tools[first] as Tool })
+    const answer = answerOf(clause, { caller, tool: snapshot.tools[first] as Tool, work })
     return { holds: answer === true ? bits : none, errors: answer instanceof Failure ? bits : none }
   }
   const holds = noBits(snapshot.size)
   const errors = noBits(snapshot.size)
   for (const at of membersOf(bits)) {
-    const answer = answerOf(clause, { caller, tool: snapshot.tools[at] as Tool })
+    work.left += STEPS_OF_TOOL
+    const answer = answerOf(clause, { caller, tool: snapshot.tools[at] as Tool, work })
     if (answer === true) setBit(holds, at)
     else if (answer instanceof Failure) setBit(errors, at)
   }
