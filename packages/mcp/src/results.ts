@@ -6,7 +6,7 @@ import {
   REASONS,
   retryAfterSeconds,
 } from '@toolgate/core'
-import { isObject, messageOf, outputText } from '@toolgate/core/internal'
+import { isObject, messageOf, outputText, toJsonText } from '@toolgate/core/internal'
 import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
 
 /** MCP's `CallToolResult`. */
@@ -235,7 +235,7 @@ function isBlock(block: unknown): boolean {
 /** Returns a value that can be sent as JSON. For any other, the SDKs send no answer at all and the client waits. */
 export function toSendable<Value>(value: Value): Value {
   try {
-    JSON.stringify(value)
+    toJsonText(value)
     return value
   } catch {
     return parseJson(outputText(value)) as Value

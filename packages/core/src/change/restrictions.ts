@@ -11,6 +11,7 @@ import { hasBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { canonicalize } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { FUNCTION } from './plain-policies.ts'
 
 /** What rules say of one tool for one caller, whatever the input and the run are. */
@@ -125,7 +126,7 @@ function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, gro
   const pending = [(isOpen || when?.run) && when, (isOpen || unless?.run) && unless, input]
   const asked = pending.filter((condition) => typeof condition === 'object')
   const toolRead = asked.some(({ text }) => text.includes(FUNCTION))
-    ? JSON.parse(JSON.stringify(tool))
+    ? JSON.parse(toJsonText(tool))
     : asked.some(({ perTool }) => perTool) && toCelTool(tool)
   return canonicalize([
     ...pending.map((condition) => (condition ? textOf(condition) : null)),

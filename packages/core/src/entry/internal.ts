@@ -28,6 +28,7 @@ export {
   type JsonObject,
   unescapePointer,
 } from '../util/json.ts'
+export { toJsonText } from '../util/json-text.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { LeaseEndedError } from '../call/outcome.ts'
 export { Mirror } from '../state/mirror.ts'

@@ -10,6 +10,7 @@ import {
   type Group,
   type GroupValues,
   isList,
+  isNumber,
   type Keyword,
   mergeEvaluated,
   type Run,
@@ -125,7 +126,7 @@ function checkOf(rules: Rules, tracks: boolean): Check {
 
   function passesOwn(value: unknown, run: Run, evaluated: Evaluated | undefined): boolean {
     if (typeof value === 'string') return all(forString, value, run, evaluated)
-    if (typeof value === 'number') return all(forNumber, value, run, evaluated)
+    if (isNumber(value)) return all(forNumber, value, run, evaluated)
     if (isList(value)) return all(forArray, value, run, evaluated)
     return isObject(value) ? all(forObject, value, run, evaluated) : all(forOther, value, run, evaluated)
   }

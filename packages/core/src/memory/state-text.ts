@@ -1,5 +1,6 @@
 import { ToolgateError } from '../util/errors.ts'
 import { frozenCopy } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import type { StateOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
@@ -34,7 +35,7 @@ export function toStateExpiry(options: StateOptions = {}): number {
  * @throws {ToolgateError} `state_invalid` for a value that is not plain JSON or has more than 1 MiB
  */
 export function toStateText(value: unknown): string {
-  const text = JSON.stringify(plainCopy(value))
+  const text = toJsonText(plainCopy(value))
   const bytes = Buffer.byteLength(text)
   if (bytes > MAX_VALUE_BYTES)
     throw invalid(`A value of the state has ${bytes} bytes of JSON; at most ${MAX_VALUE_BYTES} are allowed.`)

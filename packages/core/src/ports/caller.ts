@@ -1,5 +1,6 @@
 import { ToolgateError } from '../util/errors.ts'
 import { isPlain } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
 
 /** The user or agent that a request is for. Plain JSON; every field is optional. */
@@ -44,7 +45,7 @@ export function defineCaller(caller: Caller): Caller {
     if (value !== undefined) copy[field] = check(`caller.${field}`, value)
   }
   const frozen = deepFreeze(copy) as Caller
-  keys.set(frozen, JSON.stringify([...CHECKS.keys()].map((field) => copy[field] ?? null)))
+  keys.set(frozen, toJsonText([...CHECKS.keys()].map((field) => copy[field] ?? null)))
   return frozen
 }
 

@@ -69,6 +69,8 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, w
         return redactText(value, work) === value
       case 'number':
         return Number.isFinite(value)
+      case 'bigint':
+        return redactText(String(value), work) === String(value)
       case 'boolean':
         return true
       case 'object':
@@ -114,8 +116,11 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
         return Number.isFinite(value) ? value : null
       case 'boolean':
         return value
-      case 'bigint':
-        return redactText(String(value), seen.work)
+      case 'bigint': {
+        const digits = String(value)
+        const shown = redactText(digits, seen.work)
+        return shown === digits ? value : shown
+      }
       case 'object':
         return value === null ? null : copyObject(value, seen, depth)
       default:

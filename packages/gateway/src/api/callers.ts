@@ -9,7 +9,7 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { messageOf, nearestOf } from '@toolgate/core/internal'
+import { messageOf, nearestOf, toJsonText } from '@toolgate/core/internal'
 import { ApiFault } from './faults.ts'
 import { recordFor } from './rule-text.ts'
 import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
@@ -37,7 +37,7 @@ export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<strin
   const seen = new Set<string>()
   const agentsFirst = callers.toSorted((a, b) => Number(a.for === 'console') - Number(b.for === 'console'))
   for (const { for: kind, caller } of agentsFirst) {
-    const identity = JSON.stringify([kind, defineCaller(caller)])
+    const identity = toJsonText([kind, defineCaller(caller)])
     if (seen.has(identity)) continue
     seen.add(identity)
     const name = freeName(toName(caller), named)

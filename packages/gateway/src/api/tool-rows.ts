@@ -1,6 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { Caller, Tool, View } from '@toolgate/core'
-import { titleOf } from '@toolgate/core/internal'
+import { titleOf, toJsonText } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { ApiDeps } from './deps.ts'
@@ -191,7 +191,7 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
     const { outcome, reasons: given } = view.explain(id)
     const reasons = given.map((one) => reasonFor(person, one))
     const visible = view.has(id)
-    const json = JSON.stringify({ outcome, visible, reasons }).slice(1, -1)
+    const json = toJsonText({ outcome, visible, reasons }).slice(1, -1)
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json }
     known.set(json, row)
     rows.push(row)

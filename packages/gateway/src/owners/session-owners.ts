@@ -1,4 +1,4 @@
-import { isObject } from '@toolgate/core/internal'
+import { isObject, toJsonText } from '@toolgate/core/internal'
 import { toLogLevel } from '../mcp/log-levels.ts'
 import type { KeptSession, SessionKeeper } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore } from '../replica/replica-store.ts'
@@ -25,7 +25,7 @@ export class SessionOwners implements SessionKeeper {
   }
 
   async put(id: string, kept: KeptSession): Promise<void> {
-    await this.#owners.put(KEY + id, this.#self, JSON.stringify(kept))
+    await this.#owners.put(KEY + id, this.#self, toJsonText(kept))
   }
 
   async remove(id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
 
 /** One request of the client. */
@@ -66,7 +66,7 @@ export function claimedVersion({ params }: Pick<ClientRequest, 'params'>): strin
 }
 
 export function encodeNotification(method: string, params?: JsonObject): string {
-  return JSON.stringify({ jsonrpc: '2.0', method, params })
+  return toJsonText({ jsonrpc: '2.0', method, params })
 }
 
 function parse(text: string): unknown {

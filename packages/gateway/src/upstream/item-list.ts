@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
 import { RPC_CODES } from '@toolgate/mcp'
 import { describeExcess, findMembers, measureJson } from '../json-text.ts'
 import { nextTurn } from '../next-turn.ts'
@@ -141,7 +141,7 @@ class Sieve<Item> {
 
   add(listed: unknown): void {
     const { key, one, field } = this.#kind
-    const text = listed instanceof JsonText ? listed.text : JSON.stringify(listed)
+    const text = listed instanceof JsonText ? listed.text : toJsonText(listed)
     this.#listed.push(text)
     this.#chars += text.length
     const { item, problem } = readItem(listed, text, this.#kind, this.#era)

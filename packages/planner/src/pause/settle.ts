@@ -1,7 +1,7 @@
 import { guard } from '@toolgate/adapters/ai-sdk'
 import type { CallOutcome } from '@toolgate/core'
 import { toWireName } from '@toolgate/core/expose'
-import { messageOf, outputText } from '@toolgate/core/internal'
+import { messageOf, outputText, toJsonText } from '@toolgate/core/internal'
 import type { StreamTextTransform, TextStreamPart, ToolSet } from 'ai'
 import { isInputRequest } from '../ask-for-input.ts'
 import { toDecided } from '../events.ts'
@@ -181,7 +181,7 @@ function toResult({ callId, name }: PendingState, output: ToolResultOutput): Too
 function jsonOutput(output: unknown): ToolResultOutput {
   if (typeof output === 'string') return { type: 'text', value: output }
   try {
-    const text: string | undefined = JSON.stringify(output)
+    const text: string | undefined = toJsonText(output)
     return { type: 'json', value: text === undefined ? null : JSON.parse(text) }
   } catch {
     return { type: 'text', value: outputText(output) }

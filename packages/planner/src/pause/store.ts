@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
-import { checkShape, type MaybePromise, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type MaybePromise, shapeOf, toJsonText } from '@toolgate/core/internal'
 import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
@@ -96,7 +96,7 @@ function split(text: string): readonly string[] {
  * @throws for a value without JSON: a circular one, a bigint
  */
 export function toStoredText(value: unknown): string {
-  return JSON.stringify(encode(value)) ?? 'null'
+  return toJsonText(encode(value)) ?? 'null'
 }
 
 /** Leaves out the contexts that cannot be stored, and counts them. */

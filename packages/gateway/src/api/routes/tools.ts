@@ -1,6 +1,14 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { isItemId, kindOfId, nearestOf, originalHash, titleOf, whatWouldAllow } from '@toolgate/core/internal'
+import {
+  isItemId,
+  kindOfId,
+  nearestOf,
+  originalHash,
+  titleOf,
+  toJsonText,
+  whatWouldAllow,
+} from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
@@ -249,7 +257,7 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
 
 /** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
-  const shown: unknown = JSON.parse(JSON.stringify(tools))
+  const shown: unknown = JSON.parse(toJsonText(tools))
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 

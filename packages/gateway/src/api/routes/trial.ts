@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { checkHistory, dryRun, isObject, type JsonObject, kindOfId } from '@toolgate/core/internal'
+import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, toJsonText } from '@toolgate/core/internal'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
@@ -151,8 +151,7 @@ async function readTrial(
   const input = body.get('input') ?? {}
   if (!isObject(input)) throw invalidBody('The field "input" must be an object.')
   const given = body.get('caller')
-  const caller =
-    given === undefined ? undefined : WHOSE.caller(typeof given === 'string' ? given : JSON.stringify(given))
+  const caller = given === undefined ? undefined : WHOSE.caller(typeof given === 'string' ? given : toJsonText(given))
   const found = findCaller(callers, { as: text('as', WHOSE.as), caller }, person)
   return {
     tool,
