@@ -1,8 +1,8 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
 
 /** Parses JSON, whose type is not known yet. @throws {SyntaxError} */
 export function parseJson(text: string): unknown {
-  return JSON.parse(text)
+  return readOwnJson(text, 'exact')
 }
 
 /** Returns the object that a JSON text holds, or `undefined` for any other text. */

@@ -6,7 +6,7 @@ import {
   REASONS,
   retryAfterSeconds,
 } from '@toolgate/core'
-import { isObject, messageOf, outputText, toJsonText } from '@toolgate/core/internal'
+import { isObject, messageOf, outputText, readOwnJson, toJsonText } from '@toolgate/core/internal'
 import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
 
 /** MCP's `CallToolResult`. */
@@ -245,7 +245,7 @@ export function toSendable<Value>(value: Value): Value {
 /** Returns the value of a JSON text; `undefined` if it is not JSON. */
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readOwnJson(text, 'exact')
   } catch {
     return undefined
   }

@@ -13,6 +13,7 @@ import type { Toolset } from '../tools/toolset.ts'
 import { canonicalize } from '../util/json.ts'
 import { toJsonText } from '../util/json-text.ts'
 import { FUNCTION } from './plain-policies.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** What rules say of one tool for one caller, whatever the input and the run are. */
 export interface Restrictions {
@@ -126,7 +127,7 @@ function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, gro
   const pending = [(isOpen || when?.run) && when, (isOpen || unless?.run) && unless, input]
   const asked = pending.filter((condition) => typeof condition === 'object')
   const toolRead = asked.some(({ text }) => text.includes(FUNCTION))
-    ? JSON.parse(toJsonText(tool))
+    ? readOwnJson(toJsonText(tool), 'exact')
     : asked.some(({ perTool }) => perTool) && toCelTool(tool)
   return canonicalize([
     ...pending.map((condition) => (condition ? textOf(condition) : null)),

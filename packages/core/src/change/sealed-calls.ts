@@ -1,6 +1,7 @@
 import type { InputBoxes, InputOpener } from '../audit/sealed-input.ts'
 import { TOO_LARGE } from '../audit/sealed-input.ts'
 import type { AuditRecord } from '../ports/ports.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** Returns the whole input of a recorded call; `undefined` if it is not known. */
 export type InputOf = (record: AuditRecord) => { readonly value: unknown } | undefined
@@ -56,7 +57,7 @@ export function withInputs(
 
 function parsed(text: string): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) as unknown }
+    return { value: readOwnJson(text, 'exact') as unknown }
   } catch {
     return undefined
   }

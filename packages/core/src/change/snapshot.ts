@@ -7,6 +7,7 @@ import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { canonicalize, isObject } from '../util/json.ts'
 import { toJsonText } from '../util/json-text.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** A catalog as data: what decisions, lists and labels depend on. JSON, in the order of the ids. */
 export interface CatalogSnapshot {
@@ -90,7 +91,7 @@ function isDefault(field: keyof typeof FIELDS, value: unknown): boolean {
 
 /** Returns the text of a snapshot. Equal snapshots have equal texts, with a line for each value, so that they compare well. */
 export function formatSnapshot(snapshot: CatalogSnapshot): string {
-  return `${toJsonText(JSON.parse(canonicalize(snapshot)), 2)}\n`
+  return `${toJsonText(readOwnJson(canonicalize(snapshot), 'exact'), 2)}\n`
 }
 
 /** What a tool of a snapshot does when it is called. */

@@ -29,6 +29,22 @@ export {
   unescapePointer,
 } from '../util/json.ts'
 export { toJsonText } from '../util/json-text.ts'
+export { JsonFault } from '../util/json-fault.ts'
+export {
+  BACKSLASH,
+  BRACE,
+  BRACE_END,
+  BRACKET,
+  BRACKET_END,
+  COLON,
+  COMMA,
+  describeExcess,
+  endOfString,
+  measureJson,
+  QUOTE,
+} from '../util/json-measure.ts'
+export type { JsonIntegers } from '../util/json-parser.ts'
+export { JSON_BOUNDS, readJson, readOwnJson, readUtf8 } from '../util/read-json.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { LeaseEndedError } from '../call/outcome.ts'
 export { Mirror } from '../state/mirror.ts'

@@ -1,6 +1,7 @@
 import { ToolgateError } from '../util/errors.ts'
 import { frozenCopy } from '../util/json.ts'
 import { toJsonText } from '../util/json-text.ts'
+import { readOwnJson } from '../util/read-json.ts'
 import type { StateOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
@@ -44,7 +45,7 @@ export function toStateText(value: unknown): string {
 
 /** Returns the value of a text that `toStateText` made, deeply frozen. */
 export function parseStateText(text: string): unknown {
-  return plainCopy(JSON.parse(text))
+  return plainCopy(readOwnJson(text, 'exact'))
 }
 
 function plainCopy(value: unknown): unknown {

@@ -1,4 +1,5 @@
 import { ToolgateError } from '../util/errors.ts'
+import { toInteger } from '../util/integers.ts'
 import { isPlain } from '../util/json.ts'
 import { toJsonText } from '../util/json-text.ts'
 import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
@@ -174,6 +175,8 @@ function json(path: string, value: unknown, depth = 0): unknown {
     return Object.fromEntries(entries.map(([key, item]) => [key, json(`${path}.${key}`, item, depth + 1)]))
   }
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
+  const integer = typeof value === 'bigint' ? toInteger(value) : undefined
+  if (integer !== undefined) return integer
   throw new ToolgateError('caller_invalid', `${path} must be plain JSON`)
 }
 

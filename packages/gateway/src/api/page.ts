@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
+import { JsonFault } from '@toolgate/core/internal'
 import { type AccessRules, findLogin, type Login } from './access.ts'
 import type { Page } from './approval-page-html.ts'
 import { ApiFault } from './faults.ts'
+import { invalidBody, readText } from './request.ts'
 
 export const CHALLENGE = { 'www-authenticate': 'Bearer realm="toolgate"' }
 const MAX_FORM_BYTES = 8 * 1024
@@ -27,13 +29,11 @@ export async function currentLogin(request: Request, access: AccessRules): Promi
 export async function readForm(request: Request): Promise<URLSearchParams> {
   if (!(request.headers.get('content-type') ?? '').startsWith('application/x-www-form-urlencoded'))
     throw new ApiFault('media_type_unsupported', 'The form must be application/x-www-form-urlencoded.')
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of request.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true })
-    if (text.length > MAX_FORM_BYTES) throw new ApiFault('body_too_large', 'The form is too large.')
+  try {
+    return new URLSearchParams(await readText(request, MAX_FORM_BYTES))
+  } catch (error) {
+    throw error instanceof JsonFault ? invalidBody(`The form ${error.problem}.`) : error
   }
-  return new URLSearchParams(text)
 }
 
 /** No script runs, no other page may frame it or read it, and the browser keeps nothing. */

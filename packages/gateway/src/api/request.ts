@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { TextDecoder } from 'node:util'
 import type { Caller } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
+import { JsonFault, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
+import { isLarge, nextTurn } from '../next-turn.ts'
 import { ApiFault } from './faults.ts'
 
 /** A request whose person is known. */
@@ -135,7 +135,7 @@ export async function readBody(
 ): Promise<ReadonlyMap<string, unknown>> {
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? ''))
     throw new ApiFault('media_type_unsupported', 'The body must be application/json.')
-  const body = parseJson(await readText(request, maxBytes))
+  const body = await readJsonBody(request, maxBytes)
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidBody('The body must be a JSON object.')
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
@@ -144,43 +144,47 @@ export async function readBody(
   return new Map(Object.entries(body))
 }
 
-/** Counts the bytes, because `Content-Length` may be absent. */
-async function readText(request: Request, maxBytes: number): Promise<string> {
-  const tooLarge = new ApiFault('body_too_large', `The body has more than ${maxBytes} bytes.`)
-  if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let text = ''
-  let size = 0
-  for await (const chunk of chunksOf(request)) {
-    size += chunk.byteLength
-    if (size > maxBytes) throw tooLarge
-    text += decode(decoder, chunk)
+/** A large body is decoded, parsed and used in turns of the event loop of their own, as at `/mcp`. */
+async function readJsonBody(request: Request, maxBytes: number): Promise<unknown> {
+  try {
+    const text = await readText(request, maxBytes)
+    if (isLarge(text)) await nextTurn()
+    const body = readJson(text, { integers: 'exact' })
+    if (isLarge(text)) await nextTurn()
+    return body
+  } catch (error) {
+    throw error instanceof JsonFault ? invalidBody(`The body ${error.problem}.`) : error
   }
-  return text + decode(decoder)
+}
+
+/**
+ * Reads a body of at most `maxBytes` bytes, which are counted because `Content-Length` may be absent.
+ *
+ * @throws {ApiFault} `body_too_large`, `body_invalid`
+ */
+export async function readText(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = () => new ApiFault('body_too_large', `The body has more than ${maxBytes} bytes.`)
+  if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge()
+  const { body } = request
+  if (!body) return ''
+  // Nothing cancels the stream: that would end the connection before the client has its answer.
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  for (let size = 0; ;) {
+    const { value, done } = await nextOf(reader)
+    if (done) return readUtf8(Buffer.concat(chunks))
+    size += value.byteLength
+    if (size > maxBytes) throw tooLarge()
+    chunks.push(value)
+  }
 }
 
 /** A client that disconnects early is not a fault of the gateway. */
-async function* chunksOf({ body }: Request): AsyncGenerator<Uint8Array> {
+async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   try {
-    yield* body ?? []
+    return await reader.read()
   } catch {
     throw invalidBody('The body ended too early.')
-  }
-}
-
-function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
-  try {
-    return decoder.decode(chunk, { stream: chunk !== undefined })
-  } catch {
-    throw invalidBody('The body is not UTF-8.')
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw invalidBody('The body is not JSON.')
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type CatalogSnapshot, itemsOfSnapshot } from '@toolgate/core/change'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf, readOwnJson } from '@toolgate/core/internal'
 import { ConfigFileError } from '../config/problems.ts'
 
 const MAX_BYTES = 128 * 1024 * 1024
@@ -10,7 +10,7 @@ const MAX_BYTES = 128 * 1024 * 1024
 export function readCatalogFile(file: string): CatalogSnapshot {
   const text = readSmallFile(file, MAX_BYTES)
   try {
-    const snapshot: unknown = JSON.parse(text)
+    const snapshot: unknown = readOwnJson(text, 'exact')
     itemsOfSnapshot(snapshot)
     return snapshot as CatalogSnapshot
   } catch (error) {

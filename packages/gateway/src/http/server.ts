@@ -14,6 +14,7 @@ import { once } from '../lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from './certificate.ts'
 import { type ClientAddresses, createClientAddresses } from './client-address.ts'
 import { challengeOf, proveIdentity } from './identity.ts'
+import { discardRest } from './rest-of-body.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -96,7 +97,10 @@ export async function listen({
   let live: HttpDeps['live'] | undefined
   let endStreams = () => {}
   let certificate = tls && checkCertificate(tls)
-  const server = createServer(certificate, (request, response) => route(request, response))
+  const server = createServer(certificate, (request, response) => {
+    discardRest(request, response)
+    route(request, response)
+  })
   boundAddresses(server, maxOfAddress, createClientAddresses(proxies))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (live && pathOf(request) === '/api/live' && request.method === 'GET') void live(request, socket, head)

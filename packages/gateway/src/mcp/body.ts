@@ -1,17 +1,9 @@
-import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { describeExcess, type JsonBounds, measureJson } from '../json-text.ts'
+import { JsonFault, readJson, readUtf8 } from '@toolgate/core/internal'
 import { RpcFault } from './protocol.ts'
 
 /** The SDK has the same limit. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
-/** A call parses, copies, validates, hashes and writes its body. Within these bounds, that takes a few milliseconds. */
-export const BODY_BOUNDS = {
-  depth: 64,
-  values: 50_000,
-  keys: 10_000,
-  keyLength: 4096,
-} as const satisfies JsonBounds
 
 /** The client disconnected before it had sent its whole request. This is not a fault: nobody waits for an answer. */
 export class ClientGone extends Error {
@@ -26,8 +18,7 @@ export class ClientGone extends Error {
  * @throws {ClientGone}
  */
 export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
-  const tooLarge = () =>
-    new RpcFault('body_too_large', `The body is larger than ${maxBytes} bytes.`, { headers: { connection: 'close' } })
+  const tooLarge = () => new RpcFault('body_too_large', `The body is larger than ${maxBytes} bytes.`)
   return new Promise((resolve, reject) => {
     if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge())
     const chunks: Buffer[] = []
@@ -35,15 +26,18 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size > maxBytes) {
+        chunks.length = 0
         request.pause()
         reject(tooLarge())
       } else chunks.push(chunk)
     })
     request.on('end', () => {
       const [first] = chunks
-      const bytes = first && chunks.length === 1 ? first : Buffer.concat(chunks)
-      if (isUtf8(bytes)) resolve(bytes.toString())
-      else reject(new RpcFault('body_not_json', 'The body is not UTF-8.'))
+      try {
+        resolve(readUtf8(first && chunks.length === 1 ? first : Buffer.concat(chunks)))
+      } catch (error) {
+        reject(toRpcFault(error))
+      }
     })
     request.on('error', (cause) => reject(new ClientGone('the client went away', { cause })))
     request.on('close', () => {
@@ -55,34 +49,18 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
 /**
  * Returns the parsed body.
  *
- * Refuses a key that occurs twice in one object, because parsers disagree about its value. Refuses a body with too many
- * values before it is parsed.
- *
  * @throws {RpcFault} `body_not_json`, `body_not_message`
  */
 export function parseBody(text: string): unknown {
-  const measure = measureJson(text, BODY_BOUNDS)
-  if (measure.excess) throw new RpcFault('body_not_message', `The body ${describeExcess(measure.excess)}.`)
-  let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
-    throw new RpcFault('body_not_json', 'The body is not JSON.')
+    return readJson(text, { integers: 'exact' })
+  } catch (error) {
+    throw toRpcFault(error)
   }
-  if (countKeys(value) !== measure.members) {
-    throw new RpcFault('body_not_message', 'A key occurs twice in one object of the body.')
-  }
-  return value
 }
 
-/** Counts the own keys of a value and of everything in it. */
-function countKeys(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  let count = 0
-  if (Array.isArray(value)) {
-    for (const item of value) count += countKeys(item)
-    return count
-  }
-  for (const member of Object.values(value)) count += 1 + countKeys(member)
-  return count
+function toRpcFault(error: unknown): unknown {
+  if (!(error instanceof JsonFault)) return error
+  const rule = error.kind === 'not-json' || error.kind === 'not-utf8' ? 'body_not_json' : 'body_not_message'
+  return new RpcFault(rule, `The body ${error.problem}.`)
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
-import { isObject } from '@toolgate/core/internal'
+import { isObject, readJson } from '@toolgate/core/internal'
 import type { Api } from '../api/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../api/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
@@ -162,7 +162,7 @@ const AGENTS: ReadonlySet<string> = new Set(['/api/list', '/api/decide', '/api/c
 /** Returns the server of the tool that a body names. What is wrong with the body is said by whoever answers. */
 function serverIn(text: string): string {
   try {
-    const body: unknown = JSON.parse(text)
+    const body: unknown = readJson(text, { integers: 'exact' })
     const tool = isObject(body) ? body['tool'] : undefined
     return typeof tool === 'string' ? serverOf(tool) : ''
   } catch {

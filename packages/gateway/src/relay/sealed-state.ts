@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { isObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, readOwnJson, toJsonText } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { ROUND_MS } from '../upstream/limits.ts'
 import { Sealer } from './sealer.ts'
@@ -104,7 +104,7 @@ function ownerOf({ caller: { tenant, user } }: StateBinding): string {
 
 /** @throws {StateInvalid} */
 function toSealed(text: string): Sealed {
-  const sealed: unknown = JSON.parse(text)
+  const sealed: unknown = readOwnJson(text, 'exact')
   if (!isObject(sealed)) throw new StateInvalid()
   return sealed as unknown as Sealed
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, type JsonObject, readJson, toJsonText } from '@toolgate/core/internal'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
 
 /** One request of the client. */
@@ -71,7 +71,7 @@ export function encodeNotification(method: string, params?: JsonObject): string 
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return readJson(text, { bounds: JSON_BOUNDS.answer, integers: 'exact' })
   } catch {
     return undefined
   }

@@ -5,6 +5,7 @@ import {
   isObject,
   type JsonObject,
   type MaybePromise,
+  readOwnJson,
   toJsonText,
 } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
@@ -192,7 +193,7 @@ export class TaskStore {
     const key = keyOf(owner, id)
     const sealed = await this.#state.get(WORK + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-work', key]) : undefined
-    return text === undefined ? undefined : JSON.parse(text)
+    return text === undefined ? undefined : readOwnJson(text, 'exact')
   }
 
   async setWork({ owner, id }: TaskKey, work: object): Promise<void> {
@@ -276,7 +277,7 @@ export class TaskStore {
   async #shownOf(key: string, { status }: Kept): Promise<TaskProgress> {
     const sealed = await this.#state.get(SHOWN + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-texts', key]) : undefined
-    return { status, ...(text !== undefined && (JSON.parse(text) as Omit<TaskProgress, 'status'>)) }
+    return { status, ...(text !== undefined && (readOwnJson(text, 'exact') as Omit<TaskProgress, 'status'>)) }
   }
 
   /** Removes the user's task that ended first. Returns `false` if none has ended. */
@@ -314,7 +315,7 @@ export class TaskStore {
     const parts = ref === undefined ? [] : await this.#state.list(`${RESULTS}${ref}/`)
     const text = await this.#sealer.open(parts.map(({ value }) => String(value)).join(''), ['task-result', ref])
     if (text === undefined) return { status: 'failed', at, error: LOST }
-    const body = JSON.parse(text) as JsonObject
+    const body = readOwnJson(text, 'exact') as JsonObject
     return status === 'completed'
       ? { status, at, result: body }
       : { status, at, error: body as unknown as JsonRpcError }
@@ -363,7 +364,7 @@ function isKept(value: unknown): value is Kept & JsonObject {
 
 /** Fields that are `undefined` are no JSON. */
 function toJson(value: object): unknown {
-  return JSON.parse(toJsonText(value))
+  return readOwnJson(toJsonText(value), 'exact')
 }
 
 function expiryOf({ createdAt, ttlMs }: Pick<Kept, 'createdAt' | 'ttlMs'>): number {

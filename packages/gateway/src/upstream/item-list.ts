@@ -1,6 +1,15 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import {
+  describeExcess,
+  isObject,
+  JSON_BOUNDS,
+  JsonFault,
+  type JsonObject,
+  measureJson,
+  readJson,
+  toJsonText,
+} from '@toolgate/core/internal'
 import { RPC_CODES } from '@toolgate/mcp'
-import { describeExcess, findMembers, measureJson } from '../json-text.ts'
+import { findMembers } from '../json-text.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { Connection, Era } from './connection.ts'
 import { ITEM_KINDS, type ItemKind, type ItemOf, type ListName } from './item-kinds.ts'
@@ -173,19 +182,23 @@ type ReadItem =
 
 function readItem(listed: unknown, text: string, kind: ItemKind, era: Era): ReadItem {
   if (text.length > LIMITS.itemChars) return { problem: `is larger than ${LIMITS.itemChars} characters` }
-  const { excess } = measureJson(text, LIMITS.item)
-  if (excess) return { problem: describeExcess(excess) }
-  let item = listed
-  if (listed instanceof JsonText) {
-    try {
-      item = JSON.parse(text)
-    } catch {
-      return { problem: 'is not JSON' }
-    }
-  }
+  const { value: item, problem: fault } = readWhole(listed, text)
+  if (fault !== undefined) return { problem: fault }
   if (!isObject(item)) return { problem: 'is not an object' }
   const problem = kind.problemOf(item, era)
   return problem === undefined ? { item } : { problem }
+}
+
+/** An item that was parsed with its message has its own bounds still to pass. */
+function readWhole(listed: unknown, text: string): { readonly value?: unknown; readonly problem?: string } {
+  try {
+    if (listed instanceof JsonText) return { value: readJson(text, { bounds: JSON_BOUNDS.item, integers: 'exact' }) }
+    const { excess } = measureJson(text, JSON_BOUNDS.item)
+    return excess ? { problem: describeExcess(excess) } : { value: listed }
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    return { problem: error.problem }
+  }
 }
 
 /** Returns the key of an item that may be too large to be parsed. */
@@ -196,7 +209,7 @@ function keyIn(text: string, key: ItemKind['key']): string | undefined {
   // The longest escape of one character has six.
   const cut = written.slice(0, MAX_SHOWN_KEY * 6)
   try {
-    const value: unknown = cut === written ? JSON.parse(cut) : cut.slice(1)
+    const value: unknown = cut === written ? readJson(cut) : cut.slice(1)
     return typeof value === 'string' && value !== '' ? clip(value, MAX_SHOWN_KEY) : undefined
   } catch {
     return undefined

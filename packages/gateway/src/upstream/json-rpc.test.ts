@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { JSON_BOUNDS } from '@toolgate/core/internal'
 
 import { clip, JsonText, parseMessages } from './json-rpc.ts'
-import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
 const only = (text: string) => parseMessages(text)[0]
@@ -68,10 +68,10 @@ describe('parseMessages', () => {
 
   it('refuses an answer of too many values or keys without parsing it, for its request alone', (t) => {
     const answerOf = (value: string) => `{"jsonrpc":"2.0","result":{"a":${value}},"id":7}`
-    const keys = `{${Array.from({ length: LIMITS.message.keys }, (_, i) => `"k${i}":1`).join()}}`
+    const keys = `{${Array.from({ length: JSON_BOUNDS.answer.keys }, (_, i) => `"k${i}":1`).join()}}`
     const parse = t.mock.method(JSON, 'parse')
     for (const [value, reason] of [
-      [`[${'{},'.repeat(LIMITS.message.values / 2)}1]`, /holds more than 200000 values/],
+      [`[${'{},'.repeat(JSON_BOUNDS.answer.values / 2)}1]`, /holds more than 200000 values/],
       [keys, /holds more than 50000 keys/],
     ] as const) {
       const message = only(answerOf(value))

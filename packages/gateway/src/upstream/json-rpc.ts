@@ -1,9 +1,8 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
-import { describeExcess, findMembers, type JsonExcess, measureJson, type Span, splitItems } from '../json-text.ts'
+import { findMembers, type Span, splitItems } from '../json-text.ts'
 import { isLarge, markLarge } from '../next-turn.ts'
-import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
 /** A JSON-RPC 2.0 message of an upstream, checked. */
@@ -30,19 +29,19 @@ export class JsonText {
 /**
  * Returns the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
  *
- * A text beyond `LIMITS.message` is not parsed. If it answers with a list of items, each item is returned as
- * {@link JsonText}, so that an unusable item does not affect the others. Any other answer is `unusable`.
+ * A text beyond the bounds is not parsed. If it answers with a list of items, each item is returned as
+ * {@link JsonText}, so that an unusable item does not affect the others. Any other answer is `unusable`. The same holds
+ * for a text with a key that occurs twice.
  *
  * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a text beyond the
- * limits that answers no request
+ * bounds that answers no request
  */
 export function parseMessages(text: string): readonly RpcMessage[] {
-  const { excess } = measureJson(text, LIMITS.message)
-  if (excess) {
-    const members = findMembers(text, ['id', 'method', ...LIST_MEMBERS.keys()])
-    return [readLists(text, members) ?? refuseMessage(text, excess, members)]
-  }
   const value = parseJson(text)
+  if (value instanceof JsonFault) {
+    const members = findMembers(text, ['id', 'method', ...LIST_MEMBERS.keys()])
+    return [readLists(text, members) ?? refuseMessage(text, value, members)]
+  }
   return Array.isArray(value) ? value.map((item) => toMessage(item, text)) : [toMessage(value, text)]
 }
 
@@ -95,16 +94,17 @@ function readList(text: string, span: Span, field: string): RpcMessage | undefin
   const items = splitItems(text.slice(span.start, span.end))
   if (!items) return undefined
   const rest = `${text.slice(0, span.start)}[]${text.slice(span.end)}`
-  if (measureJson(rest, LIMITS.message).excess) return undefined
-  const message = toMessage(parseJson(rest), rest)
+  const value = parseJson(rest)
+  if (value instanceof JsonFault) return undefined
+  const message = toMessage(value, rest)
   if (message.kind !== 'result') return undefined
   return { ...message, result: { ...message.result, [field]: items.map((item) => new JsonText(item)) } }
 }
 
 /** @throws {UpstreamError} for a text that answers no request */
-function refuseMessage(text: string, excess: JsonExcess, members: ReadonlyMap<string, Span>): RpcMessage {
-  const code = excess.bound === 'depth' && text.length <= STRAY_CHARS ? 'upstream_protocol' : 'upstream_too_large'
-  const error = new UpstreamError(code, `answered JSON that ${describeExcess(excess)}`)
+function refuseMessage(text: string, { excess, problem }: JsonFault, members: ReadonlyMap<string, Span>): RpcMessage {
+  const isStray = excess === undefined || (excess.bound === 'depth' && text.length <= STRAY_CHARS)
+  const error = new UpstreamError(isStray ? 'upstream_protocol' : 'upstream_too_large', `answered JSON that ${problem}`)
   const span = members.get('id')
   const id = span && span.end - span.start <= MAX_ID_TEXT ? parseJson(text.slice(span.start, span.end)) : undefined
   if (!isId(id) || members.has('method')) throw error
@@ -116,10 +116,12 @@ const STRAY_CHARS = 1024 * 1024
 /** The ids of requests to upstreams are small whole numbers. */
 const MAX_ID_TEXT = 100
 
+/** Returns the fault of a text that is JSON, but not readable. */
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
-  } catch {
+    return readJson(text, { bounds: JSON_BOUNDS.answer, integers: 'exact' })
+  } catch (error) {
+    if (error instanceof JsonFault && error.kind !== 'not-json') return error
     throw notMcp(text)
   }
 }

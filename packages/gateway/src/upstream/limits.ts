@@ -5,10 +5,6 @@ export const LIMITS = {
   /** A longer line on stdio is skipped, so that only its call fails. The connection ends if it does not end by then. */
   skippedBytes: 256 * 1024 * 1024,
   skippedMs: 60_000,
-  /** The limits of one message. A list may hold more: there each item has its own limit. */
-  message: { depth: 64, values: 200_000, keys: 50_000 },
-  /** One item, which is compiled, hashed, compared, searched and listed again and again. */
-  item: { depth: 60, values: 10_000, keys: 5_000 },
   itemChars: 256 * 1024,
   /** Items in one list of a server, over all pages. */
   items: 10_000,

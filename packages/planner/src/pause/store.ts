@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
-import { checkShape, type MaybePromise, shapeOf, toJsonText } from '@toolgate/core/internal'
+import { checkShape, type MaybePromise, readOwnJson, shapeOf, toJsonText } from '@toolgate/core/internal'
 import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
@@ -122,7 +122,7 @@ function isStorable(value: unknown): boolean {
 }
 
 export function fromStoredText(text: string): unknown {
-  return decode(JSON.parse(text))
+  return decode(readOwnJson(text, 'exact'))
 }
 
 const BYTES = '~bytes'

@@ -5,6 +5,7 @@ import {
   kindOfId,
   nearestOf,
   originalHash,
+  readOwnJson,
   titleOf,
   toJsonText,
   whatWouldAllow,
@@ -257,7 +258,7 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
 
 /** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
-  const shown: unknown = JSON.parse(toJsonText(tools))
+  const shown: unknown = readOwnJson(toJsonText(tools), 'exact')
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 

@@ -1,0 +1,107 @@
+import { JsonFault } from './json-fault.ts'
+import { type JsonBounds, measureJson } from './json-measure.ts'
+import { type JsonIntegers, parseJson } from './json-parser.ts'
+
+/**
+ * The bounds of all text from outside: a door that reads JSON names one of these rows.
+ *
+ * Within the bounds of a request, a call is parsed, copied, validated, hashed and written in a few milliseconds.
+ */
+export const JSON_BOUNDS = {
+  /** What a client, a browser, a model or an authorization server sends. */
+  request: { depth: 64, values: 50_000, keys: 10_000, keyLength: 4096 },
+  /** One message of a server. */
+  answer: { depth: 64, values: 200_000, keys: 50_000 },
+  /** One item of a server's list, which is compiled, hashed, compared, searched and listed again and again. */
+  item: { depth: 60, values: 10_000, keys: 5_000 },
+} as const satisfies Record<string, JsonBounds>
+
+export interface ReadJsonOptions {
+  /** Default: those of a request. */
+  readonly bounds?: JsonBounds
+  /** Default `double`. */
+  readonly integers?: JsonIntegers
+}
+
+/**
+ * Reads a JSON text from outside (RFC 8259). Every door reads with this function.
+ *
+ * It ignores a leading byte order mark (§8.1), and refuses a text beyond the bounds, a key that occurs twice in one
+ * object, and a number that no double can hold, such as `1e400`. A text beyond the bounds is not parsed.
+ *
+ * @throws {JsonFault}
+ * @example
+ * readJson('{"a":1,"\\u0061":2}') // throws JsonFault: The text holds a key that occurs twice in one object.
+ */
+export function readJson(
+  given: string,
+  { bounds = JSON_BOUNDS.request, integers = 'double' }: ReadJsonOptions = {},
+): unknown {
+  const text = withoutMark(given)
+  const measure = measureJson(text, bounds)
+  if (measure.excess) throw new JsonFault(measure.excess)
+  if (measure.hasEscapedKey) return parseJson(text, integers)
+  const value = parse(text)
+  const found = { members: 0, hasLargeNumber: false }
+  inspect(value, found)
+  if (found.hasLargeNumber) return parseJson(text, integers)
+  if (found.members !== measure.members) throw new JsonFault('key-twice')
+  return value
+}
+
+/**
+ * Reads a JSON text that Toolgate itself wrote, to a store or for another replica, and that holds keys from outside.
+ *
+ * It has no bounds except for the depth, because the values were within the bounds when they came.
+ *
+ * @throws {JsonFault}
+ */
+export function readOwnJson(text: string, integers: JsonIntegers = 'double'): unknown {
+  // Without a backslash, JSON.parse misreads no key; without 16 digits in a row, no integer is beyond 2^53.
+  const isPlain = !text.includes('\\') && (integers === 'double' || !LONG_INTEGER.test(text))
+  return isPlain ? parse(text) : readJson(text, { bounds: OWN_BOUNDS, integers })
+}
+
+const LONG_INTEGER = /\d{16}/
+
+/** A value of 64 levels is kept inside of a few more. */
+const OWN_BOUNDS: JsonBounds = { depth: 128 }
+
+/**
+ * Returns the text of bytes from outside, without a leading byte order mark.
+ *
+ * @throws {JsonFault} `not-utf8` (RFC 8259 §8.1)
+ */
+export function readUtf8(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    throw new JsonFault('not-utf8')
+  }
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+const BYTE_ORDER_MARK = 0xfeff
+
+function withoutMark(text: string): string {
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new JsonFault('not-json')
+  }
+}
+
+/** Counts the own keys of a value and of everything in it, and looks for numbers beyond ±(2^53 − 1). */
+function inspect(value: unknown, found: { members: number; hasLargeNumber: boolean }): void {
+  if (typeof value === 'number') {
+    if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) found.hasLargeNumber = true
+  } else if (typeof value === 'object' && value !== null) {
+    const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+    if (parts !== value) found.members += parts.length
+    for (const part of parts) inspect(part, found)
+  }
+}

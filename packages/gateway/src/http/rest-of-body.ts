@@ -1,0 +1,24 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** How long a body is read on after its request was answered. */
+const REST_MS = 1000
+
+/**
+ * Discards the rest of a body whose request is answered early, so that a client that is still sending it receives the
+ * answer: closing a connection with unread bytes resets it, and the client's system then drops what it has received.
+ *
+ * The connection ends if the body does not end within a second.
+ */
+export function discardRest(request: IncomingMessage, response: ServerResponse): void {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+  if (length === undefined && coding === undefined) return
+  response.once('finish', () => {
+    if (request.complete || request.destroyed) return
+    const timer = setTimeout(() => {
+      if (!request.complete) request.socket.destroySoon()
+    }, REST_MS).unref()
+    request.once('close', () => clearTimeout(timer))
+    // Whoever has answered reads no more, and would pause the body again.
+    request.removeAllListeners('data').resume()
+  })
+}
