@@ -78,7 +78,7 @@ export function stateStoreContract(name: string, make: Make): void {
       ['nothing', undefined],
       ['a function', () => {}],
       ['a symbol', Symbol('s')],
-      ['a bigint', 1n],
+      ['a bigint of too many digits', 10n ** 1000n],
       ['NaN', Number.NaN],
       ['an infinite number', { n: Number.POSITIVE_INFINITY }],
       ['a date', new Date(0)],
