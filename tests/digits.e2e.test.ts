@@ -101,7 +101,7 @@ describe('an integer beyond 2^53', () => {
     const shown = await get('/api/approvals')
     assert.match(shown, new RegExp(`"input":\\{"n":${ID}\\}`))
     const id = /"id":"([^"]+)"/.exec(shown)?.[1]
-    await post(`/api/approvals/${id}/approve`, '{}', KEYS.console)
+    assert.match(await post(`/api/approvals/${id}`, '{"decision":"approve"}', KEYS.console), new RegExp(`"n":${ID}`))
     assert.match(await call(MODERN, 'web__pay', '1915883588174806000'), /dev\.toolgate\/approval/)
     assert.match(await call(MODERN, 'web__pay', ID), new RegExp(`got ${ID}"`))
     assert.match(await get('/api/audit?event=tool_call'), new RegExp(`\\{\\\\"n\\\\":${ID}\\}`))

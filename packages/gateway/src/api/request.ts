@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { JsonFault, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
+import { JsonFault, type MaybePromise, readJson, readUtf8, toJsonText } from '@toolgate/core/internal'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ApiFault } from './faults.ts'
 
@@ -97,6 +97,11 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
     if (!(error instanceof RangeError)) throw error
     throw invalidQuery(name, error.message)
   }
+}
+
+/** Returns a body as JSON, with the digits of its integers. */
+export function jsonResponse(body: unknown): Response {
+  return new Response(toJsonText(body), { headers: { 'content-type': 'application/json' } })
 }
 
 /** Returns JSON with its hash as a tag, or a 304 to a client that has it already. */
