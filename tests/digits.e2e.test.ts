@@ -107,6 +107,17 @@ describe('an integer beyond 2^53', () => {
     assert.match(await get('/api/audit?event=tool_call'), new RegExp(`\\{\\\\"n\\\\":${ID}\\}`))
   })
 
+  it('is given back as the id of a request', async () => {
+    for (const era of [LEGACY, MODERN] as const) {
+      const { headers, body } = toMessage(era, 'tools/list', {}, HOLE)
+      const answer = await send(gateway.mcpUrl, {
+        headers: { ...headers, authorization: `Bearer ${KEYS.admin}` },
+        body: JSON.stringify(body).replace(`"${HOLE}"`, ID),
+      })
+      assert.match(answer.text, new RegExp(`"id":${ID},"result"`))
+    }
+  })
+
   it('keeps its digits on the HTTP API', async () => {
     const ran = await post('/api/call', `{"tool":"web:echo","input":{"n":${ID}}}`)
     assert.match(ran, new RegExp(`got ${ID}".*"n":${ID}\\}`))

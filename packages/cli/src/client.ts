@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { errnoOf, isObject, type JsonObject, messageOf, toJsonText } from '@toolgate/core/internal'
+import { errnoOf, isObject, type JsonObject, messageOf, readOwnJson, toJsonText } from '@toolgate/core/internal'
 import type { ApprovalFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {
@@ -214,7 +214,7 @@ export function createApi(target: Target): Api {
       if (!response.headers.get('content-type')?.startsWith('application/x-ndjson') || !response.body)
         throw faultOf(target, response.status, parseObject(await response.text()))
       isPart = response.headers.has('toolgate-part')
-      for await (const line of linesOf(response.body)) yield JSON.parse(line) as AuditRecord
+      for await (const line of linesOf(response.body)) yield readOwnJson(line) as AuditRecord
     },
   }
 }

@@ -1,8 +1,8 @@
-import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, type JsonObject, readJson } from '@toolgate/core/internal'
 
-/** Parses JSON, whose type is not known yet. @throws {SyntaxError} */
+/** Parses JSON of a gateway, a file or an option, whose type is not known yet. @throws {Error} */
 export function parseJson(text: string): unknown {
-  return readOwnJson(text, 'exact')
+  return readJson(text, { bounds: JSON_BOUNDS.own, integers: 'exact' })
 }
 
 /** Returns the object that a JSON text holds, or `undefined` for any other text. */

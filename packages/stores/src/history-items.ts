@@ -1,5 +1,5 @@
 import { ToolgateError } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf, readOwnJson } from '@toolgate/core/internal'
 import type { HistoryAddition, HistoryItem, HistoryPart } from '@toolgate/core/stores'
 import { type Row, textIn } from './rows.ts'
 
@@ -35,7 +35,7 @@ export function isDue({ expiresAt }: Pick<HistoryPart, 'expiresAt'>, addition: H
 }
 
 export function toItem(row: Row): HistoryItem {
-  return JSON.parse(textIn(row, 'item')) as HistoryItem
+  return readOwnJson(textIn(row, 'item')) as HistoryItem
 }
 
 /** Of all but texts, a later item takes the place of the same. */

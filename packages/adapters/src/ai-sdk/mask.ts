@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LanguageModel } from 'ai'
+import { readOwnJson } from '@toolgate/core/internal'
 import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
@@ -86,7 +87,7 @@ export function maskingFetch(
     const mask = masked.getStore()
     if (!mask || typeof init?.body !== 'string') return fetch(url, init)
     mask.isApplied = true
-    return fetch(url, { ...init, body: JSON.stringify(allow(fieldsOf(JSON.parse(init.body)), mask.names)) })
+    return fetch(url, { ...init, body: JSON.stringify(allow(fieldsOf(readOwnJson(init.body)), mask.names)) })
   }
 }
 

@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { isObject, JSON_BOUNDS, JsonFault, measureJson } from '@toolgate/core/internal'
+import { readModelJson } from '../shared/model-json.ts'
 import type { FunctionTool, Handoff, RunContext, Tool } from '@openai/agents'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it: a tool of any parameters
@@ -21,14 +23,25 @@ export interface Arguments {
   readonly malformed: string | undefined
 }
 
-/** Reads the arguments of a call as the SDK does, which runs nothing for invalid JSON. */
+/**
+ * Reads the arguments of a call. The SDK, too, runs nothing for invalid JSON.
+ *
+ * The SDK parses the decided input again. V8 13.6 may read a key that JSON must escape as another key, so such keys are
+ * refused: what is decided is what runs.
+ */
 export function readArguments(text: string): Arguments {
+  const refused = (malformed: string): Arguments => ({ input: undefined, malformed })
   try {
-    const input: unknown = JSON.parse(text)
-    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return { input, malformed: undefined }
-    return { input: undefined, malformed: 'must be a JSON object' }
-  } catch {
-    return { input: undefined, malformed: 'is not valid JSON' }
+    const read = readModelJson(text)
+    if ('problem' in read) return refused(read.problem)
+    const input = read.value
+    if (!isObject(input)) return refused('must be a JSON object')
+    const isEscaped = measureJson(JSON.stringify(input), JSON_BOUNDS.own).hasEscapedKey === true
+    return isEscaped
+      ? refused('has a key with a quote, a backslash or a control character')
+      : { input, malformed: undefined }
+  } catch (error) {
+    return refused(error instanceof JsonFault && error.kind !== 'not-json' ? error.problem : 'is not valid JSON')
   }
 }
 

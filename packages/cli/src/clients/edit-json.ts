@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
 import { applyEdits, findNodeAtLocation, modify, type Node, parse, parseTree } from 'jsonc-parser'
 
 const LENIENT = { allowTrailingComma: true } as const
@@ -38,7 +38,7 @@ function withMember(value: JsonObject, [key, ...inner]: readonly string[], membe
 }
 
 function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value))
+  return readOwnJson(JSON.stringify(value))
 }
 
 function set(text: string, section: readonly string[], name: string, value: object): string | undefined {

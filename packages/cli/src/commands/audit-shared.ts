@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { readOwnJson } from '@toolgate/core/internal'
 import path from 'node:path'
 import { ToolgateError } from '@toolgate/core'
 import {
@@ -150,7 +151,7 @@ export async function proveShared(source: SharedAuditSource, options: SharedProv
 }
 
 function nameOf({ record }: TlogProof): string {
-  const { seq, hash } = JSON.parse(record) as { seq: number; hash: string }
+  const { seq, hash } = readOwnJson(record) as { seq: number; hash: string }
   return `${seq}-${hash.slice(0, 16)}.tlog-proof`
 }
 

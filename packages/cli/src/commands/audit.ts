@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { endsWithin, messageOf } from '@toolgate/core/internal'
+import { endsWithin, messageOf, readOwnJson } from '@toolgate/core/internal'
 import type {
   AuditEvent,
   AuditExporter,
@@ -245,7 +245,7 @@ export function auditPolicyCommand(hash: string, options: AuditOptions, io: Io):
     }
     if (createHash('sha256').update(record.policy).digest('hex') !== record.policy_hash)
       throw new CliError('tampered', `Record ${record.seq} does not have the policy that its hash names.`)
-    printJson(io.stdout, JSON.parse(record.policy))
+    printJson(io.stdout, readOwnJson(record.policy))
     return 'ok'
   })
 }

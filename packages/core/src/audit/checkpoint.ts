@@ -14,6 +14,7 @@ import { GENESIS, hashRecord, readLink } from './chain.ts'
 import { countLeaves, isHash, placeOf, toLeaves } from './merkle.ts'
 import { inclusionPath, verifyInclusion } from './merkle-proof.ts'
 import { isCanonicalRecord } from './record.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** Separates our signatures and hashes from those of other data. */
 const DOMAIN = 'toolgate.checkpoint.v1\0'
@@ -104,7 +105,7 @@ export function hashCheckpoint(line: string): string {
 /** Parses the line of a checkpoint, without checking its signature; `undefined` for anything else. */
 export function parseCheckpoint(line: string): Checkpoint | undefined {
   try {
-    const value: unknown = JSON.parse(line)
+    const value: unknown = readOwnJson(line)
     return isCheckpoint(value) && canonicalize(value) === line ? value : undefined
   } catch {
     return undefined

@@ -1,5 +1,6 @@
 import { canonicalize, isObject } from '../util/json.ts'
 import { isHash } from './merkle.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /**
  * What a leaf of the log of several replicas says: where a chain was when it joined, at a checkpoint, when it left, or when it
@@ -30,7 +31,7 @@ export function createLeaf(leaf: Leaf): string {
 /** Returns the leaf in a text; `undefined` for any other text. */
 export function parseLeaf(text: string): Leaf | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = readOwnJson(text)
     return isLeaf(value) && canonicalize(value) === text ? value : undefined
   } catch {
     return undefined

@@ -2,6 +2,7 @@ import type { FactRead } from '../ports/fact-read.ts'
 import type { Redactor } from '../redact/redact.ts'
 import { cut } from '../util/text.ts'
 import { previewField } from './preview.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** A fact that counted against a call, as a record has it: every value is a text, redacted and cut. */
 export interface Operand {
@@ -72,7 +73,7 @@ export function shownField(name: string, value: unknown, redact: Redactor): stri
 /** Returns the operands of a record, for people. Anything else is none. */
 export function parseOperands(text: string | undefined): readonly Operand[] {
   try {
-    const operands: unknown = JSON.parse(text ?? '[]')
+    const operands: unknown = readOwnJson(text ?? '[]')
     return Array.isArray(operands) ? (operands as readonly Operand[]) : []
   } catch {
     return []

@@ -8,6 +8,7 @@ import { factsText } from './facts.ts'
 import { operandsText } from './operands.ts'
 import { previewInput } from './preview.ts'
 import { type AuditInputs, type SealedInput, sealingKeyOf, sealInput } from './sealed-input.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 const MAX_TOOL_LENGTH = 256
 /** A cut URI could be that of another resource. */
@@ -294,7 +295,7 @@ class PatternWriter implements FieldWriter {
 /** Returns the record in a text; `undefined` if the text is not a record with a number. Other fields are not checked. */
 export function parseRecord(text: string): AuditRecord | undefined {
   try {
-    const record: unknown = JSON.parse(text)
+    const record: unknown = readOwnJson(text)
     return isRecord(record) ? record : undefined
   } catch {
     return undefined
@@ -309,7 +310,7 @@ function isRecord(value: unknown): value is AuditRecord {
 export function isCanonicalRecord(record: string): boolean {
   if (record.startsWith('{') && RECORD.test(`{,${record.slice(1)}`)) return record.isWellFormed()
   try {
-    return canonicalize(JSON.parse(record)) === record
+    return canonicalize(readOwnJson(record)) === record
   } catch {
     return false
   }

@@ -5,6 +5,7 @@ import { type MerklePath, verifyConsistency, verifyInclusion } from './merkle-pr
 import { countLeaves, isHash, placeOf } from './merkle.ts'
 import { type NoteVerifier, openNote, type TreeHead } from './note.ts'
 import { isCanonicalRecord } from './record.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** How a record is in a chain that a leaf of the log has signed. */
 export interface RecordLink {
@@ -54,7 +55,7 @@ export function parseTlogProof(text: string): TlogProof | undefined {
 function parseLink(text: string): RecordLink | undefined {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readOwnJson(text)
   } catch {
     return undefined
   }

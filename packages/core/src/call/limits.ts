@@ -21,6 +21,7 @@ import {
 } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
 import { type CostFields, type Costing, type LimitUseOf, parseCosting } from './costs.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
 export interface RateLimit extends CostFields {
@@ -86,7 +87,7 @@ export function parseLimits(
 export function readLimits(text: string, path: string): readonly WrittenLimit[] {
   if (!/^\s*[[{]/.test(text)) return splitEntries(text)
   try {
-    return JSON.parse(text) as readonly WrittenLimit[]
+    return readOwnJson(text) as readonly WrittenLimit[]
   } catch (cause) {
     throw new ConfigError(path, `is no JSON: ${(cause as Error).message}`, { cause })
   }

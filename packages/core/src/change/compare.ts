@@ -11,6 +11,7 @@ import { ANYBODY, checkOthers, type OtherCallers } from './supposed-callers.ts'
 import { createTrial } from './trial.ts'
 import { compareUnlisted } from './unlisted-resources.ts'
 import type { RulesOfChange } from './what-if.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 export interface ComparePoliciesOptions {
   readonly before: RulesOfChange
@@ -138,6 +139,6 @@ function groundOfRuns({ catalog, groups, aliases, labels, history }: RulesOfChan
   }))
   const members = [...toGroupMap(groups ?? {})].map(([name, { tools }]) => ({ name, tools }))
   return canonicalize(
-    JSON.parse(JSON.stringify({ items, members, aliases: [...parseAliases(aliases)], labels, history })),
+    readOwnJson(JSON.stringify({ items, members, aliases: [...parseAliases(aliases)], labels, history })),
   )
 }

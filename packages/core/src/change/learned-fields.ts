@@ -2,6 +2,7 @@ import { host, within } from '../policy/functions.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import { isObject } from '../util/json.ts'
 import { factsIn } from './recorded-facts.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** What the calls of one tool had in one field of their input. */
 interface Field {
@@ -104,7 +105,7 @@ export class LearnedFields {
 function readPreview(preview: string | undefined): object | undefined {
   if (preview === undefined || REDACTED.test(preview)) return undefined
   try {
-    const input: unknown = JSON.parse(preview)
+    const input: unknown = readOwnJson(preview, 'exact')
     return isObject(input) ? input : undefined
   } catch {
     return undefined

@@ -1,6 +1,7 @@
 import type { Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
 import type { Restrictions } from './restrictions.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 const MAX_INPUTS = 200
 const LITERAL = /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'/g
@@ -60,5 +61,5 @@ function numbersIn(texts: readonly string[]): readonly number[] {
 }
 
 function textsOf(json: string): string {
-  return (JSON.parse(json) as readonly unknown[]).filter((part) => typeof part === 'string').join('\n')
+  return (readOwnJson(json) as readonly unknown[]).filter((part) => typeof part === 'string').join('\n')
 }

@@ -4,6 +4,7 @@ import type { Operands } from '../policy/operands.ts'
 import { type KnownParts, NOTHING_KNOWN, uncertainValue } from '../policy/uncertain.ts'
 import { isObject } from '../util/json.ts'
 import type { InputOf } from './sealed-calls.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** The input of a call as far as it is known, twice. */
 export interface RecordedInput {
@@ -20,7 +21,7 @@ export const UNKNOWN_INPUT: RecordedInput = {
 export function factsIn({ facts }: Pick<AuditRecord, 'facts'>): CallFacts | undefined {
   if (facts === undefined) return undefined
   try {
-    const parsed: unknown = JSON.parse(facts)
+    const parsed: unknown = readOwnJson(facts, 'exact')
     return isObject(parsed) && isObject(parsed['input']) ? (parsed as unknown as CallFacts) : undefined
   } catch {
     return undefined

@@ -8,6 +8,7 @@ import { takeUnknownRead } from '../policy/uncertain.ts'
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** What is known of a run: the facts between which the real ones are. */
 export interface RecordedFacts {
@@ -226,7 +227,7 @@ export function historyOf({ run_history: shared, run_id: run, user_id: user, cli
 
 function namedIn(text: string): HistoryName | undefined {
   try {
-    const [kind, id, client = null]: readonly unknown[] = JSON.parse(text)
+    const [kind, id, client = null] = readOwnJson(text) as readonly unknown[]
     if (kind === 'run' && typeof id === 'string') return ['run', id]
     const texts = [id, client].map((one) => (typeof one === 'string' ? one : null))
     return kind === 'caller' ? ['caller', texts[0] ?? null, texts[1] ?? null] : undefined

@@ -1,4 +1,5 @@
 import { canonicalize } from '../util/json.ts'
+import { readOwnJson } from '../util/read-json.ts'
 
 /** Whether two parts of rules are equal, as data. Functions are equal to themselves only. */
 export function isSame(one: unknown, other: unknown): boolean {
@@ -9,7 +10,7 @@ const functions = new WeakMap<object, string>()
 
 function textOf(value: unknown): string {
   return canonicalize(
-    JSON.parse(
+    readOwnJson(
       JSON.stringify(value ?? null, (_, part: unknown) => {
         if (part instanceof Map) return { '': [...part] }
         if (typeof part !== 'function') return part

@@ -21,3 +21,9 @@ export function isBeyondExact(value: number): boolean {
 export function toComparable(value: unknown): unknown {
   return typeof value === 'number' && isBeyondExact(value) ? BigInt(value) : value
 }
+
+/** Whether plain JSON holds an integer beyond 2^53 - 1. A function that takes numbers alone cannot be called with it. */
+export function holdsBigint(value: unknown): boolean {
+  if (typeof value === 'bigint') return true
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsBigint)
+}

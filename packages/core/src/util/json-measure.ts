@@ -18,7 +18,7 @@ export interface JsonExcess {
 
 export type JsonMeasure =
   | { readonly members: number; readonly hasEscapedKey: boolean; readonly excess?: undefined }
-  | { readonly excess: JsonExcess }
+  | { readonly hasEscapedKey?: undefined; readonly excess: JsonExcess }
 
 /**
  * Measures a JSON text without parsing it, and stops at the first bound that it exceeds.

@@ -14,6 +14,8 @@ export const JSON_BOUNDS = {
   answer: { depth: 64, values: 200_000, keys: 50_000 },
   /** One item of a server's list, which is compiled, hashed, compared, searched and listed again and again. */
   item: { depth: 60, values: 10_000, keys: 5_000 },
+  /** What Toolgate itself wrote: its values were within the bounds when they came, and are kept a few levels deeper. */
+  own: { depth: 128 },
 } as const satisfies Record<string, JsonBounds>
 
 export interface ReadJsonOptions {
@@ -52,20 +54,21 @@ export function readJson(
 /**
  * Reads a JSON text that Toolgate itself wrote, to a store or for another replica, and that holds keys from outside.
  *
- * It has no bounds except for the depth, because the values were within the bounds when they came.
+ * It has no bounds except for the depth. A key that occurs twice is not looked for.
  *
  * @throws {JsonFault}
  */
 export function readOwnJson(text: string, integers: JsonIntegers = 'double'): unknown {
-  // Without a backslash, JSON.parse misreads no key; without 16 digits in a row, no integer is beyond 2^53.
-  const isPlain = !text.includes('\\') && (integers === 'double' || !LONG_INTEGER.test(text))
-  return isPlain ? parse(text) : readJson(text, { bounds: OWN_BOUNDS, integers })
+  // Without 16 digits in a row, no integer is beyond 2^53.
+  if (integers === 'exact' && LONG_INTEGER.test(text)) return readJson(text, { bounds: JSON_BOUNDS.own, integers })
+  // Without a backslash, JSON.parse misreads no key.
+  if (!text.includes('\\')) return parse(text)
+  const { excess, hasEscapedKey } = measureJson(text, JSON_BOUNDS.own)
+  if (excess) throw new JsonFault(excess)
+  return hasEscapedKey ? parseJson(text) : parse(text)
 }
 
 const LONG_INTEGER = /\d{16}/
-
-/** A value of 64 levels is kept inside of a few more. */
-const OWN_BOUNDS: JsonBounds = { depth: 128 }
 
 /**
  * Returns the text of bytes from outside, without a leading byte order mark.

@@ -9,7 +9,7 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { messageOf, nearestOf, toJsonText } from '@toolgate/core/internal'
+import { messageOf, nearestOf, readJson, toJsonText } from '@toolgate/core/internal'
 import { ApiFault } from './faults.ts'
 import { recordFor } from './rule-text.ts'
 import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
@@ -121,7 +121,7 @@ const MAX_CALLER_LENGTH = 4096
 function callerJson(value: string): Caller {
   if (value.length > MAX_CALLER_LENGTH) throw new RangeError(`has more than ${MAX_CALLER_LENGTH} characters`)
   try {
-    return defineCaller(JSON.parse(value) as Caller)
+    return defineCaller(readJson(value, { integers: 'exact' }) as Caller)
   } catch (error) {
     throw new RangeError(`is not a caller as JSON: ${messageOf(error)}`, { cause: error })
   }

@@ -3,7 +3,7 @@ import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { type FetchCallback, getRequestListener } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { RequestSource } from '../http/client-address.ts'
 import { once } from '../lifecycle.ts'
 import { CONNECT_PATH } from '../connections/connections.ts'
@@ -148,14 +148,14 @@ export function createPages({
   api: Fetches & { readonly approvalPage: Fetches; readonly connectPage: Fetches | undefined }
   console: Fetches
 }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const answer = (request: Request, { incoming }: { readonly incoming: IncomingMessage }) => {
+  const answer = (request: Request, { incoming }: { readonly incoming: RequestSource }) => {
     const { pathname } = new URL(request.url)
     if (pathname.startsWith(APPROVAL_PATH)) return api.approvalPage.fetch(request, incoming)
     if (api.connectPage && pathname.startsWith(CONNECT_PATH)) return api.connectPage.fetch(request, incoming)
     return pathname === '/api' || pathname.startsWith('/api/') ? api.fetch(request, incoming) : pages.fetch(request)
   }
   // The port itself reads on after an early answer.
-  const listener = getRequestListener(answer as FetchCallback, { autoCleanupIncoming: false })
+  const listener = getRequestListener(answer, { autoCleanupIncoming: false })
   return async (request, response) => {
     await listener(request, response)
   }

@@ -1,6 +1,6 @@
 import type { Approval, Caller, Reason } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { isObject, type NeededChange, toJsonText } from '@toolgate/core/internal'
+import { isObject, type NeededChange, readOwnJson, toJsonText } from '@toolgate/core/internal'
 
 /*
  * The text of rules that people of a tenant may read. A rule is of all tenants, so its text may name another one's users, tools and
@@ -73,7 +73,7 @@ export function recordFor(person: Caller, record: AuditRecord): AuditRecord {
 
 function shownOperands(text: string): string | undefined {
   try {
-    const operands: unknown = JSON.parse(text)
+    const operands: unknown = readOwnJson(text)
     if (!Array.isArray(operands)) return undefined
     const shown = operands.filter((one) => isObject(one) && OF_THE_CALL.has(String(one['kind'])))
     return shown.length === 0 ? undefined : toJsonText(shown)

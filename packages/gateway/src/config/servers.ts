@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { didYouMean, isObject, type JsonObject } from '@toolgate/core/internal'
+import { didYouMean, isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
 import type { ServerConfig } from './config.ts'
 import { mentionsOwner } from '../upstream/instance-config.ts'
 import { toMay } from './may.ts'
@@ -233,7 +233,7 @@ function readBins(file: string, name: string): ReadonlyMap<string, string> {
 
 function readJson(file: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    const value: unknown = readOwnJson(readFileSync(file, 'utf8'))
     return isObject(value) ? value : undefined
   } catch {
     return undefined

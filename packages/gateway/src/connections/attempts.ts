@@ -1,4 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Sealer } from '../relay/sealer.ts'
 import type { OAuthClient } from './clients.ts'
@@ -73,7 +74,7 @@ export class Attempts {
     const kept = (await this.#deps.state.get(key)) as { readonly sealed: string } | undefined
     const text = kept && (await this.#deps.sealer.open(kept.sealed, ['attempt', digest(code)]))
     if (text === undefined) throw unknownAttempt()
-    const { attempt, secret: known } = JSON.parse(text) as { readonly attempt: Attempt; readonly secret: string }
+    const { attempt, secret: known } = readOwnJson(text) as { readonly attempt: Attempt; readonly secret: string }
     const isSameBrowser = timingSafeEqual(Buffer.from(known), Buffer.from(digest(secret)))
     if (!isSameBrowser || attempt.user !== person.user || attempt.tenant !== person.tenant) throw unknownAttempt()
     const isOfIssuer = attempt.namesIssuer ? iss === attempt.issuer : iss === undefined || iss === attempt.issuer

@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { isObject } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
 import { hash } from 'node:crypto'
 import type { Sealer } from '../relay/sealer.ts'
@@ -66,7 +66,7 @@ export class Clients {
     const key = this.#keyOf(callback)
     const kept = await this.#deps.state.get(key)
     const opened = typeof kept === 'string' ? await this.#deps.sealer.open(kept, key) : undefined
-    return opened === undefined ? undefined : (JSON.parse(opened) as OAuthClient)
+    return opened === undefined ? undefined : (readOwnJson(opened) as OAuthClient)
   }
 
   async #register(server: oauth.AuthorizationServer, callback: string, fetch: GuardedFetch): Promise<OAuthClient> {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { createEmitter, isObject, Mirror } from '@toolgate/core/internal'
+import { createEmitter, isObject, Mirror, readOwnJson } from '@toolgate/core/internal'
 import type { StateEntry, StateStore } from '@toolgate/core/stores'
 import type { Sealer } from '../relay/sealer.ts'
 import type { OAuthClient } from './clients.ts'
@@ -104,7 +104,7 @@ export class ConnectionStore {
     const kept = this.#byKey.get(keyOf(connection))
     if (kept?.id !== connection.id) return undefined
     const text = await this.#sealer.open(kept.sealed, boundTo(kept))
-    return text === undefined ? undefined : (JSON.parse(text) as ConnectionSecret)
+    return text === undefined ? undefined : (readOwnJson(text) as ConnectionSecret)
   }
 
   async write(connection: Connection, secret: ConnectionSecret): Promise<void> {

@@ -1,4 +1,5 @@
 import * as oauth from 'oauth4webapi'
+import { readJson } from '@toolgate/core/internal'
 import { metadataUrls } from '../auth/oauth/issuer.ts'
 import { isSecureUrl } from '../config/oauth.ts'
 import type { ServerOAuth } from '../config/server-oauth.ts'
@@ -75,7 +76,13 @@ async function readResource(url: URL, named: string | undefined, fetch: GuardedF
       throw new ConnectProblem('the server names metadata at another origin than its own')
     const response = await fetch(place, { headers: { accept: 'application/json' } })
     if (response.status === 404 && named === undefined) continue
-    const body: unknown = response.status === 200 ? await response.json().catch(() => undefined) : undefined
+    const body: unknown =
+      response.status === 200
+        ? await response
+            .text()
+            .then(readJson)
+            .catch(() => undefined)
+        : undefined
     const { resource } = (body ?? {}) as { readonly resource?: unknown }
     const parsed = typeof resource === 'string' ? URL.parse(resource) : null
     if (!parsed || !covers(parsed, url))

@@ -1,5 +1,6 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { JsonFault, readJson, readUtf8 } from '@toolgate/core/internal'
 import { isLoopback } from '../config/loopback.ts'
 import { ConnectProblem } from './problem.ts'
 
@@ -85,10 +86,29 @@ async function send(url: URL, options: SendOptions, body: string | undefined): P
       else chunks.push(chunk)
     })
     answer.on('error', fail)
-    answer.on('end', () => resolve(toResponse(answer.statusCode ?? 0, answer.rawHeaders, Buffer.concat(chunks))))
+    answer.on('end', () => {
+      try {
+        const bytes = Buffer.concat(chunks)
+        const read = JSON_TYPE.test(answer.headers['content-type'] ?? '') ? rewritten(bytes) : bytes
+        resolve(toResponse(answer.statusCode ?? 0, answer.rawHeaders, read))
+      } catch (error) {
+        fail(
+          error instanceof JsonFault
+            ? new ConnectProblem(`${place} answered JSON that ${error.problem}`)
+            : (error as Error),
+        )
+      }
+    })
   })
   asked.end(body)
   return promise.finally(() => clearTimeout(timer))
+}
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
+
+/** Returns JSON as one reader reads it, so that `oauth4webapi`, which parses it again, reads the same. @throws {JsonFault} */
+function rewritten(bytes: Buffer): Buffer {
+  return bytes.length === 0 ? bytes : Buffer.from(JSON.stringify(readJson(readUtf8(bytes))))
 }
 
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])

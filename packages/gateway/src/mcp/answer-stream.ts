@@ -81,7 +81,7 @@ export class AnswerStream implements StreamOwner, Silent {
   /** Sends a result whose bytes are kept. */
   endWith(id: RequestId, result: Buffer): void {
     const response = this.#response
-    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+    const head = `{"jsonrpc":"2.0","id":${toJsonText(id)},"result":`
     if (this.#isStream || !response) return this.end(`${head}${result.toString()}}`)
     this.#rest()
     response.writeHead(200, {

@@ -129,6 +129,13 @@ describe('readMessage', () => {
       ['another jsonrpc', { ...LEGACY_LIST, jsonrpc: '1.0' }, 'body_not_message', /"jsonrpc" must be/],
       ['jsonrpc as a number', { ...LEGACY_LIST, jsonrpc: 2 }, 'body_not_message', /"jsonrpc" must be/],
       ['a method that is no string', { ...LEGACY_LIST, method: ['tools/call'] }, 'body_not_message', /"method"/],
+      ['an empty method', { ...LEGACY_LIST, method: '' }, 'body_not_message', /"method" must not be empty/],
+      [
+        'an empty method without an id',
+        { jsonrpc: '2.0', method: '' },
+        'body_not_message',
+        /"method" must not be empty/,
+      ],
       ['a method that is null', { ...LEGACY_LIST, method: null }, 'body_not_message', /"method"/],
       ['id null', { ...LEGACY_LIST, id: null }, 'body_not_message', /"id"/],
       ['an id with a fraction', { ...LEGACY_LIST, id: 1.5 }, 'body_not_message', /"id"/],

@@ -318,7 +318,8 @@ function toEarlierFault(error: unknown): unknown {
 
 function cancel({ message: { params = {} }, session, credential }: LegacyMessage): void {
   const { requestId } = params
-  if (typeof requestId === 'string' || typeof requestId === 'number') session?.cancel(credential.caller, requestId)
+  if (typeof requestId === 'string' || typeof requestId === 'number' || typeof requestId === 'bigint')
+    session?.cancel(credential.caller, requestId)
 }
 
 /** The answer may be either, so a client must take both (MCP 2025-11-25, transports, "sending messages"). */

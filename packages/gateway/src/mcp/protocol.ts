@@ -90,7 +90,8 @@ export function echoableId(body: unknown): RequestId | null {
   if (!isObject(body) || !Object.hasOwn(body, 'id')) return null
   const { id, method } = body
   if (typeof method !== 'string') return null
-  const isEchoable = typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
+  const isEchoable =
+    typeof id === 'number' || typeof id === 'bigint' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
   return isEchoable ? id : null
 }
 

@@ -1,4 +1,5 @@
 import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
+import { readOwnJson } from '@toolgate/core/internal'
 import { LONGEST_MS } from './tally.ts'
 
 /** What the records of a user say. */
@@ -70,7 +71,7 @@ export function personKey({ user, tenant }: { readonly user: string; readonly te
 /** An audit of another program may have anything there. */
 function rolesOf(facts: string): readonly string[] | undefined {
   try {
-    const { caller } = JSON.parse(facts) as { readonly caller?: { readonly roles?: unknown } }
+    const { caller } = readOwnJson(facts) as { readonly caller?: { readonly roles?: unknown } }
     const roles = caller?.roles
     if (!Array.isArray(roles)) return undefined
     return roles.filter((role) => typeof role === 'string').slice(0, MAX_ROLES)

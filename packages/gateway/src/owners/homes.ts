@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { MaybePromise } from '@toolgate/core/internal'
 import type { Answering } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore } from '../replica/replica-store.ts'
@@ -172,6 +173,6 @@ function contentOf({ servers }: Home): string {
 }
 
 function serversIn({ content }: Owned): readonly string[] {
-  const servers: unknown = JSON.parse(content)
+  const servers: unknown = readOwnJson(content)
   return Array.isArray(servers) ? servers.filter((server) => typeof server === 'string') : []
 }

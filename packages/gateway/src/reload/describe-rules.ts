@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
 import type { RuleChange } from './changes.ts'
 
 const MARKS = { added: '+', removed: '-', changed: '~' } as const
@@ -46,7 +46,7 @@ function toClause({ section, name }: RuleChange): Clause | undefined {
 /** A text that is redacted need not be JSON. */
 function parseObject(json: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(json)
+    const value: unknown = readOwnJson(json)
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -15,6 +15,11 @@ describe('readLine', () => {
     ['"ping"', 'invalid', -32_600],
     ['{"jsonrpc":"2.0","id":null,"method":"ping"}', 'invalid', -32_600],
     ['{"jsonrpc":"2.0","id":{},"method":"ping"}', 'invalid', -32_600],
+    ['{"jsonrpc":"2.0","id":1,"method":""}', 'invalid', -32_600],
+    ['{"jsonrpc":"2.0","method":""}', 'invalid', -32_600],
+    [String.raw`{"jsonrpc":"2.0","id":1,"method":"ping","\u006dethod":"tools/call"}`, 'invalid', -32_600],
+    [`{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(65)}${']'.repeat(65)}}`, 'invalid', -32_600],
+    ['\ufeff{"jsonrpc":"2.0","id":1,"method":"ping"}', 'request'],
   ]
   for (const [line, kind, code] of read)
     it(`reads ${line.trim() || 'an empty line'} as ${kind}`, () => {

@@ -1,4 +1,4 @@
-import { isObject, JSON_BOUNDS, type JsonObject, readJson, toJsonText } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson, toJsonText } from '@toolgate/core/internal'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
 
 /** One request of the client. */
@@ -23,13 +23,15 @@ export const CODES = { notJson: -32_700, notMessage: -32_600, unreachable: -32_0
 
 export function readLine(text: string): ClientLine {
   if (text.trim() === '') return { kind: 'empty' }
-  const message = parse(text)
-  if (message === undefined) return invalid(CODES.notJson, 'The line is not JSON.')
+  const message = parse(text, JSON_BOUNDS.request)
+  if (message instanceof JsonFault)
+    return invalid(message.kind === 'not-json' ? CODES.notJson : CODES.notMessage, `The line ${message.problem}.`)
   if (!isObject(message)) return invalid(CODES.notMessage, 'The line is not one JSON-RPC message.')
   const { id, method, params: given } = message
   if (typeof method !== 'string') return { kind: 'answer', text }
+  if (method === '') return invalid(CODES.notMessage, 'The "method" must not be empty.')
   const params = isObject(given) ? given : {}
-  if (typeof id === 'string' || typeof id === 'number')
+  if (typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint')
     return { kind: 'request', request: { id, method, params, text } }
   if (id !== undefined) return invalid(CODES.notMessage, 'The "id" must be a text or a number.')
   return { kind: 'notification', method, params, text }
@@ -41,7 +43,7 @@ function invalid(code: number, message: string): ClientLine {
 
 /** Returns the JSON-RPC message in a text of the gateway, if it is one. */
 export function readMessage(text: string): JsonObject | undefined {
-  const message = parse(text)
+  const message = parse(text, JSON_BOUNDS.answer)
   return isObject(message) && message['jsonrpc'] === '2.0' ? message : undefined
 }
 
@@ -69,10 +71,11 @@ export function encodeNotification(method: string, params?: JsonObject): string 
   return toJsonText({ jsonrpc: '2.0', method, params })
 }
 
-function parse(text: string): unknown {
+/** Returns the fault of a text that cannot be read. */
+function parse(text: string, bounds: (typeof JSON_BOUNDS)['request' | 'answer']): unknown {
   try {
-    return readJson(text, { bounds: JSON_BOUNDS.answer, integers: 'exact' })
-  } catch {
-    return undefined
+    return readJson(text, { bounds, integers: 'exact' })
+  } catch (error) {
+    return error
   }
 }

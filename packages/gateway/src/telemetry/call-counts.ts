@@ -1,4 +1,5 @@
 import type { Telemetry } from '@toolgate/core'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { CallTrace } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { serverOf } from '../overview/server-of.ts'
@@ -136,7 +137,7 @@ class CallCounter implements CallCounts {
 
   get denied(): readonly DeniedCount[] {
     return this.#denied.list().map(({ key, count }) => {
-      const [tool, reason] = key === OTHER ? [OTHER, OTHER] : (JSON.parse(key) as [string, string])
+      const [tool, reason] = key === OTHER ? [OTHER, OTHER] : (readOwnJson(key) as [string, string])
       return { tool, reason, count }
     })
   }

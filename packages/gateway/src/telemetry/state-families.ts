@@ -1,4 +1,5 @@
 import type { RefusedTokens } from '../auth/oauth/refusals.ts'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { Budget } from '@toolgate/core/internal'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
 import type { AuditEvidenceBody, IssuerRow, ServerRow } from '../api/wire.ts'
@@ -83,7 +84,7 @@ export function budgetFamilies(
 ): readonly Family[] {
   const byRule = Map.groupBy(budgets, ({ rule, limit }) => JSON.stringify({ rule, limit }))
   const samples = (value: (of: typeof budgets) => number) =>
-    [...byRule].map(([labels, of]) => ({ labels: JSON.parse(labels) as Record<string, string>, value: value(of) }))
+    [...byRule].map(([labels, of]) => ({ labels: readOwnJson(labels) as Record<string, string>, value: value(of) }))
   return [
     {
       name: 'toolgate_budget_used_ratio',

@@ -49,6 +49,31 @@ describe('parseMessages', () => {
     })
   }
 
+  it('refuses an empty method', () => {
+    for (const text of ['{"jsonrpc":"2.0","method":""}', '{"jsonrpc":"2.0","id":1,"method":"","result":{}}'])
+      assert.throws(() => parseMessages(text), { code: 'upstream_protocol' })
+  })
+
+  it('refuses an answer with a key that occurs twice, for its request alone', () => {
+    const message = only(String.raw`{"jsonrpc":"2.0","id":7,"result":{"a":1,"\u0061":2}}`)
+    assert.ok(message?.kind === 'unusable' && message.id === 7)
+    assert.match(message.error.message, /a key that occurs twice/)
+    assert.throws(() => parseMessages('{"jsonrpc":"2.0","id":7,"id":8,"result":{}}'), { code: 'upstream_protocol' })
+  })
+
+  it('returns the items of a list apart if one of them has a key twice', () => {
+    const message = only('{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"a"},{"name":"b","name":"c"}]}}')
+    assert.ok(message?.kind === 'result')
+    assert.deepEqual(message.result['tools'], [new JsonText('{"name":"a"}'), new JsonText('{"name":"b","name":"c"}')])
+  })
+
+  it('reads a key with an escape as it is written, whatever was parsed before', () => {
+    JSON.parse(String.raw`{"zz":1,"pat\\":1}`)
+    const message = only(String.raw`{"jsonrpc":"2.0","id":7,"result":{"x":{"zz":1,"pat\u0068":1}}}`)
+    assert.ok(message?.kind === 'result')
+    assert.deepEqual(message.result['x'], { zz: 1, path: 1 })
+  })
+
   it('keeps the id of an answer with an invalid result', () => {
     const message = only('{"jsonrpc":"2.0","id":7,"result":5}')
     assert.equal(message?.kind === 'unusable' && message.id, 7)

@@ -135,6 +135,7 @@ export function answersOther(message: RpcMessage, id: number): boolean {
 function toMessage(value: unknown, text: string): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') throw notMcp(text)
   const { id, method, params, result, error } = value
+  if (method === '') throw notMcp(text)
   if (typeof method === 'string') {
     const given = isObject(params) ? params : {}
     return isId(id) ? { kind: 'request', id, method, params: given } : { kind: 'notification', method, params: given }
@@ -158,7 +159,7 @@ function toRpcError(error: unknown): JsonRpcError | undefined {
 }
 
 function isId(id: unknown): id is RequestId {
-  return typeof id === 'string' || typeof id === 'number'
+  return typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
 }
 
 function quote(text: string): string {

@@ -93,7 +93,7 @@ function split(text: string): readonly string[] {
  * Converts a value to a text from which `fromStoredText` restores it: plain JSON, and also the bytes and URLs
  * in messages. Fields that JSON leaves out are left out.
  *
- * @throws for a value without JSON: a circular one, a bigint
+ * @throws for a value without JSON: a circular one
  */
 export function toStoredText(value: unknown): string {
   return toJsonText(encode(value)) ?? 'null'

@@ -20,7 +20,7 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
-import { errnoOf, isObject } from '@toolgate/core/internal'
+import { errnoOf, isObject, readOwnJson } from '@toolgate/core/internal'
 import { checkpointsPath, inputKeyOf, privateKeyOf } from '../evidence.ts'
 import { publicKeysOf } from '../checkpoint-file.ts'
 import { boxesBeside } from '../input-boxes.ts'
@@ -249,7 +249,7 @@ function readManifest(folder: string): BackupManifest {
   if (!existsSync(file)) throw notWhole(folder, `it has no ${MANIFEST}, which is written last`)
   let manifest: unknown
   try {
-    manifest = JSON.parse(readFileSync(file, 'utf8'))
+    manifest = readOwnJson(readFileSync(file, 'utf8'))
   } catch {
     throw notWhole(folder, `its ${MANIFEST} is not JSON`)
   }

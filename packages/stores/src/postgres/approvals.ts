@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approval, ToolgateError } from '@toolgate/core'
-import { approvalStatusAt, toJsonText } from '@toolgate/core/internal'
+import { approvalStatusAt, readOwnJson, toJsonText } from '@toolgate/core/internal'
 import {
   approvalAt,
   approvalKeys,
@@ -218,7 +218,7 @@ function toOwnApproval(row: Row): Approval {
 }
 
 function parseText(text: unknown): unknown {
-  return typeof text === 'string' ? JSON.parse(text) : text
+  return typeof text === 'string' ? readOwnJson(text) : text
 }
 
 /** Has one length for any text, so that an index can have it. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { HistoryAddition, HistoryAnswer, HistoryMark, HistoryPart, HistoryStore } from '@toolgate/core/stores'
 import {
   bytesOf,
@@ -226,7 +227,7 @@ function toPart(row: Row): HistoryPart {
   return {
     generation: textIn(row, 'generation'),
     version: numberIn(row, 'version'),
-    kept: JSON.parse(textIn(row, 'kept')) as readonly string[],
+    kept: readOwnJson(textIn(row, 'kept')) as readonly string[],
     items: (row['others'] as readonly string[]).map((item) => toItem({ item })),
     expiresAt: numberIn(row, 'expires_at'),
   }

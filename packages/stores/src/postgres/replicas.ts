@@ -1,4 +1,4 @@
-import { isObject } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
 import { ownersIn, type PostgresOwners } from './owners.ts'
@@ -247,7 +247,7 @@ function toReplica(row: Row): ReplicaRow {
 
 function toWord(text: string): ReplicaWord {
   try {
-    const { configuration, file, refuses, isStopping } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    const { configuration, file, refuses, isStopping } = readOwnJson(text) as Readonly<Record<string, unknown>>
     const { id, since } = isObject(configuration) ? configuration : {}
     return {
       ...(typeof id === 'string' && typeof since === 'number' && { configuration: { id, since } }),

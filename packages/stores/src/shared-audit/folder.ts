@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError, ToolgateError } from '@toolgate/core'
 import { type AuditRecord, parseTreeHead, readLink } from '@toolgate/core/audit'
-import { errnoOf, isObject, messageOf, parseRecord } from '@toolgate/core/internal'
+import { errnoOf, isObject, messageOf, parseRecord, readOwnJson } from '@toolgate/core/internal'
 import { createBoxes, type InputBoxes, openBoxes } from '../input-boxes.ts'
 import { linesOf, readNotes } from './note-file.ts'
 import {
@@ -239,7 +239,7 @@ async function* maybeLines(file: string): AsyncGenerator<string> {
 function readLog(file: string, folder: string): KeptLog & { readonly exportedMs: number } {
   let value: unknown
   try {
-    value = JSON.parse(readFileSync(file, 'utf8'))
+    value = readOwnJson(readFileSync(file, 'utf8'))
   } catch (cause) {
     throw new ToolgateError('audit_invalid', `The folder ${folder} has no whole exported audit: ${messageOf(cause)}.`, {
       cause,
@@ -273,7 +273,7 @@ function toChain(line: string, folder: string): KeptChain {
 
 function parse(line: string): unknown {
   try {
-    return JSON.parse(line)
+    return readOwnJson(line)
   } catch {
     return undefined
   }

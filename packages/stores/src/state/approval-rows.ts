@@ -60,7 +60,7 @@ export function toApproval(row: Row): Approval {
     ...(why === undefined ? {} : { why }),
     ...(trail === undefined ? {} : { trail }),
     ...(asker === undefined ? {} : { asker }),
-    ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
+    ...(row['chat'] === null ? {} : { chat: String(readOwnJson(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),
     ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readOwnJson } from '@toolgate/core/internal'
 import type { HistoryAddition, HistoryAnswer, HistoryMark, HistoryPart, HistoryStore } from '@toolgate/core/stores'
 import {
   bytesOf,
@@ -53,7 +54,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
     const version = numberIn(row, 'version')
     const after = since?.generation === generation ? since.version : -1
     const items = after === version ? [] : selectItems.all(numberIn(row, 'id'), after).map(toItem)
-    const kept = JSON.parse(textIn(row, 'kept')) as readonly string[]
+    const kept = readOwnJson(textIn(row, 'kept')) as readonly string[]
     return { generation, version, kept, items, expiresAt: numberIn(row, 'expires_at') }
   }
 

@@ -1,3 +1,5 @@
+import { readJson, readUtf8 } from '@toolgate/core/internal'
+
 /** Why an authorization server gave no usable answer. */
 export class IssuerError extends Error {
   override readonly name = 'IssuerError'
@@ -28,8 +30,7 @@ export async function fetchJson(
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    const text = await readText(response)
-    return { status: response.status, ...toBody(text) }
+    return { status: response.status, ...toBody(await readBytes(response)) }
   } catch (error) {
     if (error instanceof IssuerError) throw error
     const isLate = error instanceof Error && error.name === 'TimeoutError'
@@ -39,21 +40,20 @@ export async function fetchJson(
   }
 }
 
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
+async function readBytes(response: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
     if (size > MAX_BYTES) throw new IssuerError(`${response.url} answered more than ${MAX_BYTES} bytes`)
-    text += decoder.decode(chunk, { stream: true })
+    chunks.push(chunk as Uint8Array)
   }
-  return text + decoder.decode()
+  return Buffer.concat(chunks)
 }
 
-function toBody(text: string): { readonly body?: unknown } {
+function toBody(bytes: Uint8Array): { readonly body?: unknown } {
   try {
-    return { body: JSON.parse(text) }
+    return { body: readJson(readUtf8(bytes)) }
   } catch {
     return {}
   }

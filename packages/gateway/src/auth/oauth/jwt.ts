@@ -1,6 +1,5 @@
-import { isUtf8 } from 'node:buffer'
-import { decodeProtectedHeader, type JWTPayload, type ProtectedHeaderParameters } from 'jose'
-import { isObject, type JsonObject, type MaybePromise, messageOf } from '@toolgate/core/internal'
+import type { JWTPayload } from 'jose'
+import { isObject, type JsonObject, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
 import type { IssuerConfig } from '../../config/oauth.ts'
 import type { Issuer, IssuerKeys } from './issuer.ts'
 import { remember } from './remember.ts'
@@ -24,7 +23,7 @@ export interface Jwt extends Signed {
 export function parseJwt(token: string): Jwt {
   const end = token.lastIndexOf('.')
   const header = headerOf(token)
-  const claims = claimsOf(token.slice(token.indexOf('.') + 1, end))
+  const claims: JWTPayload = objectIn(token.slice(token.indexOf('.') + 1, end), 'claims')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
   // A text that decodes to the same bytes is another token.
   if (signature.toString('base64url') !== token.slice(end + 1))
@@ -42,7 +41,7 @@ function headerOf(token: string): Header {
   const text = token.slice(0, token.indexOf('.'))
   const known = headers.get(text)
   if (known) return known
-  const { alg, kid, typ, crit } = decodeHeader(token)
+  const { alg, kid, typ, crit } = objectIn(text, 'header')
   if (typeof alg !== 'string') throw new TokenProblem('malformed', 'the header has no "alg"')
   if (!isText(kid) || !isText(typ)) throw new TokenProblem('malformed', 'the "kid" or "typ" of the header is no text')
   // RFC 7515 §4.1.11: the gateway knows no extension.
@@ -52,28 +51,16 @@ function headerOf(token: string): Header {
   return header
 }
 
-function decodeHeader(token: string): ProtectedHeaderParameters {
+/** Returns a part of a token, which is base64url of a JSON object in UTF-8 (RFC 7515 §5.2). */
+function objectIn(part: string, name: 'header' | 'claims'): JsonObject {
+  let value: unknown
   try {
-    return decodeProtectedHeader(token)
-  } catch (error) {
-    throw new TokenProblem('malformed', messageOf(error), { cause: error })
+    value = readJson(readUtf8(Buffer.from(part, 'base64url')))
+  } catch (cause) {
+    throw new TokenProblem('malformed', `the ${name} cannot be read: ${(cause as Error).message}`, { cause })
   }
-}
-
-/** As `decodeJwt` of `jose`, which costs 2 µs more. */
-function claimsOf(text: string): JWTPayload {
-  const bytes = Buffer.from(text, 'base64url')
-  const claims: unknown = isUtf8(bytes) ? parseJson(bytes.toString()) : undefined
-  if (!isObject(claims)) throw new TokenProblem('malformed', 'the claims are no JSON object')
-  return claims
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  if (!isObject(value)) throw new TokenProblem('malformed', `the ${name} are not a JSON object`)
+  return value
 }
 
 function isText(value: unknown): value is string | undefined {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { type Caller, defineCaller } from '@toolgate/core'
-import { isObject } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { Identities } from './claims.ts'
@@ -124,7 +124,7 @@ export class OidcLogin {
 
   async #openAttempt(cookie: string): Promise<Attempt> {
     const text = await this.#sealer.open(cookie, this.#bound())
-    const attempt = text === undefined ? undefined : (JSON.parse(text) as Attempt)
+    const attempt = text === undefined ? undefined : (readOwnJson(text) as Attempt)
     if (!attempt || attempt.endsAtMs <= this.#deps.clock.wallMs())
       throw new LoginProblem('this login has ended, or began in another browser')
     return attempt

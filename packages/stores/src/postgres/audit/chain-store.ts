@@ -1,4 +1,5 @@
 import { type ChainEnd, createRecordTree, type RecordTree, type RecordTreeState } from '@toolgate/core/audit'
+import { readOwnJson } from '@toolgate/core/internal'
 import { ConfigError } from '@toolgate/core'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
@@ -83,7 +84,7 @@ export async function findChain(db: PostgresDatabase, incarnation: string): Prom
 /** Retention may have removed records after the last tree that was kept. */
 function keptTree(row: Row): RecordTreeState | undefined {
   const kept = [row['tree'], row['pruned_tree']].flatMap((text) =>
-    typeof text === 'string' ? [JSON.parse(text) as RecordTreeState] : [],
+    typeof text === 'string' ? [readOwnJson(text) as RecordTreeState] : [],
   )
   return kept.toSorted((a, b) => b.size - a.size)[0]
 }

@@ -7,7 +7,7 @@ import {
   type RecordTreeState,
   type SignedPoint,
 } from '@toolgate/core/audit'
-import { parseRecord } from '@toolgate/core/internal'
+import { parseRecord, readOwnJson } from '@toolgate/core/internal'
 import { createOpenCalls, ENDS_OF_CALLS, type OpenCalls, ownEntry } from '../../own-records.ts'
 import { aboutCalls, createComparison, unsafe } from '../../retention.ts'
 import { numberIn, type Row, textIn } from '../../rows.ts'
@@ -216,7 +216,7 @@ function toChain(row: Row): Chain {
     incarnation: textIn(row, 'incarnation'),
     isLive: row['status'] === 'live',
     prunedSeq: numberIn(row, 'pruned_seq'),
-    prunedTree: typeof tree === 'string' ? (JSON.parse(tree) as RecordTreeState) : undefined,
+    prunedTree: typeof tree === 'string' ? (readOwnJson(tree) as RecordTreeState) : undefined,
     prunedLeaf: numberIn(row, 'pruned_leaf'),
   }
 }
