@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
-import { checkShape, type MaybePromise, readOwnJson, shapeOf, toJsonText } from '@toolgate/core/internal'
+import { checkShape, type MaybePromise, shapeOf, readOwnJson } from '@toolgate/core/internal'
 import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
@@ -93,10 +93,10 @@ function split(text: string): readonly string[] {
  * Converts a value to a text from which `fromStoredText` restores it: plain JSON, and also the bytes and URLs
  * in messages. Fields that JSON leaves out are left out.
  *
- * @throws for a value without JSON: a circular one
+ * @throws for a value without JSON: a circular one, a bigint
  */
 export function toStoredText(value: unknown): string {
-  return toJsonText(encode(value)) ?? 'null'
+  return JSON.stringify(encode(value)) ?? 'null'
 }
 
 /** Leaves out the contexts that cannot be stored, and counts them. */
@@ -122,7 +122,7 @@ function isStorable(value: unknown): boolean {
 }
 
 export function fromStoredText(text: string): unknown {
-  return decode(readOwnJson(text, 'exact'))
+  return decode(readOwnJson(text))
 }
 
 const BYTES = '~bytes'
