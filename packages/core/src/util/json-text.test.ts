@@ -20,6 +20,7 @@ describe('toJsonText', () => {
   })
 
   it('writes digits where a host has given bigints a toJSON', (t) => {
+    // oxlint-disable-next-line no-extend-native -- hosts do so
     Object.defineProperty(BigInt.prototype, 'toJSON', { value: () => 'text', configurable: true })
     t.after(() => Reflect.deleteProperty(BigInt.prototype, 'toJSON'))
     assert.equal(toJsonText({ id: ID }), `{"id":${ID}}`)
