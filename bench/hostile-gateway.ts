@@ -12,6 +12,7 @@ import { freePort, type ServerProcess, startServer } from './server-process.ts'
 const ROUNDS = 3
 const GOAL_MS = 50
 const KEY = 'bench-key-0123456789'
+const CONSOLE_KEY = 'bench-console-0123456789'
 const VERSIONS = { modern: '2026-07-28', earlier: '2025-11-25' } as const
 const ERAS = ['modern', 'earlier'] as const
 type Era = (typeof ERAS)[number]
@@ -59,6 +60,17 @@ const REQUESTS: Readonly<Record<string, () => Message>> = {
   'a progress token of 3.9 MB': () => call({}, 'up__result', { progressToken: long }),
 }
 
+/** Texts that every door of the HTTP API must refuse, or read, quickly. Each is made when it is sent. */
+const BODIES: Readonly<Record<string, () => string>> = {
+  '250,000 keys': () => JSON.stringify({ tool: 'up:result', input: manyKeys }),
+  '1.9 million numbers': () => `{"tool":"up:result","input":{"list":[${'1,'.repeat(LONG / 2)}1]}}`,
+  'a million brackets': () => `{"tool":"up:result","input":${'['.repeat(1_000_000)}`,
+  'as many keys as a body may have, escaped': () =>
+    `{"tool":"up:result","input":{${Array.from({ length: 9_900 }, (_, i) => `"\\u0061${i}":1`).join()}}}`,
+  'a text of 3.9 MB': () => JSON.stringify({ tool: 'up:result', input: { text: long } }),
+}
+const API_DOORS = ['/api/decide', '/api/call', '/api/why'] as const
+
 const RESULTS = ['one long text', 'one long text of escapes', 'many blocks', 'many numbers']
 /** Each with a text that is in the gateway's list afterwards. */
 const LISTS = [
@@ -77,6 +89,12 @@ const KINDS: readonly Kind[] = [
     name: `request: ${name}`,
     run: (gateway: ServerProcess, era: Era) => send(gateway, era, make()),
   })),
+  ...API_DOORS.flatMap((door) =>
+    Object.entries(BODIES).map(([name, make]) => ({
+      name: `${door}: ${name}`,
+      run: (gateway: ServerProcess) => sendApi(gateway, door, make()),
+    })),
+  ),
   ...RESULTS.map((kind) => ({
     name: `result: ${kind}`,
     run: async (gateway: ServerProcess, era: Era) => {
@@ -122,6 +140,12 @@ async function send({ origin }: ServerProcess, era: Era, { method, params = {} }
   return answer.text()
 }
 
+async function sendApi({ origin }: ServerProcess, door: (typeof API_DOORS)[number], body: string): Promise<string> {
+  const key = door === '/api/why' ? CONSOLE_KEY : KEY
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` }
+  return (await fetch(`${origin}${door}`, { method: 'POST', headers, body })).text()
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
@@ -135,6 +159,7 @@ servers:
   up: { command: "${process.execPath}", args: ["${pathOf('hostile-upstream.js')}"] }
 callers:
   - { key: "${KEY}", user: vera }
+  - { key: "${CONSOLE_KEY}", user: otto, roles: [approver], for: console }
 policy:
   - { name: all, allow: ["*:*"] }
 audit: { store: sqlite, path: "${join(folder, `audit-${port}.db`)}" }
@@ -159,6 +184,8 @@ async function measureOne(kinds: readonly Kind[], delays: Map<string, number>): 
   const gateway = await startGateway()
   try {
     for (const era of ERAS) for (let i = 0; i < 50; i++) await send(gateway, era, call({ kind: 'small' }))
+    // The API is loaded at the first request for it.
+    for (const door of API_DOORS) await sendApi(gateway, door, '{}')
     for (const { name, run } of kinds) {
       for (const era of ERAS) {
         await gateway.longestDelayMs()

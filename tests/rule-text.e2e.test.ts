@@ -11,7 +11,10 @@ import { type RecordingServer, startRecordingServer } from './support/recording-
 
 /** A word that only conditions have, about another tenant. */
 const SECRET = /quince/i
-const TOOLS = ['look', 'pay', 'mend', 'send', 'sell', 'resell', 'keep', 'tint'].map((name) => ({ name }))
+const TOOLS = ['look', 'pay', 'mend', 'send', 'sell', 'resell', 'keep', 'tint', 'order'].map((name) => ({
+  name,
+  inputSchema: { type: 'object', properties: { who: { type: 'string' } } },
+}))
 const TEXT = `servers: {}
 policy:
   - name: baseline
@@ -21,9 +24,11 @@ policy:
       - { match: "up:send", unless: "caller.tenant == 'quince'", message: "A person looks at it." }
       - { match: "up:resell", input: "run.began('quince:*') || run.began('up:look')", message: "A person sells again." }
       - { match: "up:sell", input: "!run.called('quince:check', { 'output.ok': 'quince' == 'quince' })", message: "A person sells." }
+      - { match: "up:order", input: "input.who != 'quince'", message: "A person orders." }
     deny:
       - { match: "up:pay", unless: "caller.tenant == 'quince'", message: "Not for you." }
       - { match: "up:mend", input: "!has(input.quince)" }
+      - { match: "up:order", input: "input.who == 'quince'" }
       - { match: "up:keep", when: "caller.attributes.quince.level > 1" }
       - { match: "up:look", unless: "caller.tenant == 'quince'", mode: shadow }
   - name: narrow
@@ -55,8 +60,9 @@ describe('a person of a tenant', () => {
       policySource,
     })
     for (const key of [BETA, KEYS.console]) pages.push(await openLive(gateway.url, { authorization: `Bearer ${key}` }))
-    for (const { name } of TOOLS) await raw('/api/call', AGENT, { tool: `up:${name}`, input: {} })
-    await until(() => pages.every((page) => page.of('approval').length >= 3))
+    for (const { name } of TOOLS)
+      await raw('/api/call', AGENT, { tool: `up:${name}`, input: name === 'order' ? { who: 'bob' } : {} })
+    await until(() => pages.every((page) => page.of('approval').length >= 4))
   })
   after(async () => {
     for (const { socket } of pages) socket.terminate()
@@ -132,6 +138,7 @@ describe('a person of a tenant', () => {
     const { approvals } = (await gateway.api('/api/approvals', { key: BETA })).body as ApprovalsBody
     assert.deepEqual(approvals.map(({ why }) => why).toSorted(), [
       'A person looks at it.',
+      'A person orders. who is "bob"',
       'A person sells again.',
       'A person sells.',
     ])
@@ -150,7 +157,7 @@ describe('a person of a tenant', () => {
     const [reason] = why.reasons
     assert.deepEqual(
       [reason?.code, reason?.text, reason?.message, reason?.clause?.index, reason?.place?.line],
-      ['policy_denied', 'a rule denies it', 'Not for you.', 0, 11],
+      ['policy_denied', 'a rule denies it', 'Not for you.', 0, 12],
     )
     assert.deepEqual(
       why.wouldAllow?.map((way) => way.map(({ on, text }) => [on, text])),

@@ -120,8 +120,8 @@ function toHeaders(headers: Readonly<Record<string, string>>): object {
 /** The faults by their status. */
 function toFaults({ who, body, redirect, faults = [] }: Operation): object {
   if (redirect !== undefined) {
-    const faults = byStatus(['host_forbidden', 'origin_forbidden', 'route_unknown', 'headers_too_large'])
-    const { 403: forbidden, ...others } = faults as Readonly<
+    const known = byStatus(['host_forbidden', 'origin_forbidden', 'route_unknown', 'headers_too_large'])
+    const { 403: forbidden, ...others } = known as Readonly<
       Record<number, { readonly description: string; readonly content: object }>
     >
     const page = { 'text/html': { schema: { type: 'string' } } }

@@ -51,7 +51,8 @@ describeReferee('json-schema-test-suite', (data) => {
 
 function* groupsOf(data: RefereeData, draft: Draft): Generator<{ readonly name: string; readonly group: Group }> {
   for (const file of data.list(`tests/${draft}`).filter((one) => one.endsWith('.json')))
-    for (const group of data.json<readonly Group[]>(`tests/${draft}/${file}`)) yield { name: `${draft}/${file}`, group }
+    for (const group of data.json(`tests/${draft}/${file}`) as readonly Group[])
+      yield { name: `${draft}/${file}`, group }
 }
 
 function judge(score: Score, name: string, { description, tests }: Group, accept: (value: unknown) => boolean): void {
@@ -104,7 +105,7 @@ function makeAjv(data: RefereeData, draft: Draft, hasRemotes: boolean): Ajv {
   if (draft === 'draft6') ajv.addMetaSchema(DRAFT_06)
   for (const file of hasRemotes ? remotesOf(data, draft) : []) {
     try {
-      ajv.addSchema(data.json<object>(`remotes/${file}`), `http://localhost:1234/${file}`)
+      ajv.addSchema(data.json(`remotes/${file}`) as object, `http://localhost:1234/${file}`)
     } catch {
       // Another schema has that name, or it is of another draft.
     }

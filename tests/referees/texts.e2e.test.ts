@@ -31,7 +31,7 @@ describeReferee('uritemplate-test', (data) => {
   it('is judged by the expansion of completed URIs, which has levels 1 and 2 and texts', () => {
     const ours = new Score('Toolgate')
     for (const file of ['spec-examples.json', 'extended-tests.json', 'negative-tests.json'])
-      for (const { variables, testcases } of Object.values(data.json<Readonly<Record<string, Section>>>(file)))
+      for (const { variables, testcases } of Object.values(data.json(file) as Readonly<Record<string, Section>>))
         for (const [template, expected] of testcases) {
           const given = Object.entries(variables).filter(([, value]) => typeof value === 'string')
           // A text without braces is a URI.

@@ -63,7 +63,7 @@ export function refereesFolder(): string {
 export interface RefereeData {
   readonly folder: string
   read(file: string): string
-  json<T>(file: string): T
+  json(file: string): unknown
   /** Returns the names of the files of a folder, sorted. */
   list(folder: string): readonly string[]
 }

@@ -241,12 +241,13 @@ export class Fleet {
 
   /** Each server with the data of its identity. */
   get watched(): readonly WatchedServer[] {
-    return this.#servers.map(({ config, upstream }) => ({
+    return this.#servers.map(({ config, upstream, perUser }) => ({
       config,
       get state() {
         return upstream.state
       },
       subscribe: (listener) => upstream.subscribe(listener),
+      subscribeInstances: (listener) => perUser?.subscribeInstances(listener) ?? (() => {}),
     }))
   }
 

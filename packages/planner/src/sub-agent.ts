@@ -7,7 +7,7 @@ import {
   type ToolDefinition,
   type View,
 } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf, toJsonText } from '@toolgate/core/internal'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, ToolSet } from 'ai'
 import type { PolicyOf } from './options.ts'
@@ -168,5 +168,5 @@ function openingOf({ instructions, toPrompt = defaultPrompt }: SubAgentDefinitio
 
 function defaultPrompt(input: unknown): string {
   const prompt = typeof input === 'object' && input !== null && 'prompt' in input ? input.prompt : undefined
-  return typeof prompt === 'string' ? prompt : JSON.stringify(input)
+  return typeof prompt === 'string' ? prompt : toJsonText(input)
 }

@@ -38,7 +38,7 @@ describe('a full disk', () => {
       const file = fileOf(t)
       symlinkSync('/dev/full', file)
       let nowMs = Date.now()
-      const audit = await openJsonlAudit({ path: file, mode, checkpoints: false, nowMs: () => nowMs })
+      const audit = openJsonlAudit({ path: file, mode, checkpoints: false, nowMs: () => nowMs })
       t.after(() => audit.close().catch(() => {}))
       await Promise.resolve(audit.write(auditEntry())).catch(() => {})
       await audit.flush().catch(() => {})

@@ -20,9 +20,9 @@ const LINK = /is a link to a file that does not exist/
 
 describe('a link whose target does not exist', () => {
   const opens = {
-    'the state': (path: string) => openSqliteStores({ path }),
-    'an audit in SQLite': (path: string) => openSqliteAudit({ path }),
-    'an audit in JSON lines': (path: string) => openJsonlAudit({ path }),
+    'the state': (file: string) => openSqliteStores({ path: file }),
+    'an audit in SQLite': (file: string) => openSqliteAudit({ path: file }),
+    'an audit in JSON lines': (file: string) => openJsonlAudit({ path: file }),
   }
   for (const [what, open] of Object.entries(opens))
     it(`is no place for ${what}`, async (t) => {
@@ -32,7 +32,7 @@ describe('a link whose target does not exist', () => {
       assert.equal(existsSync(target), false)
     })
 
-  for (const nameOf of [(path: string) => path, publicKeysOf])
+  for (const nameOf of [(file: string) => file, publicKeysOf])
     it(`is no place for checkpoints and their keys: ${path.basename(nameOf('checkpoints'))}`, async (t) => {
       const { file, target } = setup(t)
       const link = nameOf(checkpointsPath(file))

@@ -33,7 +33,7 @@ const FLIPPED: Readonly<Record<string, string>> = { '>': '<', '>=': '<=', '<': '
  */
 export function comparedValues(condition: Pick<ParsedCondition, 'tree'> | undefined, input: unknown): string {
   const found = condition?.tree ? [...new Set(sentencesOf(condition.tree, input))].slice(0, MAX_COMPARED) : []
-  return found.map((sentence) => `${sentence}.`).join(' ')
+  return found.map((one) => `${one}.`).join(' ')
 }
 
 function sentencesOf(node: Tree, input: unknown): readonly string[] {

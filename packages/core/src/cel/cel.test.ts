@@ -86,7 +86,7 @@ describe('parseCelFor', () => {
   for (const [text, input] of errors)
     it(`has no value: ${text}`, () => assert.throws(() => evaluate(text, input), CelError))
 
-  const refused: readonly (readonly [text: string, problem: RegExp, offset?: number])[] = [
+  const refused: readonly (readonly [text: string, problem: RegExp, offset?: number | undefined])[] = [
     ['input.n % 2 == 0', /a number of JSON is a double; write int\(input\.n\) % 2$/, 0],
     ['input.n * 2 > 1.0', /write input\.n \* 2\.0$/, 0],
     ['10 - input.a.b > 0.0', /write 10\.0 - input\.a\.b$/, 0],

@@ -10,7 +10,7 @@ import { probeInputs } from './probe-inputs.ts'
 
 /** Peeks for one list. Limits that could not be asked are said to be perhaps used up. */
 const MAX_PEEKS = 500
-const AT_ONCE = 100
+const AT_ONCE = 50
 
 interface Options {
   /** Awaited between parts of the work, so that other calls get their turn. */

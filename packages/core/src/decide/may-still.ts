@@ -21,19 +21,31 @@ interface Pending {
 export function rulesThatMayStill(decided: Decided): readonly MayStill[] {
   const { bounds, today, atFirst, now, tool, outcome } = decided
   if (!tool || !mayGoOn(outcome)) return NONE
-  const found = new Map<string, MayStill>()
-  const add = (policies: readonly PolicyIndex[], at: number) => {
-    for (const index of policies)
-      for (const { bits, clause, may } of pendingOf(index, bounds.caller)) {
-        // The input of a resource is its URI: it was decided in the list.
-        if (tool.kind === 'resource' && !clause.run) continue
-        if (compareStrictness(may.outcome, outcome) >= 0) continue
-        if (placesOf(index, at).some((place) => hasBit(bits, place))) found.set(`${may.path} ${may.text}`, may)
-      }
+  const found: MayStill[] = []
+  addPending(found, decided, bounds.policies, atFirst)
+  if (today.policies !== bounds.policies) addPending(found, decided, today.policies, now)
+  return found.length < 2 ? found : (sortReasons(found) as readonly MayStill[])
+}
+
+function addPending(
+  found: MayStill[],
+  { bounds, tool, outcome }: Decided,
+  policies: readonly PolicyIndex[],
+  at: number,
+) {
+  const known = found.length
+  for (const index of policies) {
+    const pending = pendingOf(index, bounds.caller)
+    if (pending.length === 0) continue
+    const places = placesOf(index, at)
+    for (const { bits, clause, may } of pending) {
+      if (!places.some((place) => hasBit(bits, place))) continue
+      // The input of a resource is its URI: it was decided in the list.
+      if (tool?.kind === 'resource' && !clause.run) continue
+      if (compareStrictness(may.outcome, outcome) >= 0) continue
+      if (known === 0 || !found.some(({ path, text }) => path === may.path && text === may.text)) found.push(may)
+    }
   }
-  add(bounds.policies, atFirst)
-  if (today.policies !== bounds.policies) add(today.policies, now)
-  return found.size === 0 ? NONE : (sortReasons([...found.values()]) as readonly MayStill[])
 }
 
 const NONE: readonly MayStill[] = Object.freeze([])

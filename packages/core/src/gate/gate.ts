@@ -20,6 +20,7 @@ import type { Halt, HaltRequest, HaltTarget } from '../state/halts.ts'
 import type { Pins } from '../state/pins/pins.ts'
 import type { GateNotice } from '../audit/gate-events.ts'
 import { fieldUsesOf, lintFields } from '../policy/field-lint.ts'
+import { lintLookAlikes } from '../policy/look-alikes.ts'
 import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
@@ -313,6 +314,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       }),
       ...lintFields([...fieldUsesOf(stack.current().parsed), ...rules().costs], catalog.snapshot(), catalog.unlisted),
       ...lintPatterns(stack.current().parsed),
+      ...lintLookAlikes(stack.current().parsed, catalog.snapshot()),
       ...lintRuns(stack.current().parsed, catalog.snapshot(), rules().labels),
     ],
     coverage: () =>

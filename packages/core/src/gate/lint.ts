@@ -4,6 +4,7 @@ import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { type LabelsInput, parseLabels } from '../history/labels.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
 import { type FieldUse, fieldUsesOf, fieldUsesOfLimits, lintFields } from '../policy/field-lint.ts'
+import { lintLookAlikes } from '../policy/look-alikes.ts'
 import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from '../policy/parse.ts'
@@ -94,6 +95,7 @@ export function lint(options: LintOptions): readonly LintWarning[] {
     ...rest,
     ...lintFields([...fieldUsesOf(policies.parsed), ...rates.uses], snapshot),
     ...lintPatterns(policies.parsed),
+    ...lintLookAlikes(policies.parsed, snapshot),
     ...lintRuns(policies.parsed, snapshot, labels.read),
   ]
 }

@@ -31,15 +31,16 @@ interface Search {
   visits: number
 }
 
+/** Schemas of tools do not change. */
+const known = new WeakMap<object, References>()
+
 /** Returns what a schema says of a field. `names` receives the fields that it declares in the place of one that is not there. */
 export function findField(document: object, path: readonly Step[], names?: Set<string>): Field {
   const { draft } = dialectOf(document)
-  const search = {
-    references: createReferences(document, draft),
-    isOld: draft !== 'unnamed' && isUntil(draft, 'draft-07'),
-    names,
-    visits: 0,
-  }
+  let references = known.get(document)
+  if (!references) known.set(document, (references = createReferences(document, draft)))
+  const isOld = draft !== 'unnamed' && isUntil(draft, 'draft-07')
+  const search: Search = { references, isOld, names, visits: 0 }
   return look(document, path, search) ?? UNKNOWN
 }
 
@@ -71,8 +72,8 @@ function referred(schema: JsonObject, path: readonly Step[], search: Search): Fi
   if ('$dynamicRef' in schema || '$recursiveRef' in schema) return UNKNOWN
   const reference = schema['$ref']
   if (typeof reference !== 'string') return SILENT
-  const target = search.references.find(reference, schema)
-  return target === undefined ? UNKNOWN : (look(target, path, search) ?? UNKNOWN)
+  const targets = search.references.find(reference, schema).map((target) => look(target, path, search) ?? UNKNOWN)
+  return allOf(targets) ?? UNKNOWN
 }
 
 /** Keywords whose schemas apply under conditions. */

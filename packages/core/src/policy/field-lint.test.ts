@@ -87,6 +87,14 @@ describe('a field that no tool of a rule has', () => {
     })
   })
 
+  it('is an error of a question about earlier calls', () => {
+    const input = "!run.called('refund', { 'input.ammount': 3 })"
+    assert.throws(() => createGate({ tools: [refund(true)], policy: { deny: [{ match: 'refund', input }] } }), {
+      code: 'condition_invalid',
+      problem: "run.called('refund') asks for input.ammount, which no such tool has",
+    })
+  })
+
   it('is a warning where a schema allows more fields than it lists', () => {
     assert.deepEqual(warningsOf({ policy: asked('has(input.ammount) && input.ammount > 100') }), [
       'field_unknown policy[0].ask[0]: it reads input.ammount, which no tool of refund has; did you mean "amount"?',
@@ -123,7 +131,7 @@ describe('a field that no tool of a rule has', () => {
       {},
       { type: 'object', patternProperties: { '^a': {} }, additionalProperties: false },
       { anyOf: [{ type: 'object' }, { type: 'object', properties: {}, additionalProperties: false }] },
-      { if: {}, then: { properties: { ammount: {} } }, properties: {} },
+      { dependentSchemas: { a: { properties: { ammount: {} } } }, properties: {} },
     ]
     for (const inputSchema of open) {
       const tools = [refund(true), defineTool({ name: 'refund2', inputSchema })]

@@ -3,7 +3,6 @@ import type { Source } from '../tools/catalog.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { ConfigError } from '../util/errors.ts'
 import { didYouMean } from '../util/text.ts'
 import type { CelNode } from './cel-tree.ts'
 import { type FieldRead, fieldReadsOf } from './field-reads.ts'
@@ -96,9 +95,8 @@ function problemOf(
   }
   if (found.length === 0) return undefined
   const tools = found.map(({ tool }) => tool.id)
-  const odd = found.filter(({ field }) => field.state === 'declared')
   const isMistake = found.every(({ field }) => field.state !== 'undeclared')
-  const [first] = odd
+  const first = found.find(({ field }) => field.state === 'declared')
   if (first)
     return {
       code: 'field_type',
@@ -126,10 +124,11 @@ function fieldIn({ inputSchema, outputSchema }: Tool, of: string, path: readonly
   return findField((of === 'output' ? outputSchema : inputSchema) ?? {}, path, names)
 }
 
-/** Whether a schema lists fields, and not this one: `input.order.id`. */
-export function lacksField(tool: Tool, field: string): boolean {
+/** Whether a schema lists fields, and not this one, such as `input.order.id`; `never`: and allows no others. */
+export function lacksField(tool: Tool, field: string, how: 'listed' | 'never' = 'listed'): boolean {
   const [of = '', ...path] = field.split('.')
-  return ['never', 'undeclared'].includes(fieldIn(tool, of, path).state)
+  const { state } = fieldIn(tool, of, path)
+  return state === 'never' || (how === 'listed' && state === 'undeclared')
 }
 
 /** Returns the addressees of tools that are no fields of their inputs. */
@@ -154,10 +153,4 @@ export function lintFields(
 ): readonly LintWarning[] {
   const problems = findFieldProblems(uses, snapshot, unlisted).map(({ isMistake: _, ...warning }) => warning)
   return [...problems, ...findWrongAddressees(snapshot)]
-}
-
-/** Checks the fields of rules against fixed tools. @throws {ConfigError} for one that no input can have */
-export function checkKnownFields(snapshot: Toolset, uses: readonly FieldUse[]): void {
-  const mistake = findFieldProblems(uses, snapshot).find(({ isMistake }) => isMistake)
-  if (mistake) throw new ConfigError(mistake.path, mistake.text, { code: 'condition_invalid' })
 }

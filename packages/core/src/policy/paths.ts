@@ -61,13 +61,13 @@ function readingsOf(written: Reading): readonly Reading[] | undefined {
 
 function percentDecoded(text: string): string | undefined {
   if (!text.includes('%')) return text
-  let isPlain = true
+  let isCertain = true
   const decoded = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => {
     const characters = decodeUtf8(run)
-    if (characters === undefined || LOOK_ALIKE.test(characters)) isPlain = false
+    if (characters === undefined || LOOK_ALIKE.test(characters)) isCertain = false
     return characters ?? run
   })
-  return isPlain ? decoded : undefined
+  return isCertain ? decoded : undefined
 }
 
 function decodeUtf8(run: string): string | undefined {

@@ -3,7 +3,7 @@ import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { didYouMean, nearestOf } from '../util/text.ts'
-import { lacksField } from './field-lint.ts'
+import { type FieldProblem, lacksField } from './field-lint.ts'
 import type { LintWarning } from './lint.ts'
 import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 
@@ -23,10 +23,8 @@ export function lintRuns(
   if (clauses.length === 0) return []
   return [
     ...findUnknownLabels(policies, snapshot, labels),
-    ...clauses.flatMap(({ path, clause }) => [
-      ...lintFields(path, clause, snapshot),
-      ...lintTrust(path, clause, snapshot, labels),
-    ]),
+    ...findCallFields(policies, snapshot).map(({ isMistake: _, ...warning }) => warning),
+    ...clauses.flatMap(({ path, clause }) => [...lintTrust(path, clause, snapshot, labels)]),
     ...lintAddressees(clauses, snapshot),
     ...lintMemory(clauses, snapshot, labels),
   ]
@@ -75,16 +73,19 @@ function toolsOf(selector: Selector, snapshot: Toolset): readonly Tool[] {
   return snapshot.tools.filter((tool) => matchesSelector(selector, tool, 'possible'))
 }
 
-/** The fields of earlier calls: those that none of the tools has, so that no call can match. */
-function lintFields(path: string, { run }: ParsedClause, snapshot: Toolset): readonly LintWarning[] {
-  return (run?.patterns ?? []).flatMap(({ event, selector, fields }) => {
-    const tools = toolsOf(selector, snapshot)
-    return fields
-      .filter((field) => tools.length > 0 && tools.every((tool) => lacksField(tool, field)))
-      .map((field) =>
-        toWarning(path, `run.${event}('${selector.text}') asks for ${field}, which no such tool has`, tools),
-      )
-  })
+/** Finds the fields of earlier calls that none of the tools has, so that no call can match. */
+export function findCallFields(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly FieldProblem[] {
+  return clausesAbout(policies).flatMap(({ path, clause: { run } }) =>
+    (run?.patterns ?? []).flatMap(({ event, selector, fields }) => {
+      const tools = toolsOf(selector, snapshot)
+      return fields
+        .filter((field) => tools.length > 0 && tools.every((tool) => lacksField(tool, field)))
+        .map((field) => ({
+          ...toWarning(path, `run.${event}('${selector.text}') asks for ${field}, which no such tool has`, tools),
+          isMistake: tools.every((tool) => lacksField(tool, field, 'never')),
+        }))
+    }),
+  )
 }
 
 function toWarning(path: string, text: string, tools: readonly Tool[]): LintWarning {

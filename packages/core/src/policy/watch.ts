@@ -3,10 +3,11 @@ import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
-import { checkKnownFields, type FieldUse, fieldUsesOf, lintFields } from './field-lint.ts'
+import { type FieldUse, fieldUsesOf, findFieldProblems, lintFields } from './field-lint.ts'
 import type { ParsedPolicy } from './parse.ts'
+import { lintLookAlikes } from './look-alikes.ts'
 import { lintPatterns } from './pattern-lint.ts'
-import { findUnknownLabels, type KnownLabels, lintRuns } from './run-lint.ts'
+import { findCallFields, findUnknownLabels, type KnownLabels, lintRuns } from './run-lint.ts'
 import {
   findUnknown,
   mayStillCome,
@@ -127,7 +128,13 @@ export function checkFixedConditions(
 ): void {
   const mistake = findUnknownLabels(policies, catalog.snapshot(), labels).find(({ isMistake }) => isMistake)
   if (mistake) throw new ConfigError(mistake.path, mistake.text)
-  checkKnownFields(catalog.snapshot(), [...fieldUsesOf(policies), ...costs])
+  const snapshot = catalog.snapshot()
+  const fields = [
+    ...findFieldProblems([...fieldUsesOf(policies), ...costs], snapshot),
+    ...findCallFields(policies, snapshot),
+  ]
+  const field = fields.find(({ isMistake }) => isMistake)
+  if (field) throw new ConfigError(field.path, field.text, { code: 'condition_invalid' })
 }
 
 /**
@@ -145,6 +152,7 @@ export function createConditionWatch(
     const found = [
       ...lintFields([...fieldUsesOf(policies), ...costs], snapshot, unlisted),
       ...lintPatterns(policies),
+      ...lintLookAlikes(policies, snapshot),
       ...(unlisted.length > 0 ? [] : lintRuns(policies, snapshot, labels)),
     ]
     for (const warning of found) {

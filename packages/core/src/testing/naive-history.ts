@@ -181,8 +181,8 @@ function originIn(of: Operand | 'addressees', subject: RunSubject): Origin | 'er
 }
 
 function originOf(value: Json, subject: RunSubject): Origin {
-  const origins = leavesOf(value).map((one) => subject.origins.get(one) ?? 'unknown')
-  return ORIGINS.find((origin) => origins.includes(origin)) ?? 'unknown'
+  const origins = new Set<Origin>(leavesOf(value).map((one) => subject.origins.get(one) ?? 'unknown'))
+  return ORIGINS.find((origin) => origins.has(origin)) ?? 'unknown'
 }
 
 function leavesOf(value: Json): readonly Json[] {

@@ -6,7 +6,7 @@ import { isNormalUri, readingOf } from './uri.ts'
 
 /** Names without what servers read as something else than a character of a name. */
 const name = fc
-  .array(fc.constantFrom(...'ab.A1-_~!$&\'()*+,;=:@ %#?[]"é€😀'), { minLength: 1, maxLength: 5 })
+  .array(fc.constantFrom(...Array.from('ab.A1-_~!$&\'()*+,;=:@ %#?[]"é€😀')), { minLength: 1, maxLength: 5 })
   .map((characters) => characters.join(''))
   .filter((text) => !/^\.+$|%[0-9a-f]{2}|^(?:https?|wss?|ftp):/i.test(text.normalize('NFD')))
 

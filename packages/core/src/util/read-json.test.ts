@@ -148,7 +148,11 @@ describe('readJson', () => {
   })
 
   it('property: refuses what JSON.parse refuses, in a text that was cut or changed anywhere', () => {
-    const change = fc.record({ at: fc.nat(), length: fc.nat(3), by: fc.constantFrom(...'{}[]:,"\\0-.eE+ \n\tn\u0001') })
+    const change = fc.record({
+      at: fc.nat(),
+      length: fc.nat(3),
+      by: fc.constantFrom(...'{}[]:,"\\0-.eE+ \n\tn\u0001'.split('')),
+    })
     fc.assert(
       fc.property(value, fc.array(change, { minLength: 1, maxLength: 3 }), (given, changes) => {
         const prefix = String.raw`{"\u0061":1,"b":`

@@ -1,6 +1,6 @@
 import { FAULTS, ToolgateError } from '@toolgate/core'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import type { ErrorBody } from './wire.ts'
+import type { ErrorBody } from './wire/session.ts'
 
 /** The faults of the API: `code → HTTP status`. Those of core come from its own table. */
 export const API_FAULTS = {

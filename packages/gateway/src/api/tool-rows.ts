@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Caller, Tool, View } from '@toolgate/core'
-import { type MayStill, refusedNow, titleOf } from '@toolgate/core/internal'
+import { type MayStill, refusedNow, titleOf, toJsonText } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { ApiDeps } from './deps.ts'
@@ -224,7 +224,7 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
     const visible = view.has(id)
     // What holds now is asked for each list anew.
     const open = shortMayStill(found.filter(({ on }) => on !== 'now'))
-    const json = JSON.stringify({ outcome, visible, reasons, ...open }).slice(1, -1)
+    const json = toJsonText({ outcome, visible, reasons, ...open }).slice(1, -1)
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json, ...open }
     known.set(json, row)
     rows.push(row)

@@ -32,6 +32,35 @@ function entry(id: string, key: string, caller: Caller): CallerConfig {
   return { id, keyHash: Buffer.from(sha256Hex(key), 'hex'), for: 'mcp', caller }
 }
 
+describe('Keys that were seen to have expired', () => {
+  it('open nothing again where the clock is set back, unless they expire later now', async (t) => {
+    let nowMs = 1_000
+    const revisions = new Revisions(RULES as unknown as GatewayConfig)
+    const keys = new Keys({ revisions, clock: { wallMs: () => nowMs }, onFault: assert.ifError })
+    await keys.open(memoryState({ clock }))
+    t.after(() => keys.close())
+    const { key, row } = await keys.create({ for: 'mcp', user: 'vera', expiresAt: 2_000 }, OWNER)
+    const use = () => keys.find({ token: key, digest: Buffer.from(sha256Hex(key), 'hex').toString('base64') })
+    assert.ok(use())
+    nowMs = 2_000
+    assert.equal(use(), undefined)
+    nowMs = 1_500
+    assert.equal(use(), undefined)
+    assert.equal(keys.list().find(({ id }) => id === row.id)?.isExpired, true)
+  })
+
+  it('stay over in a process that has not seen it', async (t) => {
+    const state = memoryState({ clock })
+    const { keys, use } = await setup(t, state)
+    const { key } = await keys.create({ for: 'mcp', user: 'vera', expiresAt: 2_000 }, OWNER)
+    assert.ok(use(key))
+    await state.set(`key-over:${sha256Hex(key)}`, 2_000)
+    assert.equal((await setup(t, state)).use(key), undefined)
+    await state.set(`key-over:${sha256Hex(key)}`, 1_500)
+    assert.ok((await setup(t, state)).use(key))
+  })
+})
+
 describe('Keys', () => {
   it('remember who made what they were made with, over restarts', async (t) => {
     const { keys, state, use } = await setup(t)

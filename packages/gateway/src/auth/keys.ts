@@ -42,8 +42,11 @@ export interface KeysDeps {
 
 const MADE = 'key:'
 const USED = 'key-used:'
+/** When a key expired, once that was seen. */
+const OVER = 'key-over:'
 const FLUSH_MS = 60_000
 const TICK_MS = 1000
+const YEAR_MS = 366 * 24 * 60 * 60 * 1000
 const MAX_KEYS = 10_000
 const MAX_OF_USER = 100
 /** The keys of the configuration, and those that were made while the gateway ran. */
@@ -56,6 +59,8 @@ export class Keys implements CredentialSource {
   readonly #used = new Map<string, number>()
   readonly #written = new Map<string, number>()
   readonly #expired = new Set<string>()
+  /** The expiries that were seen, by credential: a clock that is set back opens no key again, a later expiry does. */
+  readonly #over = new Map<string, number>()
   readonly #timers: NodeJS.Timeout[] = []
   #unsubscribe: (() => void) | undefined
   #reading: Promise<void> = Promise.resolve()
@@ -88,6 +93,8 @@ export class Keys implements CredentialSource {
     for (const { key, value } of await state.list(USED))
       if (typeof value === 'number') this.#used.set(key.slice(USED.length), value)
     for (const [id, at] of this.#used) this.#written.set(id, at)
+    for (const { key, value } of await state.list(OVER))
+      if (typeof value === 'number') this.#over.set(key.slice(OVER.length), value)
     this.#unsubscribe = state.subscribe((change) => {
       const applied = this.#read()
       change?.waitUntil(applied)
@@ -193,12 +200,16 @@ export class Keys implements CredentialSource {
 
   #stateOf(credential: string, expiresAt: number | undefined): { isExpired: boolean; lastUsedAt?: number } {
     const lastUsedAt = this.#used.get(credential)
-    const isExpired = expiresAt !== undefined && expiresAt <= this.#deps.clock.wallMs()
+    const isExpired = this.#isExpired({ id: credential, ...(expiresAt !== undefined && { expiresAtMs: expiresAt }) })
     return { isExpired, ...(lastUsedAt === undefined ? {} : { lastUsedAt }) }
   }
 
-  #isExpired({ expiresAtMs }: Credential): boolean {
-    return expiresAtMs !== undefined && expiresAtMs <= this.#deps.clock.wallMs()
+  #isExpired({ id, expiresAtMs }: Pick<Credential, 'id' | 'expiresAtMs'>): boolean {
+    if (expiresAtMs === undefined) return false
+    if ((this.#over.get(id) ?? -Infinity) >= expiresAtMs) return true
+    const isExpired = expiresAtMs <= this.#deps.clock.wallMs()
+    if (isExpired) this.#over.set(id, expiresAtMs)
+    return isExpired
   }
 
   /** Reads one after the other: an old answer that comes late would bring a revoked key back. */
@@ -228,9 +239,21 @@ export class Keys implements CredentialSource {
       (one) => one.expiresAtMs !== undefined && this.#isExpired(one) && !this.#expired.has(one.id),
     )
     if (ended.length === 0) return
-    for (const { id } of ended) this.#expired.add(id)
+    for (const { id, expiresAtMs = 0 } of ended) {
+      this.#expired.add(id)
+      void this.#keepEnd(id, expiresAtMs)
+    }
     const callers = ended.map(({ caller }) => caller)
     revisions.end({ ended: new Set(callers), replaced: new Map(callers.map((caller) => [caller, undefined])) })
+  }
+
+  /** For a clock that is set back by less than a year. */
+  async #keepEnd(id: string, expiresAtMs: number): Promise<void> {
+    try {
+      await this.#state?.set(OVER + id, expiresAtMs, { expiresAt: expiresAtMs + YEAR_MS })
+    } catch (error) {
+      this.#deps.onFault(error)
+    }
   }
 
   async #flush(): Promise<void> {

@@ -97,11 +97,12 @@ describe('The token of a run', () => {
     const { state, open, one, two, close, callerOf } = await setStage()
     const { token } = await one.start(RUN, MADE)
     const [row] = await state.list('run-token:')
-    const { makers: _, ...earlier } = row?.value as { makers: unknown }
-    await state.set(row?.key as string, earlier)
+    assert.ok(row)
+    const { makers: _, ...earlier } = row.value as { makers: unknown }
+    await state.set(row.key, earlier)
     const { keyMadeBy, makerChain } = (await callerOf(two, token)) ?? {}
     assert.deepEqual([keyMadeBy, makerChain], ['runner', ['runner', 'ann']])
-    await state.set(row?.key as string, { ...earlier, makers: 'ann' })
+    await state.set(row.key, { ...earlier, makers: 'ann' })
     const third = await open()
     assert.equal(await callerOf(third, token), undefined)
     third.close()
@@ -112,6 +113,24 @@ describe('The token of a run', () => {
     const { one, close, callerOf } = await setStage()
     const { token } = await one.start(RUN, { ...HOST, caller: { user: 'vera' } })
     assert.equal((await callerOf(one, token))?.keyMadeBy, undefined)
+    close()
+  })
+})
+
+describe('A run that was seen to have expired', () => {
+  it('opens nothing again where the clock is set back, in no process', async () => {
+    const { clock, state, open, one, two, close, callerOf } = await setStage()
+    const { token } = await one.start({ user: 'vera', policy: [] }, HOST)
+    assert.ok(await callerOf(two, token))
+    clock.advance(HOUR_MS)
+    assert.equal(await callerOf(one, token), undefined)
+    clock.advance(-HOUR_MS)
+    assert.equal(await callerOf(one, token), undefined)
+    await one.conclude()
+    assert.deepEqual(await state.list('run-token:'), [])
+    const third = await open()
+    assert.equal(await callerOf(third, token), undefined)
+    third.close()
     close()
   })
 })

@@ -80,6 +80,8 @@ export class Runs implements CredentialSource, RunSource {
   readonly #known = new Map<string, Known>()
   readonly #scopes = new Map<string, RunScope>()
   #ended: ReadonlyMap<string, EndedRun> = new Map()
+  /** Runs whose expiry was seen: a clock that is set back opens none again. Then their rows are removed. */
+  readonly #expired = new Set<string>()
   #state: StateStore | undefined
   #record: (record: RunRecord) => void = () => {}
   readonly #timers: NodeJS.Timeout[] = []
@@ -192,12 +194,18 @@ export class Runs implements CredentialSource, RunSource {
   /** Records the end of each run that is over: of several processes, one does. */
   async conclude(): Promise<void> {
     const state = this.#stateStore()
-    for (const [key, run] of await this.#rows()) {
+    const rows = await this.#rows()
+    const kept = new Set(rows.map(([, { id }]) => id))
+    for (const [key, run] of rows) {
       const end = this.#endOf(run)
       // Another process may not know a new key yet.
       if (end?.reason === 'host_ended' && this.#deps.clock.wallMs() - run.createdAt < NEW_MS) continue
-      if (end && (await state.take(key)) !== undefined) this.#record(endRecord(run, end.reason, end.by))
+      if (!end) continue
+      // First: without it the token opens nothing, whatever clocks say later.
+      await state.take(TOKENS + run.hash)
+      if ((await state.take(key)) !== undefined) this.#record(endRecord(run, end.reason, end.by))
     }
+    for (const id of this.#expired) if (!kept.has(id)) this.#expired.delete(id)
   }
 
   async #rows(host?: Credential): Promise<readonly (readonly [key: string, run: ListedRun])[]> {
@@ -293,7 +301,10 @@ export class Runs implements CredentialSource, RunSource {
     if (own) return own
     const parent = above.find((one) => this.#ended.has(one))
     if (parent !== undefined) return { reason: 'parent_ended', by: this.#ended.get(parent)?.by }
-    if (expiresAt <= this.#deps.clock.wallMs()) return { reason: 'expired' }
+    if (this.#expired.has(id) || expiresAt <= this.#deps.clock.wallMs()) {
+      this.#expired.add(id)
+      return { reason: 'expired' }
+    }
     return this.#deps.keys.current(host)?.for === 'host' ? undefined : { reason: 'host_ended' }
   }
 

@@ -37,6 +37,20 @@ describe('createGuardedFetch', () => {
     assert.equal(asked.at(-1), 'POST /x?y')
   })
 
+  it('reads JSON as every other door does', async () => {
+    const json = { 'content-type': 'application/json; charset=utf-8' }
+    answer = (response) => response.writeHead(200, json).end('\ufeff{"a":1}')
+    assert.deepEqual(await (await trusting(`${base}/x`)).json(), { a: 1 })
+    for (const body of [String.raw`{"issuer":"a","\u0069ssuer":"b"}`, Buffer.from([0x22, 0xff, 0x22]), '{'])
+      await assert.rejects(
+        async () => {
+          answer = (response) => response.writeHead(200, json).end(body)
+          await trusting(`${base}/x`)
+        },
+        problem(/answered JSON that/),
+      )
+  })
+
   it('asks no other host without TLS or on a private address', async () => {
     const strict = createGuardedFetch({ trusted: ['mail.example.com'] })
     const count = asked.length

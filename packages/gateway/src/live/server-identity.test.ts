@@ -14,6 +14,7 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
   let info: { name: string; version: string } | undefined
   let instructions: string | undefined
   let announce = () => {}
+  let announceOf: (state: WatchedServer['state']) => void = () => {}
   const server = {
     config: { ...CONFIG, ...config },
     get state() {
@@ -21,6 +22,7 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
       return { ...ready, ...(info && { serverInfo: info }), ...(instructions !== undefined && { instructions }) }
     },
     subscribe: (listener: () => void) => ((announce = listener), () => {}),
+    subscribeInstances: (listener: typeof announceOf) => ((announceOf = listener), () => {}),
   }
   const identities = watchIdentities({
     servers: () => [server],
@@ -38,6 +40,12 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
       info = { name, version }
       instructions = instructing
       announce()
+      await identities.settled()
+    },
+    /** An instance of a user reports a name. */
+    async instanceSays(name: string) {
+      const said = { serverInfo: { name, version: '1' }, instructions: 'Hello, Vera.' }
+      announceOf({ status: 'ready', since: 0, restarts: 0, rejected: [], ...said })
       await identities.settled()
     },
     records: () => audit.records.map(({ event, reason, detail }) => [event, reason, detail]),
@@ -64,6 +72,25 @@ describe('watchIdentities', () => {
     await third.says('evil', '9')
     assert.deepEqual(third.records(), [])
     assert.deepEqual(third.identities.changeOf('files'), { text, at: 5000 }, 'it is still shown')
+  })
+
+  it('records what an instance of a user reports, and not its instructions, which may name the user', async () => {
+    const first = open()
+    await first.says('fs', '1', 'Be kind.')
+    await first.instanceSays('fs')
+    assert.deepEqual(first.records(), [])
+    await first.instanceSays('evil')
+    await first.instanceSays('evil')
+    const text = 'files: it reports evil 1, was fs 1'
+    assert.deepEqual(first.records(), [['server_changed', 'identity_changed', text]])
+  })
+
+  it('pins what the first instance reports, where none lists for all', async () => {
+    const first = open()
+    await first.instanceSays('fs')
+    const second = open({}, first.state)
+    await second.instanceSays('evil')
+    assert.equal(second.records().length, 1)
   })
 
   it('records changed instructions once, and those that a server had not before', async () => {

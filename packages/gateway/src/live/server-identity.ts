@@ -10,6 +10,8 @@ export interface WatchedServer {
   readonly config: Pick<ServerConfig, 'name' | 'command' | 'args' | 'url'>
   readonly state: UpstreamState
   subscribe(listener: () => void): () => void
+  /** Calls the listener with the state of each instance of a user. */
+  subscribeInstances?(listener: (state: UpstreamState) => void): () => void
 }
 
 export interface IdentityDeps {
@@ -60,17 +62,33 @@ const KEY = 'pin-server:'
 export function watchIdentities(deps: IdentityDeps): ServerIdentities {
   const changes = new Map<string, IdentityChange>()
   let work = Promise.resolve()
-  const schedule = (server: WatchedServer) => {
+  const schedule = (server: Pick<WatchedServer, 'config' | 'state'>) => {
     work = work.then(() => compare(server)).catch(deps.onFault)
   }
   const watch = (server: WatchedServer) => {
     let before: string | undefined
     schedule(server)
-    return server.subscribe(() => {
+    const unsubscribe = server.subscribe(() => {
       const now = `${infoOf(server.state)} ${instructionsOf(server.state)}`
       if (now === before) return
       before = now
       schedule(server)
+    })
+    const leave = watchInstances(server)
+    return () => {
+      unsubscribe()
+      leave?.()
+    }
+  }
+  /** All instances run one program, so each must report what the others have. Their instructions may name their user. */
+  const watchInstances = (server: WatchedServer) => {
+    const { config } = server
+    let before: string | undefined
+    return server.subscribeInstances?.((state) => {
+      const now = infoOf(state)
+      if (now === undefined || now === before) return
+      before = now
+      schedule({ config, state: { ...state, status: 'starting' } })
     })
   }
   let unsubscribes = deps.servers().map(watch)
@@ -84,7 +102,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
     close: () => unsubscribes.forEach((unsubscribe) => unsubscribe()),
   }
 
-  async function compare({ config, state }: WatchedServer): Promise<void> {
+  async function compare({ config, state }: Pick<WatchedServer, 'config' | 'state'>): Promise<void> {
     const key = KEY + config.name
     const before = parseIdentity(await deps.state.get(key))
     const now: Identity = {

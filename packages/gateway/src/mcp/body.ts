@@ -19,7 +19,7 @@ export class ClientGone extends Error {
  */
 export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
   const tooLarge = () => new RpcFault('body_too_large', `The body is larger than ${maxBytes} bytes.`)
-  return new Promise((resolve, reject) => {
+  const received = new Promise<Buffer>((resolve, reject) => {
     if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge())
     const chunks: Buffer[] = []
     let size = 0
@@ -33,17 +33,22 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
     })
     request.on('end', () => {
       const [first] = chunks
-      try {
-        resolve(readUtf8(first && chunks.length === 1 ? first : Buffer.concat(chunks)))
-      } catch (error) {
-        reject(toRpcFault(error))
-      }
+      resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks))
     })
     request.on('error', (cause) => reject(new ClientGone('the client went away', { cause })))
     request.on('close', () => {
       if (!request.complete) reject(new ClientGone('the client went away'))
     })
   })
+  return received.then(toText)
+}
+
+function toText(bytes: Buffer): string {
+  try {
+    return readUtf8(bytes)
+  } catch (error) {
+    throw toRpcFault(error)
+  }
 }
 
 /**
@@ -53,7 +58,7 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
  */
 export function parseBody(text: string): unknown {
   try {
-    return readJson(text)
+    return readJson(text, { integers: 'exact' })
   } catch (error) {
     throw toRpcFault(error)
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import { type JsonObject, toJsonText } from '@toolgate/core/internal'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { Session } from '../upstream/http-call.ts'
 import type { HttpAnswer } from '../upstream/http-exchange.ts'
@@ -57,7 +57,7 @@ export class StdioBridge {
     this.#link = new GatewayLink(url, key, this.#reports)
     this.#session = new ClientSession({ link: this.#link, forward: this.#forward, log: options.log })
     this.#headers = new ToolHeaders(this.#link)
-    this.receive = createLineSplitter(LIMITS.messageBytes, (line) => this.#onLine(line))
+    this.receive = createLineSplitter(LIMITS.messageBytes, (line, _bytes, isUtf8) => this.#onLine(line, isUtf8))
   }
 
   /** The best that has happened. */
@@ -81,8 +81,8 @@ export class StdioBridge {
     await this.#link.close()
   }
 
-  #onLine(text: string): void {
-    const line = readLine(text)
+  #onLine(text: string, isUtf8: boolean): void {
+    const line = readLine(text, isUtf8)
     switch (line.kind) {
       case 'request':
         return void this.#ask(line.request)
@@ -164,10 +164,10 @@ export class StdioBridge {
 
   /** Passes on a message of the gateway. It holds no line break, except as an escape. */
   readonly #forward = (message: JsonObject, text: string): void =>
-    this.#write(/[\r\n]/.test(text) ? JSON.stringify(message) : text)
+    this.#write(/[\r\n]/.test(text) ? toJsonText(message) : text)
 
   #refuse(id: RequestId | null, { code, message, data }: JsonRpcError): void {
     const error: JsonRpcError = { code, message, ...(data === undefined ? {} : { data }) }
-    this.#write(JSON.stringify({ jsonrpc: '2.0', id, error }))
+    this.#write(toJsonText({ jsonrpc: '2.0', id, error }))
   }
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { Http1Pool, type PoolHandler, type PoolRequest } from './http1/http1-pool.ts'
@@ -5,7 +6,7 @@ import type { AnswerHeaders } from './http1/response-reader.ts'
 import { UndiciPool } from './http1/undici-pool.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
-import { createEventStream, type EventStream, messageTooLarge } from './lines.ts'
+import { createEventStream, type EventStream, messageTooLarge, notUtf8 } from './lines.ts'
 import { Pieces } from './pieces.ts'
 import { UpstreamError } from './upstream.ts'
 
@@ -120,11 +121,17 @@ export class HttpExchange implements PoolHandler {
 
   onEnd(): void {
     this.#end()
-    const body = this.#body.take().toString()
+    const body = this.#textOf(this.#body.take())
+    if (body === undefined) return this.#reject(notUtf8())
     const text = this.#secret === undefined ? body : without(this.#secret, body)
     const { status, contentType, sessionId, location } = this.#head
     const { lastEventId, retryMs } = this.#events ?? {}
     this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
+  }
+
+  /** The text of an error is for messages only. */
+  #textOf(bytes: Buffer): string | undefined {
+    return this.#head.status !== 200 || isUtf8(bytes) ? bytes.toString() : undefined
   }
 
   onError(error: Error): void {

@@ -49,6 +49,12 @@ describe('parseMessages', () => {
     })
   }
 
+  it('refuses bytes that are not UTF-8, for their request alone', () => {
+    const [message] = parseMessages('{"jsonrpc":"2.0","id":7,"result":{"a":"\ufffd"}}', false)
+    assert.ok(message?.kind === 'unusable' && message.id === 7)
+    assert.match(message.error.message, /not UTF-8/)
+  })
+
   it('refuses an empty method', () => {
     for (const text of ['{"jsonrpc":"2.0","method":""}', '{"jsonrpc":"2.0","id":1,"method":"","result":{}}'])
       assert.throws(() => parseMessages(text), { code: 'upstream_protocol' })

@@ -36,11 +36,11 @@ export class JsonText {
  * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a text beyond the
  * bounds that answers no request
  */
-export function parseMessages(text: string): readonly RpcMessage[] {
-  const value = parseJson(text)
+export function parseMessages(text: string, isUtf8 = true): readonly RpcMessage[] {
+  const value = isUtf8 ? parseJson(text) : new JsonFault('not-utf8')
   if (value instanceof JsonFault) {
     const members = findMembers(text, ['id', 'method', ...LIST_MEMBERS.keys()])
-    return [readLists(text, members) ?? refuseMessage(text, value, members)]
+    return [(isUtf8 && readLists(text, members)) || refuseMessage(text, value, members)]
   }
   return Array.isArray(value) ? value.map((item) => toMessage(item, text)) : [toMessage(value, text)]
 }
@@ -119,7 +119,7 @@ const MAX_ID_TEXT = 100
 /** Returns the fault of a text that is JSON, but not readable. */
 function parseJson(text: string): unknown {
   try {
-    return readJson(text, { bounds: JSON_BOUNDS.answer })
+    return readJson(text, { bounds: JSON_BOUNDS.answer, integers: 'exact' })
   } catch (error) {
     if (error instanceof JsonFault && error.kind !== 'not-json') return error
     throw notMcp(text)
@@ -159,7 +159,7 @@ function toRpcError(error: unknown): JsonRpcError | undefined {
 }
 
 function isId(id: unknown): id is RequestId {
-  return typeof id === 'string' || typeof id === 'number'
+  return typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
 }
 
 function quote(text: string): string {

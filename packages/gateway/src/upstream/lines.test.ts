@@ -27,6 +27,19 @@ describe('createLineSplitter', () => {
     )
   })
 
+  it('tells a line that is not UTF-8 from one that is, however the bytes are split', () => {
+    const bytes = Buffer.concat([Buffer.from('ä\n"'), Buffer.from([0xff, 0xe2, 0x82]), Buffer.from('"\nö\n')])
+    for (const size of [1, 2, 3, 100]) {
+      const lines: [string, boolean][] = []
+      const push = createLineSplitter(1_000, (line, _, isUtf8) => lines.push([line, isUtf8]))
+      for (let i = 0; i < bytes.length; i += size) push(bytes.subarray(i, i + size))
+      assert.deepEqual(
+        lines.map(([line, isUtf8]) => (isUtf8 ? line : isUtf8)),
+        ['ä', false, 'ö'],
+      )
+    }
+  })
+
   it('takes CRLF off too', () => {
     assert.deepEqual(split([Buffer.from('a\r\nb\n'), Buffer.from('c\r'), Buffer.from('\n')]), ['a', 'b', 'c'])
   })

@@ -1,4 +1,4 @@
-import { StringDecoder } from 'node:string_decoder'
+import { TextDecoder } from 'node:util'
 import { LIMITS } from './limits.ts'
 import { Pieces } from './pieces.ts'
 import { UpstreamError } from './upstream.ts'
@@ -18,7 +18,8 @@ export interface LongLine {
 
 /**
  * Returns a function that takes bytes and calls `onLine` for each complete line, without its ending, and with its length
- * in bytes. Characters that are split between chunks arrive whole.
+ * in bytes. Characters that are split between chunks arrive whole. Of a line that is not UTF-8, the text is for messages
+ * only.
  *
  * A line of more than `maxBytes` goes to what `beginLong` returns, from its beginning.
  *
@@ -26,11 +27,12 @@ export interface LongLine {
  */
 export function createLineSplitter(
   maxBytes: number,
-  onLine: (line: string, bytes: number) => void,
+  onLine: (line: string, bytes: number, isUtf8: boolean) => void,
   beginLong: () => LongLine = refuseLong,
 ): (chunk: Buffer) => void {
   // Decoded chunk by chunk: decoding a long line at once would block the event loop.
-  const decoder = new StringDecoder('utf8')
+  let decoder = createDecoder()
+  let isUtf8 = true
   const short = new Pieces()
   let line = ''
   let lineBytes = 0
@@ -40,12 +42,13 @@ export function createLineSplitter(
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       keep(chunk.subarray(start, end), true)
       start = end + 1
-      const ended = line + decoder.end()
-      const bytes = lineBytes
+      const ended = line + decode()
+      const [bytes, isText] = [lineBytes, isUtf8]
       line = ''
       lineBytes = 0
+      isUtf8 = true
       if (long) endLong(long, bytes)
-      else onLine(ended.endsWith('\r') ? ended.slice(0, -1) : ended, bytes)
+      else onLine(ended.endsWith('\r') ? ended.slice(0, -1) : ended, bytes, isText)
     }
     if (start < chunk.length) keep(chunk.subarray(start), false)
   }
@@ -55,7 +58,7 @@ export function createLineSplitter(
     const waits = !isEnd && bytes.length < SHORT_BYTES
     if (waits || short.bytes > 0) short.push(bytes)
     if (waits && short.bytes < JOINED_BYTES && lineBytes <= maxBytes) return
-    line += decoder.write(short.bytes > 0 ? short.take() : bytes)
+    line += decode(short.bytes > 0 ? short.take() : bytes)
     if (lineBytes <= maxBytes) return
     long ??= beginLong()
     const piece = line
@@ -63,10 +66,25 @@ export function createLineSplitter(
     long.push(piece, lineBytes)
   }
 
+  /** Without bytes, the line ends. */
+  function decode(bytes?: Buffer): string {
+    try {
+      if (isUtf8) return decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch {
+      isUtf8 = false
+      decoder = createDecoder()
+    }
+    return bytes?.toString() ?? ''
+  }
+
   function endLong(ended: LongLine, bytes: number): void {
     long = undefined
     ended.end(bytes)
   }
+}
+
+function createDecoder(): TextDecoder {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 }
 
 function refuseLong(): never {
@@ -77,6 +95,11 @@ function refuseLong(): never {
 export function messageTooLarge(): UpstreamError {
   const limit = LIMITS.messageBytes / 1024 / 1024
   return new UpstreamError('upstream_too_large', `answered more than ${limit} MiB in one message`)
+}
+
+/** Returns the error for bytes that are not UTF-8 (RFC 8259 §8.1). */
+export function notUtf8(): UpstreamError {
+  return new UpstreamError('upstream_protocol', 'answered bytes that are not UTF-8')
 }
 
 /** The delay before an event stream is first opened again, if the server names none. */
@@ -101,7 +124,8 @@ export interface EventStream {
 /**
  * Returns a reader that calls `onData` with the data of each `message` event.
  *
- * @throws {UpstreamError} `upstream_too_large`, from `push`, for an event of more than `maxBytes`
+ * @throws {UpstreamError} `upstream_too_large`, from `push`, for an event of more than `maxBytes`; `upstream_protocol`
+ * for bytes that are not UTF-8
  */
 export function createEventStream(maxBytes: number, onData: (data: string) => void): EventStream {
   let data: string[] = []
@@ -126,7 +150,8 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
     },
   }
 
-  function onLine(line: string): void {
+  function onLine(line: string, _bytes: number, isUtf8: boolean): void {
+    if (!isUtf8) throw notUtf8()
     if (line === '') return dispatch()
     const colon = line.indexOf(':')
     const name = colon === -1 ? line : line.slice(0, colon)

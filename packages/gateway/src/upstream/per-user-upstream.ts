@@ -2,6 +2,7 @@ import type { Caller } from '@toolgate/core'
 import type { MissingConnection } from '@toolgate/core/groups'
 import {
   createEmitter,
+  type Emitter,
   endsWithin,
   type MaybePromise,
   type NoPlace,
@@ -69,6 +70,7 @@ export class PerUserUpstream implements Upstream {
   readonly #listing: Upstream | undefined
   readonly #clock: Clock
   readonly #changes: ReturnType<typeof createEmitter>
+  readonly #ofInstances: Emitter<[UpstreamState]>
   #own: UpstreamState
   /** Whether each user needs an instance, whatever the server says. */
   readonly #isAlwaysOwn: boolean
@@ -89,6 +91,7 @@ export class PerUserUpstream implements Upstream {
       deps.log({ level: 'error', server: config.name, message: 'a listener failed', detail: String(error) })
     this.#clock = deps.clock ?? systemClock
     this.#changes = createEmitter(onFault)
+    this.#ofInstances = createEmitter<[UpstreamState]>(onFault)
     this.lists = config.listing === 'user' ? new UserLists(deps.instances.max, onFault) : undefined
     this.#listing = this.lists ? undefined : this.#open(LISTING, deps)
     this.#own = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
@@ -120,6 +123,11 @@ export class PerUserUpstream implements Upstream {
 
   subscribe(listener: () => void): () => void {
     return (this.#listing ?? this.#changes).subscribe(listener)
+  }
+
+  /** Calls the listener with the state of each user's instance, whenever that changes. */
+  subscribeInstances(listener: (state: UpstreamState) => void): () => void {
+    return this.#ofInstances.subscribe(listener)
   }
 
   start(): Promise<void> {
@@ -275,6 +283,7 @@ export class PerUserUpstream implements Upstream {
     const { log } = this.#deps
     const upstream = this.#open(owner, { ...this.#deps, credential, log: (line) => log({ ...line, user: owner.name }) })
     this.lists?.follow(owner, upstream)
+    upstream.subscribe(() => this.#ofInstances.emit(upstream.state))
     return upstream
   }
 

@@ -95,10 +95,10 @@ class StdioConnection {
     this.#child = child
     this.#options = options
     this.#era = options.era === 'modern' ? 'modern' : 'legacy'
-    const onLine = (line: string, bytes: number) => {
+    const onLine = (line: string, bytes: number, isUtf8: boolean) => {
       // A large line is parsed in its own turn of the event loop.
-      if (isLarge(line)) setImmediate(() => this.#failing(() => this.#onLine(line, bytes)))
-      else this.#onLine(line, bytes)
+      if (isLarge(line)) setImmediate(() => this.#failing(() => this.#onLine(line, bytes, isUtf8)))
+      else this.#onLine(line, bytes, isUtf8)
     }
     this.#split = createLineSplitter(LIMITS.messageBytes, onLine, () => this.#skipLine())
     child.stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
@@ -271,11 +271,11 @@ class StdioConnection {
     }
   }
 
-  #onLine(line: string, bytes: number): void {
+  #onLine(line: string, bytes: number, isUtf8: boolean): void {
     if (this.#ended || line === '') return
     let messages: readonly RpcMessage[]
     try {
-      messages = parseMessages(line)
+      messages = parseMessages(line, isUtf8)
     } catch (error) {
       this.#onStray(line, UpstreamError.from(error))
       return

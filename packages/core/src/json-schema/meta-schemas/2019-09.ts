@@ -149,6 +149,7 @@ export const DRAFT_2019_09: () => readonly object[] = () => [
       if: {
         $recursiveRef: '#',
       },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword
       then: {
         $recursiveRef: '#',
       },

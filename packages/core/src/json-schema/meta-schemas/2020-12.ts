@@ -156,6 +156,7 @@ export const DRAFT_2020_12: () => readonly object[] = () => [
       if: {
         $dynamicRef: '#meta',
       },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword
       then: {
         $dynamicRef: '#meta',
       },

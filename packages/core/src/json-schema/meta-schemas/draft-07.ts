@@ -193,6 +193,7 @@ export const DRAFT_07: () => readonly object[] = () => [
       if: {
         $ref: '#',
       },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword
       then: {
         $ref: '#',
       },

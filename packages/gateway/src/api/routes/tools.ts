@@ -7,9 +7,10 @@ import {
   mayStillNow,
   nearestOf,
   originalHash,
-  titleOf,
-  whatWouldAllow,
   readOwnJson,
+  titleOf,
+  toJsonText,
+  whatWouldAllow,
 } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { ITEM_KINDS } from '@toolgate/core/words'
@@ -269,7 +270,7 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
 
 /** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
-  const shown: unknown = readOwnJson(JSON.stringify(tools))
+  const shown: unknown = readOwnJson(toJsonText(tools), 'exact')
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 

@@ -21,6 +21,9 @@ export interface AgentItemRow {
 
 /** The body of `POST /api/decide?app=` and `POST /api/call?app=`, for agents' keys and tokens. */
 export interface AgentCallRequestBody {
+  /**
+   * @minLength 1
+   */
   readonly tool: string
   /** Default: `{}`. */
   readonly input?: Readonly<Record<string, unknown>>

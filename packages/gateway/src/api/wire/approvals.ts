@@ -51,6 +51,10 @@ export interface ApprovalComparisonBody {
 /** `POST /api/approvals/<id>`: answered with the approval, as a row. `revoke` is for an approved one that was not used yet. */
 export interface ApprovalVerdictBody {
   readonly decision: ApprovalDecision
-  /** At most 500 characters. The model sees it when its call is refused. */
+  /**
+   * At most 500 characters. The model sees it when its call is refused.
+   *
+   * @maxLength 500
+   */
   readonly reason?: string
 }

@@ -67,7 +67,11 @@ export interface PolicyTestsBody {
 
 /** The body of `POST /api/suggest`. */
 export interface SuggestRequestBody extends Pick<WhatIfRequestBody, 'since'> {
-  /** Only calls of callers with this role. */
+  /**
+   * Only calls of callers with this role.
+   *
+   * @minLength 1
+   */
   readonly role?: string
 }
 

@@ -45,10 +45,27 @@ export interface HaltReachBody extends HaltReach {
 
 /** `POST /api/halts`: any of the fields together, or `all` alone. A person with a tenant acts within it. */
 export interface HaltBody {
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly user?: string
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly session?: string
-  /** A selector, such as `files:write_file`, `browser:*` or `group:web`. */
+  /**
+   * A selector, such as `files:write_file`, `browser:*` or `group:web`.
+   *
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly tool?: string
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly tenant?: string
   readonly all?: true
   /** The reason. The model sees it. */

@@ -91,15 +91,33 @@ export interface KeysBody {
 export interface NewKeyRequestBody {
   /** Default: `mcp`. */
   readonly for?: KeyRow['for']
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly user: string
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly tenant?: string
-  /** The id of the key in the file whose rights it has. Needed where the user has keys with different rights. */
+  /**
+   * The id of the key in the file whose rights it has. Needed where the user has keys with different rights.
+   *
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly like?: string
   /** The apps that it opens. Default: all. */
   readonly apps?: readonly string[]
   /** Wall-clock milliseconds. Default: never. */
   readonly expiresAt?: number
-  /** Default: a random one. */
+  /**
+   * Default: a random one.
+   *
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly id?: string
 }
 

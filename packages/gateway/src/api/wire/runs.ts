@@ -2,12 +2,30 @@ import type { Budget } from '@toolgate/core/internal'
 
 /** The body of `POST /api/runs`: of a caller in the file, or with `parent` of a sub-agent, which has the caller of its parent. */
 export interface NewRunRequestBody {
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly user?: string
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly tenant?: string
-  /** The id of the caller's key whose rights the run has, where several differ. */
+  /**
+   * The id of the caller's key whose rights the run has, where several differ.
+   *
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly like?: string
   readonly apps?: readonly string[]
-  /** The id of the run whose history it shares. It brings no words. */
+  /**
+   * The id of the run whose history it shares. It brings no words.
+   *
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly parent?: string
   /** Selectors: no other tool is allowed. */
   readonly tools?: readonly string[]

@@ -201,7 +201,15 @@ export interface PinRow {
 
 /** `POST /api/pins/accept` */
 export interface AcceptPinBody {
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
   readonly tool: string
-  /** Of the definition that was reviewed. Another hash is refused with `pin_unknown`. */
+  /**
+   * Of the definition that was reviewed. Another hash is refused with `pin_unknown`.
+   *
+   * @pattern ^[0-9a-f]{64}$
+   */
   readonly hash: string
 }

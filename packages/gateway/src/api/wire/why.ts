@@ -37,10 +37,22 @@ export interface PlacedChange extends NeededChange {
 
 /** The body of `POST /api/tool/call`: of a configured caller by name, or any other. */
 export interface TrialRequestBody {
+  /**
+   * @minLength 1
+   * @maxLength 2304
+   */
   readonly tool: string
+  /**
+   * @minLength 1
+   * @maxLength 256
+   */
   readonly as?: string
   /** Instead of `as`: a caller as JSON. */
   readonly caller?: string
+  /**
+   * @minLength 1
+   * @maxLength 256
+   */
   readonly app?: string
   /** Of a resource its URI if absent. Default: `{}`. */
   readonly input?: JsonObject

@@ -303,3 +303,24 @@ describe('verifyJwt', () => {
     })
   })
 })
+
+describe('parseJwt', () => {
+  const token = (header: string, claims: string) =>
+    [header, claims, 'x'].map((text) => Buffer.from(text).toString('base64url')).join('.')
+  const HEADER = '{"alg":"RS256"}'
+
+  it('reads a claim with an escape in its name as it is written, whatever was parsed before', () => {
+    JSON.parse(String.raw`{"zz":1,"pat\\":1}`)
+    assert.deepEqual(parseJwt(token(HEADER, String.raw`{"zz":1,"pat\u0068":1}`)).claims, { zz: 1, path: 1 })
+  })
+
+  it('refuses a name that occurs twice, in the header and in the claims', () => {
+    for (const [header, claims] of [
+      [HEADER, String.raw`{"sub":"a","\u0073ub":"b"}`],
+      ['{"alg":"RS256","alg":"HS256"}', '{}'],
+      ['[]', '{}'],
+      [HEADER, '{"sub":1e400}'],
+    ] as const)
+      assert.throws(() => parseJwt(token(header, claims)), { reason: 'malformed' })
+  })
+})

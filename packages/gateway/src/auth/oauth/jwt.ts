@@ -21,8 +21,9 @@ export interface Jwt extends Signed {
 
 /** @throws {TokenProblem} */
 export function parseJwt(token: string): Jwt {
+  const signed = parseSigned(token)
   const claims: JWTPayload = objectIn(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')), 'claims')
-  return { ...parseSigned(token), claims }
+  return { ...signed, claims }
 }
 
 /** Returns what is signed and by what key, whatever it says. @throws {TokenProblem} */
