@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { errnoOf, isObject, type JsonObject, messageOf, readOwnJson, toJsonText } from '@toolgate/core/internal'
+import { errnoOf, isObject, type JsonObject, messageOf, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { ApprovalFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {

@@ -1,5 +1,6 @@
 import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
-import { isObject, type JsonObject, toJsonText, type ToolOverlay } from '@toolgate/core/internal'
+import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import {
   definePrompt,
   defineResource,

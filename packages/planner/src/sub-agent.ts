@@ -7,7 +7,8 @@ import {
   type ToolDefinition,
   type View,
 } from '@toolgate/core'
-import { checkShape, shapeOf, toJsonText } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, ToolSet } from 'ai'
 import type { PolicyOf } from './options.ts'

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
-import { isObject, type JsonObject, nearestOf, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { StdioBridge } from '@toolgate/gateway/stdio'
 import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'

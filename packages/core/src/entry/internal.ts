@@ -29,7 +29,6 @@ export {
   unescapePointer,
 } from '../util/json.ts'
 export { holdsBigint } from '../util/integers.ts'
-export { toJsonText } from '../util/json-text.ts'
 export { JsonFault } from '../util/json-fault.ts'
 export {
   BACKSLASH,

@@ -1,5 +1,6 @@
 import type { Approval } from '@toolgate/core'
-import { toJsonText, trailLines } from '@toolgate/core/internal'
+import { trailLines } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 
 /** A page, and its style, which the Content-Security-Policy names by hash. */
 export interface Page {

@@ -9,7 +9,8 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { messageOf, nearestOf, readJson, toJsonText } from '@toolgate/core/internal'
+import { messageOf, nearestOf, readJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { ApiFault } from './faults.ts'
 import { recordPages } from '../next-turn.ts'
 import { recordFor } from './rule-text.ts'

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { JsonFault, type MaybePromise, readJson, readUtf8, toJsonText } from '@toolgate/core/internal'
+import { JsonFault, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ApiFault } from './faults.ts'
 

@@ -1,6 +1,7 @@
 import type { Approval, Caller, Reason } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { isObject, type MayStill, type NeededChange, readOwnJson, toJsonText } from '@toolgate/core/internal'
+import { isObject, type MayStill, type NeededChange, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 
 /*
  * The text of rules that people of a tenant may read. A rule is of all tenants, so its text may name another one's users, tools and

@@ -1,5 +1,6 @@
 import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/core/change'
-import { clauseText, toJsonText } from '@toolgate/core/internal'
+import { clauseText } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { PolicyTestFile } from './policy-tests.ts'
 
 /** The results of one file. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { type Canceller, type Cancelling, createCanceller, type Link, toJsonText } from '@toolgate/core/internal'
+import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { RequestId } from '@toolgate/mcp'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
 import type { KeepAlive, Silent } from './keep-alive.ts'

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from './protocol.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { ClientCapabilities } from '../relay/client-link.ts'
 import { RpcFault } from './protocol.ts'
 

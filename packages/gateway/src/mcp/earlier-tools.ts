@@ -1,5 +1,6 @@
 import type { JsonSchema } from '@toolgate/core'
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { ListedTool, McpResult } from '@toolgate/mcp'
 
 /**

@@ -1,13 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
-import {
-  type Canceller,
-  type Cancelling,
-  isObject,
-  type JsonObject,
-  type MaybePromise,
-  toJsonText,
-} from '@toolgate/core/internal'
+import { type Canceller, type Cancelling, isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
 import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { isObject, toJsonText } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { type RequestId } from '@toolgate/mcp'
 
 /**

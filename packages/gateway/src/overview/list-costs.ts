@@ -1,6 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { Tool, View } from '@toolgate/core'
-import { toJsonText } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { toListedTool } from '@toolgate/mcp'
 import type { NamedCaller } from '../api/callers.ts'
 import type { ApiDeps } from '../api/deps.ts'

@@ -1,4 +1,5 @@
-import { isObject, readOwnJson, toJsonText } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { toLogLevel } from '../mcp/log-levels.ts'
 import type { KeptSession, SessionKeeper } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore } from '../replica/replica-store.ts'

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { RPC_CODES, RpcError } from '@toolgate/mcp'
 import { findSecret } from './secret-forms.ts'
 

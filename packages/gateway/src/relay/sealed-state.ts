@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { isObject, readOwnJson, toJsonText } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { ROUND_MS } from '../upstream/limits.ts'
 import { Sealer } from './sealer.ts'

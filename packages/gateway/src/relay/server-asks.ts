@@ -8,8 +8,8 @@ import {
   type MaybePromise,
   messageOf,
   safely,
-  toJsonText,
 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { MAY_NOTHING, type ServerMay } from '../config/may.ts'

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { Session } from '../upstream/http-call.ts'
 import type { HttpAnswer } from '../upstream/http-exchange.ts'

@@ -1,4 +1,5 @@
-import { type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { HttpEndpoint, type Session } from '../upstream/http-call.ts'
 import { UpstreamError } from '../upstream/upstream.ts'
 import { GatewayCall } from './gateway-call.ts'

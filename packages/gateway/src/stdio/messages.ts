@@ -1,4 +1,5 @@
-import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson, toJsonText } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
 
 /** One request of the client. */

@@ -6,8 +6,8 @@ import {
   type JsonObject,
   type MaybePromise,
   readOwnJson,
-  toJsonText,
 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { SEALED_MS, Sealer } from '../relay/sealer.ts'

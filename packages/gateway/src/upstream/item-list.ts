@@ -6,8 +6,8 @@ import {
   type JsonObject,
   measureJson,
   readJson,
-  toJsonText,
 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { RPC_CODES } from '@toolgate/mcp'
 import { findMembers } from '../json-text.ts'
 import { nextTurn } from '../next-turn.ts'

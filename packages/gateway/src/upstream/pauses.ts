@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { McpResult } from '@toolgate/mcp'
 import { ROUND_MS } from './limits.ts'
 import { type UpstreamCall, UpstreamError } from './upstream.ts'

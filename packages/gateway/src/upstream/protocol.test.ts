@@ -45,7 +45,9 @@ describe('encodeRequest', () => {
   })
 
   it('names arguments that JSON cannot hold', () => {
-    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: 1n }, { progress: false }), {
+    const arguments_: { self?: unknown } = {}
+    arguments_.self = arguments_
+    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: arguments_ }, { progress: false }), {
       code: 'upstream_protocol',
     })
   })

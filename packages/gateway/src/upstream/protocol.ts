@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { LEGACY_VERSIONS } from '@toolgate/mcp'
 import type { Era, Handshake } from './connection.ts'
 import type { ServerMay } from '../config/may.ts'

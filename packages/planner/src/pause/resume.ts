@@ -1,5 +1,6 @@
 import { type Caller, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
-import { checkShape, toJsonText } from '@toolgate/core/internal'
+import { checkShape } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { findInputProblem } from '../ask-for-input.ts'
 import { checkBudgets } from '../budgets.ts'
 import { type Answers, REJECTION, RESUME, type ResumeOptions } from '../options.ts'

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approval, ToolgateError } from '@toolgate/core'
-import { approvalStatusAt, readOwnJson, toJsonText } from '@toolgate/core/internal'
+import { approvalStatusAt, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import {
   approvalAt,
   approvalKeys,

@@ -1,6 +1,7 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Approval } from '@toolgate/core'
-import { approvalStatusAt, toJsonText } from '@toolgate/core/internal'
+import { approvalStatusAt } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import {
   approvalAt,
   type ApprovalBinding,

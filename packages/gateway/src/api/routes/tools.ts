@@ -9,11 +9,10 @@ import {
   originalHash,
   readOwnJson,
   titleOf,
-  toJsonText,
   whatWouldAllow,
 } from '@toolgate/core/internal'
+import { ITEM_KINDS, toJsonText } from '@toolgate/core/words'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import { ITEM_KINDS } from '@toolgate/core/words'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, mayStillNow, toJsonText } from '@toolgate/core/internal'
+import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, mayStillNow } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
