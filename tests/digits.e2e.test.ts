@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -20,12 +20,13 @@ let server: Server
 
 before(async () => {
   const { answerTo } = (await import(SERVER)) as { answerTo: (text: string) => string | undefined }
-  server = createServer(async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.method !== 'POST') return response.writeHead(405).end()
     const answer = answerTo(Buffer.concat((await request.toArray()) as Buffer[]).toString())
     if (answer === undefined) return response.writeHead(202).end()
     return response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
-  })
+  }
+  server = createServer((request, response) => void respond(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   gateway = await startTestGateway({

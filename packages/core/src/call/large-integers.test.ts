@@ -29,7 +29,7 @@ describe('a call with a bigint', () => {
     assert.equal(done.status, 'done')
     assert.equal(done.text, `{"id":${ID}}`)
     assert.deepEqual(ran, [{ id: ID }])
-    const records = await audit.query({})
+    const records = audit.query({})
     assert.ok(records.some(({ input_preview: preview }) => preview === `{"id":${ID}}`))
   })
 

@@ -45,9 +45,9 @@ describe('encodeRequest', () => {
   })
 
   it('names arguments that JSON cannot hold', () => {
-    const arguments_: { self?: unknown } = {}
-    arguments_.self = arguments_
-    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: arguments_ }, { progress: false }), {
+    const circle: { self?: unknown } = {}
+    circle.self = circle
+    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: circle }, { progress: false }), {
       code: 'upstream_protocol',
     })
   })
