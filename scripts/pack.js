@@ -1,4 +1,4 @@
-// Packs what would be published into `packs/`, and prints how to install it: `npm run pack`, or `node scripts/pack.js <folder>`.
+// Packs what to publish into `packs/`, and prints how to install it: `npm run pack`, or `node scripts/pack.js <folder>`.
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'

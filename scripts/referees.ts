@@ -1,4 +1,4 @@
-// `npm run referees`: says how to get the data of the public suites, and runs their tests.
+// `npm run referees`: prints how to get the data of the public suites, and runs their tests.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'

@@ -24,7 +24,7 @@ const CHECKS = [
   'allow_header_conformance',
 ].join()
 
-/** The path of Python's virtual environment with schemathesis, or why there is none. It is made once and kept. */
+/** The path of Python's virtual environment with schemathesis, or the reason for its absence. It is made once. */
 function install(): { readonly program: string } | { readonly missing: string } {
   const home = path.join(import.meta.dirname, '../node_modules/.cache', `schemathesis-${VERSION}`)
   const program = path.join(home, 'bin/schemathesis')
@@ -74,7 +74,7 @@ describe('the HTTP API, by schemathesis', { skip: reason }, () => {
   })
 
   for (const { tag, key } of PARTS)
-    it(`answers ${tag} as openapi.json says, whatever is sent`, { timeout: 240_000 }, async (t) => {
+    it(`answers ${tag} as openapi.json describes, for any request`, { timeout: 240_000 }, async (t) => {
       const { status, text } = await run([
         'run',
         OPENAPI,

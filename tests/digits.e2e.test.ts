@@ -92,7 +92,7 @@ describe('an integer beyond 2^53', () => {
     assert.match(listed.text, /"maximum":9223372036854775807[,}]/)
   })
 
-  it('is refused for an integer where its decimals were lost, with a text that says to send it as text', async () => {
+  it('is refused for an integer if its digits may be lost, with advice to send it as text', async () => {
     assert.match(await call(MODERN, 'web__echo', '1.915883588174806058e18'), /send it as text/)
   })
 

@@ -48,7 +48,7 @@ function isName(word: string, i: number, words: readonly string[]): boolean {
   return /^@?[a-z][\w./-]*(?:@\S+)?$/.test(word) && words[i - 1] !== '--prefix'
 }
 
-describe('what pages and written files install', () => {
+describe('packages that pages and written files install', () => {
   it('is found', () => {
     assert.deepEqual(namesIn('npm install --prefix /opt/x toolgate@latest'), ['toolgate'])
     assert.deepEqual(namesIn('npm install ./packs/toolgate-0.1.0.tgz --no-audit'), [])
@@ -65,12 +65,12 @@ describe('what pages and written files install', () => {
         .map((name) => `${file}: ${name}`),
     )
 
-  it('on a page is a package that is here; one of ours only where the page is about a clone', () => {
+  it('exist on every page, and are ours only where the page is about a clone', () => {
     assert.ok(pages.length > 70, `${pages.length} pages`)
     assert.deepEqual(wrongIn(pages), [])
   })
 
-  it('in what programs print and write, too', () => {
+  it('exist in the output of programs, too', () => {
     assert.ok(sources.length > 300, `${sources.length} files`)
     assert.deepEqual(wrongIn(sources), [])
   })

@@ -309,7 +309,7 @@ describe('keys', () => {
     assert.deepEqual(makers, [['vera', 'owner']])
   })
 
-  it('remember who made that of a host: that person approves no call of its runs and of their children', async () => {
+  it('remember the maker of a key of a host: that person may not approve calls of its runs or their children', async () => {
     const ada = '  - { key: second-person-key, for: console, user: ada, roles: [approver] }'
     const policy = '[{ allow: ["*"], ask: [{ match: "own:echo", by: other }] }]'
     writeFileSync(file, FILE([VERA, HOST, OWNER, ada].join('\n')).replace('[{ allow: ["*"] }]', policy))

@@ -8,7 +8,7 @@ import { parseJson } from '../../packages/core/src/util/json-parser.ts'
 import { readJson, readUtf8 } from '../../packages/core/src/util/read-json.ts'
 import { checkScores, describeReferee, Score } from '../support/referees.ts'
 
-/** RFC 8259 §4 leaves it open what a key that occurs twice means: it is refused. */
+/** A key that occurs twice is refused, as RFC 8259 §4 leaves its meaning open. */
 const REFUSED = ['y_object_duplicated_key.json', 'y_object_duplicated_key_and_value.json']
 
 /** Both ways in which a text may be read, and the engine's own. */

@@ -33,7 +33,7 @@ const WEAK_KEYS = [
 ]
 
 describeReferee('wycheproof', (data) => {
-  it('is judged by what opens tokens, and by jose', async () => {
+  it('is judged by the verifier of tokens, and by jose', async () => {
     const [ours, jose] = [new Score('Toolgate'), new Score('jose 6.2.17')]
     for (const file of FILES)
       for (const { comment, tests, ...keys } of (data.json(file) as Vectors).testGroups)

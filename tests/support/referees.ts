@@ -68,7 +68,7 @@ export interface RefereeData {
   list(folder: string): readonly string[]
 }
 
-/** Describes the tests of a suite. Where its data are not there, they are left out, and a line says so. */
+/** Describes the tests of a suite. Without its data, the tests are left out, and a line reports it. */
 export function describeReferee(key: RefereeFolder, tests: (data: RefereeData) => void): void {
   const { name, commit } = REFEREES[key]
   const folder = path.join(refereesFolder(), key)
@@ -81,7 +81,7 @@ export function describeReferee(key: RefereeFolder, tests: (data: RefereeData) =
   describe(`${name} ${commit}`, () => tests({ folder, read, json: (file) => JSON.parse(read(file)), list }))
 }
 
-/** What one implementation answered. */
+/** The answers of one implementation. */
 export class Score {
   readonly who: string
   cases = 0

@@ -57,7 +57,7 @@ describe('a file that a command makes', () => {
     assert.equal(existsSync(target), false)
   })
 
-  it('overwrites what a person named, through a link to it, too', (t) => {
+  it('overwrites a file that a person named, even through a link', (t) => {
     const { at, target } = setup(t)
     writeFileSync(target, 'a longer text than ours')
     writeOutput(at('link'), 'ours')

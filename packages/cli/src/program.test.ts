@@ -122,7 +122,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
   })
 
   describe('why', () => {
-    it('says what an allow depends on, with the rule, its line, an input, and until when a limit is used up', async () => {
+    it('shows the dependencies of an allow: the rule, its line, an input, and the end of a used-up limit', async () => {
       const { code, out } = await run(['why', 'files:move', '--as', 'viewer'])
       assert.equal(code, 0)
       assert.match(out, /^allow, depends on the input, not now {2}viewer sees files:move\n/)

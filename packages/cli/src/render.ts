@@ -18,14 +18,14 @@ const ON: Readonly<Record<Exclude<MayStillRow['on'], 'now'>, string>> = {
   code: 'a hook',
 }
 
-/** Returns what a decision depends on: `depends on the input and a hook, not now`; empty where nothing may still be against a call. */
+/** Returns the dependencies of a decision: `depends on the input and a hook, not now`. Empty if it has none. */
 export function dependsOn(mayStill: readonly MayStillRow[] = []): string {
   const parts = Object.entries(ON).flatMap(([on, text]) => (mayStill.some((one) => one.on === on) ? [text] : []))
   const depends = parts.length === 0 ? [] : [`depends on ${parts.join(' and ')}`]
   return [...depends, ...(mayStill.some(({ on }) => on === 'now') ? ['not now'] : [])].join(', ')
 }
 
-/** Returns the word of a decision in its colour, and what it depends on: `allow, depends on the input`. */
+/** Returns the word of a decision in its colour, with its dependencies: `allow, depends on the input`. */
 export function decisionWords(paint: Paint, outcome: OutcomeWord, mayStill?: readonly MayStillRow[]): string {
   const depends = dependsOn(mayStill)
   return depends === '' ? outcomeWord(paint, outcome) : `${outcomeWord(paint, outcome)}, ${depends}`

@@ -26,7 +26,7 @@ describe('wordsOfReach', () => {
 })
 
 describe('wordsOfStopped', () => {
-  it('counts what a halt would stop', () => {
+  it('counts the tools and calls that a halt would stop', () => {
     assert.equal(
       wordsOfStopped({ user: 'vera' }, { tools: 31, people: 1, underWay: 2 }),
       'This stops 31 tools, 1 person, 2 running calls.',
@@ -58,7 +58,7 @@ describe('wordsOfForce', () => {
 })
 
 describe('offeredNames', () => {
-  it('offers each name once, first those that begin with what was typed', () => {
+  it('offers each name once, first those that begin with the typed text', () => {
     assert.deepEqual(offeredNames(['oliver', 'vera', 'Vera', 'omar', 'vera'], 'VER'), ['vera', 'Vera', 'oliver'])
     assert.deepEqual(offeredNames(['vera'], 'x'), [])
   })

@@ -10,13 +10,13 @@ export function wordsOfTarget(target: HaltRow['target']): string {
   return TARGET_FIELDS.flatMap((field) => (target[field] === undefined ? [] : [`${field} ${target[field]}`])).join(', ')
 }
 
-/** Returns what a target matches now: `2 tools, 1 person`. */
+/** Returns the number of matches of a target now: `2 tools, 1 person`. */
 export function wordsOfReach({ tools, people }: HaltReach): string {
   const persons = `${people} ${people === 1 ? 'person' : 'people'}`
   return [count(tools, 'tool'), ...(people === undefined ? [] : [persons])].join(', ')
 }
 
-/** Returns what a halt of a target would stop: `This stops 14 tools, 1 running call.` */
+/** Returns the effect of a halt of a target: `This stops 14 tools, 1 running call.` */
 export function wordsOfStopped(target: HaltRow['target'], { underWay, ...reach }: HaltReachBody): string {
   const empty = emptyReach({ target, reach })
   if (empty !== undefined) return `This stops nothing now: ${empty}`
@@ -39,7 +39,7 @@ export function toTarget(
 
 const MAX_OFFERED = 20
 
-/** Returns the names to offer for what was typed: those that begin with it, then those that hold it, at most 20. */
+/** Returns at most 20 names to offer for a typed text: first the names that begin with it, then those that hold it. */
 export function offeredNames(names: readonly string[], typed: string): readonly string[] {
   const asked = typed.trim().toLowerCase()
   const holding = [...new Set(names)].filter((name) => name.toLowerCase().includes(asked))

@@ -109,7 +109,7 @@ if (executablePath !== undefined)
       assert.equal(await dialog.getByLabel('User').inputValue(), 'viewer')
     })
 
-    it('halts an unknown name at once, and says that it matches nothing, and who is near', async () => {
+    it('halts an unknown name at once, and shows that it matches nothing, with the nearest names', async () => {
       await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Halt' })

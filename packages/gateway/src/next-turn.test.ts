@@ -32,7 +32,7 @@ function instantAudit(count: number) {
 }
 
 describe('recordPages', () => {
-  it('gives a turn for each page, where a store answers at once', async () => {
+  it('yields a turn for each page, even if a store answers at once', async () => {
     const { audit, asked } = instantAudit(20_500)
     const turns = await turnsDuring(async () => {
       let records = 0

@@ -1,6 +1,6 @@
 import { holdsBigint, readJson } from '@toolgate/core/internal'
 
-/** What the model reads about an integer that no JavaScript number can hold. */
+/** The text that the model reads about an integer that no JavaScript number can hold. */
 export const TOO_LARGE_INTEGER =
   'holds an integer beyond 2^53, which a JavaScript number cannot hold: send it as text (a JSON string)'
 

@@ -20,14 +20,14 @@ const ON: Readonly<Record<Exclude<MayStillRow['on'], 'now'>, string>> = {
   code: 'a hook',
 }
 
-/** Returns what a decision depends on: `depends on the input, not now`; empty where nothing may still be against a call. */
+/** Returns the dependencies of a decision: `depends on the input, not now`. Empty if it has none. */
 function dependsOn(mayStill: readonly MayStillRow[] = []): string {
   const parts = Object.entries(ON).flatMap(([on, text]) => (mayStill.some((one) => one.on === on) ? [text] : []))
   const depends = parts.length === 0 ? [] : [`depends on ${parts.join(' and ')}`]
   return [...depends, ...(mayStill.some(({ on }) => on === 'now') ? ['not now'] : [])].join(', ')
 }
 
-/** What a decision depends on; nothing where nothing may still be against a call. */
+/** The dependencies of a decision. Shows nothing if it has none. */
 export function Depends({ on }: { on: readonly MayStillRow[] | undefined }): ReactElement | null {
   const text = dependsOn(on)
   return text === '' ? null : <span className="depends">{text}</span>
@@ -38,7 +38,7 @@ interface DecisionBadgeProps {
   readonly mayStill: readonly MayStillRow[] | undefined
 }
 
-/** One of the four words, and what it depends on. */
+/** One of the four words, with the dependencies of the decision. */
 export function DecisionBadge({ outcome, mayStill }: DecisionBadgeProps): ReactElement {
   return (
     <>

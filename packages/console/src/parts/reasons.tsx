@@ -37,7 +37,7 @@ interface MayStillProps {
   readonly mayStill: readonly PlacedMayStill[] | undefined
 }
 
-/** What may still be against a call, with an input for each where one is known. */
+/** The reasons that may still be against a call, each with an input if one is known. */
 export function MayStill({ mayStill = [] }: MayStillProps): ReactElement | null {
   if (mayStill.length === 0) return null
   return (
@@ -69,7 +69,7 @@ const MAY_STILL: Readonly<Record<PlacedMayStill['on'], string>> = {
   now: 'holds now',
 }
 
-/** All reasons, the deciding one first. `none`: what is said where there is none. */
+/** All reasons, the deciding one first. `none`: the text for an empty list. */
 export function Reasons({
   reasons,
   none,

@@ -78,7 +78,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
         )
-      // The store knows the name alone, and not what is behind the credential.
+      // The store knows only the name, and nothing else about the credential.
       if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
       const by = approver.user ?? NOBODY
       const decided = await approvals.decide(id, {

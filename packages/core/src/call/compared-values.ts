@@ -11,7 +11,7 @@ const MAX_TEXT = 80
 
 interface Comparison {
   readonly holds: (value: Literal, literal: Literal) => boolean
-  /** What holds, in words; absent where the value says it all. */
+  /** The comparison that holds, in words. Absent if the value alone is clear. */
   readonly words?: string
 }
 
@@ -26,7 +26,7 @@ const COMPARISONS: ReadonlyMap<string, Comparison> = new Map<string, Comparison>
 const FLIPPED: Readonly<Record<string, string>> = { '>': '<', '>=': '<=', '<': '>', '<=': '>=' }
 
 /**
- * Returns the fields of an input that a condition compares with values of its own, as a sentence for whoever decides:
+ * Returns the fields of an input that a condition compares with values of its own, as a sentence for the approver:
  * `amount is 150; more than 100 needs a person.` Only comparisons that hold are named; empty where there is none.
  *
  * `input`: as people may see it. A secret stays masked, and a comparison with it is left out.

@@ -7,7 +7,7 @@ import type { CelNode } from './tree.ts'
 /** A parsed text of CEL. */
 export interface ParsedCel {
   readonly tree: CelNode
-  /** Returns the type of its value. @throws {CelProblem} for unknown names, and for what can never be evaluated */
+  /** Returns the type of its value. @throws {CelProblem} for unknown names, and texts without a possible value */
   check(): string
   /** @throws {CelProblem} */
   compile(): Program

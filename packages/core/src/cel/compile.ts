@@ -84,7 +84,7 @@ class Compiler implements PartCompiler {
     }
   }
 
-  /** Returns what `a && b && c` joins. */
+  /** Returns the parts that `a && b && c` joins. */
   #operands(node: CelNode, op: '&&' | '||'): readonly Compiled[] {
     return node.op === op ? node.args.flatMap((part) => this.#operands(part, op)) : [this.compile(node)]
   }
@@ -228,7 +228,7 @@ function negative(of: Compiled): Compiled {
   return (frame) => negate(of(frame))
 }
 
-/** One part that is `decides` decides, whatever the others are: also if they have no value. */
+/** One part that equals `decides` decides, even if the other parts have no value. */
 function logic(parts: readonly Compiled[], decides: boolean): Compiled {
   return (frame) => {
     let failure: unknown

@@ -4,7 +4,7 @@ import type { comprehensionOf } from './environment.ts'
 import { countNodes } from './tree.ts'
 import { CelError, keysOf, kindOf, toCel } from './values.ts'
 
-/** What a macro does for each item. */
+/** The step that a macro takes for each item. */
 interface Loop {
   readonly of: Compiled
   readonly slot: number
@@ -47,7 +47,7 @@ function take(frame: Frame, { slot, steps }: Loop, item: unknown): unknown {
   return (frame.variables[slot] = toCel(item))
 }
 
-/** `decides`: the answer for one item that is the answer for all, also where others have none. */
+/** `decides`: the answer for one item that decides for all, even if other items have no value. */
 function quantifier(loop: Loop, test: Compiled, decides: boolean): Compiled {
   return (frame) => {
     let failure: unknown

@@ -2,7 +2,7 @@ import { spend, type Work } from '../util/work.ts'
 import { formatDuration, formatTimestamp, secondsOf } from './time.ts'
 import { CelError, Duration, stepsOfText, Timestamp, toInt, toUint, Uint } from './values.ts'
 
-/** @throws {CelError} for a text that is no decimal integer, and for what is out of range */
+/** @throws {CelError} for a text that is not a decimal integer, and for a value out of range */
 export function intOf(work: Work, value: unknown): bigint {
   if (typeof value === 'string') return toInt(integerOf(work, value, /^[+-]?\d+$/, 'int'))
   if (typeof value === 'number') return truncated(value, -(2 ** 63), 'int')
@@ -29,7 +29,7 @@ function integerOf(work: Work, text: string, pattern: RegExp, name: string): big
   return text.startsWith('-') ? -size : size
 }
 
-/** Below the least number is out of range, and so is the least `int`, as doubles near it are not exact. */
+/** The least `int` is out of range, too: doubles near it are not exact. */
 function truncated(value: number, least: number, name: 'int' | 'uint'): bigint {
   const most = name === 'int' ? 2 ** 63 : 2 ** 64
   const isAbove = name === 'int' ? value > least : value >= least
@@ -44,7 +44,7 @@ const NAMED: ReadonlyMap<string, number> = new Map([
   ...['-inf', '-infinity'].map((name) => [name, -Infinity] as const),
 ])
 
-/** @throws {CelError} for a text that is no decimal number, and for one out of range */
+/** @throws {CelError} for a text that is not a decimal number, and for a number out of range */
 export function doubleOf(work: Work, value: unknown): number {
   if (typeof value !== 'string') return Number(value instanceof Uint ? value.value : value)
   spend(work, stepsOfText(value))
@@ -62,7 +62,7 @@ const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'false', 'FALSE', 'False']
 /** @throws {CelError} */
 export function boolOf(value: boolean | string): boolean {
   if (typeof value === 'boolean') return value
-  // A longer text is in neither, and need not be read.
+  // A longer text is neither, so it is not read.
   if (value.length <= 5 && (TRUE.has(value) || FALSE.has(value))) return TRUE.has(value)
   throw new CelError("bool() wants 'true' or 'false'")
 }

@@ -3,10 +3,10 @@ import type { CelNode } from './tree.ts'
 import { type CelTypeInfo, typeOf, type TypeText } from './types.ts'
 import type { Compiled } from './frame.ts'
 
-/** A call that is no function, as not all of its arguments are values. */
+/** A call of a macro: not all of its arguments are values. */
 export interface Macro {
   readonly name: string
-  /** The variable behind which it is written: `run.called(…)`. */
+  /** The variable before the dot: `run` in `run.called(…)`. */
   readonly on?: string
   readonly result: TypeText
   /** Returns the arguments that are values. */
@@ -79,7 +79,7 @@ export interface Comprehension {
   readonly name: 'all' | 'exists' | 'exists_one' | 'filter' | 'map'
   readonly of: CelNode
   readonly variable: string
-  /** What holds for each item; of `map` with three arguments, its filter. */
+  /** The condition on each item. For `map` with three arguments, its filter. */
   readonly holds: CelNode | undefined
   readonly result: CelNode | undefined
 }
@@ -93,7 +93,7 @@ const ARITIES: ReadonlyMap<string, readonly number[]> = new Map([
   ['map', [2, 3]],
 ])
 
-/** Returns the macro of CEL that a call means; its variable is `undefined` where it is no name. */
+/** Returns the macro of CEL that a call means. Its variable is `undefined` if it is not a name. */
 export function comprehensionOf(
   node: CelNode,
 ): (Omit<Comprehension, 'variable'> & { variable: string | undefined }) | undefined {

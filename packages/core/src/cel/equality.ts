@@ -128,7 +128,7 @@ export function compare(work: Work, a: unknown, b: unknown): number {
   throw new CelError(`no such overload: ${kindOf(a)} < ${kindOf(b)}`)
 }
 
-/** Returns what a value is ordered by. */
+/** Returns a form of a value that `<` can compare. */
 function orderOf(value: unknown): unknown {
   if (value instanceof Uint) return value.value
   return value instanceof Timestamp || value instanceof Duration

@@ -2,7 +2,7 @@ import { spend, type Work, WorkSpentError } from '../util/work.ts'
 import type { CelNode } from './tree.ts'
 import { CelError, kindOf } from './values.ts'
 
-/** What a program reads while it is evaluated. */
+/** The values that a program reads while it is evaluated. */
 export interface Frame {
   readonly work: Work
   /** The variables of the environment, and those of macros. */

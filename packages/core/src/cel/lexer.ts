@@ -35,7 +35,7 @@ export function readTokens(text: string): readonly Token[] {
   return tokens
 }
 
-/** Returns the end of what a pattern matches here. */
+/** Returns the end of a pattern's match here. */
 function skip(text: string, pattern: RegExp, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at

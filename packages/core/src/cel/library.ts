@@ -5,7 +5,7 @@ import { parseDuration, parseTimestamp, partOfDuration, partOfTimestamp, toTimes
 import { type CelTypeInfo, typeOf } from './types.ts'
 import { CelType, type Duration, keysOf, type Kind, kindOf, Timestamp } from './values.ts'
 
-/** A function for certain types. It counts what it reads and makes. */
+/** A function for certain types. It counts the steps of reading its arguments and making its result. */
 export type Run = (work: Work, ...args: readonly never[]) => unknown
 
 export interface Overload {

@@ -52,7 +52,7 @@ export function countNodes(tree: CelNode): number {
   return childrenOf(tree).reduce((total, child) => total + countNodes(child), 1)
 }
 
-/** A text that is no CEL, or that can never be evaluated. */
+/** A text that is not CEL, or that can never be evaluated. */
 export class CelProblem extends Error {
   override readonly name = 'CelProblem'
   /** Where in the text. */

@@ -5,7 +5,7 @@ import type { Kind } from './values.ts'
  */
 export interface CelTypeInfo {
   readonly kind: Kind | 'json' | 'dyn'
-  /** Of a list, or of the values of a map. */
+  /** The type of the items of a list, or of the values of a map. */
   readonly of?: CelTypeInfo
   readonly key?: CelTypeInfo
   /** All fields that it can have. */
@@ -34,7 +34,7 @@ export function typeOf(text: TypeText): CelTypeInfo {
   }
 }
 
-/** What a number, a text and so on of JSON is in CEL. */
+/** The CEL type of each type of JSON. */
 const IN_JSON: ReadonlySet<Kind> = new Set(['null', 'bool', 'double', 'string', 'list', 'map'])
 
 /** Whether a value of this type can be of a kind. */

@@ -11,7 +11,7 @@ export class CelError implements Error {
     this.cause = cause
   }
 }
-// An error of each item of a long list is one thousand times dearer with the places of the code that made it.
+// A stack trace makes an error a thousand times slower, and each item of a long list may throw one.
 Object.setPrototypeOf(CelError.prototype, Error.prototype)
 
 /** A field, a key or an item is absent. */
@@ -21,7 +21,7 @@ export class AbsentError extends CelError {
   }
 }
 
-/** What CEL has, and JSON has not. */
+/** The types that CEL has and JSON lacks. */
 export abstract class CelValue {
   abstract readonly kind: 'uint' | 'timestamp' | 'duration' | 'type' | 'map'
 }
@@ -152,7 +152,7 @@ export function entryOf(map: object, key: unknown): unknown {
   return at === undefined ? undefined : map.entries.get(at)?.[1]
 }
 
-/** Returns a key as it is looked up; `undefined` for what no map has. */
+/** Returns a key as it is looked up; `undefined` for a value that cannot be a key. */
 export function toMapKey(key: unknown): MapKey | undefined {
   switch (typeof key) {
     case 'string':

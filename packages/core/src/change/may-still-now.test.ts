@@ -94,7 +94,7 @@ describe('mayStillNow', () => {
     assert.deepEqual(await shown({ policy: { deny } }), ['allow'])
   })
 
-  it('names what may deny where a rule already asks, and nothing for a tool that is hidden', async () => {
+  it('names the rules that may deny where a rule already asks, and nothing for a hidden tool', async () => {
     const deny = [{ match: 'bank:pay', input: 'input.amount > 100.0' }]
     const [outcome, may] = await shown({ policy: { ask: ['bank:pay'], deny } })
     assert.equal(outcome, 'ask')
@@ -109,7 +109,7 @@ describe('mayStillNow', () => {
     assert.match(hook?.text ?? '', /the hook office hours/)
   })
 
-  it('names a limit while it is used up, says until when, and takes nothing from it', async () => {
+  it('names a limit while it is used up, with the end of that time, and takes nothing from it', async () => {
     const { view, clock } = await open({ limits: [{ match: 'bank:pay', max: 2, windowMs: 60_000 }] })
     const call = () => view.call({ tool: 'bank:pay', input: { amount: 1, to: '' } })
     assert.deepEqual(await mayStillNow(view, 'bank:pay'), [])
@@ -127,7 +127,7 @@ describe('mayStillNow', () => {
     assert.deepEqual(await mayStillNow(view, 'bank:pay'), [])
   })
 
-  it('names each of many limits that are used up, and says so where the store cannot be asked', async () => {
+  it('names each of many used-up limits, and reports a store that cannot be read', async () => {
     const { view, gate } = await open({ limits: ['*:1/60'] })
     for (const id of ['bank:pay', 'bank:read']) await view.call({ tool: id, input: { amount: 1, to: '' } })
     assert.deepEqual([...(await refusedNow(view, ['bank:pay', 'bank:read'])).keys()], ['bank:pay', 'bank:read'])

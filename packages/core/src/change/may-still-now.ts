@@ -8,14 +8,14 @@ import { type MayStill, mayGoOn, type Reason, reason } from '../decide/decision.
 import { portsOf, toCallView, type View } from '../gate/view.ts'
 import { probeInputs } from './probe-inputs.ts'
 
-/** Peeks for one list. Limits that could not be asked are said to be perhaps used up. */
+/** Peeks for one list. A limit that could not be read counts as perhaps used up. */
 const MAX_PEEKS = 500
 const AT_ONCE = 50
 
 interface Options {
   /** Awaited between parts of the work, so that other calls get their turn. */
   readonly rest?: (() => Promise<void>) | undefined
-  /** The input is known and has been judged: what depends on it is left out. */
+  /** The input is known and was judged, so reasons that depend on it are left out. */
   readonly inputIsKnown?: boolean
 }
 
@@ -42,14 +42,14 @@ export async function mayStillNow(view: View, id: string, options: Options = {})
   return [...shown, ...now]
 }
 
-/** Returns what would refuse every call of some items now: limits that are used up, caps without a free slot, a lease that has ended. */
+/** Returns the reasons that refuse every call of some items now: a used-up limit, a full cap, an ended lease. */
 export async function refusedNow(
   view: View,
   ids: readonly string[],
   { rest }: Options = {},
 ): Promise<ReadonlyMap<string, readonly MayStill[]>> {
   const ports = portsOf(view)
-  // A view of a host's own has no limits that could be asked.
+  // A host's own view has no limits to ask.
   if (!ports) return new Map()
   const asked = toCallView(view)
   const found = new Map<string, MayStill[]>()
@@ -133,7 +133,7 @@ async function leftOf(uses: readonly LimitUseOf[], ports: CallPorts): Promise<Re
   return left
 }
 
-/** An input, and the same as a call is decided on it: with the defaults of its schema. */
+/** An input, and the same input with the defaults of its schema, on which a call is decided. */
 interface Probe {
   readonly input: unknown
   readonly value: unknown

@@ -5,7 +5,7 @@ const MAX_INPUTS = 200
 const MAX_DEPTH = 3
 const LITERAL = /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'/g
 const NUMBER = /\b\d{1,15}(?:\.\d{1,6})?\b/g
-/** What a schema says of the values that it takes. */
+/** Keywords that state values of a schema. */
 const OWN_VALUES = ['const', 'default', 'minimum', 'maximum'] as const
 
 /**

@@ -3,9 +3,9 @@ import type { Toolset } from '../tools/toolset.ts'
 import { readingOf } from '../tools/uri.ts'
 import { isNormal } from './templates.ts'
 
-/** How a server spells its URIs, as far as its lists say. */
+/** The spelling of a server's URIs, as far as its lists show it. */
 interface Spellings {
-  /** What its resources read as whose listed spelling is not normal. */
+  /** The normal forms of the resources that are listed in another spelling. */
   readonly readings: Set<string>
   /** The beginnings of its URIs: `x:///` or `x://`. */
   readonly beginnings: Set<string>

@@ -52,7 +52,7 @@ describe('stepUp', () => {
     assert.deepEqual(lacking.decision.reasons[0]?.scopes, ['admin'])
   })
 
-  it('says nothing of scopes where anything but the input is against the call', async () => {
+  it('names no scopes where anything but the input is against the call', async () => {
     const view = await gate.view({ user: 'vera' })
     const unknown = await view.call({ tool: 'none' as never, input: {} })
     for (const tool of ['root', 'denied'] as const) {
@@ -62,7 +62,7 @@ describe('stepUp', () => {
     }
   })
 
-  it('says nothing of the input until the caller has the scopes', async () => {
+  it('reveals nothing about the input until the caller has the scopes', async () => {
     const codesOf = async (scopes: readonly string[]) => {
       const view = await gate.view({ user: 'vera', scopes })
       const inputs = [{ wrong: true }, { n: 'not a number' }]

@@ -29,7 +29,7 @@ export interface RunFacts {
   readonly labels: readonly string[]
   /** Whether a call matched, with these values of `pattern.fields`, in their order. `undefined` equals nothing. */
   matched(pattern: CallPattern, values: readonly unknown[]): boolean
-  /** What it takes is counted in `work`: past it the answer is `untrusted`. Every key of an object is a value. */
+  /** Its steps are counted in `work`; beyond it, the answer is `untrusted`. Every key of an object is a value. */
   origin(value: unknown, work?: Work): Origin
   /** Returns calls that raised a label, for people and models. */
   raisedBy?(label: string): readonly EarlierCall[]

@@ -135,7 +135,7 @@ export function createReferences(document: object, draft: Draft): References {
     const owner = owners.get(from) ?? document
     const target = findFrom(owner, reference)
     const { outer, draft: of } = resources.get(owner) ?? {}
-    // Up to draft-07 an `$id` beside a `$ref` does not change what the reference is relative to.
+    // Up to draft-07 an `$id` beside a `$ref` does not change the base of the reference.
     const isDoubtful = owner === from && of === 'unnamed' && outer !== undefined && outer !== owner && '$ref' in from
     const older = isDoubtful ? findFrom(outer, reference) : undefined
     if (target === undefined) return []

@@ -18,7 +18,7 @@ export interface Field {
 
 const ALL: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 'array', 'object', 'null'])
 const UNKNOWN: Field = { state: 'unknown', types: ALL }
-/** A schema that says nothing of fields. It becomes `unknown`, and gives way to one that says something. */
+/** A schema that states nothing about fields. It becomes `unknown`, and any schema that states more replaces it. */
 const SILENT = undefined
 
 /** A schema of a server may refer to itself in many ways. */
@@ -34,7 +34,7 @@ interface Search {
 /** Schemas of tools do not change. */
 const known = new WeakMap<object, References>()
 
-/** Returns what a schema says of a field. `names` receives the fields that it declares in the place of one that is not there. */
+/** Returns the state of a field in a schema. For an absent field, `names` receives the fields declared there. */
 export function findField(document: object, path: readonly Step[], names?: Set<string>): Field {
   const { draft } = dialectOf(document)
   let references = known.get(document)
@@ -116,7 +116,7 @@ function typeOf(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Of schemas that hold together: what one of them says is certain. */
+/** Joins schemas that all hold. A fact of one of them is certain. */
 function allOf(fields: readonly Field[]): Field | undefined {
   const state = (['never', 'declared', 'unknown', 'undeclared'] as const).find((one) =>
     fields.some((field) => field.state === one),
@@ -125,7 +125,7 @@ function allOf(fields: readonly Field[]): Field | undefined {
   return { state, types: fields.reduce((types, field) => types.intersection(field.types), new Set(ALL)) }
 }
 
-/** Of schemas of which one holds. Those that no object fits, as `null`, say nothing of fields. */
+/** Joins schemas of which one holds. Schemas that no object fits, such as `null`, state nothing about fields. */
 function anyOf(schemas: readonly unknown[], path: readonly Step[], search: Search): Field | undefined {
   const fields = schemas.map((schema) => look(schema, path, search) ?? UNKNOWN)
   const some = fields.filter(({ types }) => types.size > 0)

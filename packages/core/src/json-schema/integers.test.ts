@@ -51,7 +51,7 @@ describe('integers beyond 2^53 in a schema or an input', () => {
     )
   })
 
-  it('are named with their digits, and a rounded number with what to send instead', () => {
+  it('are named with their digits, and a rounded number with advice on what to send', () => {
     assert.equal(validate({ maximum: MAX }, MAX + 1n)?.message, 'must be <= 9223372036854775807')
     assert.match(validate({ enum: [MAX] }, 1)?.message ?? '', /9223372036854775807/)
     assert.match(validate({ type: 'integer' }, 2 ** 60)?.message ?? '', /send it as text/)

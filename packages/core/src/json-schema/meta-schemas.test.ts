@@ -64,7 +64,7 @@ describe('a reference to the meta-schema', () => {
     }
   })
 
-  it('applies what a document adds to all schemas inside', () => {
+  it('applies the additions of a document to all schemas inside', () => {
     const $id = 'https://example.com/strict'
     const strict = { $id, $dynamicAnchor: 'meta', $ref: uriOf('draft/2020-12'), unevaluatedProperties: false }
     assert.equal(validate(strict, { properties: { a: { type: 'string' } } }), undefined)

@@ -104,7 +104,7 @@ export function approvalKeys(binding: ApprovalBinding): { readonly binding: stri
   const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
   const parts = [tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]
   return {
-    // One more text or none, an object or none, two parts or none, and a list or none: each combination has a form of its own.
+    // A text, an object, two parts and a list are each optional, and each combination has a form of its own.
     binding: JSON.stringify([
       ...parts,
       ...(keyMadeBy === undefined ? [] : [keyMadeBy]),

@@ -48,7 +48,7 @@ describe('an approval of a gate', () => {
     gate.approvals.decide({ user, roles: ['approver'], ...more }, id, { decision: 'approve' })
   const isRefused = { code: 'approval_needs_other' }
 
-  it('is refused to each who stands behind the call, and given to another', async () => {
+  it('is refused to everyone behind the call, and allowed to another person', async () => {
     const id = await ask(CHAIN)
     for (const user of ['vera', 'runner', 'ann', 'root', 'bot']) await assert.rejects(approve(user, id), isRefused)
     await assert.rejects(approve('olga', id, { keyMadeBy: 'root' }), isRefused)

@@ -4,12 +4,12 @@ import type { Approval, ApprovalBinding } from '../ports/ports.ts'
 /** The name of an approver whose identity has no user. */
 export const NOBODY = 'unknown'
 
-/** Returns everyone who made what a caller uses, the nearest first: its key, and what that was made with. */
+/** Returns the makers of a caller's credentials, the nearest first: of its key, then of the key behind that key. */
 export function makersOf({ keyMadeBy, makerChain = [] }: Pick<Caller, 'keyMadeBy' | 'makerChain'>): readonly string[] {
   return [...new Set([...(keyMadeBy === undefined ? [] : [keyMadeBy]), ...makerChain])]
 }
 
-/** Returns what an approval is bound to of those who stand behind its caller, besides the user. */
+/** Returns the people behind a caller, besides its user, to whom an approval is bound. */
 export function behindOf(caller: Caller): Pick<ApprovalBinding, 'keyMadeBy' | 'behind'> {
   const { user, actor, keyMadeBy } = caller
   const others = new Set([...makersOf(caller), ...(actor === undefined ? [] : [actor])])

@@ -190,7 +190,7 @@ const OF_RUNS = { functions: OWN_FUNCTIONS, macros: RUN_MACROS }
 const WITHOUT_INPUT = createEnvironment({ variables: { ...CALLER_AND_TOOL, ...RUN }, ...OF_RUNS })
 const WITH_INPUT = createEnvironment({ variables: { ...CALLER_AND_TOOL, ...RUN, input: 'json' }, ...OF_RUNS })
 
-/** Returns an environment with `caller`, `tool` and more, for texts that are no conditions. */
+/** Returns an environment with `caller`, `tool` and more, for texts other than conditions. */
 export function celWith({ variables, functions = [] }: EnvironmentParts): Environment {
   return createEnvironment({
     variables: { ...CALLER_AND_TOOL, ...variables },

@@ -48,13 +48,13 @@ export function fieldUsesOfLimits(limits: readonly Priced[]): readonly FieldUse[
 
 /** A field that no tool has, or one that is compared with a value of another type. */
 export interface FieldProblem extends LintWarning {
-  /** Whether no input can ever have what the rule asks for. */
+  /** Whether no input can ever satisfy the rule. */
   readonly isMistake: boolean
 }
 
 /**
  * Finds fields that no tool of a rule declares: `has(input.ammount) && …` would switch the rule off in silence. Rules whose
- * tools are not listed yet are left out, and so is what a schema leaves open.
+ * tools are not listed yet are left out, and so are fields that a schema leaves open.
  */
 export function findFieldProblems(
   uses: readonly FieldUse[],
@@ -73,7 +73,7 @@ export function findFieldProblems(
   })
 }
 
-/** A tool that has a field as it is asked for: while it is there, nothing needs to be looked for. */
+/** A tool that has the field of a rule. While the tool exists, no search is needed. */
 const witnesses = new WeakMap<FieldRead, Tool>()
 
 function problemOf(
@@ -145,7 +145,7 @@ export function findWrongAddressees(snapshot: Toolset): readonly LintWarning[] {
   )
 }
 
-/** Returns the fields that rules and addressees name, and no tool has, as warnings. */
+/** Returns a warning for each field that a rule or an addressee names and no tool has. */
 export function lintFields(
   uses: readonly FieldUse[],
   snapshot: Toolset,

@@ -7,7 +7,7 @@ export interface FieldRead {
   readonly path: readonly Step[]
   /** As it is written. */
   readonly text: string
-  /** The type of what it is compared with. */
+  /** The type of the value that it is compared with. */
   readonly wants?: string | undefined
   /** `'x' in input.y`: a field of an object, or an item of a list. */
   readonly isMember?: true
@@ -79,7 +79,7 @@ function placeOf(node: CelNode, scope: Scope): Place | undefined {
     if (scope.has(node.args)) return scope.get(node.args)
     return node.args === 'input' || node.args === 'output' ? { of: node.args, path: [] } : undefined
   }
-  // What is left of a list has the same items.
+  // A filtered list has the same type of items.
   if (node.op === 'rcall' && node.args[0] === 'filter') return placeOf(node.args[1], scope)
   const step = stepOf(node)
   const before = step && placeOf((node.args as readonly CelNode[])[0] as CelNode, scope)

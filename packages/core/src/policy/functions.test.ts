@@ -137,7 +137,7 @@ describe('within', () => {
       assert.throws(() => within(text, '/workspace'), UnclearError))
   }
 
-  it('throws for what a rule against /etc could be passed by', () => {
+  it('throws for spellings that could pass a rule against /etc', () => {
     for (const text of [
       '//etc/passwd',
       ' /etc/passwd',
@@ -251,7 +251,7 @@ describe('within', () => {
     it(`refuses the root ${JSON.stringify(root)}`, () => assert.throws(() => within('/a', root), TypeError))
   }
 
-  it('answers only what every reader finds: true where all are inside, false where none is', () => {
+  it('returns an answer only where all readers agree: true if all are inside, false if all are outside', () => {
     const text = fc.array(fc.constantFrom(...PIECES), { maxLength: 10 }).map((parts) => parts.join(''))
     const answers = { true: 0, false: 0, unclear: 0 }
     fc.assert(

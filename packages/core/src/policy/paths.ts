@@ -89,7 +89,7 @@ const NETWORK_PATH = /^\/\/(?!\/)/
 const NOT_PLAIN: readonly RegExp[] = [
   // A shell replaces `~` and `$HOME`.
   /^[~$'"\s]|['"\s]$/,
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern looks for them
   /[\u0000-\u001f\u007f-\u009f\u2028\u2029\\]/,
   // NUL, `.`, `/` and `\`, percent-coded once or more; then overlong UTF-8, and the form of old servers.
   /%(?:25)*(?:00|2e|2f|5c)/i,
@@ -140,7 +140,7 @@ function mayBeName(name: string | undefined, other: string): boolean {
   return name === other || SHORT_NAME.test(name) || folded(name) === folded(other)
 }
 
-/** Returns what is left of a name when everything goes that some system ignores. */
+/** Returns a name without the characters that some system ignores. */
 function folded(name: string): string {
   const plain = UNCODED.test(name)
     ? name

@@ -41,7 +41,7 @@ export function registerQuestion(node: CelNode, question: CallQuestion): void {
 /** The argument of `origin` that is not an expression: the values of the call's addressees. */
 export const ADDRESSEES = 'addressees'
 
-/** `run.called`, `run.began` and `origin`. They read what the program is given as its context: a {@link RunReading}. */
+/** `run.called`, `run.began` and `origin`. They read the context of the program: a {@link RunReading}. */
 export const RUN_MACROS: readonly Macro[] = [
   ...['called', 'began'].map((name): Macro => ({
     name,

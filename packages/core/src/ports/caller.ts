@@ -21,7 +21,7 @@ export interface Caller {
   readonly actChain?: readonly string[] | undefined
   /** Who made the key that the caller uses, if another person did. For approvals and the audit: it decides nothing else. */
   readonly keyMadeBy?: string | undefined
-  /** Everyone who made that key, or what it was made with, the nearest first. For approvals alone. Default: `keyMadeBy`. */
+  /** The makers of that key and of credentials behind it, the nearest first. For approvals. Default: `keyMadeBy`. */
   readonly makerChain?: readonly string[] | undefined
   /** The run that the caller's token is for: `runs` of the gate says what it may do. */
   readonly run?: string | undefined

@@ -65,7 +65,7 @@ export interface ApprovalBinding {
   readonly run: string | undefined
   /** Who made the key that asked, if another person than its user did. */
   readonly keyMadeBy?: string | undefined
-  /** Who else stands behind the call: who made what that key was made with, the host of its run, and its actor. Sorted. */
+  /** Others behind the call: the makers of the credentials behind that key, the host of its run, its actor. Sorted. */
   readonly behind?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
@@ -75,7 +75,7 @@ export interface ApprovalBinding {
 
 /** What an approval demands of the person who approves, besides that they may. */
 export interface ApproverRule {
-  /** `other`: another person than the one who asked, and than everyone who made the key that asked, or what it was made with. */
+  /** `other`: excludes the person who asked, and the makers of their key and of the credentials behind it. */
   readonly by?: 'other'
   /** The longest time since the person's login, in milliseconds. */
   readonly loginMs?: number

@@ -162,7 +162,7 @@ function skipBack(text: string, at: number): number {
   return end
 }
 
-/** Returns the start of a key of any script. A full stop belongs to it after a single letter: `P.I.N.` */
+/** Returns the start of a key in any script. A full stop after a single letter belongs to the key: `P.I.N.` */
 function wordStart(text: string, end: number): number {
   let start = end
   while (start > end - MAX_KEY && isKeyCode(text, start - 1)) start--

@@ -16,7 +16,7 @@ const SCHEMA = {
 const tool = defineTool({ name: 'share', inputSchema: SCHEMA })
 
 describe('schemaNames', () => {
-  it('has what `properties` names anywhere, and neither patterns, definitions nor values', () => {
+  it('has the names in any `properties`, but no patterns, definitions or values', () => {
     assert.deepEqual([...schemaNames(SCHEMA)].toSorted(), [
       'default',
       'editors',

@@ -1,7 +1,7 @@
 import { matchesGlob } from './glob.ts'
 import { findUriProblem, isNormalUri } from './uri.ts'
 
-/** A URI template (RFC 6570), as far as it says which URIs it cannot match. */
+/** A URI template (RFC 6570), read only to find the URIs that it cannot match. */
 export interface UriTemplate {
   readonly text: string
   /** Whether it may match a URI. */

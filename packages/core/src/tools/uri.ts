@@ -40,7 +40,7 @@ export function isNormalUri(uri: string): boolean {
   return isNormalPath(path, query)
 }
 
-/** What may stand in a path as it is, and what servers split a path at: `!$&'()*+,:;=@`, `/` and `\`. */
+/** The characters that need no code in a path, and those that split a path: `!$&'()*+,:;=@`, `/` and `\`. */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
 /** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name. */
@@ -85,7 +85,7 @@ function isDots(part: string): boolean {
   return part === '.' || part === '..'
 }
 
-/** Pairs of a form, without empty ones: `a=` is `a`. What they mean, and whether their order does, is the server's. */
+/** Pairs of a form, without empty ones: `a=` is `a`. Their meaning and their order are up to the server. */
 function isNormalQuery(query: string): boolean {
   return query.split('&').every((pair) => {
     const texts = pair.split('=')
@@ -97,10 +97,10 @@ function isNormalQuery(query: string): boolean {
 
 /** `%25` before two digits: a server that decodes twice reads another character. */
 const CODED_TWICE = /%25[0-9A-Fa-f]{2}/
-// oxlint-disable-next-line no-control-regex -- these are what it looks for
+// oxlint-disable-next-line no-control-regex -- the pattern looks for them
 const CONTROL = /[\u0000-\u001F\u007F]/
 
-/** Whether it codes what needs no code, in a code that servers read as another, or not in the form (NFC) of file systems. */
+/** Whether it has needless codes, codes that servers read differently, or text outside NFC (of file systems). */
 function hasOtherCoding(uri: string): boolean {
   if (!uri.includes('%')) return false
   for (const [code] of uri.matchAll(ENCODED)) if (/[A-Za-z0-9._~-]/.test(decoded(code))) return true

@@ -13,7 +13,7 @@ const wanted = fc.oneof(
 )
 
 describe('createFind and findText', () => {
-  it('find what the engine finds', () => {
+  it('find the same places as the engine', () => {
     fc.assert(
       fc.property(text, wanted, fc.nat(200), (one, other, from) => {
         for (const where of [one, one + other + one, other.slice(1) + other]) {
@@ -34,7 +34,7 @@ describe('createFind and findText', () => {
 })
 
 describe('findLast', () => {
-  it('finds what the engine finds', () => {
+  it('finds the same places as the engine', () => {
     fc.assert(
       fc.property(text, wanted, fc.nat(300), (one, other, to) => {
         for (const where of [one, one + other + one, other + other])

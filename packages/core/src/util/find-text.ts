@@ -7,7 +7,7 @@ const MAX_SHORT = 64
 /** Searches a text from a place on; -1 where it is not found. */
 export type Find = (text: string, from: number) => number
 
-/** Returns a search in time linear in the text, whatever both texts are. */
+/** Returns a search that takes linear time for any two texts. */
 export function createFind(wanted: string): Find {
   if (wanted.length <= MAX_SHORT) return (text, from) => text.indexOf(wanted, from)
   const fallback = fallbacksOf(wanted)

@@ -12,7 +12,7 @@ describe('measureJson', () => {
     assert.deepEqual(measureJson('"a:b"', { depth: 64 }), { members: 0, hasEscapedKey: false })
   })
 
-  it('finds a backslash in a key, and takes one in a value for none', () => {
+  it('finds a backslash in a key, and ignores one in a value', () => {
     const hasEscapedKey = (text: string) => {
       const measure = measureJson(text, { depth: 64 })
       return !measure.excess && measure.hasEscapedKey
@@ -48,7 +48,7 @@ describe('measureJson', () => {
     }
   })
 
-  it('finds a key that is too long, whatever is before its colon', () => {
+  it('finds a key that is too long, with any text before its colon', () => {
     for (const text of ['{"abcd":1}', '{"abcd" \n :1}', '{"x":"long value","abcd":1}']) {
       assert.equal(excessOf(text, { keyLength: 4 }), undefined, text)
       assert.deepEqual(excessOf(text, { keyLength: 3 }), { bound: 'keyLength', limit: 3 }, text)

@@ -26,7 +26,7 @@ describe('readJson', () => {
       reads(text)
   })
 
-  it('reads a key with an escape as it is written, whatever was parsed before', () => {
+  it('reads a key with an escape as it is written, after any earlier text', () => {
     JSON.parse(POISON)
     assert.deepEqual(readJson(READ_AS_ANOTHER), { zz: 1, path: 1 })
     assert.deepEqual(readOwnJson(READ_AS_ANOTHER), { zz: 1, path: 1 })
@@ -134,7 +134,7 @@ describe('readJson', () => {
     }
   }
 
-  it('property: returns what JSON.parse returns, also with an escape in a key', () => {
+  it('property: returns the same value as JSON.parse, also with an escape in a key', () => {
     fc.assert(
       fc.property(value, fc.constantFrom(undefined, 2), (given, indent) => {
         const text = JSON.stringify({ given }, undefined, indent)
@@ -147,7 +147,7 @@ describe('readJson', () => {
     )
   })
 
-  it('property: refuses what JSON.parse refuses, in a text that was cut or changed anywhere', () => {
+  it('property: refuses each text that JSON.parse refuses, cut or changed anywhere', () => {
     const change = fc.record({
       at: fc.nat(),
       length: fc.nat(3),
@@ -163,7 +163,7 @@ describe('readJson', () => {
         }
         const whole = `${prefix}${text}}`
         const expected = parsed(whole)
-        // What JSON.parse accepts may still hold a key twice.
+        // A text that JSON.parse accepts may still hold a key twice.
         if (expected === undefined || kindOf(whole) === undefined) assert.deepEqual(read(whole), expected)
         else assert.ok(['key-twice', 'number'].includes(kindOf(whole) ?? ''), whole)
       }),

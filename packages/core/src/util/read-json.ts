@@ -8,13 +8,13 @@ import { type JsonIntegers, parseJson } from './json-parser.ts'
  * Within the bounds of a request, a call is parsed, copied, validated, hashed and written in a few milliseconds.
  */
 export const JSON_BOUNDS = {
-  /** What a client, a browser, a model or an authorization server sends. */
+  /** A text from a client, a browser, a model or an authorization server. */
   request: { depth: 64, values: 50_000, keys: 10_000, keyLength: 4096 },
   /** One message of a server. */
   answer: { depth: 64, values: 200_000, keys: 50_000 },
   /** One item of a server's list, which is compiled, hashed, compared, searched and listed again and again. */
   item: { depth: 60, values: 10_000, keys: 5_000 },
-  /** What Toolgate itself wrote: its values were within the bounds when they came, and are kept a few levels deeper. */
+  /** A text that Toolgate wrote. Its values passed the bounds on arrival, and are stored a few levels deeper. */
   own: { depth: 128 },
 } as const satisfies Record<string, JsonBounds>
 

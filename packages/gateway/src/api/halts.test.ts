@@ -142,7 +142,7 @@ describe('/api/halts', () => {
     assert.deepEqual(world.gate.halts, [])
   })
 
-  it('halts what nobody knows, and says that it stops nothing now, with the nearest names', async () => {
+  it('halts an unknown name, and reports that it stops nothing now, with the nearest names', async () => {
     const unknown: readonly (readonly [object, object])[] = [
       [{ tool: 'files:wriet' }, { tools: 0, nearestTools: ['files:write'] }],
       [{ user: 'vear' }, { tools: 2, people: 0, nearestPeople: ['vera'] }],
@@ -166,7 +166,7 @@ describe('/api/halts', () => {
     assert.equal((await faultOf(ask(world.api, '/api/halts', { body: forced })))[1], 'body_invalid')
   })
 
-  it('counts who signed in or called, though the configuration has nobody of that name', async () => {
+  it('counts users who signed in or called, even if the configuration does not name them', async () => {
     const reachOf = async (target: object) =>
       (await rowOf(ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } }))).reach
     assert.deepEqual(await reachOf({ user: 'zoltan' }), { tools: 2, people: 0 })
@@ -178,7 +178,7 @@ describe('/api/halts', () => {
     assert.deepEqual(await reachOf({ user: 'paul' }), { tools: 2, people: 1 })
   })
 
-  it('tells a person of a tenant nothing of the people of others', async () => {
+  it('shows a person of a tenant no people of other tenants', async () => {
     world.signedIn.push({ user: 'zoltan', tenant: 'other' })
     const answer = await ask(world.api, '/api/halts', { key: 'tenant', body: { user: 'zoltan', reason: 'r' } })
     assert.deepEqual(((await answer.json()) as HaltRow).reach, { tools: 2, people: 0 })

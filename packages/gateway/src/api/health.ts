@@ -21,7 +21,7 @@ interface HealthDeps {
   /** Absent where this gateway is alone. */
   replica?: (() => ReplicaState) | undefined
   reloadWaiting?: (() => string | undefined) | undefined
-  /** Throws if the state can take nothing. Asked at most once a second. */
+  /** Throws if the state takes no writes. Called at most once a second. */
   checkState?: (() => void) | undefined
   /** Monotonic. Default: that of the process. */
   nowMs?: () => number

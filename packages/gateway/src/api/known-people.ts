@@ -25,7 +25,7 @@ export async function knownPeople(
       known.set(personKey({ user, tenant: of }), { user, tenant: of })
   }
   for (const caller of signedIn()) add(caller.user, caller.tenant)
-  // An audit that cannot be read keeps nobody from the brake.
+  // An unreadable audit must not prevent a halt.
   const called = await counted.readCallers(tenant).catch(() => undefined)
   for (const one of called?.callers.values() ?? []) add(one.user, one.tenant)
   return [...known.values()]

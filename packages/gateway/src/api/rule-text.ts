@@ -36,7 +36,7 @@ export function reasonFor(person: Caller, reason: Reason): Reason {
   return { ...rest, text, ...(read && { read: read.filter(({ kind }) => OF_THE_CALL.has(kind)) }) }
 }
 
-/** Returns what may still be against a call as a person may read it: an example has values that conditions compare with. */
+/** Returns the reasons that may still be against a call, without examples if a person may not read the conditions. */
 export function mayStillFor(person: Caller, may: MayStill): MayStill {
   if (readsRules(person)) return may
   const { example: _, ...rest } = may

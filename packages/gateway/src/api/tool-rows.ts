@@ -188,13 +188,13 @@ function isSameList(a: readonly Tool[], b: readonly Tool[]): boolean {
   return a === b || (a.length === b.length && a.every((tool, i) => tool === b[i]))
 }
 
-/** Returns what may still be against a call in the form of a list: each outcome, and what it depends on, once. */
+/** Returns the outcomes that a call may still get, each once, with its dependencies. */
 export function shortMayStill(found: readonly MayStillRow[]): Pick<ToolRow, 'mayStill'> {
   const rows = new Map(found.map(({ outcome, on }) => [`${outcome} ${on}`, { outcome, on }]))
   return rows.size === 0 ? {} : { mayStill: [...rows.values()] }
 }
 
-/** Returns the decisions with what would refuse calls at this moment. `places`: of the items that are asked about. Default: all. */
+/** Adds the reasons that refuse calls right now to the decisions. `places`: the items to ask about. Default: all. */
 export async function withRefusals(decided: DecidedTools, places?: readonly number[]): Promise<DecidedTools> {
   const { view, tools, rows } = decided
   const asked = (places ?? [...tools.keys()]).filter((at) => rows[at]?.visible)
@@ -224,7 +224,7 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
     const { outcome, reasons: given, mayStill: found } = view.explain(id)
     const reasons = given.map((one) => reasonFor(person, one))
     const visible = view.has(id)
-    // What holds now is asked for each list anew.
+    // Each list asks again for the reasons that hold now.
     const open = shortMayStill(found.filter(({ on }) => on !== 'now'))
     const json = toJsonText({ outcome, visible, reasons, ...open }).slice(1, -1)
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json, ...open }

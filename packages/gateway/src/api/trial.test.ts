@@ -200,7 +200,7 @@ describe('what a decision depends on', () => {
     assert.doesNotMatch(JSON.stringify(mayStill), /input\.path|\/etc|\/home|example/)
   })
 
-  it('is in the answer to one input what does not depend on the input', async () => {
+  it('has no reasons that depend on the input in the answer to one input', async () => {
     const body = { as: 'rita', tool: 'files:write', input: { path: '/tmp' } }
     const { outcome, mayStill = [] } = await post<WhyInputBody>(world.api, '/api/why', body)
     assert.equal(outcome, 'allow')

@@ -62,7 +62,7 @@ describe('Keys that were seen to have expired', () => {
 })
 
 describe('Keys', () => {
-  it('remember who made what they were made with, over restarts', async (t) => {
+  it('remember the makers of the credential behind them, over restarts', async (t) => {
     const { keys, state, use } = await setup(t)
     const { row, key } = await keys.create(
       { for: 'mcp', user: 'vera' },
@@ -75,7 +75,7 @@ describe('Keys', () => {
       assert.deepEqual([caller?.user, caller?.keyMadeBy, caller?.makerChain], ['vera', 'owner', chain])
   })
 
-  it('name who made what they were made with, also where their own user made them', async (t) => {
+  it('name the makers of the credential behind them, even if their own user made them', async (t) => {
     const { keys, use } = await setup(t)
     const { key } = await keys.create({ for: 'mcp', user: 'vera' }, { user: 'vera', keyMadeBy: 'ann' })
     assert.deepEqual([use(key)?.caller.keyMadeBy, use(key)?.caller.makerChain], ['ann', undefined])

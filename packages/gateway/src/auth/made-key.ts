@@ -23,7 +23,7 @@ export interface MadeKey extends Omit<NewKey, 'id'> {
   readonly hash: string
   readonly createdAt: number
   readonly createdBy: string | undefined
-  /** Who made what it was made with, the nearest first. Absent: nobody, or of an earlier version. */
+  /** The makers of the credential behind it, the nearest first. Absent: nobody, or a row of an earlier version. */
   readonly makers?: readonly string[] | undefined
 }
 
@@ -74,7 +74,7 @@ function narrowApps(
   return made ? made.filter((app) => opened.includes(app)) : opened
 }
 
-/** Returns who makes what is made with a credential: its user, then everyone who made it. */
+/** Returns the makers of anything made with a credential: its user, then everyone who made the credential. */
 export function makersWith(by: Caller | undefined): readonly string[] {
   if (!by) return []
   const { user } = by

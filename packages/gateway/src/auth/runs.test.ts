@@ -80,7 +80,7 @@ describe('The token of a run', () => {
     close()
   })
 
-  it('carries who made the key of its host, and so do the tokens of its children by any key', async () => {
+  it('carries the makers of the key of its host, and so do the tokens of its children by any key', async () => {
     const { one, two, close, callerOf } = await setStage()
     const root = await one.start(RUN, MADE)
     const child = await one.start({ parent: root.id, policy: [] }, HOST)

@@ -80,7 +80,7 @@ export class Runs implements CredentialSource, RunSource {
   readonly #known = new Map<string, Known>()
   readonly #scopes = new Map<string, RunScope>()
   #ended: ReadonlyMap<string, EndedRun> = new Map()
-  /** Runs whose expiry was seen: a clock that is set back opens none again. Then their rows are removed. */
+  /** Runs whose expiry was seen: a clock that is set back opens no such run again. Then their rows are removed. */
   readonly #expired = new Set<string>()
   #state: StateStore | undefined
   #record: (record: RunRecord) => void = () => {}
@@ -201,7 +201,7 @@ export class Runs implements CredentialSource, RunSource {
       // Another process may not know a new key yet.
       if (end?.reason === 'host_ended' && this.#deps.clock.wallMs() - run.createdAt < NEW_MS) continue
       if (!end) continue
-      // First: without it the token opens nothing, whatever clocks say later.
+      // The row goes first: without it the token opens nothing, even if a clock is set back.
       await state.take(TOKENS + run.hash)
       if ((await state.take(key)) !== undefined) this.#record(endRecord(run, end.reason, end.by))
     }

@@ -42,7 +42,7 @@ export async function findCalls(audit: AuditReader, query: CallQuery): Promise<C
   return new CallSearch(audit, query).run()
 }
 
-/** A look-up of a store that answers at once gives no turn. */
+/** A look-up in a store that answers at once yields no turn. */
 const LOOKUPS_A_TURN = 50
 
 class CallSearch {

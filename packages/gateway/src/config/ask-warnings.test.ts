@@ -25,7 +25,7 @@ describe('findUnexplainedAsks', () => {
     assert.match(found[0]?.text ?? '', /has no message, and "olga" of the tenant "acme"/)
   })
 
-  it('names none where those who decide read the rule itself', () => {
+  it('has no warning where the people who decide can read the rule itself', () => {
     const owner = one('console', { user: 'owner', roles: ['approver'] })
     assert.deepEqual(findUnexplainedAsks({ callers: [one('mcp', { user: 'robot' }), owner], policy }), [])
   })

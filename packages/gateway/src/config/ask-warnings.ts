@@ -4,7 +4,7 @@ import type { ConfigPath } from './problems.ts'
 
 type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
-/** An `ask` clause of which the people who decide would read nothing. */
+/** An `ask` clause whose text is hidden from the people who decide. */
 export interface AskWarning {
   readonly code: 'ask_unexplained'
   readonly at: ConfigPath

@@ -18,7 +18,7 @@ export function discardRest(request: IncomingMessage, response: ServerResponse):
       if (!request.complete) request.socket.destroySoon()
     }, REST_MS).unref()
     request.once('close', () => clearTimeout(timer))
-    // Whoever has answered reads no more, and would pause the body again.
+    // The handler that answered no longer reads, and would pause the body again.
     request.removeAllListeners('data').resume()
   })
 }

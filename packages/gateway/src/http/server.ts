@@ -273,7 +273,7 @@ function refuseUpgrade(socket: Duplex): void {
   socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy())
 }
 
-/** The statuses of Node's own answers to what is no request, with a body as all faults have. */
+/** The statuses of Node's answers to invalid requests. They have a body like all faults. */
 const MALFORMED: ReadonlyMap<string | undefined, readonly [line: string, code: ApiFaultCode, message: string]> =
   new Map([
     ['HPE_HEADER_OVERFLOW', ['431 Request Header Fields Too Large', 'headers_too_large', 'The headers are too large.']],

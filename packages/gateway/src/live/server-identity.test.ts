@@ -74,7 +74,7 @@ describe('watchIdentities', () => {
     assert.deepEqual(third.identities.changeOf('files'), { text, at: 5000 }, 'it is still shown')
   })
 
-  it('records what an instance of a user reports, and not its instructions, which may name the user', async () => {
+  it('records the identity of an instance without its instructions, which may name the user', async () => {
     const first = open()
     await first.says('fs', '1', 'Be kind.')
     await first.instanceSays('fs')
@@ -85,7 +85,7 @@ describe('watchIdentities', () => {
     assert.deepEqual(first.records(), [['server_changed', 'identity_changed', text]])
   })
 
-  it('pins what the first instance reports, where none lists for all', async () => {
+  it('pins the identity of the first instance, if no instance lists for all', async () => {
     const first = open()
     await first.instanceSays('fs')
     const second = open({}, first.state)

@@ -80,7 +80,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
       leave?.()
     }
   }
-  /** All instances run one program, so each must report what the others have. Their instructions may name their user. */
+  /** All instances run one program, so all must report the same identity. Their instructions may name their user. */
   const watchInstances = (server: WatchedServer) => {
     const { config } = server
     let before: string | undefined

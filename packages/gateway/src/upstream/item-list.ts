@@ -189,7 +189,7 @@ function readItem(listed: unknown, text: string, kind: ItemKind, era: Era): Read
   return problem === undefined ? { item } : { problem }
 }
 
-/** An item that was parsed with its message has its own bounds still to pass. */
+/** An item that was parsed with its message must still pass its own bounds. */
 function readWhole(listed: unknown, text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
     if (listed instanceof JsonText) return { value: readJson(text, { bounds: JSON_BOUNDS.item, integers: 'exact' }) }

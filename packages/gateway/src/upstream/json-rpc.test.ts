@@ -73,7 +73,7 @@ describe('parseMessages', () => {
     assert.deepEqual(message.result['tools'], [new JsonText('{"name":"a"}'), new JsonText('{"name":"b","name":"c"}')])
   })
 
-  it('reads a key with an escape as it is written, whatever was parsed before', () => {
+  it('reads a key with an escape as it is written, after any earlier text', () => {
     JSON.parse(String.raw`{"zz":1,"pat\\":1}`)
     const message = only(String.raw`{"jsonrpc":"2.0","id":7,"result":{"x":{"zz":1,"pat\u0068":1}}}`)
     assert.ok(message?.kind === 'result')

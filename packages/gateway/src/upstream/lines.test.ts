@@ -27,7 +27,7 @@ describe('createLineSplitter', () => {
     )
   })
 
-  it('tells a line that is not UTF-8 from one that is, however the bytes are split', () => {
+  it('finds each line that is not UTF-8, wherever the bytes are split', () => {
     const bytes = Buffer.concat([Buffer.from('ä\n"'), Buffer.from([0xff, 0xe2, 0x82]), Buffer.from('"\nö\n')])
     for (const size of [1, 2, 3, 100]) {
       const lines: [string, boolean][] = []

@@ -106,7 +106,7 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   if (answer === false) return []
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
   context.hits?.push(isUnknown && context.isShadow ? unjudged(clause) : clause)
-  // Where it is unclear whether a clause holds, it holds: its message says what to write instead.
+  // An unclear clause holds, so that its message tells the caller how to write the input.
   const isUnclear = answer instanceof Failure && answer.isUnclear
   if (answer instanceof Failure && !isUnclear) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
   const certain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')

@@ -151,7 +151,7 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
   return invertBits(all, snapshot.size)
 }
 
-/** What each tool adds to the steps that the conditions of a policy share: a plain condition takes fewer. */
+/** The steps that each tool adds to the shared budget of a policy's conditions. A plain condition takes fewer. */
 const STEPS_OF_TOOL = 200
 
 /** Returns where a clause holds for a caller, as far as neither input nor run is read, and where it cannot be decided. */

@@ -53,7 +53,7 @@ describe('a path that servers may read differently', () => {
     })
   }
 
-  it('exempts nobody, and is what an exemption asks about', async () => {
+  it('exempts nobody, and an exemption asks about it', async () => {
     const unless = (condition: string): Policy => ({ deny: [{ match: 'read', unless: condition }] })
     assert.equal((await call(unless("within(caller.attributes.home, '/home')"), {})).status, 'refused')
     assert.equal((await call(unless("!within(caller.attributes.home, '/etc')"), {})).status, 'refused')

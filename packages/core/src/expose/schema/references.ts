@@ -42,7 +42,7 @@ export function createResolve(root: JsonSchema): Resolve {
   }
 }
 
-/** What is written for a meta-schema: no provider has them, and the input is checked in any case. */
+/** The schema that replaces a meta-schema. No provider has meta-schemas, and the input is checked in any case. */
 const ANY_SCHEMA: JsonSchema = { type: ['object', 'boolean'], description: 'A JSON Schema' }
 
 /** The base URI of a schema without one. It is never requested. */

@@ -31,11 +31,11 @@ describe('originOf', () => {
     return 1e9 - work.left
   }
 
-  it('takes a host that is none for untrusted, also where nothing untrusted was seen', () => {
+  it('treats an invalid host as untrusted, even if nothing untrusted was seen', () => {
     assert.equal(createOriginIndex().originOf(`https://${host(8000)}/`), 'untrusted')
   })
 
-  it('counts each look at what was seen: twice for two hosts', () => {
+  it('counts each search in the seen texts: twice for two hosts', () => {
     const values = (count: number) => Array.from({ length: count }, (_, i) => `https://${i % 10}.${host(100)}/`)
     const [one, two] = [stepsOf(values(20)), stepsOf(values(40))]
     assert.ok(one > 20 * 100 * 2000, String(one))
@@ -48,7 +48,7 @@ describe('originOf', () => {
     assert.ok(work.left < 0)
   })
 
-  it('is never the user for what says nothing', () => {
+  it('is never the user for an empty value', () => {
     index.addWords('Write to bob@x.com - please')
     for (const nothing of ['', null, undefined, [], {}, [[], {}, ''], ' ', '--', '\u200B', '....'])
       assert.notEqual(index.originOf(nothing), 'user', JSON.stringify(nothing))

@@ -30,7 +30,7 @@ export function addressesIn(value: string): ReadonlySet<string> | undefined {
   return found
 }
 
-/** Adds a host and its parent domains, down to two labels. Returns whether it can be one (RFC 1035 §2.3.4). */
+/** Adds a host and its parent domains, down to two labels. Returns whether the name is valid (RFC 1035 §2.3.4). */
 function addHost(authority: string, found: Set<string>): boolean {
   const host = authority.slice(authority.lastIndexOf('@') + 1).replace(PORT, '')
   if (!host.includes('.')) return true

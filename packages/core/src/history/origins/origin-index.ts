@@ -62,7 +62,7 @@ export function createOriginIndex(bounds: OriginBounds = {}): OriginIndex {
   return new Origins(bounds)
 }
 
-/** A look at all that was seen, beside the characters that are looked for. */
+/** Steps of one search in all seen texts, besides the characters of the sought text. */
 const STEPS_OF_LOOK = 2000
 /** Of a question that no condition asks. */
 const MAX_STEPS = 5_000_000

@@ -14,13 +14,13 @@ const BLOCKS: readonly (readonly [first: number, last: number])[] = [
   [0x16e40, 0x16eff],
   [0x1e900, 0x1e943],
 ]
-/** Letters whose cases are several letters, and that are one by simple case folding. */
+/** Pairs that full case folding expands to several letters, and simple case folding treats as one letter. */
 const SAME: readonly (readonly number[])[] = [
   [0x390, 0x1fd3],
   [0x3b0, 0x1fe3],
   [0xfb05, 0xfb06],
 ]
-/** Its upper case is `I`, and it is no `i`. */
+/** A dotless `i`. Its upper case is `I`, but it does not fold to `i`. */
 const DOTLESS_I = 0x131
 
 let groups: ReadonlyMap<number, readonly number[]> | undefined

@@ -12,7 +12,7 @@ import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../wire.t
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
-/** Each row asks who of all people may decide. */
+/** Each row checks all people for those who may decide. */
 const ROWS_A_TURN = 10
 
 /** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */

@@ -209,12 +209,12 @@ function namesPeople({ user, tenant }: HaltTarget): boolean {
   return user !== undefined || tenant !== undefined
 }
 
-/** Returns what a target matches now. */
+/** Returns the tools and people that a target matches now. */
 function reachOf(target: HaltTarget, people: readonly KnownPerson[], halts: HaltDeps): HaltReach {
   return { ...halts.reach(target), ...(namesPeople(target) && peopleReach(target, people)) }
 }
 
-/** Returns how many people a target names, or who is nearest if it names nobody who is known. */
+/** Returns the number of people that a target names, or the nearest names if it matches nobody. */
 function peopleReach(
   { user, tenant }: HaltTarget,
   people: readonly KnownPerson[],
@@ -252,7 +252,7 @@ interface HaltWorld {
   readonly groups: ReturnType<typeof parseGroups>['selectors']
 }
 
-/** Returns which tools a target matches now, or which are nearest if it matches none. */
+/** Returns the tools that a target matches now, or the nearest ids if it matches no tool. */
 export function toolReach(
   { tool }: HaltTarget,
   { tools, groups }: HaltWorld,

@@ -19,7 +19,7 @@ describe('the rows of the matrix', () => {
 })
 
 describe('a cell of the matrix', () => {
-  it('counts the visible tools, those that ask and those whose calls depend on more, and says why the rest is hidden', () => {
+  it('counts tools that are visible, that ask and that depend on more, and explains why the rest is hidden', () => {
     const decided = [
       { outcome: 'allow', visible: true, why: '', mayStill: [{ outcome: 'deny', on: 'input' }] },
       { outcome: 'ask', visible: true, why: 'a person decides', mayStill: [{ outcome: 'wait', on: 'now' }] },

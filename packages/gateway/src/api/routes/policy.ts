@@ -62,7 +62,7 @@ export async function placing(
   return (given) => placed(reasonFor(person, given))
 }
 
-/** Returns what may still be against a call as a person may read it, with places and hits; nothing where nothing may. */
+/** Returns the reasons that may still be against a call, with places and hits, as far as a person may read them. */
 export async function mayStillOf(
   found: readonly MayStill[],
   deps: ApiDeps,

@@ -18,7 +18,7 @@ export interface WhyBody {
   readonly reasons: readonly PlacedReason[]
   /** The answer of every layer, the deciding one first. */
   readonly answers: readonly LayerAnswer[]
-  /** What may still be against a call of it. Absent: each call with an input that fits the schema gets this outcome now. */
+  /** The reasons against some calls. Absent: each call with an input that fits the schema gets this outcome now. */
   readonly mayStill?: readonly PlacedMayStill[]
   /** What the shadows of policies would decide, if there are some. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
@@ -80,7 +80,7 @@ export interface WhyInputBody {
   readonly reasons: readonly PlacedReason[]
   /** The answer of every layer that was asked, the deciding one first. */
   readonly answers: readonly LayerAnswer[]
-  /** What may still be against a call with this input: hooks, and rules about the run that makes it. */
+  /** The reasons that may still be against a call with this input: hooks, and rules about its run. */
   readonly mayStill?: readonly PlacedMayStill[]
   /** What the shadows of policies would decide, if there are some. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }

@@ -309,7 +309,7 @@ describe('parseJwt', () => {
     [header, claims, 'x'].map((text) => Buffer.from(text).toString('base64url')).join('.')
   const HEADER = '{"alg":"RS256"}'
 
-  it('reads a claim with an escape in its name as it is written, whatever was parsed before', () => {
+  it('reads a claim with an escape in its name as it is written, after any earlier text', () => {
     JSON.parse(String.raw`{"zz":1,"pat\\":1}`)
     assert.deepEqual(parseJwt(token(HEADER, String.raw`{"zz":1,"pat\u0068":1}`)).claims, { zz: 1, path: 1 })
   })

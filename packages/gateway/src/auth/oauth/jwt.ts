@@ -26,7 +26,7 @@ export function parseJwt(token: string): Jwt {
   return { ...signed, claims }
 }
 
-/** Returns what is signed and by what key, whatever it says. @throws {TokenProblem} */
+/** Returns the header, the signed text and the signature. The claims are not read. @throws {TokenProblem} */
 export function parseSigned(token: string): Signed & Pick<Jwt, 'typ'> {
   const end = token.lastIndexOf('.')
   const header = headerOf(token)
