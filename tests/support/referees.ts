@@ -104,7 +104,7 @@ export class Score {
 /**
  * Prints the figures of a suite, and checks that docs/guide/referees.md has them and that ours accepted nothing wrongly.
  *
- * @param named what ours accepts, with a reason that the page has
+ * @param named the cases that ours accepts, with a reason that the page has
  */
 export function checkScores(key: RefereeFolder, scores: readonly Score[], named: readonly string[] = []): void {
   const { name, commit } = REFEREES[key]
@@ -114,7 +114,7 @@ export function checkScores(key: RefereeFolder, scores: readonly Score[], named:
   console.log(['suite | commit | judged | cases | passed | wrongly refused | wrongly accepted', ...rows].join('\n'))
   const own = scores.filter(({ who }) => who.startsWith('Toolgate'))
   assert.ok(own.length > 0 && own.every(({ cases }) => cases > 0))
-  for (const { who, accepted } of own) assert.deepEqual(accepted, named, `${who} accepts what it must refuse`)
+  for (const { who, accepted } of own) assert.deepEqual(accepted, named, `${who} accepts cases that it must refuse`)
   const page = readFileSync(path.join(ROOT, 'docs/guide/referees.md'), 'utf8').replaceAll(/ +/g, ' ')
   for (const row of rows) assert.ok(page.includes(`| ${row} |`), `docs/guide/referees.md has no row "| ${row} |"`)
 }

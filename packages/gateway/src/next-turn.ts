@@ -26,8 +26,8 @@ export function turnEach(size: number): () => Promise<void> | undefined {
 export const RECORDS_A_PAGE = 1000
 
 /**
- * Yields the newest records of a query, page by page, and each page in a turn of its own: `await` gives none where the store
- * answers at once.
+ * Yields the newest records of a query, page by page, and each page in a turn of its own: `await` yields no turn if the
+ * store answers at once.
  */
 export async function* recordPages(
   audit: AuditReader,

@@ -27,7 +27,7 @@ export interface Arguments {
  * Reads the arguments of a call. The SDK, too, runs nothing for invalid JSON.
  *
  * The SDK parses the decided input again. V8 13.6 may read a key that JSON must escape as another key, so such keys are
- * refused: what is decided is what runs.
+ * refused: the decided input is the input that runs.
  */
 export function readArguments(text: string): Arguments {
   const refused = (malformed: string): Arguments => ({ input: undefined, malformed })

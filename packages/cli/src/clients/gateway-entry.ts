@@ -61,8 +61,8 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
 /**
  * Returns how a command is started: desktop clients have a PATH of their own.
  *
- * @throws {CliError} `usage` for a command in the npx's cache: it may be gone tomorrow, and what a later npx
- * fetches by that name may be somebody else's.
+ * @throws {CliError} `usage` for a command in the cache of npx: it may be gone tomorrow, and a later npx may fetch
+ * a package of somebody else by that name.
  */
 export function ownCommand(bin: string = BIN): readonly [string, ...string[]] {
   if (bin.split(path.sep).includes('_npx'))

@@ -8,8 +8,8 @@ import type { LimitUseOf } from './costs.ts'
 type Ports = Pick<CallPorts, 'hooks' | 'slots'>
 
 /**
- * Returns what may still be against a call of an item that is listed. Limits and caps are among it whether or not they are used
- * up now, as asking a store takes time.
+ * Returns the reasons that may still be against a call of a listed item. All its limits and caps are included, as
+ * asking a store for their use takes time.
  */
 export function mayStill(view: CallView, decided: Decided, ports: Ports): readonly MayStill[] {
   const { tool, outcome, bounds } = decided

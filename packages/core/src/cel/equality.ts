@@ -14,7 +14,7 @@ import {
 } from './values.ts'
 
 /**
- * Whether two values are equal as CEL says: numbers by their value whatever their type, texts, lists and maps by content.
+ * Whether two values are equal in CEL: numbers of all types by value, and texts, lists and maps by content.
  * Values of different types are not equal.
  */
 export function equals(work: Work, a: unknown, b: unknown): boolean {

@@ -8,7 +8,7 @@ const MAX_DEPTH = 40
 /**
  * Parses an expression of CEL, in time linear in its text: at most 500 nodes, 40 deep.
  *
- * @throws {CelProblem} with the offset of what is wrong
+ * @throws {CelProblem} with the offset of the mistake
  */
 export function parseCelText(text: string): CelNode {
   return new Parser(text).parse()

@@ -1,7 +1,7 @@
 import type { Kind } from './values.ts'
 
 /**
- * What is known of a value before it is there. `json`: a part of an input, whose numbers are doubles. `dyn`: anything.
+ * The known type of a value before evaluation. `json`: a part of an input, whose numbers are doubles. `dyn`: anything.
  */
 export interface CelTypeInfo {
   readonly kind: Kind | 'json' | 'dyn'

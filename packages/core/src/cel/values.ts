@@ -119,7 +119,7 @@ export function toUint(value: bigint): Uint {
 }
 
 /**
- * Returns a value of the input as CEL has it. `undefined` is what is absent.
+ * Returns a value of the input as CEL has it. An absent value is `undefined`.
  *
  * @throws {CelError} for an integer that CEL does not have
  */

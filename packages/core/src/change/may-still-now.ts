@@ -20,8 +20,8 @@ interface Options {
 }
 
 /**
- * Returns what may still be against a call of an item: of limits and caps only what would refuse it now, and for each rule an input
- * that shows it where one is found. Takes nothing from a limit and counts for no clause.
+ * Returns the reasons that may still be against a call of an item, with an example input for a rule if one is found.
+ * Limits and caps are included only if they refuse it now. Takes nothing from a limit and counts for no clause.
  */
 export async function mayStillNow(view: View, id: string, options: Options = {}): Promise<readonly MayStill[]> {
   const ports = portsOf(view)

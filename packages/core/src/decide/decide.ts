@@ -214,8 +214,8 @@ export interface Explanation extends Decision {
   /** The deciding layer first, the others in the order of the layers. */
   readonly answers: readonly LayerAnswer[]
   /**
-   * What may still be against a call of an item that is listed: rules about its input and its run, hooks, and limits. Empty: every
-   * call with an input that fits the schema gets this outcome.
+   * The reasons that may still be against a call of a listed item: rules about its input and run, hooks, limits. Empty:
+   * every call with an input that fits the schema gets this outcome.
    */
   readonly mayStill: readonly MayStill[]
   /** What the shadows of policies would decide. Absent where there is none. */

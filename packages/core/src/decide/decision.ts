@@ -174,8 +174,8 @@ export interface Reason {
 }
 
 /**
- * What a call of a listed item may depend on: its input, what its run has done, code of the host, or what holds at the moment,
- * such as a limit that is used up.
+ * The dependencies of a call of a listed item: its input, the history of its run, code of the host, or the state of the
+ * moment, such as a limit that is used up.
  */
 export const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
 export type DependsOn = (typeof DEPENDS_ON)[number]

@@ -5,8 +5,8 @@ import { createReferences, dialectOf, isUntil, type References } from './documen
 export type Step = string | undefined
 
 /**
- * What a schema says of a field. `never`: no valid value has it. `undeclared`: the schema lists fields without it, and allows
- * others. Whatever is not certain is `unknown`.
+ * The state of a field in a schema. `never`: no valid value has it. `undeclared`: the schema lists fields without it,
+ * and allows others. `unknown`: the schema leaves it uncertain.
  */
 export type FieldState = 'declared' | 'never' | 'undeclared' | 'unknown'
 

@@ -22,10 +22,10 @@ export function behindOf(caller: Caller): Pick<ApprovalBinding, 'keyMadeBy' | 'b
 }
 
 /**
- * Returns why a person is not the other one whom an approval demands; `undefined` where they are, or where it demands none.
+ * Returns why a person may not approve as the other person. `undefined` if they may, or if no other person is needed.
  *
- * The one answer about four eyes: the person and everyone behind their credential against the user who asked and
- * everyone behind theirs. People are compared by name alone.
+ * Compares the person and everyone behind their credential with the user who asked and everyone behind theirs.
+ * People are compared by name alone.
  */
 export function notOther(
   { user, keyMadeBy, behind = [], approver }: Pick<Approval, 'user' | 'keyMadeBy' | 'behind' | 'approver'>,

@@ -343,8 +343,8 @@ function answerOf(file: string): boolean | 'unclear' {
 }
 
 /**
- * How sloppy servers read a path: decoded up to three times, normalised, with backslashes for slashes, without its ends. What is
- * outside must be so for those that take one name for another, too.
+ * Returns the readings of a path by sloppy servers: decoded up to three times, normalised, with backslashes for
+ * slashes, without its ends. A path outside must be outside for servers that confuse names, too.
  */
 function readingsOf(file: string, answer: boolean): readonly string[] {
   const readings = new Set([file])

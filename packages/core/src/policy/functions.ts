@@ -116,7 +116,7 @@ function ambiguous(problem: string): TypeError {
 /**
  * Matches a text against a pattern whose `*` matches any characters, in time linear in the text.
  *
- * What a pattern is meant to find can mostly be written otherwise, so it makes an allowlist and no denylist.
+ * Most texts can be written in another way that a pattern does not match. So use it for an allowlist, not a denylist.
  */
 export function like(text: string, pattern: string): boolean {
   return matchesGlob(parseGlob(pattern), text)

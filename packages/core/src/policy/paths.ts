@@ -6,7 +6,7 @@ export type Location = 'inside' | 'outside' | 'unclear'
  *
  * A relative path is relative to the root. One that leaves the root is unclear, as another working folder may bring it back.
  * Some readers decode `%`, normalise (NFKC), cut off `?…` and `#…`, ignore case, accents and invisible characters, or cut
- * off what ends a name: dots, spaces, `;…` and `:…`. Symbolic links are not resolved: only the server knows them.
+ * off the end of a name: dots, spaces, `;…` and `:…`. Symbolic links are not resolved: only the server knows them.
  */
 export function locatePath(path: string, root: string): Location {
   const readings = readingsOf({ path, root })

@@ -25,8 +25,8 @@ export function findTemplateProblem(text: unknown): string | undefined {
 /**
  * Returns a template, to be asked in time linear in a URI.
  *
- * `{var}` matches what has no `/`, and `{+var}` anything. A template with any other expression may match every URI, and
- * so may one whose own spelling is not normal. A URI whose spelling is not normal may match every template.
+ * `{var}` matches text without `/`, and `{+var}` any text. A template with any other expression may match every URI,
+ * and so may one whose own spelling is not normal. A URI whose spelling is not normal may match every template.
  */
 export function parseUriTemplate(text: string): UriTemplate {
   const parts = text.split(EXPRESSION)

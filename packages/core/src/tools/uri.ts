@@ -27,7 +27,7 @@ const HOST_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss',
  * Returns whether a URI is in the one spelling that is taken of all that servers read alike.
  *
  * A URI in another spelling could name a resource by a name that no rule mentions, so it names nothing. Servers decode
- * paths, also twice, normalise their letters (NFC), and drop empty and dot segments and the slash at the end, whatever the
+ * paths, also twice, normalise their letters (NFC), and drop empty and dot segments and the slash at the end, for every
  * scheme. So characters that may stand in a path stand there as they are, and those of a query as `encodeURIComponent`
  * writes them. The scheme is in lower case, and so is a host; the authority of another scheme is a name and keeps its case.
  */
@@ -114,8 +114,9 @@ function decoded(text: string): string {
 }
 
 /**
- * Returns what a URI reads as to a server that takes every spelling of it: decoded, in lower case, without dot segments,
- * the host of a file, a user, a default port, a fragment and needless slashes. URIs that name one resource read alike.
+ * Returns the reading of a URI by a server that accepts every spelling of it: decoded, in lower case, without dot
+ * segments, the host of a file, a user, a default port, a fragment and needless slashes. URIs that name one resource
+ * read alike.
  */
 export function readingOf(uri: string): string {
   if (!URL.canParse(uri)) return uri.toLowerCase()

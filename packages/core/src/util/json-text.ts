@@ -4,8 +4,8 @@ const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => obj
 /**
  * Returns the JSON text of a value as `JSON.stringify` does, and a `bigint` as its decimal digits.
  *
- * Every value that may hold an integer beyond 2^53 is written with this. A value without one costs what
- * `JSON.stringify` costs.
+ * Every value that may hold an integer beyond 2^53 is written with this. A value without one costs as
+ * much as with `JSON.stringify`.
  *
  * @throws {TypeError} for a value that holds itself
  * @example

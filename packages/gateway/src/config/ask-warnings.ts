@@ -14,7 +14,7 @@ export interface AskWarning {
 
 /**
  * Returns the `ask` clauses without a message, where somebody of a tenant may approve: they may not read the text of a rule, so
- * its message is all that tells them why they are asked.
+ * its message is their only explanation.
  */
 export function findUnexplainedAsks({ callers, policy, apps = [] }: Asking): readonly AskWarning[] {
   const agents = callers.filter((one) => one.for === 'mcp')

@@ -41,8 +41,9 @@ export interface OriginIndex {
   /** Adds all texts of an output. Returns what is new. */
   addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[]
   /**
-   * Returns the worst origin of the values within a value: `null`, `undefined` and what is empty say nothing, and of nothing else
-   * nobody has said where it comes from. Each look at what was seen is counted in `work`: past it the answer is `untrusted`.
+   * Returns the worst origin of the values within a value. `null`, `undefined` and empty values do not count; without
+   * other values it is `unknown`. Each search in the seen texts is counted in `work`: beyond it, the answer is
+   * `untrusted`.
    */
   originOf(value: unknown, work?: Work): Origin
   /** Whether an untrusted text found no room. */

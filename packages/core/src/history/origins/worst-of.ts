@@ -8,7 +8,7 @@ const MAX_DEPTH = 64
 
 /**
  * Returns the worst origin of all values within a value, `untrusted` where they are too many, and `undefined` where there are
- * none: `null` and what is empty say nothing. A key is a value, too. `isText` is false for numbers and booleans.
+ * none: `null` and empty values do not count. A key is a value, too. `isText` is false for numbers and booleans.
  */
 export function worstOf(value: unknown, originOf: (text: string, isText: boolean) => Origin): Origin | undefined {
   const left = { chars: MAX_CHARS, values: MAX_VALUES }

@@ -121,8 +121,9 @@ export interface ToolRow {
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly Reason[]
   /**
-   * What a call may still get, each once: by its input, its run, a hook, or because of what holds now, such as a limit that is
-   * used up. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by which rules.
+   * The outcomes that a call may still get, each once: by its input, its run, a hook, or the state now, such as a
+   * used-up limit. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by which
+   * rules.
    */
   readonly mayStill?: readonly MayStillRow[]
 }
