@@ -49,7 +49,7 @@ function isName(word: string, i: number, words: readonly string[]): boolean {
 }
 
 describe('packages that pages and written files install', () => {
-  it('is found', () => {
+  it('are found in a text', () => {
     assert.deepEqual(namesIn('npm install --prefix /opt/x toolgate@latest'), ['toolgate'])
     assert.deepEqual(namesIn('npm install ./packs/toolgate-0.1.0.tgz --no-audit'), [])
     assert.deepEqual(namesIn('npx -y toolgate stdio'), ['toolgate'])
@@ -75,7 +75,7 @@ describe('packages that pages and written files install', () => {
     assert.deepEqual(wrongIn(sources), [])
   })
 
-  it('is said to be unpublished where ours are installed', () => {
+  it('are said to be unpublished where ours are installed', () => {
     for (const file of ['README.md', 'docs/guide/running.md', 'docs/guide/frameworks.md', 'docs/guide/cli.md'])
       assert.match(read(file), /on npm/i, file)
     for (const file of globSync('packages/*/README.md', { cwd: ROOT })) assert.match(read(file), /on npm/, file)

@@ -61,7 +61,7 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
 /**
  * Returns how a command is started: desktop clients have a PATH of their own.
  *
- * @throws {CliError} `usage` for a command in the cache of npx: it may be gone tomorrow, and a later npx may fetch
+ * @throws {CliError} `usage` for a command in the cache of npx: it may be gone tomorrow, and a later run may fetch
  * a package of somebody else by that name.
  */
 export function ownCommand(bin: string = BIN): readonly [string, ...string[]] {

@@ -18,7 +18,7 @@ async function read(uri: string, listed: readonly string[], deny: readonly strin
 }
 
 describe('a resource that nobody lists', () => {
-  it('is not reached by another spelling of what is denied', async () => {
+  it('is not reached by another spelling of a denied resource', async () => {
     for (const [denied, ...others] of [
       ['notes://h/Secret_(x)', 'notes://h/Secret_%28x%29', 'notes://h/Secret_%2528x%2529', 'notes://h//Secret_(x)'],
       ['notes://private/*', 'notes:///private/a', 'notes:/private/a', 'notes://private%2Fa', 'notes:////private/a'],
