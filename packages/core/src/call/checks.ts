@@ -433,7 +433,7 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
 }
 
-/** Returns the input values that the clause of a reason compares, as far as people may see them. */
+/** Returns what the clause of a reason compares of the input, as far as people may see it. */
 function comparedBy({ hits, input, ports }: Attempt, { path }: Reason): string {
   const clause = hits?.find((one) => one.path === path)
   return clause?.input ? comparedValues(clause.input, shownInput(input, ports.redactor, ports.onFault)) : ''

@@ -40,7 +40,7 @@ export function isNormalUri(uri: string): boolean {
   return isNormalPath(path, query)
 }
 
-/** The characters that need no code in a path, and those that split a path: `!$&'()*+,:;=@`, `/` and `\`. */
+/** What may stand in a path as it is, and what servers split a path at: `!$&'()*+,:;=@`, `/` and `\`. */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
 /** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name. */

@@ -43,7 +43,7 @@ describe('listen', () => {
       'headers_too_large',
     ],
     ['a query that is too long', `GET /?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'headers_too_large'],
-    ['an invalid request', 'nonsense\r\n\r\n', 400, 'request_malformed'],
+    ['what is no request', 'nonsense\r\n\r\n', 400, 'request_malformed'],
   ] as const
   for (const [what, text, status, code] of malformed)
     it(`answers ${what} with a fault in JSON, also after another answer`, async (t) => {

@@ -107,7 +107,7 @@ function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, a
   return { isShown, mayName: () => true }
 }
 
-/** Returns an expanded URI in its accepted spelling: characters that need no code in a path are not encoded. */
+/** Returns an expanded URI in the spelling in which it can be read: what may stand in a path stands there as it is. */
 function asRead(uri: string): string {
   return uri
     .replaceAll(/%(?:2[1789A])/g, decodeURIComponent)
