@@ -109,6 +109,14 @@ describe('createApi', () => {
       assert.deepEqual([reading.status, reading.headers.get('allow')], [405, 'POST'])
     })
 
+    it('says that a body has no fields', async () => {
+      const answer = await post('/api/audit/rotate', { file: 'audit.jsonl' }, CONSOLE)
+      assert.deepEqual(await errorOf(answer), {
+        code: 'body_invalid',
+        message: 'The field "file" is unknown; there are none.',
+      })
+    })
+
     it('has no login with OpenID Connect without a configuration of it', async () => {
       assert.deepEqual(await (await get('/api/login', {})).json(), {})
       assert.equal((await get('/api/oidc/callback', {})).status, 404)

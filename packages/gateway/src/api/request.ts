@@ -140,7 +140,7 @@ export async function readBody(
     throw invalidBody('The body must be a JSON object.')
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
   if (unknown !== undefined)
-    throw invalidBody(`The field ${JSON.stringify(unknown.slice(0, 100))} is unknown; known are ${fields.join(', ')}.`)
+    throw invalidBody(`The field ${JSON.stringify(unknown.slice(0, 100))} is unknown; ${listed(fields)}.`)
   return new Map(Object.entries(body))
 }
 
