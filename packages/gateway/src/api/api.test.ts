@@ -103,7 +103,7 @@ describe('createApi', () => {
       const method = await post('/api/tools', {}, CONSOLE)
       assert.deepEqual(
         [method.status, await codeOf(method), method.headers.get('allow')],
-        [405, 'method_not_allowed', 'GET'],
+        [405, 'method_not_allowed', 'GET, HEAD'],
       )
       const reading = await get('/api/logout', CONSOLE)
       assert.deepEqual([reading.status, reading.headers.get('allow')], [405, 'POST'])
