@@ -54,7 +54,7 @@ export function haltReachRoute({ halts }: ApiDeps, known: KnownPeople): Route {
     try {
       return { ...reachOf(target, people, halts), underWay: halts.underWay(target) } satisfies HaltReachBody
     } catch (error) {
-      throw toHaltFault(error)
+      throw error instanceof ConfigError ? new ApiFault('query_invalid', `${error.message}.`) : error
     }
   }
 }
