@@ -35,9 +35,15 @@ const FAULTS_OF: Readonly<Record<Who, readonly FaultCode[]>> = {
   host: ['query_invalid', 'unauthenticated', 'key_not_for_hosts'],
   'host or person': ['query_invalid', 'unauthenticated', 'key_not_for_console'],
   person: ['query_invalid', 'unauthenticated', 'key_not_for_console'],
-  everyone: [],
+  everyone: ['query_invalid'],
 }
-const FAULTS_OF_ALL: readonly FaultCode[] = ['host_forbidden', 'origin_forbidden', 'headers_too_large', 'internal']
+const FAULTS_OF_ALL: readonly FaultCode[] = [
+  'request_malformed',
+  'host_forbidden',
+  'origin_forbidden',
+  'headers_too_large',
+  'internal',
+]
 const FAULTS_OF_BODIES: readonly FaultCode[] = ['body_invalid', 'body_too_large', 'media_type_unsupported']
 
 /** Returns the OpenAPI 3.1 document. `types` are the JSON Schemas of `wire.ts`, by name. */
@@ -96,7 +102,7 @@ function toName(method: string, path: string): string {
   return [method, ...words.map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`)].join('')
 }
 
-function toSuccess({ answer, lines, headers, redirect, summary }: Operation): object {
+function toSuccess({ answer, lines, orText, headers, redirect, summary }: Operation): object {
   if (redirect !== undefined)
     return {
       303: { description: redirect, headers: { location: { schema: { type: 'string' } } } },
@@ -106,7 +112,10 @@ function toSuccess({ answer, lines, headers, redirect, summary }: Operation): ob
       200: {
         description: `Each line is a \`${lines}\`.`,
         ...(headers !== undefined && { headers: toHeaders(headers) }),
-        content: { 'application/x-ndjson': { schema: refTo(lines) } },
+        content: {
+          'application/x-ndjson': { schema: refTo(lines) },
+          ...(orText !== undefined && { [orText]: { schema: { type: 'string' } } }),
+        },
       },
     }
   return { 200: { description: summary, content: jsonOf(answer ?? '') } }
@@ -120,7 +129,13 @@ function toHeaders(headers: Readonly<Record<string, string>>): object {
 /** The faults by their status. */
 function toFaults({ who, body, redirect, faults = [] }: Operation): object {
   if (redirect !== undefined) {
-    const known = byStatus(['host_forbidden', 'origin_forbidden', 'route_unknown', 'headers_too_large'])
+    const known = byStatus([
+      'request_malformed',
+      'host_forbidden',
+      'origin_forbidden',
+      'route_unknown',
+      'headers_too_large',
+    ])
     const { 403: forbidden, ...others } = known as Readonly<
       Record<number, { readonly description: string; readonly content: object }>
     >

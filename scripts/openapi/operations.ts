@@ -17,6 +17,8 @@ export interface Operation {
   readonly answer?: string
   /** The type of each JSON line, instead of an answer. */
   readonly lines?: string
+  /** The media type of the same as another text, beside lines. */
+  readonly orText?: string
   /** Headers of the answer of lines that a client reads, with what they say. */
   readonly headers?: Readonly<Record<string, string>>
   /** Where the browser is sent, instead of an answer. */
@@ -28,12 +30,15 @@ export interface Operation {
 export type FaultCode = ApiFaultCode | keyof typeof FAULTS
 
 interface QueryParameter {
-  readonly schema: object
+  readonly schema?: object
+  /** The schema of a value that is written as JSON. */
+  readonly content?: { readonly 'application/json': { readonly schema: object } }
   readonly description?: string
   readonly required?: true
 }
 
 const text = { schema: { type: 'string', minLength: 1, maxLength: 256 } }
+const target = { schema: { type: 'string', minLength: 1, maxLength: 300 } }
 const word = (type: string) => ({ schema: { $ref: `#/components/schemas/${type}` } })
 const whole = (minimum: number, maximum?: number) => ({ schema: { type: 'integer', minimum, maximum } })
 const needed = (parameter: QueryParameter) => ({ ...parameter, required: true }) as const
@@ -43,12 +48,22 @@ const itemId = {
   description: 'The id of a tool, or of another item.',
 }
 const time = {
-  schema: { type: 'string' },
+  schema: {
+    anyOf: [
+      { type: 'string', format: 'date-time' },
+      { type: 'string', format: 'date' },
+      { type: 'string', pattern: '^[0-9]{1,15}$' },
+    ],
+  },
   description: 'RFC 3339, such as 2026-11-21T09:00:00Z, or milliseconds since 1970.',
 }
 const app = { ...text, description: 'The name of an app.' }
 const as = { ...text, description: 'A configured user.' }
-const whose = { as, caller: { schema: { type: 'string' }, description: 'Instead of `as`: a caller as JSON.' }, app }
+const caller = {
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Caller' } } },
+  description: 'Instead of `as`: a caller. At most 4,096 characters of JSON.',
+}
+const whose = { as, caller, app }
 
 const auditFilters = {
   tool: text,
@@ -291,6 +306,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       format: { schema: { type: 'string', enum: ['jsonl', 'csv'] }, description: 'Default: `jsonl`.' },
     },
     lines: 'CallRow',
+    orText: 'text/csv',
     faults: ['audit_unavailable'],
   },
   'GET /api/overview': {
@@ -374,7 +390,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /api/halts/reach': {
     who: 'person',
     summary: 'Says what a halt would stop now, before it is set.',
-    query: { user: text, session: text, tool: itemId, tenant: text, all: { schema: { const: 'true' } } },
+    query: { user: target, session: target, tool: target, tenant: target, all: { schema: { const: 'true' } } },
     answer: 'HaltReachBody',
     faults: ['halt_forbidden'],
   },

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import {
+  chmodSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { replaceFile } from './replace-file.ts'
+import { replaceFile, rewriteFile } from './replace-file.ts'
 
 function setup(t: TestContext) {
   const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-replace-'))
@@ -53,5 +55,26 @@ describe('replaceFile', () => {
     mkdirSync(at('folder'))
     assert.throws(() => replaceFile(at('folder'), 'new'))
     assert.deepEqual(names(), ['file', 'folder'])
+  })
+})
+
+describe('rewriteFile', () => {
+  it('writes to the target of a link, with the mode that it has', (t) => {
+    const { at, names } = setup(t)
+    chmodSync(at('file'), 0o640)
+    symlinkSync('file', at('inner'))
+    symlinkSync('inner', at('link'))
+    rewriteFile(at('link'), 'new')
+    assert.equal(readFileSync(at('file'), 'utf8'), 'new')
+    assert.equal(statSync(at('file')).mode & 0o777, 0o640)
+    assert.ok(lstatSync(at('link')).isSymbolicLink())
+    assert.deepEqual(names(), ['file', 'inner', 'link'])
+  })
+
+  it('makes nothing through a link whose target does not exist', (t) => {
+    const { at, names } = setup(t)
+    symlinkSync('nothing', at('link'))
+    assert.throws(() => rewriteFile(at('link'), 'new'), { code: 'ENOENT' })
+    assert.deepEqual(names(), ['file', 'link'])
   })
 })

@@ -1,4 +1,4 @@
-import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 
 /**
  * Replaces a file at once: a reader, a crash or a kill finds the old text or the new one, whole. A link is replaced, and never
@@ -16,4 +16,10 @@ export function replaceFile(file: string, text: string, mode = 0o600): void {
     rmSync(draft, { force: true })
     throw error
   }
+}
+
+/** Replaces the text of a file of the person's own at once. Its mode stays, and a link to it stays a link. */
+export function rewriteFile(file: string, text: string): void {
+  const target = realpathSync(file)
+  replaceFile(target, text, statSync(target).mode & 0o777)
 }

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
 import { isTaken } from '../new-file.ts'
-import { replaceFile } from '../replace-file.ts'
+import { replaceFile, rewriteFile } from '../replace-file.ts'
 
 /** Other bytes could not be written back. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -58,8 +58,7 @@ function writeOne({ file, before, after }: FileChange): void {
   if (after === undefined) return rmSync(file, { force: true })
   mkdirSync(path.dirname(file), { recursive: true })
   if (before === undefined) return replaceFile(file, after)
-  const target = realpathSync(file)
-  replaceFile(target, after, statSync(target).mode & 0o777)
+  rewriteFile(file, after)
 }
 
 export function hashOfText(text: string | undefined): string {

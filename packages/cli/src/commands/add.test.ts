@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -46,6 +56,24 @@ function world(t: TestContext, text: string = FILE, row: Partial<ServerRow> = {}
 }
 
 describe('toolgate add', () => {
+  it('writes to the target of a link, which stays a link', async (t) => {
+    const { add, folder, file } = world(t)
+    const target = path.join(folder, 'shared.yaml')
+    renameSync(file, target)
+    symlinkSync('shared.yaml', file)
+    assert.equal(await add('files', ['some-server']), 'ok')
+    assert.ok(lstatSync(file).isSymbolicLink())
+    assert.match(readFileSync(target, 'utf8'), /command: some-server/)
+  })
+
+  it('refuses a link whose target does not exist', async (t) => {
+    const { add, folder, file } = world(t)
+    rmSync(file)
+    symlinkSync('gone.yaml', file)
+    await assert.rejects(add('files', ['some-server']), /is a link to gone\.yaml, which does not exist/)
+    assert.deepEqual(readdirSync(folder), ['toolgate.yaml'])
+  })
+
   it('adds a command and a URL, and keeps every other byte', async (t) => {
     const { add, text, file } = world(t)
     assert.equal(await add('files', ['npx', '-y', 'some-server']), 'ok')

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { errnoOf, messageOf } from '@toolgate/core/internal'
@@ -7,7 +7,8 @@ import { type Document, isCollection, isMap, isScalar, type Node, parseDocument,
 import { CliError } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable } from '../io.ts'
-import { replaceFile } from '../replace-file.ts'
+import { isTaken } from '../new-file.ts'
+import { rewriteFile } from '../replace-file.ts'
 
 /** A configuration that a command changes. */
 export interface ConfigFile {
@@ -16,13 +17,13 @@ export interface ConfigFile {
   readonly doc: Document
 }
 
-/** @throws {CliError} `usage` for a file that is not there, and for one that is not YAML */
+/** @throws {CliError} `usage` for a file that does not exist, a link whose target does not, and a file that is not YAML */
 export function openConfig(file: string): ConfigFile {
   try {
     return parseConfig(file, readFileSync(file, 'utf8'))
   } catch (cause) {
     if (cause instanceof CliError) throw cause
-    const isAbsent = errnoOf(cause) === 'ENOENT'
+    const isAbsent = errnoOf(cause) === 'ENOENT' && !isTaken(file)
     const reason = isAbsent ? 'there is no such file' : (errnoOf(cause) ?? messageOf(cause))
     throw new CliError('usage', `${printable(file)} cannot be read: ${reason}.`, {
       ...(isAbsent && { hint: 'Make one with "toolgate init", or name it with --config.' }),
@@ -130,10 +131,10 @@ export async function checkConfig(
   }
 }
 
-/** Replaces the file at once, so that a reader never sees half of it. */
+/** Replaces the file at once, so that a reader never sees half of it. A link to it stays a link. */
 export function saveConfig({ file, text }: ConfigFile): void {
   try {
-    replaceFile(file, text, statSync(file).mode & 0o777)
+    rewriteFile(file, text)
   } catch (cause) {
     throw new CliError('no', `${printable(file)} cannot be written (${errnoOf(cause) ?? messageOf(cause)}).`, { cause })
   }

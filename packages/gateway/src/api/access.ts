@@ -4,7 +4,7 @@ import { createEmitter, type Emitter, type MaybePromise } from '@toolgate/core/i
 import type { Clock } from '@toolgate/core/stores'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
-import { invalidBody, parseQuery, readBody, type Route } from './request.ts'
+import { invalidBody, parseQuery, queryOf, readBody, type Route } from './request.ts'
 import type { SessionBody } from './wire.ts'
 import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
@@ -137,6 +137,7 @@ export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Route {
 
 /** `POST /api/login` with `{ key }`: opens a session. Scripts and other sites cannot read the cookie. */
 export async function login(request: Request, rules: AccessRules): Promise<Response> {
+  parseQuery(queryOf(request), {})
   const key = (await readBody(request, ['key'])).get('key')
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
   const known = await loginByKey(key, rules)
@@ -161,6 +162,7 @@ export async function openSession(
 
 /** `POST /api/logout`: ends the session of the cookie, if there is one. `logoutUrl` also ends that at the authorization server. */
 export async function logout(request: Request, rules: AccessRules): Promise<Response> {
+  parseQuery(queryOf(request), {})
   const secret = readCookie(request.headers, rules.cookieName)
   const logoutUrl = secret === undefined ? undefined : await rules.sessions.close(secret)
   const cookie = toCookie(rules.cookieName, '', { maxAgeSeconds: 0, secure: isSecure(request) })

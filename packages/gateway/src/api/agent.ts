@@ -25,7 +25,7 @@ import {
 import { MAX_BODY_BYTES } from '../mcp/body.ts'
 import { lackingScopes } from '../mcp/scopes.ts'
 import { ApiFault } from './faults.ts'
-import { invalidBody, jsonResponse, oneOf, parseQuery, readBody, shortText } from './request.ts'
+import { invalidBody, jsonResponse, oneOf, parseQuery, queryOf, readBody, shortText } from './request.ts'
 import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody, AgentRefusal } from './wire.ts'
 
 /** What agents that speak no MCP reach. */
@@ -54,7 +54,7 @@ export function agentRoutes(deps: AgentDeps): Readonly<Record<string, AgentRoute
 
 /** `GET /api/list?kind=&app=`: what the agent sees. */
 async function list(request: Request, deps: AgentDeps): Promise<AgentItemsBody> {
-  const { kind = 'tool', app } = parseQuery(new URL(request.url).searchParams, {
+  const { kind = 'tool', app } = parseQuery(queryOf(request), {
     app: shortText,
     kind: oneOf(ITEM_KINDS),
   })
@@ -111,8 +111,8 @@ interface Agent {
   callerNow(): Caller | undefined
 }
 
-function appOf({ url }: Request): string | undefined {
-  return parseQuery(new URL(url).searchParams, { app: shortText }).app
+function appOf(request: Request): string | undefined {
+  return parseQuery(queryOf(request), { app: shortText }).app
 }
 
 /** A cookie opens nothing here: a page cannot call tools for the person who looks at it. @throws {ApiFault} */

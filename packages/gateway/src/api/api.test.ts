@@ -103,10 +103,18 @@ describe('createApi', () => {
       const method = await post('/api/tools', {}, CONSOLE)
       assert.deepEqual(
         [method.status, await codeOf(method), method.headers.get('allow')],
-        [405, 'method_not_allowed', 'GET'],
+        [405, 'method_not_allowed', 'GET, HEAD'],
       )
       const reading = await get('/api/logout', CONSOLE)
       assert.deepEqual([reading.status, reading.headers.get('allow')], [405, 'POST'])
+    })
+
+    it('says that a body has no fields', async () => {
+      const answer = await post('/api/audit/rotate', { file: 'audit.jsonl' }, CONSOLE)
+      assert.deepEqual(await errorOf(answer), {
+        code: 'body_invalid',
+        message: 'The field "file" is unknown; there are none.',
+      })
     })
 
     it('has no login with OpenID Connect without a configuration of it', async () => {

@@ -49,7 +49,7 @@ import { ownCallRoute, readTrialText, whyInputRoute } from './routes/trial.ts'
 import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
-import { jsonResponse, type Route } from './request.ts'
+import { checkPath, jsonResponse, parseQuery, queryOf, type Route } from './request.ts'
 import { ToolRows } from './tool-rows.ts'
 import type { LoginsBody } from './wire.ts'
 
@@ -126,7 +126,8 @@ export function createApi(deps: ApiDeps): Api {
     deps.hasTenants === true || new Set(deps.callers().map(({ caller }) => caller.tenant)).size > 1
   const access: AccessRules = { authenticator, origins, cookieName, sessions, onEnded, hasTenants }
   const callers = createNamedCallers(() => deps.callers())
-  const app = new Hono<Client>()
+  // A path has one spelling, as others look at it too, such as a replica that looks for the home of a user.
+  const app = new Hono<Client>({ getPath: ({ url }) => new URL(url).pathname })
 
   app.use(async (context, next) => {
     await next()
@@ -135,6 +136,7 @@ export function createApi(deps: ApiDeps): Api {
   })
   app.use(async ({ req, env: { from } }, next) => {
     if (!from || !deps.isForwarded?.(from)) checkHeaders(req.raw, origins)
+    checkPath(req.path)
     await next()
   })
   const agents = deps.agents ? agentRoutes({ authenticator, ...deps.agents }) : {}
@@ -151,9 +153,15 @@ export function createApi(deps: ApiDeps): Api {
     })
     serve('/api/runs/:id', { DELETE: asHostOrPerson(runs, (asker) => endRunRoute(runs, asker)) })
   }
-  serve('/api/openapi.json', { GET: () => openapiAnswer() })
+  serve('/api/openapi.json', { GET: async ({ req }) => openapiAnswer(req.raw) })
   const oidc = deps.oidc && createOidcRoutes(deps.oidc)
-  serve('/api/login', { GET: () => Response.json(loginsOf(deps)), POST: ({ req }) => login(req.raw, access) })
+  serve('/api/login', {
+    GET: ({ req }) => {
+      parseQuery(queryOf(req.raw), {})
+      return Response.json(loginsOf(deps))
+    },
+    POST: ({ req }) => login(req.raw, access),
+  })
   serve('/api/oidc/login', { GET: async ({ req }) => oidc?.begin(req.raw, access) ?? nothingAt(req.path) })
   serve('/api/oidc/callback', { GET: async ({ req }) => oidc?.finish(req.raw, access) ?? nothingAt(req.path) })
   serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
@@ -272,9 +280,11 @@ export function createApi(deps: ApiDeps): Api {
 
   function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {
     for (const [method, handler] of Object.entries(handlers)) app.on(method, path, handler)
-    const allow = Object.keys(handlers).join(', ')
+    const allow = Object.keys(handlers)
+      .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method))
+      .join(', ')
     app.all(path, ({ req }) => {
-      throw new ApiFault('method_not_allowed', `${req.method} is not served at ${path}; ${allow} is.`, { allow })
+      throw new ApiFault('method_not_allowed', `${req.method} is not served at ${path}; known are ${allow}.`, { allow })
     })
   }
 
@@ -284,7 +294,7 @@ export function createApi(deps: ApiDeps): Api {
       const { req } = context
       const asker = await askingHost(req.raw, ofRuns)
       if (!asker?.host) return ofPerson(context)
-      const query = new URL(req.url).searchParams
+      const query = queryOf(req.raw)
       const { caller: person } = asker.host
       const asked = { request: req.raw, query, person, loginAt: clock.wallMs(), id: req.param('id') ?? '' }
       return jsonResponse(await routeOf(asker)(asked))
@@ -295,7 +305,7 @@ export function createApi(deps: ApiDeps): Api {
     return async (context) => {
       const { req } = context
       const { person, loginAt } = await findLogin(req.raw, access)
-      const query = new URL(req.url).searchParams
+      const query = queryOf(req.raw)
       const body = await route({ request: req.raw, query, person, loginAt, id: req.param('id') ?? '' })
       return body instanceof Response ? body : jsonResponse(body)
     }
@@ -311,7 +321,8 @@ function nothingAt(path: string): never {
 }
 
 /** `GET /api/openapi.json`, for everybody: it says nothing about this gateway. */
-async function openapiAnswer(): Promise<Response> {
+async function openapiAnswer(request: Request): Promise<Response> {
+  parseQuery(queryOf(request), {})
   return new Response(await readFile(OPENAPI, 'utf8'), { headers: { 'content-type': 'application/json' } })
 }
 

@@ -39,9 +39,31 @@ export function parseQuery<P extends Parameters>(query: URLSearchParams, paramet
     const parameter = known.get(name)
     if (!parameter) throw invalidQuery(name, `is unknown; ${listed([...known.keys()])}`)
     if (values.has(name)) throw invalidQuery(name, 'is given twice')
+    if (UNREADABLE.test(text)) throw invalidQuery(name, 'is not UTF-8, or has the character U+0000')
     values.set(name, read(name, text, parameter))
   }
   return Object.fromEntries(values) as Parsed<P>
+}
+
+/** What a URL has in the place of bytes that are not UTF-8; and U+0000, which PostgreSQL does not take. */
+const UNREADABLE = /[\0\uFFFD]/
+
+/** Returns the query of a request, decoded. */
+export function queryOf({ url }: Request): URLSearchParams {
+  return new URL(url).searchParams
+}
+
+/** Checks that a path is text with its percent signs. @throws {ApiFault} `request_malformed` */
+export function checkPath(path: string): void {
+  try {
+    if (!UNREADABLE.test(decodeURIComponent(path))) return
+  } catch {
+    // Refused below.
+  }
+  throw new ApiFault(
+    'request_malformed',
+    'The path is not UTF-8, or has a percent sign without two hex digits, or U+0000.',
+  )
 }
 
 /** @throws {ApiFault} `query_invalid` if a required parameter is absent */
@@ -56,7 +78,8 @@ export const shortText = textUpTo(MAX_TEXT_LENGTH)
 /** The id of an item of any kind: that of a resource has its URI, of at most 2,048 characters. */
 export const itemId = textUpTo(MAX_TEXT_LENGTH + 2048)
 
-function textUpTo(max: number): Parameter<string> {
+/** Text of 1 to `max` characters. */
+export function textUpTo(max: number): Parameter<string> {
   return (value) => {
     if (value === '') throw new RangeError('must not be empty')
     if (value.length > max) throw new RangeError(`has more than ${max} characters`)
@@ -146,7 +169,7 @@ export async function readBody(
     throw invalidBody('The body must be a JSON object.')
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
   if (unknown !== undefined)
-    throw invalidBody(`The field ${JSON.stringify(unknown.slice(0, 100))} is unknown; known are ${fields.join(', ')}.`)
+    throw invalidBody(`The field ${JSON.stringify(unknown.slice(0, 100))} is unknown; ${listed(fields)}.`)
   return new Map(Object.entries(body))
 }
 

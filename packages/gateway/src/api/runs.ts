@@ -7,7 +7,17 @@ import type { CountedAudit } from '../overview/counted-audit.ts'
 import type { CountedRun } from '../overview/run-tally.ts'
 import { maySee } from './callers.ts'
 import { ApiFault } from './faults.ts'
-import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, time, wholeNumber } from './request.ts'
+import {
+  invalidBody,
+  oneOf,
+  parseQuery,
+  queryOf,
+  readBody,
+  type Route,
+  shortText,
+  time,
+  wholeNumber,
+} from './request.ts'
 import type { EndedRunBody, RunRow, RunsBody, StartedRunBody } from './wire.ts'
 
 /** What hosts reach: programs that run agents. People see and end runs, and start none. */
@@ -28,7 +38,7 @@ const MAX_LISTED = 1000
 
 /** `POST /api/runs`: starts a run for a caller of the file, or for a sub-agent of one. The answer alone has its token. */
 export async function startRun(request: Request, deps: RunRouteDeps): Promise<StartedRunBody> {
-  parseQuery(new URL(request.url).searchParams, {})
+  parseQuery(queryOf(request), {})
   const host = await hostOf(request, deps)
   const asked = parseRun(await readBody(request, FIELDS))
   return safely(() => {

@@ -44,6 +44,15 @@ describe('listen', () => {
     ],
     ['a query that is too long', `GET /?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'headers_too_large'],
     ['what is no request', 'nonsense\r\n\r\n', 400, 'request_malformed'],
+    ...['/api\\session', '*', '//[/x', 'http://[/x', 'ftp://x/api/session'].map(
+      (target) =>
+        [
+          `the target ${target}`,
+          `OPTIONS ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+          400,
+          'request_malformed',
+        ] as const,
+    ),
   ] as const
   for (const [what, text, status, code] of malformed)
     it(`answers ${what} with a fault in JSON, also after another answer`, async (t) => {

@@ -5,6 +5,7 @@ import { ConfigError, ToolgateError } from '@toolgate/core'
 import type { ApiFaultCode } from '../api/faults.ts'
 import { toJsonText } from '@toolgate/core/words'
 import type { Health } from '../api/health.ts'
+import type { ErrorBody } from '../api/wire/session.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
 import { toNetwork } from '../auth/failed-logins.ts'
@@ -102,7 +103,8 @@ export async function listen({
     answering.add(request.socket)
     response.once('close', () => answering.delete(request.socket))
     discardRest(request, response)
-    route(request, response)
+    if (isTarget(request)) route(request, response)
+    else answerFault(response, 400, NO_TARGET)
   })
   boundAddresses(server, maxOfAddress, createClientAddresses(proxies))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -181,7 +183,7 @@ function createRouter({
     const metadata = resources && describeResource(request, resources)
     const foreign = isForwarded(request) ? undefined : checkOrigin({ host: request.headers.host }, origins)
     // Checked before anything is loaded, as the request comes from a foreign page.
-    if (foreign) return answerForeign(response, foreign.message)
+    if (foreign) return answerFault(response, 403, { code: 'host_forbidden', message: foreign.message })
     if (metadata) return sendJson(response, toJsonText(metadata), 200, { 'cache-control': 'max-age=300' })
     const answer = await pages()
     await answer(request, response)
@@ -240,8 +242,17 @@ async function mayKnowServers(
   return !isRefused(credential) && credential.for === 'console'
 }
 
-function answerForeign(response: ServerResponse, message: string): void {
-  sendJson(response, JSON.stringify({ error: { code: 'host_forbidden', message } }), 403, {
+/** Whether every reader of the target finds the same path in it. */
+function isTarget(request: IncomingMessage): boolean {
+  const { url = '/' } = request
+  if (pathOf(request).includes('\\')) return false
+  return url.startsWith('/') ? URL.canParse(url, 'http://gateway') : /^https?:/i.test(url) && URL.canParse(url)
+}
+
+const NO_TARGET: ErrorBody['error'] = { code: 'request_malformed', message: 'The target of the request is no URL.' }
+
+function answerFault(response: ServerResponse, status: number, error: ErrorBody['error']): void {
+  sendJson(response, JSON.stringify({ error } satisfies ErrorBody), status, {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
   })

@@ -6,17 +6,18 @@ import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { type KnownPerson, nearestFew } from '../known-people.ts'
-import { invalidBody, itemId, oneOf, parseQuery, readBody, type Route } from '../request.ts'
+import { invalidBody, oneOf, parseQuery, readBody, type Route, textUpTo } from '../request.ts'
 import type { HaltReach, HaltReachBody, HaltRow, HaltsBody } from '../wire.ts'
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
 const FIELDS = [...TARGETS, 'all', 'reason']
 const MAX_TARGET_LENGTH = 300
+const targetText = textUpTo(MAX_TARGET_LENGTH)
 const ASKED = {
-  user: itemId,
-  session: itemId,
-  tool: itemId,
-  tenant: itemId,
+  user: targetText,
+  session: targetText,
+  tool: targetText,
+  tenant: targetText,
   all: oneOf(['true'] as const),
 }
 
@@ -53,7 +54,7 @@ export function haltReachRoute({ halts }: ApiDeps, known: KnownPeople): Route {
     try {
       return { ...reachOf(target, people, halts), underWay: halts.underWay(target) } satisfies HaltReachBody
     } catch (error) {
-      throw toHaltFault(error)
+      throw error instanceof ConfigError ? new ApiFault('query_invalid', `${error.message}.`) : error
     }
   }
 }

@@ -108,7 +108,11 @@ export interface NewKeyRequestBody {
    * @maxLength 300
    */
   readonly like?: string
-  /** The apps that it opens. Default: all. */
+  /**
+   * The apps that it opens. Default: all.
+   *
+   * @minItems 1
+   */
   readonly apps?: readonly string[]
   /** Wall-clock milliseconds. Default: never. */
   readonly expiresAt?: number
