@@ -3,10 +3,15 @@ import { describe, it } from 'node:test'
 import { createGate } from '../gate/gate.ts'
 import { defineResource, defineTemplate } from '../tools/items.ts'
 
-const resource = (uri: string) => defineResource({ uri, namespace: 'n', execute: () => ({ contents: [] }) })
-
 /** Reads a URI from a server that has every URI and lists some. */
-async function read(uri: string, listed: readonly string[], deny: readonly string[] = []): Promise<string> {
+async function read(
+  uri: string,
+  listed: readonly string[],
+  deny: readonly string[] = [],
+  sent: unknown[] = [],
+): Promise<string> {
+  const resource = (own: string) =>
+    defineResource({ uri: own, namespace: 'n', execute: (input) => (sent.push(input.uri), { contents: [] }) })
   const items = listed.map((one) =>
     one.includes('{') ? defineTemplate({ uriTemplate: one, namespace: 'n' }) : resource(one),
   )
@@ -49,12 +54,41 @@ describe('a resource that nobody lists', () => {
     ['a query of a listed resource', 'db://h/a?b=c', ['db://h/a', 'db://h/{+x}'], 'refused'],
     ['a query of a listed resource where a template has some', 'db://h/a?b=c', ['db://h/a', 'db://h/a{?b}'], 'done'],
     ['a query of another resource', 'db://h/x?b=c', ['db://h/a'], 'done'],
-    ['the normal form of a listed spelling', 'db://h/a(1)', ['db://h/a%281%29'], 'refused'],
+    ['the normal form of a listed spelling', 'db://h/a(1)', ['db://h/a%281%29'], 'done'],
+    ['the normal form of two listed spellings', 'db://h/a(1)', ['db://h/a%281%29', 'db://h/%61%281%29'], 'refused'],
+    ['a listed normal form beside others', 'db://h/%61(1)', ['db://h/a%281)', 'db://h/a(1)', 'db://h/a(1%29'], 'done'],
+    ['the normal form of a listed spelling that is more than coded', 'db://h/a(1)', ['db://h/a%281%29/'], 'refused'],
+    ['a query of a listed spelling', 'db://h/a(1)?b=c', ['db://h/a%281%29', 'db://h/{+x}'], 'refused'],
+    ['a query of a listed spelling that is more than coded', 'db://h/a?b=c', ['db://h/a/', 'db://h/{+x}'], 'refused'],
     ['a listed spelling', 'db://h/a%281%29/', ['db://h/a%281%29/'], 'done'],
   ]
   for (const [what, uri, listed, expected] of table)
     it(`${expected === 'done' ? 'may have' : 'has not'} ${what}`, async () =>
       assert.equal(await read(uri, listed), expected))
+
+  it('is one resource in every spelling that differs by needless coding', async () => {
+    for (const [normal, ...others] of [
+      ['notes://h/Secret_(x)', 'notes://h/Secret_%28x%29', 'notes://h/%53ecret_(x%29'],
+      ['db://h/a@b.de,c:d', 'db://h/a%40b.de%2cc%3Ad'],
+      ['db://h/a?b=%2Fc%3Ad%2Ce', 'db://h/a?b=/c:d,e', 'db://h/a?b=%2fc:d%2Ce'],
+      ['jira://A(1)', 'jira://A%281%29'],
+      ['file:///C:/caf%C3%A9', 'file:///C%3a/caf%c3%a9'],
+    ] as const)
+      for (const one of [normal, ...others]) {
+        const sent: unknown[] = []
+        assert.equal(await read(one, [], [], sent), 'done', one)
+        assert.deepEqual(sent, [normal], one)
+        for (const denied of [normal, ...others, one.replace(/(?:%..|.)$/, '*')])
+          assert.equal(await read(one, [], [denied]), 'refused', `${one}, denied as ${denied}`)
+        for (const listed of others) {
+          const sentAsListed: unknown[] = []
+          assert.equal(await read(one, [listed], [], sentAsListed), 'done', one)
+          assert.deepEqual(sentAsListed, [listed], one)
+          for (const denied of [normal, ...others])
+            assert.equal(await read(one, [listed], [denied]), 'refused', `${one}, denied as ${denied}`)
+        }
+      }
+  })
 
   it('is decided as a template that matches its path without the query', async () => {
     const listed = ['db://h/{id}/view', 'db://h/{id}/edit']

@@ -3,6 +3,7 @@ import { nearestOf } from '../util/text.ts'
 import { type Glob, matchesGlob, parseGlob } from './glob.ts'
 import { PROMPT_PREFIX, RESERVED_NAMESPACES, RESOURCE_PREFIX } from './tool-id.ts'
 import type { Tool } from './tool.ts'
+import { comparableUri } from './uri.ts'
 
 /**
  * A parsed selector: the notation that names tools.
@@ -38,6 +39,8 @@ export interface ItemSelector {
   readonly text: string
   readonly server: Glob
   readonly name: Glob
+  /** The name without needless coding. */
+  readonly plain: Glob
 }
 
 /** The selectors of each group, by its name, and the aliases of tools. */
@@ -144,7 +147,9 @@ export function matchesSelector(selector: Selector, tool: Tool, reading: HintRea
 function matchesItem(selector: Selector, { kind, namespace, name, uri }: Tool): boolean {
   if (selector.kind === 'server') return selector.server === namespace
   if (selector.kind !== (kind === 'prompt' ? 'prompt' : 'resource')) return false
-  return matchesGlob(selector.server, namespace ?? '') && matchesGlob(selector.name, uri ?? name)
+  if (!matchesGlob(selector.server, namespace ?? '')) return false
+  if (matchesGlob(selector.name, uri ?? name)) return true
+  return uri !== undefined && matchesGlob(selector.plain, comparableUri(uri))
 }
 
 const NO_NAMESPACE = ''
@@ -181,8 +186,13 @@ function itemSelector(text: string, kind: ItemSelector['kind'], rest: string): S
       text,
       `must be written ${kind}:<server>:<${kind === 'resource' ? 'uri' : 'name'}>, as in ${kind}:files:*`,
     )
-  return { kind, text, server: parseGlob(rest.slice(0, colon)), name: parseGlob(rest.slice(colon + 1)) }
+  const name = parseGlob(rest.slice(colon + 1))
+  // A decoded star is a character.
+  const plain = kind === 'resource' ? comparableUri(name.join(STAR)).split(STAR) : name
+  return { kind, text, server: parseGlob(rest.slice(0, colon)), name, plain }
 }
+
+const STAR = '\0'
 
 /** `GROUP:WEB` would name a tool that cannot exist: these namespaces are reserved in any letter case. */
 function checkKind(text: string, head: string, rest: string, groups: GroupSelectors): void {

@@ -40,12 +40,47 @@ export function isNormalUri(uri: string): boolean {
   return isNormalPath(path, query)
 }
 
+/**
+ * Returns the normal form of a URI that differs from it only by coding that it does not need; `undefined` for a URI in any
+ * other spelling. Rules, records and servers get the normal form, whichever of these spellings a client writes.
+ */
+export function toNormalUri(uri: string): string | undefined {
+  const plain = uri.length > MAX_URI_LENGTH ? uri : toPlainUri(uri)
+  return isNormalUri(plain) ? plain : undefined
+}
+
+/** A text without needless coding (RFC 3986, section 6.2.2), of a listed URI or a pattern, too. Nothing is checked. */
+export function toPlainUri(uri: string): string {
+  if (!/[%?]/.test(uri) || /[{}]/.test(uri)) return uri
+  const [, head = '', scheme = '', authority = '', path = '', query = ''] = SPLIT.exec(uri) ?? []
+  const name = HOST_SCHEMES.has(scheme) ? authority : decodeWhere(authority, /[A-Za-z0-9._~!$&'()*+,;=@-]/)
+  const pairs = decodeWhere(query, /[A-Za-z0-9._~!'()*-]/)
+    .slice(1)
+    .replaceAll(/[/:?@$,]/g, encodeURIComponent)
+  return head + name + decodeWhere(path, /[A-Za-z0-9._~!$&'()*+,:;=@-]/) + query.slice(0, 1) + pairs
+}
+
+/** Returns the text of a listed URI or of a pattern that is compared: equal for all spellings that `toNormalUri` takes. */
+export function comparableUri(uri: string): string {
+  return toPlainUri(uri).replace(/\?.*/s, (query) => query.replaceAll(/%(?:2[4CF]|3[AF]|40)/g, decodeURIComponent))
+}
+
+const SPLIT = /^(([^:/?#]*):(?:\/\/)?)?((?<=\/\/)[^/?]*)?([^?]*)(\?.*)?$/s
+
+/** The codes of other characters get digits in upper case. */
+function decodeWhere(text: string, needsNoCode: RegExp): string {
+  return text.replaceAll(/%[0-9A-Fa-f]{2}/g, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    return needsNoCode.test(character) ? character : code.toUpperCase()
+  })
+}
+
 /** What may stand in a path as it is, and what servers split a path at: `!$&'()*+,:;=@`, `/` and `\`. */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
-/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name. */
+/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name, and `a::$DATA` is `a`. */
 function isNormalFile(path: string): boolean {
-  return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)/.test(path) && isPlainPath(path)
+  return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)|:[^/]*:\$/.test(path) && isPlainPath(path)
 }
 
 /** Whether a URI names its host as URL parsers read it: with nothing that they add, drop or rewrite. */
