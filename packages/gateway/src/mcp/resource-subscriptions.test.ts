@@ -40,6 +40,17 @@ describe('a subscription', () => {
     assert.equal(await answerOf('x://open/1'), await answerOf('x://secret/1'))
   })
 
+  it('to a resource in a spelling with needless coding is one to that resource', async () => {
+    const watched: string[] = []
+    const subscribe = serve(async (_, uri) => {
+      watched.push(uri)
+      return () => {}
+    })
+    for (const uri of ['x://open/(a)', 'x://open/%28a%29']) assert.ok('end' in (await subscribe(uri)), uri)
+    assert.ok('error' in (await subscribe('x://%73ecret/%28a%29')))
+    assert.deepEqual(watched, ['x://open/(a)', 'x://open/(a)'])
+  })
+
   it('ends with its session, also with one that ends before the server has answered', async (t) => {
     const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>()
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
