@@ -29,6 +29,7 @@ export {
 export type { PromptArgument } from '../tools/tool.ts'
 export type { ItemKind } from '../tools/tool-id.ts'
 export { isNormalUri, toNormalUri, toPlainUri } from '../tools/uri.ts'
+export { matchesUri, toPlainGlob } from '../tools/uri-glob.ts'
 export { parseUriTemplate, type UriTemplate } from '../tools/uri-template.ts'
 
 // Tools that ask for more input

@@ -3,7 +3,7 @@ import { nearestOf } from '../util/text.ts'
 import { type Glob, matchesGlob, parseGlob } from './glob.ts'
 import { PROMPT_PREFIX, RESERVED_NAMESPACES, RESOURCE_PREFIX } from './tool-id.ts'
 import type { Tool } from './tool.ts'
-import { comparableUri } from './uri.ts'
+import { matchesUri, toPlainGlob } from './uri-glob.ts'
 
 /**
  * A parsed selector: the notation that names tools.
@@ -148,8 +148,7 @@ function matchesItem(selector: Selector, { kind, namespace, name, uri }: Tool): 
   if (selector.kind === 'server') return selector.server === namespace
   if (selector.kind !== (kind === 'prompt' ? 'prompt' : 'resource')) return false
   if (!matchesGlob(selector.server, namespace ?? '')) return false
-  if (matchesGlob(selector.name, uri ?? name)) return true
-  return uri !== undefined && matchesGlob(selector.plain, comparableUri(uri))
+  return uri === undefined ? matchesGlob(selector.name, name) : matchesUri(selector.name, selector.plain, uri)
 }
 
 const NO_NAMESPACE = ''
@@ -187,12 +186,9 @@ function itemSelector(text: string, kind: ItemSelector['kind'], rest: string): S
       `must be written ${kind}:<server>:<${kind === 'resource' ? 'uri' : 'name'}>, as in ${kind}:files:*`,
     )
   const name = parseGlob(rest.slice(colon + 1))
-  // A decoded star is a character.
-  const plain = kind === 'resource' ? comparableUri(name.join(STAR)).split(STAR) : name
+  const plain = kind === 'resource' ? toPlainGlob(name) : name
   return { kind, text, server: parseGlob(rest.slice(0, colon)), name, plain }
 }
-
-const STAR = '\0'
 
 /** `GROUP:WEB` would name a tool that cannot exist: these namespaces are reserved in any letter case. */
 function checkKind(text: string, head: string, rest: string, groups: GroupSelectors): void {

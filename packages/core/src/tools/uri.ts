@@ -62,6 +62,7 @@ export function toPlainUri(uri: string): string {
 
 /** Returns the text of a listed URI or of a pattern that is compared: equal for all spellings that `toNormalUri` takes. */
 export function comparableUri(uri: string): string {
+  if (!/[%?]/.test(uri)) return uri
   return toPlainUri(uri).replace(/\?.*/s, (query) => query.replaceAll(/%(?:2[4CF]|3[AF]|40)/g, decodeURIComponent))
 }
 
