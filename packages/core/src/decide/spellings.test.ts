@@ -90,6 +90,22 @@ describe('a resource that nobody lists', () => {
       }
   })
 
+  it('is denied with the resource that it is to a server which reads less of it', async () => {
+    for (const [denied, ...uris] of [
+      ['db://h/a', 'db://h/a?b=c', 'db://h/a;v=1', 'db://u@h/a', 'db://h:5432/a', 'db://u:p@h:5432/a;v?b=c'],
+      ['notes://private/*', 'notes://x@private/a', 'notes://private:80/a'],
+      ['https://h/private/*', 'https://h/private;a/b', 'https://h/private;/b?c'],
+      ['https://h/a?b=c', 'https://h/a;d?b=c'],
+    ] as const) {
+      for (const uri of uris) {
+        assert.equal(await read(uri, ['x://{+y}'], [denied]), 'refused', uri)
+        assert.equal(await read(uri, ['x://{+y}']), 'done', uri)
+        assert.equal(await read(uri, [uri], [denied]), 'done', `${uri}, which is listed`)
+      }
+      assert.equal(await read(denied.replace('*', 'x'), [uris[0] as string], uris.slice(0, 1)), 'done')
+    }
+  })
+
   it('is decided as a template that matches its path without the query', async () => {
     const listed = ['db://h/{id}/view', 'db://h/{id}/edit']
     assert.equal(await read('db://h/5/view?x=1', listed, ['db://h/{id}/view']), 'refused')
