@@ -9,6 +9,7 @@ async function read(
   listed: readonly string[],
   deny: readonly string[] = [],
   sent: unknown[] = [],
+  allow = '*',
 ): Promise<string> {
   const resource = (own: string) =>
     defineResource({ uri: own, namespace: 'n', execute: (input) => (sent.push(input.uri), { contents: [] }) })
@@ -16,7 +17,7 @@ async function read(
     one.includes('{') ? defineTemplate({ uriTemplate: one, namespace: 'n' }) : resource(one),
   )
   const source = { name: 'n', namespaces: ['n'], tools: () => items, unlisted: resource }
-  const policy = { allow: ['resource:*:*'], deny: deny.map((one) => `resource:n:${one}`) }
+  const policy = { allow: [`resource:n:${allow}`], deny: deny.map((one) => `resource:n:${one}`) }
   const gate = createGate({ sources: [source], policy, onWarning: () => {} })
   const view = await gate.view({})
   return (await view.call({ tool: `resource:n:${uri}`, input: { uri } })).status
@@ -103,6 +104,14 @@ describe('a resource that nobody lists', () => {
         assert.equal(await read(uri, [uri], [denied]), 'done', `${uri}, which is listed`)
       }
       assert.equal(await read(denied.replace('*', 'x'), [uris[0] as string], uris.slice(0, 1)), 'done')
+    }
+  })
+
+  it('is allowed as what it is only, in any of its spellings', async () => {
+    for (const allow of ['db://h/a(1)', 'db://h/%61%281%29']) {
+      for (const uri of ['db://h/a(1)', 'db://h/a%281)']) assert.equal(await read(uri, [], [], [], allow), 'done', uri)
+      for (const uri of ['db://h/a(1)?b=c', 'db://u@h/a(1)', 'db://h:80/a(1)', 'db://h/a(1);v', 'db://h/a%2528'])
+        assert.equal(await read(uri, [], [], [], allow), 'refused', uri)
     }
   })
 
