@@ -156,6 +156,7 @@ describe('toNormalUri', () => {
       'db://u%40v@h',
     ],
     ['schemes', 'HTTPS://h/%61', '%64b://h/a', 'DB://h/%61'],
+    ['drives of Windows', 'file:///C%7C/a', 'file:///c%7ca'],
     ['streams of Windows', 'file:///a::$DATA', 'file:///a%3A%3A%24DATA', 'file:///a:s:$DATA/b'],
     ['what is no code', 'db://h/%', 'db://h/%4', 'db://h/%zz', 'db://h/%%34%31'],
     ['long texts', `db://h/${'%61'.repeat(700)}`, `db://h/a?b=${'/'.repeat(700)}`],

@@ -79,9 +79,9 @@ function decodeWhere(text: string, needsNoCode: RegExp): string {
 /** What may stand in a path as it is, and what servers split a path at: `!$&'()*+,:;=@`, `/` and `\`. */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
-/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name, and `a::$DATA` is `a`. */
+/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name, `a::$DATA` is `a`, and `C|` is `C:`. */
 function isNormalFile(path: string): boolean {
-  return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)|:[^/]*:\$/.test(path) && isPlainPath(path)
+  return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)|:[^/]*:\$|^\/[A-Za-z]%7C/.test(path) && isPlainPath(path)
 }
 
 /** Whether a URI names its host as URL parsers read it: with nothing that they add, drop or rewrite. */
