@@ -86,6 +86,37 @@ describe('a subscription', () => {
     assert.equal(watched, 0)
   })
 
+  it('ends in another spelling of its resource', async (t) => {
+    let watched = 0
+    const gate = createGate({
+      tools: [defineResource({ namespace: 's', uri: 'x://open/(1)', execute: () => ({}) })],
+      policy: { allow: ['resource:s:*'] },
+    })
+    const owners = new ResourceOwners(gate.catalog, () => ['s'])
+    const names = new ToolLists(gate)
+    const items = {
+      offers: ['resources'] as const,
+      lists: new ItemLists(names, owners),
+      names,
+      owners,
+      complete: async () => ({}),
+      watchResource: async () => {
+        watched++
+        return () => void watched--
+      },
+    }
+    const endpoint = await serveMcp(t, [], { gate, lists: names, items })
+    const session = await endpoint.initialize()
+    const send = async (method: string, uri: string) =>
+      (await endpoint.send({ jsonrpc: '2.0', id: 1, method, params: { uri } }, { session })).ended()
+    await send('resources/subscribe', 'x://open/%281%29')
+    assert.equal(watched, 1)
+    await send('resources/unsubscribe', 'x://open/(2)')
+    assert.equal(watched, 1)
+    await send('resources/unsubscribe', 'x://open/(1)')
+    assert.equal(watched, 0)
+  })
+
   it('takes the place of its stream before its server has answered', async (t) => {
     const { promise: answered, resolve } = Promise.withResolvers<void>()
     const streams = new ChangeStreams({
