@@ -15,7 +15,7 @@ const WRITE: readonly ((character: string) => string)[] = [
   (character) => encodeURIComponent(character.normalize('NFD')),
 ]
 const name = fc
-  .array(fc.constantFrom(...'ab!(),:@ é?#'), { minLength: 1, maxLength: 4 })
+  .array(fc.constantFrom(...Array.from('ab!(),:@ é?#')), { minLength: 1, maxLength: 4 })
   .map((all) => all.join(''))
   .filter((text) => !text.endsWith(' '))
 const start = fc.constantFrom('file:///', 'notes://h/', 'https://h.de/', 'memo:///')

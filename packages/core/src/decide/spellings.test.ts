@@ -91,6 +91,25 @@ describe('a resource that nobody lists', () => {
       }
   })
 
+  it('is approved in one spelling for all, and only for this resource', async () => {
+    const resource = (uri: string) => defineResource({ uri, namespace: 'n', execute: () => ({ contents: [] }) })
+    const source = { name: 'n', namespaces: ['n'], tools: () => [], unlisted: resource }
+    const gate = createGate({
+      sources: [source],
+      policy: { allow: ['resource:*:*'], ask: ['resource:n:*'] },
+      onWarning: () => {},
+    })
+    const view = await gate.view({ user: 'vera' })
+    const call = (uri: string) => view.call({ tool: `resource:n:${uri}`, input: { uri } })
+    const [first, second] = [await call('db://h/a%28x%29'), await call('db://h/%61(x)')]
+    assert.ok(first.status === 'waiting' && second.status === 'waiting')
+    assert.equal(first.approval.id, second.approval.id)
+    await gate.approvals.decide({ user: 'vera' }, first.approval.id, { decision: 'approve' })
+    assert.equal((await call('db://h/a(y)')).status, 'waiting')
+    assert.equal((await call('db://h/a(x)')).status, 'done')
+    assert.equal((await call('db://h/a(x%29')).status, 'waiting')
+  })
+
   it('is denied with the resource that it is to a server which reads less of it', async () => {
     for (const [denied, ...uris] of [
       ['db://h/a', 'db://h/a?b=c', 'db://h/a;v=1', 'db://u@h/a', 'db://h:5432/a', 'db://u:p@h:5432/a;v?b=c'],

@@ -10,7 +10,7 @@ const UNREAD: readonly ((uri: string) => string)[] = [
 export function lesserUrisOf(uri: string): readonly string[] {
   if (!/[?@;]|:\/\/[^/]*:/.test(uri)) return NONE
   const all = new Set([uri])
-  for (const withoutOne of UNREAD) for (const one of [...all]) all.add(withoutOne(one))
+  for (const withoutOne of UNREAD) for (const one of all) all.add(withoutOne(one))
   all.delete(uri)
   return [...all]
 }

@@ -34,7 +34,7 @@ function serve(complete: () => unknown, asked: unknown[] = []) {
     const params = { ref, argument: { name: 'path', value: '' } }
     const request = { params, caller: {}, link: { era: 'modern' }, signal: new AbortController().signal }
     return completeArgument(
-      { gate, owners, names, complete: async (_, { ref: own }) => (asked.push(own), complete() as never) },
+      { gate, owners, names, complete: async (_, { ref: sent }) => (asked.push(sent), complete() as never) },
       request as never as McpRequest,
     )
   }
