@@ -9,10 +9,9 @@ const UNREAD: readonly ((uri: string) => string)[] = [
 /** Returns the other URIs that a URI is to servers which read less of it. A rule that denies one of them holds for the URI. */
 export function lesserUrisOf(uri: string): readonly string[] {
   if (!/[?@;]|:\/\/[^/]*:/.test(uri)) return NONE
-  const all = new Set([uri])
-  for (const withoutOne of UNREAD) for (const one of all) all.add(withoutOne(one))
-  all.delete(uri)
-  return [...all]
+  let all: readonly string[] = [uri]
+  for (const withoutOne of UNREAD) all = [...all, ...all.map(withoutOne)]
+  return [...new Set(all)].filter((one) => one !== uri)
 }
 
 const NONE: readonly string[] = []

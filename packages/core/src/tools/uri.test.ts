@@ -115,6 +115,16 @@ describe('isNormalUri', () => {
     })
 })
 
+describe('isNormalUri of one encoded character', () => {
+  it('is what RFC 3986 reserves or does not have, and no control character', () => {
+    for (let byte = 0x21; byte < 0x7f; byte++) {
+      const code = `%${byte.toString(16).toUpperCase()}`
+      const isNeeded = /["#%<>?[\]^`{|}]/.test(String.fromCharCode(byte))
+      assert.equal(isNormalUri(`db://h/a${code}b`), isNeeded, code)
+    }
+  })
+})
+
 describe('toNormalUri', () => {
   for (const [normal, ...others] of [
     ['notes://h/Secret_(x)', 'notes://h/Secret_%28x%29', 'notes://h/%53ecret_(x%29'],
