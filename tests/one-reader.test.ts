@@ -20,8 +20,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   // shown as its text, unparsed.
   ['packages/console/src/policy-draft.ts', 'it reads a list of three texts that it wrote'],
   ['packages/console/src/api.ts', 'it reads answers of its own gateway, in the browser'],
-  ['packages/console/src/live.ts', 'it reads messages of its own gateway, in the browser'],
-  ['packages/console/src/input-form.ts', 'it checks what a person types, and the gateway reads it again'],
+  ['packages/console/src/digits.ts', 'it reads answers of its own gateway and what a person types, in the browser'],
   ['packages/console/src/parts/caller-choice.tsx', 'it checks what a person types, and the gateway reads it again'],
   ['packages/console/src/run-timeline.ts', 'it reads operands that the gateway wrote, for people'],
   ['packages/console/src/pages/live.tsx', 'it reads a list of texts that it wrote'],

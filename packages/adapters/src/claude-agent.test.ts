@@ -92,10 +92,10 @@ describe("guard of the Claude Agent SDK, the gate's own server", () => {
     const client = await connect(mcpServers['gate'] as { readonly instance: McpServer })
     const told = async (name: string) => (await client.callTool({ name })) as object
     const text = (said: string) => ({ content: [{ type: 'text', text: said }] })
-    assert.deepEqual(await told('big'), text('{"rows":"7"}'))
+    assert.deepEqual(await told('big'), text('{"rows":7}'))
     assert.deepEqual(await told('block'), text('rows'))
     assert.deepEqual(await told('rich'), text('{"content":[{"type":"paragraph"}]}'))
-    assert.deepEqual(await told('stream'), text('{"rows":"7"}'))
+    assert.deepEqual(await told('stream'), text('{"rows":7}'))
     assert.deepEqual(await told('torn'), { ...text('mcp__gate__torn failed: no disk'), isError: true })
     await client.close()
   })

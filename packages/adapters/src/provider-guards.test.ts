@@ -251,7 +251,7 @@ function describeProvider(loop: ProviderLoop): void {
       },
     })
     const { told } = await loop.run({ gate, caller: VIEWER }, [[{ name: 'counts' }, { name: 'stops' }]])
-    assert.deepEqual(told, ['{"rows":"7"}', 'stops failed: an error without a text'])
+    assert.deepEqual(told, ['{"rows":7}', 'stops failed: an error without a text'])
   })
 
   it('loses no answer to a host that fails to hear of the call, and warns of it', async () => {

@@ -55,6 +55,7 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
       'core/src/ports/ports.ts',
       'core/src/tools/tool-id.ts',
       'core/src/util/errors.ts',
+      'core/src/util/json-text.ts',
     ])
     assert.deepEqual(
       loaded.filter((file) => file.includes('/commands/')),

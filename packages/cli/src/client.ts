@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, isObject, type JsonObject, messageOf, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { ApprovalFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {
@@ -297,7 +298,7 @@ async function answerOf(
       ...keyHeader(target),
       ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
     }
-    const body = sent === undefined ? {} : { body: JSON.stringify(sent) }
+    const body = sent === undefined ? {} : { body: toJsonText(sent) }
     const response = await fetch(url, {
       method,
       headers,

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { toJsonText } from '@toolgate/core/words'
 
 /** Where a command writes. */
 export interface Stream extends NodeJS.WritableStream {
@@ -32,7 +33,7 @@ export function printJson(stream: Stream, value: unknown): void {
 /** Returns equal JSON that is safe on a terminal: JSON itself does not escape C1 and bidirectional controls. */
 export function jsonText(value: unknown, indent?: number): string {
   // All line breaks are those of the layout, as line breaks in texts are escaped.
-  return JSON.stringify(value, undefined, indent).split('\n').map(printable).join('\n')
+  return toJsonText(value, indent).split('\n').map(printable).join('\n')
 }
 
 /** C0, C1, bidirectional controls, and invisible characters such as tags: foreign text must not control the terminal. */

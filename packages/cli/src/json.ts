@@ -2,7 +2,7 @@ import { isObject, JSON_BOUNDS, type JsonObject, readJson } from '@toolgate/core
 
 /** Parses JSON of a gateway, a file or an option, whose type is not known yet. @throws {Error} */
 export function parseJson(text: string): unknown {
-  return readJson(text, { bounds: JSON_BOUNDS.own })
+  return readJson(text, { bounds: JSON_BOUNDS.own, integers: 'exact' })
 }
 
 /** Returns the object that a JSON text holds, or `undefined` for any other text. */

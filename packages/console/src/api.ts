@@ -1,5 +1,6 @@
 import { health } from './health.ts'
 import type { ErrorBody } from './wire.ts'
+import { parseDigits, writeDigits } from './digits.ts'
 
 /** Thrown for an error response. `status` is 0 if no response came. */
 export class ApiError extends Error {
@@ -47,7 +48,7 @@ export function postJson<Body>(
   { keepalive = false, timeoutMs }: PostOptions = {},
 ): Promise<Body> {
   const headers = { 'content-type': 'application/json' }
-  return request(path, { method: 'POST', keepalive, headers, body: JSON.stringify(body) }, timeoutMs)
+  return request(path, { method: 'POST', keepalive, headers, body: writeDigits(body) }, timeoutMs)
 }
 
 /** @throws {ApiError} */
@@ -83,7 +84,7 @@ async function request<Body>(path: string, init: RequestInit, timeoutMs = TIMEOU
   else health.ok()
   if (answer.status === 304 && known) return known.body as Body
   if (answer.ok) {
-    const sent = (await answer.json()) as Body
+    const sent = parseDigits(await answer.text()) as Body
     keepTagged(path, answer.headers.get('etag'), sent)
     return sent
   }

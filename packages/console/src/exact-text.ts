@@ -1,4 +1,5 @@
 import { type DiffLine, diffLines } from './line-diff.ts'
+import { writeDigits } from './digits.ts'
 
 /** Plain text, or one invisible character. */
 export type Segment =
@@ -64,7 +65,7 @@ export function toSegments(text: string): readonly Segment[] {
 
 /** Returns a value as indented JSON, for people to read before they approve it. */
 export function toPrettyJson(value: unknown): string {
-  return JSON.stringify(value, null, 2) ?? 'nothing'
+  return writeDigits(value, 2) ?? 'nothing'
 }
 
 /** A part of a value as JSON: text of the notation, one string that has several lines, or one text that replaces another. */

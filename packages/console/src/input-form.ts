@@ -1,3 +1,4 @@
+import { parseDigits } from './digits.ts'
 /** The content of a field of the form. */
 export type Field =
   | { readonly kind: 'text' | 'number' | 'integer' | 'flag' | 'json' }
@@ -135,7 +136,7 @@ function readText(field: Field, text: string): { readonly value: unknown } | { r
 
 export function readJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   try {
-    return { value: JSON.parse(text) as unknown }
+    return { value: parseDigits(text) }
   } catch (error) {
     return { problem: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` }
   }

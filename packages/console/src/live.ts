@@ -1,4 +1,5 @@
 import type { LiveMessage } from './wire.ts'
+import { parseDigits } from './digits.ts'
 
 /**
  * How changes reach the page: over the socket (`open`); by polling, if the socket never opened; or not at all, if it was
@@ -110,7 +111,7 @@ const TYPES: ReadonlySet<unknown> = new Set<LiveMessage['type']>(['groups', 'aud
 function parseMessage(data: unknown): LiveMessage | undefined {
   if (typeof data !== 'string') return undefined
   try {
-    const message = JSON.parse(data) as LiveMessage | null
+    const message = parseDigits(data) as LiveMessage | null
     return message && TYPES.has(message.type) ? message : undefined
   } catch {
     return undefined

@@ -1,6 +1,7 @@
 import { type Caller, ConfigError, defineTool, type Gate, type Tool, type View } from '@toolgate/core'
 import type { Group, parseGroups } from '@toolgate/core/groups'
 import { markOwnTool, REQUEST_TEXTS } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import { type McpResult, errorResult, toResult, wrapOutcome } from './results.ts'
@@ -73,7 +74,7 @@ export async function toMcpOutput(answer: MetaAnswer): Promise<McpResult> {
 
 function toOwnResult(answer: Exclude<MetaAnswer, { kind: 'outcome' }>): McpResult {
   if (answer.kind === 'refusal') return errorResult(answer.text)
-  return { content: [{ type: 'text', text: JSON.stringify(answer.value) }], structuredContent: answer.value }
+  return { content: [{ type: 'text', text: toJsonText(answer.value) }], structuredContent: answer.value }
 }
 
 /** Opens a group for the session that calls it. A caller who may use no tool of a group does not learn that it exists. */

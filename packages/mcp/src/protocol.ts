@@ -20,7 +20,8 @@ export const LIST_CHANGED = 'notifications/tools/list_changed'
 /** The codes of JSON-RPC 2.0 §5.1 that both sides use. */
 export const RPC_CODES = { methodNotFound: -32_601, invalidParams: -32_602, internalError: -32_603 } as const
 
-export type RequestId = string | number
+/** An integer beyond 2^53 is a `bigint`, so that it is given back with its digits. */
+export type RequestId = string | number | bigint
 
 /** A JSON-RPC 2.0 error object. */
 export interface JsonRpcError {

@@ -232,7 +232,10 @@ function isBlock(block: unknown): boolean {
   return BLOCKS.get(type)?.every((field) => typeof block[field] === 'string') ?? false
 }
 
-/** Returns a value that can be sent as JSON. For any other, the SDKs send no answer at all and the client waits. */
+/**
+ * Returns a value that the SDKs can send as JSON. For any other, they send no answer at all and the client waits. They
+ * cannot write an integer beyond 2^53, so it becomes the text of its digits.
+ */
 export function toSendable<Value>(value: Value): Value {
   try {
     JSON.stringify(value)
@@ -242,10 +245,17 @@ export function toSendable<Value>(value: Value): Value {
   }
 }
 
+function withDigitsAsText(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  if (Array.isArray(value)) return value.map(withDigitsAsText)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withDigitsAsText(item)]))
+}
+
 /** Returns the value of a JSON text; `undefined` if it is not JSON. */
 function parseJson(text: string): unknown {
   try {
-    return readOwnJson(text)
+    return withDigitsAsText(readOwnJson(text, 'exact'))
   } catch {
     return undefined
   }

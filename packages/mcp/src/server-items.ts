@@ -1,5 +1,6 @@
 import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
 import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import {
   definePrompt,
   defineResource,
@@ -107,7 +108,7 @@ export class ServerItems {
   #toKnown(kind: LeftOutItem['kind'], id: string, listed: unknown): Known {
     const before = this.#known.get(id)
     if (before && before.listed === listed) return before
-    const text = JSON.stringify(listed)
+    const text = toJsonText(listed)
     if (before?.text === text) return { ...before, listed }
     return { listed, text, item: this.#toItem(kind, isObject(listed) ? listed : {}) }
   }
@@ -162,7 +163,7 @@ function withFields(listed: JsonObject, names: readonly string[]): JsonObject {
     else if (value !== null) known[name] = value
   }
   if (Object.keys(fields).length === 0) return known
-  if (JSON.stringify(fields).length > MAX_FIELD_CHARS)
+  if (toJsonText(fields).length > MAX_FIELD_CHARS)
     throw new ConfigError('item', `has unknown fields of more than ${MAX_FIELD_CHARS} characters`)
   return { ...known, fields }
 }

@@ -7,6 +7,7 @@ import {
   type ToolDefinition,
 } from '@toolgate/core'
 import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
 
 /** What the operator declares about tools of a server. */
@@ -102,7 +103,7 @@ export class ServerTools {
     const { name } = isObject(listed) ? listed : {}
     const before = typeof name === 'string' ? this.#known.get(name) : undefined
     if (before && before.listed === listed) return before
-    const text = JSON.stringify(listed)
+    const text = toJsonText(listed)
     if (before?.text === text) return { ...before, listed }
     const overlays = this.#overlays.of(name)
     const tool = this.#toTool(isObject(listed) ? listed : {}, overlays)
@@ -149,7 +150,7 @@ function checkFields(fields: JsonObject, runsTasks: boolean): void {
   const { execution } = fields
   if (!runsTasks && isObject(execution) && execution['taskSupport'] === 'required')
     throw new ConfigError('tool', 'can only be run as a task, which is not supported')
-  if (JSON.stringify(fields).length > MAX_FIELD_CHARS)
+  if (toJsonText(fields).length > MAX_FIELD_CHARS)
     throw new ConfigError('tool', `has unknown fields of more than ${MAX_FIELD_CHARS} characters`)
 }
 

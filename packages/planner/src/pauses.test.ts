@@ -371,8 +371,9 @@ describe('an approved call that has run', () => {
 
   it('continues whatever it returns: an output without JSON becomes a text', async () => {
     for (const [answer, told] of [
-      [10n, '10'],
-      [{ cents: 5n }, '{"cents":"5"}'],
+      [10n, 10],
+      [{ cents: 5n }, { cents: 5 }],
+      [2n ** 60n, '1152921504606846976'],
       [new Date(0), '1970-01-01T00:00:00.000Z'],
       [undefined, null],
     ] as const) {
@@ -468,8 +469,10 @@ describe('a pause for an input', () => {
     const { resumeToken } = await pauseOf(stage)
     const cyclic: { n: number; self?: unknown } = { n: 1 }
     cyclic.self = cyclic
-    for (const input of [{ n: 1, big: 1n }, cyclic])
-      await assert.rejects(resume(stage, resumeToken, { input }), { code: 'resume_unanswered', message: /is not JSON/ })
+    await assert.rejects(resume(stage, resumeToken, { input: cyclic }), {
+      code: 'resume_unanswered',
+      message: /is not JSON/,
+    })
     for (const wrong of [{}, { approve: true }, { input: 'x' }, { input: { n: 1.5 } }, { inputs: { other: { n: 1 } } }])
       await assert.rejects(resume(stage, resumeToken, wrong), { code: 'resume_unanswered' }, JSON.stringify(wrong))
     await assert.rejects(resume(stage, resumeToken, { input: { n: 'x' } }), { message: /\/n/ })

@@ -8,6 +8,7 @@ import {
   type View,
 } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, ToolSet } from 'ai'
 import type { PolicyOf } from './options.ts'
@@ -168,5 +169,5 @@ function openingOf({ instructions, toPrompt = defaultPrompt }: SubAgentDefinitio
 
 function defaultPrompt(input: unknown): string {
   const prompt = typeof input === 'object' && input !== null && 'prompt' in input ? input.prompt : undefined
-  return typeof prompt === 'string' ? prompt : JSON.stringify(input)
+  return typeof prompt === 'string' ? prompt : toJsonText(input)
 }

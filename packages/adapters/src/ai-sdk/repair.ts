@@ -1,5 +1,5 @@
 import type { CallOutcome } from '@toolgate/core'
-import { readJson } from '@toolgate/core/internal'
+import { readModelJson } from '../shared/model-json.ts'
 import { asSchema, type ToolSet } from 'ai'
 import type { GuardOptions } from './options.ts'
 import type { LoopRun } from './run.ts'
@@ -67,8 +67,7 @@ function tell(error: Error, text: string): null {
 function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   if (text.trim() === '') return { value: {} }
   try {
-    const value: unknown = readJson(text)
-    return { value }
+    return readModelJson(text)
   } catch {
     return { problem: 'is not JSON' }
   }

@@ -277,14 +277,14 @@ for (const way of WAYS) {
         const result = await viewer.call(name)
         return [textOf(result), result.structuredContent, result.isError]
       }
-      assert.deepEqual(await told('big'), ['{"rows":"7"}', { rows: '7' }, undefined])
+      assert.deepEqual(await told('big'), ['{"rows":7}', { rows: 7 }, undefined])
       assert.deepEqual(await told('date'), ['"1970-01-01T00:00:00.000Z"', undefined, undefined])
       assert.deepEqual(await told('block'), ['rows', undefined, undefined])
       for (const name of ['rich', 'flagged']) {
         const plain = outputs[name]?.()
         assert.deepEqual(await told(name), [JSON.stringify(plain), plain, undefined])
       }
-      assert.deepEqual(await told('stream'), ['{"rows":"7"}', { rows: '7' }, undefined])
+      assert.deepEqual(await told('stream'), ['{"rows":7}', { rows: 7 }, undefined])
       assert.deepEqual(await told('torn'), ['torn failed: an error without a text', undefined, true])
     })
 
@@ -384,7 +384,7 @@ for (const way of WAYS) {
         ],
       })
       const viewer = await connect(VIEWER)
-      await assert.rejects(viewer.call('taken'), { code: -32_050, data: { rows: '7' } })
+      await assert.rejects(viewer.call('taken'), { code: -32_050, data: { rows: 7 } })
       await assert.rejects(viewer.call('odd'), { code: -32_603 })
     })
 

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { isObject, JSON_BOUNDS, JsonFault, measureJson, readJson } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, JsonFault, measureJson } from '@toolgate/core/internal'
+import { readModelJson } from '../shared/model-json.ts'
 import type { FunctionTool, Handoff, RunContext, Tool } from '@openai/agents'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it: a tool of any parameters
@@ -31,7 +32,9 @@ export interface Arguments {
 export function readArguments(text: string): Arguments {
   const refused = (malformed: string): Arguments => ({ input: undefined, malformed })
   try {
-    const input: unknown = readJson(text)
+    const read = readModelJson(text)
+    if ('problem' in read) return refused(read.problem)
+    const input = read.value
     if (!isObject(input)) return refused('must be a JSON object')
     const isEscaped = measureJson(JSON.stringify(input), JSON_BOUNDS.own).hasEscapedKey === true
     return isEscaped

@@ -8,7 +8,8 @@ import {
   type ExposeWarning,
   type Exposure,
 } from '@toolgate/core/expose'
-import { messageOf, outputText, readJson } from '@toolgate/core/internal'
+import { messageOf, outputText } from '@toolgate/core/internal'
+import { readModelJson } from './model-json.ts'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
 import { RUN_KEYS, type RunOptions, viewFor } from './guard-options.ts'
 import { failureText, isStream, lastOf } from './refused.ts'
@@ -222,8 +223,9 @@ function describeError({ tool, message }: { readonly tool: string; readonly mess
 function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   try {
     // Providers write a call without arguments as an empty text.
-    const value: unknown = text.trim() === '' ? {} : readJson(text)
-    return { value }
+    if (text.trim() === '') return { value: {} }
+    const read = readModelJson(text)
+    return 'problem' in read ? { problem: `the input ${read.problem}` } : read
   } catch (error) {
     return { problem: `the arguments are not JSON: ${messageOf(error)}` }
   }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { messageOf, TOO_LARGE, readOwnJson } from '@toolgate/core/internal'
+import { messageOf, readOwnJson, TOO_LARGE } from '@toolgate/core/internal'
 import { readConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -33,7 +33,7 @@ export async function auditOpenCommand(
     const record = await findRecord(audit, { given, call, seq }, io)
     const text = await openInput(audit, record)
     await leaveTrace(audit, record, io)
-    if (options.json) printJson(io.stdout, { record, input: readOwnJson(text) as unknown })
+    if (options.json) printJson(io.stdout, { record, input: readOwnJson(text, 'exact') })
     else printLine(io.stdout, printable(text))
     return 'ok'
   } finally {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { StdioBridge } from '@toolgate/gateway/stdio'
 import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -103,7 +104,7 @@ function printResult(result: JsonObject): string {
       ? part['text'].split('\n').map(printable).join('\n')
       : `[${printable(String(part['type']))}; --json shows it]`,
   )
-  return texts.length > 0 ? texts.join('\n') : printable(JSON.stringify(result['structuredContent'] ?? {}))
+  return texts.length > 0 ? texts.join('\n') : printable(toJsonText(result['structuredContent'] ?? {}))
 }
 
 /** A client of MCP 2026-07-28 that has no capabilities. */
@@ -143,7 +144,7 @@ class McpClient {
       'io.modelcontextprotocol/clientCapabilities': {},
       progressToken: id,
     }
-    const line = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } })
+    const line = toJsonText({ jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } })
     this.#bridge.receive(Buffer.from(`${line}\n`))
     const { result, error } = await promise
     if (isObject(result)) return result

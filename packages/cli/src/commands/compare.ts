@@ -1,3 +1,4 @@
+import { toJsonText } from '@toolgate/core/words'
 import { type ConfigComparison, compareConfigs, loadConfig, readCatalogFile } from '@toolgate/gateway'
 import type { ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
@@ -38,7 +39,7 @@ function print(
   const paint = painter(io.stdout, io.env)
   printLine(io.stdout, `${paint(COLOURS[grantsNoMore], grantsNoMore)}  ${printable(sentence)}`)
   for (const { caller, tool, before, after, input, weakerApproval } of counterexamples.slice(0, MAX_SHOWN)) {
-    const of = input === undefined ? '' : ` with ${printable(JSON.stringify(input))}`
+    const of = input === undefined ? '' : ` with ${printable(toJsonText(input))}`
     const more = weakerApproval ? `${after}, and somebody else may approve` : `${after}, and was ${before}`
     printLine(io.stdout, `  ${printable(caller)}: a call of ${printable(tool)}${of} is ${more}`)
   }

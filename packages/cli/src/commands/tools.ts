@@ -1,4 +1,5 @@
 import { defineCaller, ToolgateError } from '@toolgate/core'
+import { toJsonText } from '@toolgate/core/words'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
@@ -116,7 +117,7 @@ export interface WhoseOptions {
 /** Returns the caller of `--as <user>` or `--caller <json>`, with `--app <app>`. @throws {CliError} `usage` for an invalid caller */
 export function whoseOf({ as = '', caller, app }: WhoseOptions): Whose {
   const within = app === undefined ? {} : { app }
-  return caller === undefined ? { as, ...within } : { caller: JSON.stringify(parseCaller(caller)), ...within }
+  return caller === undefined ? { as, ...within } : { caller: toJsonText(parseCaller(caller)), ...within }
 }
 
 function parseCaller(text: string): unknown {

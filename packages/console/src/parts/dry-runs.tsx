@@ -3,6 +3,7 @@ import type { WhyInputBody } from '../wire.ts'
 import { OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { MayStill, Reasons, WouldAllow } from './reasons.tsx'
+import { writeDigits } from '../digits.ts'
 
 export interface DryRun {
   readonly input: unknown
@@ -41,7 +42,7 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
             <li key={runs.length - i}>
               <OutcomeBadge outcome={body.outcome} />
               <code>
-                <Exact text={JSON.stringify(input)} />
+                <Exact text={writeDigits(input)} />
               </code>
               <span className="dim">
                 <Exact text={body.reasons[0]?.text ?? NO_RULE} />

@@ -4,6 +4,7 @@ import type { Look } from '../states.ts'
 import type { CompareBody } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { Exact } from './exact.tsx'
+import { writeDigits } from '../digits.ts'
 
 const LOOKS: Readonly<Record<CompareBody['grantsNoMore'], Look>> = { yes: 'good', no: 'bad', unknown: 'ask' }
 const MAX_ROWS = 20
@@ -90,7 +91,7 @@ function Counterexample({
           {' '}
           with{' '}
           <code>
-            <Exact text={JSON.stringify(input)} />
+            <Exact text={writeDigits(input)} />
           </code>
         </>
       )}{' '}

@@ -16,6 +16,7 @@ import { type DryRun, DryRuns } from './dry-runs.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
 import { HistoryField } from './history-field.tsx'
 import { InputFields } from './input-form.tsx'
+import { writeDigits } from '../digits.ts'
 
 /** Dry runs that stay on the page, to compare inputs. */
 const KEPT_RUNS = 5
@@ -116,7 +117,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
             className="quiet"
             aria-pressed={isJson}
             onClick={() => {
-              setText(isJson ? undefined : JSON.stringify(toInput(field, draft).input, undefined, 2))
+              setText(isJson ? undefined : writeDigits(toInput(field, draft).input, 2))
               setShown(NONE)
             }}
           >

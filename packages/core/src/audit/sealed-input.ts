@@ -3,6 +3,7 @@ import type { AuditRecord, MaybePromise } from '../ports/ports.ts'
 import { ConfigError } from '../util/errors.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { isObject } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** Keeps the whole input of each call, sealed with AES-256-GCM under a key of the operator. */
@@ -110,7 +111,7 @@ export function sealInput({ id, key }: InputKey, input: unknown, to: BoundTo): S
 
 function jsonOf(input: unknown): string | undefined {
   try {
-    return JSON.stringify(input)
+    return toJsonText(input)
   } catch {
     return undefined
   }

@@ -16,6 +16,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import { catchRejection } from '../util/async.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import type { Redactor } from '../redact/redact.ts'
 
 /** Approvals as people handle them. */
@@ -167,7 +168,7 @@ const SIGN = /[\n\r;|&<>$`(){}"'\\]/g
 const BLANK = /\s/g
 
 function noticeOf(input: unknown, shown: string): string {
-  const text = typeof input === 'string' ? input : JSON.stringify(input)
+  const text = typeof input === 'string' ? input : toJsonText(input)
   const left = shown.replace(MARKER, '')
   const isMore =
     isObject(input) || countOf(SIGN, text) > countOf(SIGN, left) || countOf(BLANK, text) > countOf(BLANK, left) + 1

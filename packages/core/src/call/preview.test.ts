@@ -38,7 +38,7 @@ describe('view.preview', () => {
     ['does not exist', 'nothing', {}, 'refused'],
     ['is denied for its input', 'read', { amount: 6 }, 'refused'],
     ['has an input that does not fit', 'read', { amount: 'six' }, 'refused'],
-    ['has an input that is no JSON', 'read', { amount: 1n }, 'refused'],
+    ['has an input that is no JSON', 'read', { amount: Number.NaN }, 'refused'],
     ['is executed elsewhere', 'elsewhere', {}, 'refused'],
   ] as const
   for (const [what, tool, input, status] of table) {

@@ -56,7 +56,7 @@ describe('view.requestApproval', () => {
     ['a call that policy lets run by itself', 'read', {}],
     ['an input that needs nobody', 'pay', { amount: 5 }],
     ['a tool that there is not', 'no', {}],
-    ['an input that is no JSON', 'pay', { amount: 1n }],
+    ['an input that is no JSON', 'pay', { amount: Number.NaN }],
   ] as const) {
     it(`has nothing to ask for ${what}, and leaves no record`, async () => {
       const { ask, ran, events } = setUp()

@@ -5,6 +5,7 @@ import { toCallView, type View } from '../gate/view.ts'
 import type { CelNode } from '../policy/cel-tree.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
+import { readOwnJson } from '../util/read-json.ts'
 import { callerReads } from './caller-reads.ts'
 import { probeInputs } from './probe-inputs.ts'
 import { nameOfCaller } from './recorded-callers.ts'
@@ -213,7 +214,7 @@ export class Comparison {
 /** Returns the conditions over input and run, each as it is written. */
 function conditionsOf({ deny, ask, allow }: Restrictions): readonly string[] {
   const texts = [...deny, ...ask.map(({ text }) => text), ...allow.flatMap((list) => [...list])]
-  return texts.flatMap((text) => (JSON.parse(text) as readonly unknown[]).filter((part) => typeof part === 'string'))
+  return texts.flatMap((text) => (readOwnJson(text) as readonly unknown[]).filter((part) => typeof part === 'string'))
 }
 
 /** Returns what tells callers apart for an item, under both rules. */

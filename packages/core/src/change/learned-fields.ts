@@ -105,7 +105,7 @@ export class LearnedFields {
 function readPreview(preview: string | undefined): object | undefined {
   if (preview === undefined || REDACTED.test(preview)) return undefined
   try {
-    const input: unknown = readOwnJson(preview)
+    const input: unknown = readOwnJson(preview, 'exact')
     return isObject(input) ? input : undefined
   } catch {
     return undefined

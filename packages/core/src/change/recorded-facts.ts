@@ -21,7 +21,7 @@ export const UNKNOWN_INPUT: RecordedInput = {
 export function factsIn({ facts }: Pick<AuditRecord, 'facts'>): CallFacts | undefined {
   if (facts === undefined) return undefined
   try {
-    const parsed: unknown = readOwnJson(facts)
+    const parsed: unknown = readOwnJson(facts, 'exact')
     return isObject(parsed) && isObject(parsed['input']) ? (parsed as unknown as CallFacts) : undefined
   } catch {
     return undefined

@@ -11,6 +11,7 @@ import { hasBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { canonicalize } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { FUNCTION } from './plain-policies.ts'
 import { readOwnJson } from '../util/read-json.ts'
 
@@ -126,7 +127,7 @@ function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, gro
   const pending = [(isOpen || when?.run) && when, (isOpen || unless?.run) && unless, input]
   const asked = pending.filter((condition) => typeof condition === 'object')
   const toolRead = asked.some(({ text }) => text.includes(FUNCTION))
-    ? readOwnJson(JSON.stringify(tool))
+    ? readOwnJson(toJsonText(tool), 'exact')
     : asked.some(({ perTool }) => perTool) && toCelTool(tool)
   return canonicalize([
     ...pending.map((condition) => (condition ? textOf(condition) : null)),

@@ -57,7 +57,7 @@ export function withInputs(
 
 function parsed(text: string): { readonly value: unknown } | undefined {
   try {
-    return { value: readOwnJson(text) as unknown }
+    return { value: readOwnJson(text, 'exact') }
   } catch {
     return undefined
   }

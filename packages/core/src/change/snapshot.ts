@@ -5,6 +5,7 @@ import { compareToolIds, type ItemKind, ITEM_KINDS } from '../tools/tool-id.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { canonicalize, isObject } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { readOwnJson } from '../util/read-json.ts'
 
@@ -90,7 +91,7 @@ function isDefault(field: keyof typeof FIELDS, value: unknown): boolean {
 
 /** Returns the text of a snapshot. Equal snapshots have equal texts, with a line for each value, so that they compare well. */
 export function formatSnapshot(snapshot: CatalogSnapshot): string {
-  return `${JSON.stringify(readOwnJson(canonicalize(snapshot)), null, 2)}\n`
+  return `${toJsonText(readOwnJson(canonicalize(snapshot), 'exact'), 2)}\n`
 }
 
 /** What a tool of a snapshot does when it is called. */

@@ -3,6 +3,7 @@ import { type KnownParts, type Leaning, uncertainValue } from '../policy/uncerta
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { checkShape, type Shape, shapeOf } from '../util/shape.ts'
 import { type CallerReads, type Literal, READ_FIELDS, type ReadField } from './caller-reads.ts'
+import { toJsonText } from '../util/json-text.ts'
 
 /** Callers who may come beside the known ones. They lack each field that is not named. */
 export interface OtherCallers {
@@ -223,7 +224,7 @@ export function nameOfSupposed({ roles = [], scopes = [], chat, attributes, keyM
     ...list('roles', roles),
     ...list('scopes', scopes),
     ...(chat ? [`chat ${JSON.stringify(chat).replaceAll(ANY, '(any other)')}`] : []),
-    ...(attributes ? [`attributes ${JSON.stringify(attributes).replaceAll(ANY, '(any other)')}`] : []),
+    ...(attributes ? [`attributes ${toJsonText(attributes).replaceAll(ANY, '(any other)')}`] : []),
   ]
   return `a supposed caller: ${parts.join('; ')}`
 }

@@ -28,6 +28,7 @@ export {
   type JsonObject,
   unescapePointer,
 } from '../util/json.ts'
+export { holdsBigint } from '../util/integers.ts'
 export { JsonFault } from '../util/json-fault.ts'
 export {
   BACKSLASH,

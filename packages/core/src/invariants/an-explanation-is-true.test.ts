@@ -48,6 +48,6 @@ describe('an explanation', () => {
       ),
       runs(300),
     )
-    assert.ok(plain > 100, `${plain} plain allows`)
+    assert.ok(plain >= 20, `${plain} plain allows`)
   })
 })

@@ -11,6 +11,7 @@ import {
   type Group,
   type GroupValues,
   isList,
+  isNumber,
   type Keyword,
   mergeEvaluated,
   type Run,
@@ -142,7 +143,7 @@ function checkOf(rules: Rules, tracks: boolean): Check {
 
   function passesOwn(value: unknown, run: Run, evaluated: Evaluated | undefined): boolean {
     if (typeof value === 'string') return all(forString, value, run, evaluated)
-    if (typeof value === 'number') return all(forNumber, value, run, evaluated)
+    if (isNumber(value)) return all(forNumber, value, run, evaluated)
     if (isList(value)) return all(forArray, value, run, evaluated)
     return isObject(value) ? all(forObject, value, run, evaluated) : all(forOther, value, run, evaluated)
   }

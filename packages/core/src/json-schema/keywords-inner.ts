@@ -19,6 +19,7 @@ import {
   refuse,
   type Run,
   type Violation,
+  isNumber,
 } from './run.ts'
 
 const NEVER: Check = (_, run) => refuse(run, 'is not allowed')
@@ -151,8 +152,8 @@ const additionalItems: MakeCheck<List> = (schema, { items: before }, { check }) 
 const contains: MakeCheck<List> = (schema, { minContains, maxContains }, { check, draft, isExact }) => {
   const each = check(schema)
   const counts = isSince(draft, '2019-09')
-  const min = counts && typeof minContains === 'number' ? minContains : 1
-  const max = counts && typeof maxContains === 'number' && isExact(schema) ? maxContains : Infinity
+  const min = counts && isNumber(minContains) ? minContains : 1
+  const max = counts && isNumber(maxContains) && isExact(schema) ? maxContains : Infinity
   const marks = isSince(draft, '2020-12')
   return (list, run, evaluated) => {
     let found = 0

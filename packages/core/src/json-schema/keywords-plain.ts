@@ -1,3 +1,5 @@
+import { isBeyondExact, toComparable } from '../util/integers.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { spend, type Work } from '../util/work.ts'
 import { isObject, type JsonObject } from '../util/json.ts'
 import { isUntil } from './document.ts'
@@ -18,10 +20,17 @@ const TYPE_TESTS: ReadonlyMap<string, (value: unknown) => boolean> = new Map<str
   ['boolean', (value) => typeof value === 'boolean'],
   ['object', isObject],
   ['array', Array.isArray],
-  ['number', (value) => typeof value === 'number'],
+  ['number', isNumber],
   ['string', (value) => typeof value === 'string'],
-  ['integer', Number.isInteger],
+  ['integer', isExactInteger],
 ])
+
+/** An integer beyond 2^53 is exact as a `bigint` only: a `number` there may stand for any of several that were sent. */
+function isExactInteger(value: unknown): boolean {
+  return Number.isSafeInteger(value) || typeof value === 'bigint'
+}
+
+const ROUNDED = ', and a number beyond 2^53 may have been rounded: send it as text (a JSON string)'
 
 const type = reads(isNameOrNames, (types, { nullable }) => {
   const listed = typeof types === 'string' ? [types] : types
@@ -31,7 +40,10 @@ const type = reads(isNameOrNames, (types, { nullable }) => {
   const message = `must be ${listed.join(',')}`
   const only = tests.length === 1 ? tests[0] : undefined
   const passes = only ?? ((value: unknown) => tests.some((test) => test(value)))
-  return (value, run) => passes(value) || refuse(run, message)
+  const explains = names.includes('integer')
+  return (value, run) =>
+    passes(value) ||
+    refuse(run, explains && typeof value === 'number' && isBeyondExact(value) ? message + ROUNDED : message)
 })
 
 function isNameOrNames(value: unknown): value is string | readonly string[] {
@@ -45,25 +57,26 @@ function isNames(value: unknown): value is readonly string[] {
 const MAX_LISTED = 20
 
 const enumeration = reads(isList, (values) => {
-  const plain = new Set(values.filter((value) => typeof value !== 'object' || value === null))
+  const plain = new Set(values.filter((value) => typeof value !== 'object' || value === null).map(toComparable))
   const objects = values.filter((value) => typeof value === 'object' && value !== null)
   if (values.length === 0) return (_, run) => refuse(run, 'is not allowed: its enum lists no value')
   const message = `must be one of ${values
     .slice(0, MAX_LISTED)
-    .map((value) => JSON.stringify(value))
+    .map((value) => toJsonText(value))
     .join(', ')}`
   return (value, run) =>
     (typeof value === 'object' && value !== null
       ? objects.some((choice) => isEqual(choice, value, run.work))
-      : plain.has(value)) || refuse(run, message)
+      : plain.has(toComparable(value))) || refuse(run, message)
 })
 
 const constant: MakeCheck<unknown> = (expected) => (value, run) =>
   isEqual(expected, value, run.work) || refuse(run, 'must be equal to constant')
 
-type Passes = (value: number, bound: number) => boolean
+/** JavaScript compares a `number` and a `bigint` as mathematics does. */
+type Passes = (value: number | bigint, bound: number | bigint) => boolean
 
-function limit(sign: string, passes: Passes): MakeCheck<number> {
+function limit(sign: string, passes: Passes): MakeCheck<number | bigint> {
   return reads(isNumber, (bound) => (value, run) => passes(value, bound) || refuse(run, `must be ${sign} ${bound}`))
 }
 
@@ -71,7 +84,7 @@ const BELOW = limit('<', (value, max) => value < max)
 const ABOVE = limit('>', (value, min) => value > min)
 
 /** In draft-04, `exclusiveMaximum: true` excludes the bound of `maximum` itself. */
-function inclusiveBound(sign: string, exclusive: string, passes: Passes): MakeCheck<number> {
+function inclusiveBound(sign: string, exclusive: string, passes: Passes): MakeCheck<number | bigint> {
   const inclusive = limit(sign, passes)
   const exclusively = sign === '<=' ? BELOW : ABOVE
   return (given, schema, compiling) =>
@@ -83,16 +96,44 @@ function inclusiveBound(sign: string, exclusive: string, passes: Passes): MakeCh
 }
 
 /** Since draft-06 a bound of its own. */
-function exclusiveBound(make: MakeCheck<number>): MakeCheck<number> {
+function exclusiveBound(make: MakeCheck<number | bigint>): MakeCheck<number | bigint> {
   return (given, schema, compiling) => (typeof given === 'boolean' ? undefined : make(given, schema, compiling))
 }
 
-/** Allows for rounding errors: 19.99 is a multiple of 0.01. */
-const multipleOf = reads(isNumber, (divisor) => (value: number, run) => {
-  const quotient = value / divisor
-  const isMultiple = Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
-  return isMultiple || refuse(run, `must be multiple of ${divisor}`)
+const multipleOf = reads(isNumber, (divisor) => (value: number | bigint, run) => {
+  const passes =
+    typeof value === 'number' && typeof divisor === 'number'
+      ? isMultiple(value, divisor)
+      : isExactMultiple(toDecimal(value), toDecimal(divisor))
+  return passes || refuse(run, `must be multiple of ${divisor}`)
 })
+
+/** Exact for integers. Else allows for rounding errors: 19.99 is a multiple of 0.01. */
+function isMultiple(value: number, divisor: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
+  const quotient = value / divisor
+  return Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
+}
+
+/** A number as `digits` * 10^-`places`. */
+interface Decimal {
+  readonly digits: bigint
+  readonly places: number
+}
+
+function toDecimal(value: number | bigint): Decimal {
+  const [mantissa = '', exponent = '0'] = String(value).split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const places = fraction.length - Number(exponent)
+  const digits = BigInt(whole + fraction)
+  return places >= 0 ? { digits, places } : { digits: digits * 10n ** BigInt(-places), places: 0 }
+}
+
+function isExactMultiple(value: Decimal, divisor: Decimal): boolean {
+  const places = Math.max(value.places, divisor.places)
+  const scaled = (one: Decimal) => one.digits * 10n ** BigInt(places - one.places)
+  return scaled(value) % scaled(divisor) === 0n
+}
 
 const LENGTH_CHARS_PER_STEP = 2
 
@@ -203,7 +244,7 @@ const NODE_STEPS = 4
 /** How many characters are compared or copied in one step. */
 const CHARS_PER_STEP = 16
 
-/** Whether two JSON values are equal. `1` equals `1.0`, and the order of keys does not matter. */
+/** Whether two JSON values are equal. `1` equals `1.0`, also beyond 2^53, and the order of keys does not matter. */
 export function isEqual(a: unknown, b: unknown, work: Work): boolean {
   if (typeof a === 'string') {
     if (typeof b !== 'string' || a.length !== b.length) return false
@@ -213,7 +254,7 @@ export function isEqual(a: unknown, b: unknown, work: Work): boolean {
   spend(work, NODE_STEPS)
   if (Array.isArray(a))
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i], work))
-  if (!isObject(a) || !isObject(b)) return a === b
+  if (!isObject(a) || !isObject(b)) return toComparable(a) === toComparable(b)
   const keys = Object.keys(a)
   spend(work, keys.length * NODE_STEPS)
   return (
@@ -232,8 +273,9 @@ export function allDiffer(items: readonly unknown[], work: Work): boolean {
     spend(work, ITEM_STEPS)
     if (typeof item !== 'object' || item === null) {
       if (typeof item === 'string') spend(work, item.length / CHARS_PER_STEP)
-      if (plain.has(item)) return false
-      plain.add(item)
+      const own = toComparable(item)
+      if (plain.has(own)) return false
+      plain.add(own)
       continue
     }
     const hash = hashOf(item, work)
@@ -249,6 +291,8 @@ export function allDiffer(items: readonly unknown[], work: Work): boolean {
 function hashOf(value: unknown, work: Work): number {
   spend(work, NODE_STEPS)
   if (typeof value === 'string') return hashText(value, work)
+  const own = toComparable(value)
+  if (typeof own === 'bigint') return mix(3, Number(BigInt.asIntN(32, own)))
   if (typeof value === 'number') return mix(3, Math.trunc(value) | 0, (value * 1_000_003) | 0)
   if (Array.isArray(value)) return value.reduce<number>((hash, item) => mix(hash, hashOf(item, work)), value.length)
   if (!isObject(value)) return value === null ? 1 : value === true ? 2 : 4

@@ -87,7 +87,7 @@ export interface Compiling {
 /** The values to which each group of keywords applies. The checks of a schema run in the order of the groups. */
 export interface GroupValues {
   readonly type: unknown
-  readonly number: number
+  readonly number: number | bigint
   readonly string: string
   readonly any: unknown
   readonly array: readonly unknown[]
@@ -118,8 +118,8 @@ export function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value)
 }
 
-export function isNumber(value: unknown): value is number {
-  return typeof value === 'number'
+export function isNumber(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint'
 }
 
 export function isString(value: unknown): value is string {

@@ -9,6 +9,7 @@ import {
   decidedApproval,
   tooManyApprovals,
 } from './approval-rules.ts'
+import { toJsonText } from '../util/json-text.ts'
 
 export interface MemoryApprovalsOptions {
   /** How long an approval lives from its request. Default 10 minutes. */
@@ -85,7 +86,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
       if (current && isLiveAt(current, nowMs)) return current
       makeRoom(nowMs)
       const pending = pendingOf(keys.user, nowMs)
-      const length = JSON.stringify(input)?.length ?? 0
+      const length = toJsonText(input)?.length ?? 0
       let characters = 0
       for (const other of pending.values()) characters += other
       checkPendingApprovals({ count: pending.size, characters }, length)

@@ -1,5 +1,6 @@
 import { ToolgateError } from '../util/errors.ts'
 import { frozenCopy } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import type { StateOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { readOwnJson } from '../util/read-json.ts'
@@ -35,7 +36,7 @@ export function toStateExpiry(options: StateOptions = {}): number {
  * @throws {ToolgateError} `state_invalid` for a value that is not plain JSON or has more than 1 MiB
  */
 export function toStateText(value: unknown): string {
-  const text = JSON.stringify(plainCopy(value))
+  const text = toJsonText(plainCopy(value))
   const bytes = Buffer.byteLength(text)
   if (bytes > MAX_VALUE_BYTES)
     throw invalid(`A value of the state has ${bytes} bytes of JSON; at most ${MAX_VALUE_BYTES} are allowed.`)
@@ -44,7 +45,7 @@ export function toStateText(value: unknown): string {
 
 /** Returns the value of a text that `toStateText` made, deeply frozen. */
 export function parseStateText(text: string): unknown {
-  return plainCopy(readOwnJson(text))
+  return plainCopy(readOwnJson(text, 'exact'))
 }
 
 function plainCopy(value: unknown): unknown {

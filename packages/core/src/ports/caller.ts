@@ -1,5 +1,7 @@
 import { ToolgateError } from '../util/errors.ts'
+import { toInteger } from '../util/integers.ts'
 import { isPlain } from '../util/json.ts'
+import { toJsonText } from '../util/json-text.ts'
 import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
 
 /** The user or agent that a request is for. Plain JSON; every field is optional. */
@@ -46,7 +48,7 @@ export function defineCaller(caller: Caller): Caller {
     if (value !== undefined) copy[field] = check(`caller.${field}`, value)
   }
   const frozen = deepFreeze(copy) as Caller
-  keys.set(frozen, JSON.stringify([...CHECKS.keys()].map((field) => copy[field] ?? null)))
+  keys.set(frozen, toJsonText([...CHECKS.keys()].map((field) => copy[field] ?? null)))
   return frozen
 }
 
@@ -177,6 +179,8 @@ function json(path: string, value: unknown, depth = 0): unknown {
     return Object.fromEntries(entries.map(([key, item]) => [key, json(`${path}.${key}`, item, depth + 1)]))
   }
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
+  const integer = typeof value === 'bigint' ? toInteger(value) : undefined
+  if (integer !== undefined) return integer
   throw new ToolgateError('caller_invalid', `${path} must be plain JSON`)
 }
 

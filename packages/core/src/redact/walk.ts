@@ -1,6 +1,7 @@
 import { isSecretValue } from './assignments.ts'
 import type { KeyNames, SecretKey } from './secret-keys.ts'
 import { toMarker } from './spans.ts'
+import { toInteger } from '../util/integers.ts'
 import { spend, type Work, WorkSpentError } from '../util/work.ts'
 
 export interface WalkOptions {
@@ -28,7 +29,7 @@ const QUICK_OBJECTS = 256
  * Returns a function that returns a value as plain JSON with its secrets masked. Small plain JSON without a secret is
  * returned as it is, any other value as a copy in which each object is copied once.
  *
- * Circular, too deep and unreadable values become texts that say so. The argument is never changed.
+ * Circular, too deep and unreadable values become texts that say so. An integer beyond 2^53 stays a `bigint`. The argument is never changed.
  */
 export function createWalk(options: WalkOptions): (value: unknown, work: Work) => unknown {
   const isClean = createCleanCheck(options)
@@ -69,6 +70,8 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, w
         return redactText(value, work) === value
       case 'number':
         return Number.isFinite(value)
+      case 'bigint':
+        return toInteger(value) === value && redactText(String(value), work) === String(value)
       case 'boolean':
         return true
       case 'object':
@@ -114,8 +117,11 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
         return Number.isFinite(value) ? value : null
       case 'boolean':
         return value
-      case 'bigint':
-        return redactText(String(value), seen.work)
+      case 'bigint': {
+        const digits = String(value)
+        const shown = redactText(digits, seen.work)
+        return shown === digits ? (toInteger(value) ?? digits) : shown
+      }
       case 'object':
         return value === null ? null : copyObject(value, seen, depth)
       default:

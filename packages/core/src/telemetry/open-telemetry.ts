@@ -18,6 +18,7 @@ import { systemClock } from '../memory/clock.ts'
 import type { CallEnd, CallTrace, Clock, Telemetry, TracedCall } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { createSdkFinder, runWithin, type Sdk } from './sdk.ts'
+import { toJsonText } from '../util/json-text.ts'
 
 export { createSdkFinder, runWithin, type Sdk, type SdkOptions } from './sdk.ts'
 
@@ -249,6 +250,6 @@ function errorType({ status, code }: CallEnd): string | undefined {
 }
 
 function toText(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? messageOf(value))
+  const text = typeof value === 'string' ? value : (toJsonText(value) ?? messageOf(value))
   return text.length > MAX_CONTENT ? `${text.slice(0, MAX_CONTENT)}… (${text.length} characters)` : text
 }

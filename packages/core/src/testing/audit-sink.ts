@@ -395,7 +395,8 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         const sink = await open(t)
         let deep: unknown = 'bottom'
         for (let i = 0; i < 100_000; i++) deep = [deep]
-        for (const input of [deep, { n: Number.NaN }, { big: 1n }, '\uD800']) await sink.write(auditEntry({ input }))
+        for (const input of [deep, { n: Number.NaN }, { big: 10n ** 1000n }, '\uD800'])
+          await sink.write(auditEntry({ input }))
         await sink.flush()
         const records = await sink.query({})
         assert.deepEqual(

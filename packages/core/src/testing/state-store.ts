@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Clock, MaybePromise, StateStore } from '../ports/ports.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
+import { toJsonText } from '../util/json-text.ts'
 
 export interface StateUnderTest {
   readonly store: StateStore
@@ -45,8 +46,9 @@ export function stateStoreContract(name: string, make: Make): void {
       {},
       [1, [null, { a: [] }]],
       { b: 1, a: { c: '' } },
+      { id: 1915883588174806058n, text: '1915883588174806058' },
     ]) {
-      it(`keeps ${JSON.stringify(value)} as it is`, async (t) => {
+      it(`keeps ${toJsonText(value)} as it is`, async (t) => {
         const { store } = await open(t)
         await store.set('a', value)
         assert.deepEqual(await store.get('a'), value)
@@ -78,7 +80,7 @@ export function stateStoreContract(name: string, make: Make): void {
       ['nothing', undefined],
       ['a function', () => {}],
       ['a symbol', Symbol('s')],
-      ['a bigint', 1n],
+      ['a bigint of too many digits', 10n ** 1000n],
       ['NaN', Number.NaN],
       ['an infinite number', { n: Number.POSITIVE_INFINITY }],
       ['a date', new Date(0)],

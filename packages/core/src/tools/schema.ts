@@ -1,6 +1,8 @@
 import { escapePointer } from '../util/json.ts'
 import { createReferences, dialectOf, isUntil, type References } from '../json-schema/document.ts'
 import type { Draft } from '../json-schema/drafts.ts'
+import { toJsonText } from '../util/json-text.ts'
+import { isNumber } from '../json-schema/run.ts'
 
 /** The deepest nesting of schemas in a schema. */
 export const MAX_SCHEMA_DEPTH = 32
@@ -21,7 +23,7 @@ export interface SchemaProblem {
  */
 export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
-  const bytes = Buffer.byteLength(JSON.stringify(schema))
+  const bytes = Buffer.byteLength(toJsonText(schema))
   if (bytes > MAX_SCHEMA_BYTES)
     return { pointer: '', message: `has ${bytes} bytes; at most ${MAX_SCHEMA_BYTES} are allowed` }
   const { draft } = dialectOf(schema)
@@ -107,9 +109,9 @@ const types: Find = (value, place) => {
 const names = expects('must be a list of different names', isNames)
 const count = expects(
   'must be a whole number that is not negative',
-  (value) => typeof value === 'number' && Number.isInteger(value) && value >= 0,
+  (value) => isNumber(value) && value >= 0 && (typeof value === 'bigint' || Number.isInteger(value)),
 )
-const number = expects('must be a number', (value) => typeof value === 'number')
+const number = expects('must be a number', isNumber)
 /** In draft-04 this is `true`, and the limit is in another keyword. */
 const exclusive: Find = (value, place) =>
   (place.draft === 'draft-04' || (place.draft === 'unnamed' && typeof value === 'boolean') ? flag : number)(
@@ -154,7 +156,7 @@ const KEYWORDS: ReadonlyMap<string, Find> = new Map<string, Find>([
   ),
   ...each(['minimum', 'maximum'], number),
   ...each(['exclusiveMinimum', 'exclusiveMaximum'], exclusive),
-  ['multipleOf', expects('must be a number above 0', (value) => typeof value === 'number' && value > 0)],
+  ['multipleOf', expects('must be a number above 0', (value) => isNumber(value) && value > 0)],
   ...each(
     ['$schema', '$id', '$anchor', '$dynamicAnchor', '$comment', 'title', 'description', 'format', 'pattern'],
     text,

@@ -1,4 +1,5 @@
 import { ToolgateError } from './errors.ts'
+import { MAX_DIGITS, toInteger } from './integers.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -47,6 +48,9 @@ const MAX_VALUES = 1_000_000
  * Accepts only what JSON can represent: `undefined`, functions, class instances, lone
  * surrogates, numbers that are not finite and more than 64 levels are refused rather than
  * converted. Does not call `toJSON`.
+ *
+ * RFC 8785 covers numbers that a double holds. A `bigint` is written as its decimal digits, without an exponent, so a
+ * reader that keeps numbers as doubles cannot compute the hash of such a text again.
  *
  * @throws {ToolgateError} `value_not_canonical`, with the RFC 6901 pointer of the part
  * @example
@@ -104,6 +108,7 @@ function writeScalar(value: unknown): string | undefined {
   // ECMAScript writes a number as RFC 8785 does, and -0 as 0.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined
   if (typeof value === 'boolean') return value ? 'true' : 'false'
+  if (typeof value === 'bigint') return toInteger(value)?.toString()
   return value === null ? 'null' : undefined
 }
 
@@ -144,8 +149,11 @@ function spend(budget: Budget, count: number, place: Place | undefined): void {
   if (budget.values > MAX_VALUES) refuse(place, `brings the value to more than ${MAX_VALUES} parts`)
 }
 
+const TOO_MANY_DIGITS = `is an integer of more than ${MAX_DIGITS} digits`
+
 function problemOf(value: unknown): string {
   if (typeof value === 'string') return 'holds a lone surrogate'
+  if (typeof value === 'bigint') return TOO_MANY_DIGITS
   return typeof value === 'number' ? `is ${value}` : `is of type ${typeof value}`
 }
 
@@ -174,7 +182,8 @@ const NOT_PLAIN: unique symbol = Symbol('not plain JSON')
  * Returns a deeply frozen copy of plain JSON, so that the decided input is the one that runs.
  *
  * Rejects what JSON cannot represent (functions, dates, NaN, lone surrogates), an own `__proto__`, and nesting
- * beyond 64 levels, so every copy has a canonical form. A field that is `undefined` is left out.
+ * beyond 64 levels, so every copy has a canonical form. A field that is `undefined` is left out. A `bigint` is an integer
+ * of JSON: up to 2^53 - 1 it becomes the same `number`, so that equal inputs have equal copies.
  */
 export function frozenCopy(input: unknown): { value: unknown } | { problem: InputProblem } {
   const value = copy(input, 0)
@@ -182,6 +191,7 @@ export function frozenCopy(input: unknown): { value: unknown } | { problem: Inpu
 }
 
 function copy(value: unknown, depth: number): unknown {
+  if (typeof value === 'bigint') return toInteger(value) ?? NOT_PLAIN
   if (typeof value !== 'object' || value === null) return problemIn(value, depth) === undefined ? value : NOT_PLAIN
   if (problemIn(value, depth) !== undefined) return NOT_PLAIN
   return Array.isArray(value) ? copyArray(value, depth) : copyObject(value as Record<string, unknown>, depth)
@@ -241,6 +251,8 @@ function problemIn(value: unknown, depth: number): string | undefined {
       return undefined
     case 'number':
       return Number.isFinite(value) ? undefined : 'is not a number that JSON can say'
+    case 'bigint':
+      return toInteger(value) === undefined ? TOO_MANY_DIGITS : undefined
     case 'object':
       break
     default:

@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import { messageOf } from './errors.ts'
+import { toJsonText } from './json-text.ts'
 
 /**
  * An output, cut to a size that a model, a log or a socket can hold.
@@ -43,7 +44,7 @@ export function outputText(output: unknown, maxChars: number = MAX_TEXT_CHARS): 
 function jsonText(value: unknown): string | undefined {
   if (typeof value === 'bigint') return sizeOf(value, MAX_TEXT_CHARS) > MAX_TEXT_CHARS ? undefined : String(value)
   try {
-    return JSON.stringify(value) ?? ''
+    return toJsonText(value) ?? ''
   } catch {
     return undefined
   }
@@ -286,9 +287,12 @@ class Copying {
     return this.#limits.isLast && cut !== text ? detached(cut, text) : cut
   }
 
-  #digits(value: bigint): string {
+  #digits(value: bigint): unknown {
     const { maxText } = this.#limits
-    return this.#text(digitsOf(value, maxText) > maxText ? '[cut: a number of too many digits]' : String(value))
+    const size = digitsOf(value, maxText)
+    if (size > maxText) return this.#text('[cut: a number of too many digits]')
+    this.#spend(size)
+    return value
   }
 
   #copyList(list: readonly unknown[], depth: number): unknown {

@@ -59,13 +59,16 @@ export function readJson(
  * @throws {JsonFault}
  */
 export function readOwnJson(text: string, integers: JsonIntegers = 'double'): unknown {
-  if (integers === 'exact') return readJson(text, { bounds: JSON_BOUNDS.own, integers })
+  // Without 16 digits in a row, no integer is beyond 2^53.
+  if (integers === 'exact' && LONG_INTEGER.test(text)) return readJson(text, { bounds: JSON_BOUNDS.own, integers })
   // Without a backslash, JSON.parse misreads no key.
   if (!text.includes('\\')) return parse(text)
   const { excess, hasEscapedKey } = measureJson(text, JSON_BOUNDS.own)
   if (excess) throw new JsonFault(excess)
   return hasEscapedKey ? parseJson(text) : parse(text)
 }
+
+const LONG_INTEGER = /\d{16}/
 
 /**
  * Returns the text of bytes from outside, without a leading byte order mark.

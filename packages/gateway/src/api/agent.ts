@@ -25,7 +25,7 @@ import {
 import { MAX_BODY_BYTES } from '../mcp/body.ts'
 import { lackingScopes } from '../mcp/scopes.ts'
 import { ApiFault } from './faults.ts'
-import { invalidBody, oneOf, parseQuery, readBody, shortText } from './request.ts'
+import { invalidBody, jsonResponse, oneOf, parseQuery, readBody, shortText } from './request.ts'
 import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody, AgentRefusal } from './wire.ts'
 
 /** What agents that speak no MCP reach. */
@@ -46,8 +46,8 @@ interface AgentRoute {
 /** The routes of agents, by path. Each acts for the caller of the agent's own credential. */
 export function agentRoutes(deps: AgentDeps): Readonly<Record<string, AgentRoute>> {
   return {
-    '/api/list': { method: 'GET', answer: async (request) => Response.json(await list(request, deps)) },
-    '/api/decide': { method: 'POST', answer: async (request) => Response.json(await decide(request, deps)) },
+    '/api/list': { method: 'GET', answer: async (request) => jsonResponse(await list(request, deps)) },
+    '/api/decide': { method: 'POST', answer: async (request) => jsonResponse(await decide(request, deps)) },
     '/api/call': { method: 'POST', answer: async (request) => call(request, deps) },
   }
 }
@@ -98,7 +98,7 @@ async function call(request: Request, deps: AgentDeps): Promise<Response> {
     const challenge = deps.authenticator.insufficientScope(scopes, agent.resource)
     throw new ApiFault('scope_insufficient', (outcome as CallRefused).text, { 'www-authenticate': challenge })
   }
-  return Response.json(toBody(outcome, deps))
+  return jsonResponse(toBody(outcome, deps))
 }
 
 /** An agent, as its credential says, in its view. */

@@ -49,7 +49,7 @@ import { ownCallRoute, readTrialText, whyInputRoute } from './routes/trial.ts'
 import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import { createOidcRoutes } from './oidc.ts'
-import type { Route } from './request.ts'
+import { jsonResponse, type Route } from './request.ts'
 import { ToolRows } from './tool-rows.ts'
 import type { LoginsBody } from './wire.ts'
 
@@ -147,7 +147,7 @@ export function createApi(deps: ApiDeps): Api {
   else {
     serve('/api/runs', {
       GET: asHostOrPerson(runs, listRuns),
-      POST: async ({ req }) => Response.json(await startRun(req.raw, runs)),
+      POST: async ({ req }) => jsonResponse(await startRun(req.raw, runs)),
     })
     serve('/api/runs/:id', { DELETE: asHostOrPerson(runs, (asker) => endRunRoute(runs, asker)) })
   }
@@ -287,7 +287,7 @@ export function createApi(deps: ApiDeps): Api {
       const query = new URL(req.url).searchParams
       const { caller: person } = asker.host
       const asked = { request: req.raw, query, person, loginAt: clock.wallMs(), id: req.param('id') ?? '' }
-      return Response.json(await routeOf(asker)(asked))
+      return jsonResponse(await routeOf(asker)(asked))
     }
   }
 
@@ -297,7 +297,7 @@ export function createApi(deps: ApiDeps): Api {
       const { person, loginAt } = await findLogin(req.raw, access)
       const query = new URL(req.url).searchParams
       const body = await route({ request: req.raw, query, person, loginAt, id: req.param('id') ?? '' })
-      return body instanceof Response ? body : context.json(body)
+      return body instanceof Response ? body : jsonResponse(body)
     }
   }
 }

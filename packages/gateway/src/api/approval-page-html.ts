@@ -1,5 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import { trailLines } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 
 /** A page, and its style, which the Content-Security-Policy names by hash. */
 export interface Page {
@@ -112,7 +113,7 @@ function facts({ approval, person }: ApprovalView): string {
   const shown = rows.flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [`<dt>${name}</dt><dd>${escape(value)}</dd>`],
   )
-  const input = JSON.stringify(approval.input, undefined, 2) ?? ''
+  const input = toJsonText(approval.input, 2) ?? ''
   const lines = approval.trail ? trailLines(approval.trail) : []
   const trail = lines.map((line) => `<li>${escape(line)}</li>`).join('')
   return `<dl>${shown.join('')}</dl>

@@ -10,6 +10,7 @@ import type {
   AuditRecord,
 } from '@toolgate/core/audit'
 import { messageOf, nearestOf, readJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { ApiFault } from './faults.ts'
 import { recordPages } from '../next-turn.ts'
 import { recordFor } from './rule-text.ts'
@@ -38,7 +39,7 @@ export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<strin
   const seen = new Set<string>()
   const agentsFirst = callers.toSorted((a, b) => Number(a.for === 'console') - Number(b.for === 'console'))
   for (const { for: kind, caller } of agentsFirst) {
-    const identity = JSON.stringify([kind, defineCaller(caller)])
+    const identity = toJsonText([kind, defineCaller(caller)])
     if (seen.has(identity)) continue
     seen.add(identity)
     const name = freeName(toName(caller), named)
@@ -122,7 +123,7 @@ const MAX_CALLER_LENGTH = 4096
 function callerJson(value: string): Caller {
   if (value.length > MAX_CALLER_LENGTH) throw new RangeError(`has more than ${MAX_CALLER_LENGTH} characters`)
   try {
-    return defineCaller(readJson(value) as Caller)
+    return defineCaller(readJson(value, { integers: 'exact' }) as Caller)
   } catch (error) {
     throw new RangeError(`is not a caller as JSON: ${messageOf(error)}`, { cause: error })
   }

@@ -1,4 +1,5 @@
 import { type Caller, defineCaller } from '@toolgate/core'
+import { toJsonText } from '@toolgate/core/words'
 import type { CallerConfig } from '../config/config.ts'
 import { opensEndpoint, toResource } from '../auth/credential.ts'
 import type { ApiDeps } from './deps.ts'
@@ -25,12 +26,12 @@ export function ownAgent(
   { person, caller, app }: Asked,
 ): CallerConfig | undefined {
   if (!isOwn({ person, caller })) return undefined
-  const asked = JSON.stringify(defineCaller(caller))
+  const asked = toJsonText(defineCaller(caller))
   return callers().find(
     (key) =>
       key.for === 'mcp' &&
       isOwn({ person, caller: key.caller }) &&
-      JSON.stringify(defineCaller(key.caller)) === asked &&
+      toJsonText(defineCaller(key.caller)) === asked &&
       (key.expiresAtMs === undefined || key.expiresAtMs > clock.wallMs()) &&
       opensEndpoint(key, toResource(app)),
   )

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import { JsonFault, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ApiFault } from './faults.ts'
 
@@ -99,6 +100,11 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
   }
 }
 
+/** Returns a body as JSON, with the digits of its integers. */
+export function jsonResponse(body: unknown): Response {
+  return new Response(toJsonText(body), { headers: { 'content-type': 'application/json' } })
+}
+
 /** Returns JSON with its hash as a tag, or a 304 to a client that has it already. */
 export function taggedJson({ headers }: Request, text: string): Response {
   const etag = `"${hash('sha1', text, 'base64url')}"`
@@ -149,7 +155,7 @@ async function readJsonBody(request: Request, maxBytes: number): Promise<unknown
   try {
     const text = await readText(request, maxBytes)
     if (isLarge(text)) await nextTurn()
-    const body = readJson(text)
+    const body = readJson(text, { integers: 'exact' })
     if (isLarge(text)) await nextTurn()
     return body
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { Approval, Caller, Reason } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { isObject, type MayStill, type NeededChange, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 
 /*
  * The text of rules that people of a tenant may read. A rule is of all tenants, so its text may name another one's users, tools and
@@ -91,7 +92,7 @@ function shownOperands(text: string): string | undefined {
     const operands: unknown = readOwnJson(text)
     if (!Array.isArray(operands)) return undefined
     const shown = operands.filter((one) => isObject(one) && OF_THE_CALL.has(String(one['kind'])))
-    return shown.length === 0 ? undefined : JSON.stringify(shown)
+    return shown.length === 0 ? undefined : toJsonText(shown)
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Caller, Tool, View } from '@toolgate/core'
-import { type MayStill, refusedNow, titleOf } from '@toolgate/core/internal'
+import { type JsonObject, type MayStill, readOwnJson, refusedNow, titleOf } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { ApiDeps } from './deps.ts'
@@ -211,8 +212,9 @@ export async function withRefusals(decided: DecidedTools, places?: readonly numb
 }
 
 function withMore({ json, ...row }: RowDecision, now: readonly MayStill[]): RowDecision {
-  const fields = { ...JSON.parse(`{${json}}`), ...shortMayStill([...(row.mayStill ?? []), ...now]) }
-  return { ...row, mayStill: fields.mayStill, json: JSON.stringify(fields).slice(1, -1) }
+  const short = shortMayStill([...(row.mayStill ?? []), ...now])
+  const fields = { ...(readOwnJson(`{${json}}`, 'exact') as JsonObject), ...short }
+  return { ...row, ...short, json: toJsonText(fields).slice(1, -1) }
 }
 
 async function decideAll(view: View, tools: readonly Tool[], person: Caller): Promise<readonly RowDecision[]> {
@@ -224,7 +226,7 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
     const visible = view.has(id)
     // What holds now is asked for each list anew.
     const open = shortMayStill(found.filter(({ on }) => on !== 'now'))
-    const json = JSON.stringify({ outcome, visible, reasons, ...open }).slice(1, -1)
+    const json = toJsonText({ outcome, visible, reasons, ...open }).slice(1, -1)
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json, ...open }
     known.set(json, row)
     rows.push(row)

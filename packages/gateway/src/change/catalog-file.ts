@@ -10,7 +10,7 @@ const MAX_BYTES = 128 * 1024 * 1024
 export function readCatalogFile(file: string): CatalogSnapshot {
   const text = readSmallFile(file, MAX_BYTES)
   try {
-    const snapshot: unknown = readOwnJson(text)
+    const snapshot: unknown = readOwnJson(text, 'exact')
     itemsOfSnapshot(snapshot)
     return snapshot as CatalogSnapshot
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/core/change'
 import { clauseText } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { PolicyTestFile } from './policy-tests.ts'
 
 /** The results of one file. */
@@ -45,7 +46,7 @@ function toMissed(
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
+  return typeof value === 'string' ? value : (toJsonText(value) ?? 'nothing')
 }
 
 /** A clause of a configuration, and how many expected calls it held for. */

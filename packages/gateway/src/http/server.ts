@@ -3,6 +3,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { ConfigError, ToolgateError } from '@toolgate/core'
 import type { ApiFaultCode } from '../api/faults.ts'
+import { toJsonText } from '@toolgate/core/words'
 import type { Health } from '../api/health.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
@@ -181,7 +182,7 @@ function createRouter({
     const foreign = isForwarded(request) ? undefined : checkOrigin({ host: request.headers.host }, origins)
     // Checked before anything is loaded, as the request comes from a foreign page.
     if (foreign) return answerForeign(response, foreign.message)
-    if (metadata) return sendJson(response, JSON.stringify(metadata), 200, { 'cache-control': 'max-age=300' })
+    if (metadata) return sendJson(response, toJsonText(metadata), 200, { 'cache-control': 'max-age=300' })
     const answer = await pages()
     await answer(request, response)
   }
@@ -298,7 +299,7 @@ function answerHealth(
   { status, body }: { status: number; body: unknown },
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  sendJson(response, JSON.stringify(body), status, { 'cache-control': 'no-store', ...headers })
+  sendJson(response, toJsonText(body), status, { 'cache-control': 'no-store', ...headers })
 }
 
 function answerStarting(_request: IncomingMessage, response: ServerResponse): void {

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Approval, Caller } from '@toolgate/core'
 import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
-import type { Approvals } from '@toolgate/core/internal'
+import { type Approvals } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { Redactor } from '@toolgate/core/redact'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Admitted } from '../api/access.ts'
@@ -236,7 +237,7 @@ function end(socket: WebSocket, code: number, reason: string): void {
 }
 
 function textOf(message: LiveMessage): string {
-  return JSON.stringify(message)
+  return toJsonText(message)
 }
 
 /** Answers in HTTP, as there is no socket yet. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { RequestId } from '@toolgate/mcp'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
 import type { KeepAlive, Silent } from './keep-alive.ts'
@@ -59,12 +60,12 @@ export class AnswerStream implements StreamOwner, Silent {
   notify(message: object): void {
     // It must not use up memory for a client that does not read.
     if (this.#response && this.#response.writableLength > MAX_UNREAD_BYTES) return
-    this.#send(JSON.stringify(message), true)
+    this.#send(toJsonText(message), true)
   }
 
   /** Sends a message. Returns the function that forgets it; `undefined` if the client is gone. */
   send(message: object): (() => void) | undefined {
-    const number = this.#send(JSON.stringify(message), false)
+    const number = this.#send(toJsonText(message), false)
     return number === undefined ? undefined : () => this.#held?.forget(number)
   }
 
@@ -81,7 +82,7 @@ export class AnswerStream implements StreamOwner, Silent {
   /** Sends a result whose bytes are kept. */
   endWith(id: RequestId, result: Buffer): void {
     const response = this.#response
-    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+    const head = `{"jsonrpc":"2.0","id":${toJsonText(id)},"result":`
     if (this.#isStream || !response) return this.end(`${head}${result.toString()}}`)
     this.#rest()
     response.writeHead(200, {
@@ -183,7 +184,7 @@ export class KeptBytes<Reply extends object> {
   /** Returns the bytes of a reply. `toResult` returns its result as it is sent. */
   of(reply: Reply, toResult: () => object): Buffer {
     let bytes = this.#bytes.get(reply)
-    if (!bytes) this.#bytes.set(reply, (bytes = Buffer.from(JSON.stringify(toResult()))))
+    if (!bytes) this.#bytes.set(reply, (bytes = Buffer.from(toJsonText(toResult()))))
     return bytes
   }
 }

@@ -58,7 +58,7 @@ function toText(bytes: Buffer): string {
  */
 export function parseBody(text: string): unknown {
   try {
-    return readJson(text)
+    return readJson(text, { integers: 'exact' })
   } catch (error) {
     throw toRpcFault(error)
   }

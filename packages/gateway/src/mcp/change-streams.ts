@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from './protocol.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'
@@ -263,7 +264,7 @@ class EventStream {
 
   /** Ends the stream in place of sending once its credential is no longer accepted. */
   send(message: object): void {
-    if (this.#holds()) this.#write(toEvent(JSON.stringify(message)))
+    if (this.#holds()) this.#write(toEvent(toJsonText(message)))
     else this.end()
   }
 
@@ -273,7 +274,7 @@ class EventStream {
   }
 
   end(): void {
-    if (this.#last) this.#write(toEvent(JSON.stringify(this.#last)))
+    if (this.#last) this.#write(toEvent(toJsonText(this.#last)))
     this.#response.end()
   }
 

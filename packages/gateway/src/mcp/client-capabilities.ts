@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { ClientCapabilities } from '../relay/client-link.ts'
 import { RpcFault } from './protocol.ts'
 
@@ -34,7 +35,7 @@ function toKept(value: unknown): unknown {
 
 function parseExtensions(given: unknown): JsonObject {
   const small = Object.entries(objectAt(given, 'capabilities.extensions')).filter(
-    ([name, settings]) => name.length + JSON.stringify(settings).length <= MAX_EXTENSION_CHARS,
+    ([name, settings]) => name.length + toJsonText(settings).length <= MAX_EXTENSION_CHARS,
   )
   return Object.fromEntries(small.slice(0, MAX_EXTENSIONS))
 }

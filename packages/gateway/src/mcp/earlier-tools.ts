@@ -1,5 +1,6 @@
 import type { JsonSchema } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { ListedTool, McpResult } from '@toolgate/mcp'
 
 /**
@@ -26,7 +27,7 @@ export function toEarlierResult(result: McpResult, outputSchema: JsonSchema | un
   const hasText = content.some((block) => isObject(block) && block['type'] === 'text')
   return {
     ...result,
-    content: hasText ? content : [...content, { type: 'text', text: JSON.stringify(structuredContent) }],
+    content: hasText ? content : [...content, { type: 'text', text: toJsonText(structuredContent) }],
     structuredContent: { result: structuredContent },
   }
 }

@@ -72,11 +72,16 @@ function checkMessage(body: unknown): asserts body is RpcMessage {
   if (body['jsonrpc'] !== '2.0') throw refuse('"jsonrpc" must be "2.0"')
   if (body['method'] !== undefined && typeof body['method'] !== 'string') throw refuse('"method" must be a string')
   if (body['method'] === '') throw refuse('"method" must not be empty')
-  if (Object.hasOwn(body, 'id') && typeof body['id'] !== 'string' && !Number.isSafeInteger(body['id'])) {
+  if (Object.hasOwn(body, 'id') && !isId(body['id'])) {
     throw refuse('"id" must be a string or a whole number')
   }
   if (body['params'] !== undefined && !isObject(body['params'])) throw refuse('"params" must be an object')
   checkLengths(body)
+}
+
+/** Whether a value may be a request's id: a text or a whole number, of any size. */
+function isId(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value)
 }
 
 /** Checks what the envelope of 2026-07-28 would say, and the answers that only earlier clients post. */
@@ -87,7 +92,7 @@ function checkEarlierMessage({ id, method, params = {}, result, error }: RpcMess
   if (meta === undefined) return
   if (!isObject(meta)) throw notMessage('"params._meta" must be an object')
   const { progressToken: token } = meta
-  if (token !== undefined && typeof token !== 'string' && !Number.isSafeInteger(token))
+  if (token !== undefined && !isId(token))
     throw notMessage('"params._meta.progressToken" must be a string or a whole number')
 }
 

@@ -142,7 +142,7 @@ function callItem(
 function progressOf(request: McpRequest): ((progress: Progress) => void) | undefined {
   const { _meta: meta } = request.params
   const progressToken = isObject(meta) ? meta['progressToken'] : undefined
-  return typeof progressToken === 'string' || typeof progressToken === 'number'
+  return ['string', 'number', 'bigint'].includes(typeof progressToken)
     ? (progress) => request.notify('notifications/progress', { ...progress, progressToken })
     : undefined
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
 import { toPlainUri } from '@toolgate/core/toolset'
+import { toJsonText } from '@toolgate/core/words'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
 import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'
@@ -88,7 +89,7 @@ export class LegacyPath {
     }
     const served = own ?? this.#serveOwn(method, sent)
     const result = served instanceof Promise ? await served : served
-    if (result) return sendJson(response, JSON.stringify({ jsonrpc: '2.0', id, result }))
+    if (result) return sendJson(response, toJsonText({ jsonrpc: '2.0', id, result }))
     await this.#answer(method, new LegacyRequest(sent, id, response, this.#deps))
   }
 
@@ -96,15 +97,15 @@ export class LegacyPath {
     const { id, stream } = request
     try {
       const reply = await (this.#methods.answer(method, request) ?? METHOD_NOT_FOUND)
-      if ('created' in reply) return stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: reply.created }))
+      if ('created' in reply) return stream.end(toJsonText({ jsonrpc: '2.0', id, result: reply.created }))
       if ('asks' in reply) throw new TypeError('a client of an earlier revision cannot be asked by an answer')
-      if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      if ('error' in reply) stream.end(toJsonText({ jsonrpc: '2.0', id, error: reply.error }))
       else if (reply.isKept)
         stream.endWith(
           id,
           this.#kept.of(reply, () => toEarlier(method, reply)),
         )
-      else stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: toEarlier(method, reply) }))
+      else stream.end(toJsonText({ jsonrpc: '2.0', id, result: toEarlier(method, reply) }))
     } catch (error) {
       stream.drop()
       throw toEarlierFault(error)
@@ -316,7 +317,8 @@ function toEarlierFault(error: unknown): unknown {
 
 function cancel({ message: { params = {} }, session, credential }: LegacyMessage): void {
   const { requestId } = params
-  if (typeof requestId === 'string' || typeof requestId === 'number') session?.cancel(credential.caller, requestId)
+  if (typeof requestId === 'string' || typeof requestId === 'number' || typeof requestId === 'bigint')
+    session?.cancel(credential.caller, requestId)
 }
 
 /** The answer may be either, so a client must take both (MCP 2025-11-25, transports, "sending messages"). */

@@ -99,7 +99,13 @@ export class McpMethods {
 
   #toServed(method: TracedMethod, { id, params, protocolVersion }: McpRequest): ServedRequest {
     const { _meta: meta, name } = params
-    return { method, tool: knownName(this.#deps.lists.names(), name), id, protocolVersion, meta }
+    return {
+      method,
+      tool: knownName(this.#deps.lists.names(), name),
+      id: typeof id === 'bigint' ? String(id) : id,
+      protocolVersion,
+      meta,
+    }
   }
 
   async #listTools({ params, caller }: McpRequest): Promise<McpReply> {
@@ -297,7 +303,11 @@ interface ParsedCall {
 function parseCall(params: JsonObject): ParsedCall {
   const { name, input, progressToken, problem } = readCall(params)
   if (problem !== undefined) throw new RpcFault('params_invalid', problem)
-  if (progressToken !== undefined && typeof progressToken !== 'string' && typeof progressToken !== 'number')
+  if (progressToken !== undefined && !isToken(progressToken))
     throw new RpcFault('body_not_message', 'params._meta.progressToken must be a string or a number.')
   return { name, input, progressToken }
+}
+
+function isToken(value: unknown): value is RequestId {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
 }

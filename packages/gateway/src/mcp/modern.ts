@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
 import { callerAt, type Credential } from '../auth/credential.ts'
@@ -75,16 +76,16 @@ export class ModernPath {
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     try {
       const reply = await answering
-      if ('created' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toCreated(reply.created) }))
+      if ('created' in reply) stream.end(toJsonText({ jsonrpc: '2.0', id, result: this.#toCreated(reply.created) }))
       else if ('error' in reply)
-        stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }), statusOf(reply.error))
-      else if ('asks' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
+        stream.end(toJsonText({ jsonrpc: '2.0', id, error: reply.error }), statusOf(reply.error))
+      else if ('asks' in reply) stream.end(toJsonText({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
       else if (reply.isKept)
         stream.endWith(
           id,
           this.#kept.of(reply, () => this.#toResult(reply)),
         )
-      else stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toResult(reply) }))
+      else stream.end(toJsonText({ jsonrpc: '2.0', id, result: this.#toResult(reply) }))
     } catch (error) {
       stream.drop()
       throw error

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { isObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { type RequestId } from '@toolgate/mcp'
 
 /**
@@ -75,7 +76,7 @@ export class RpcFault extends Error {
 /** Returns the response body of a fault. `id` is `null` if the request's id could not be read (JSON-RPC 2.0 §5). */
 export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
   const { code } = RPC_ERRORS[fault.rule]
-  return JSON.stringify({
+  return toJsonText({
     jsonrpc: '2.0',
     id,
     error: { code, message: fault.message, ...(fault.data === undefined ? {} : { data: fault.data }) },
@@ -90,7 +91,8 @@ export function echoableId(body: unknown): RequestId | null {
   if (!isObject(body) || !Object.hasOwn(body, 'id')) return null
   const { id, method } = body
   if (typeof method !== 'string') return null
-  const isEchoable = typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
+  const isEchoable =
+    typeof id === 'number' || typeof id === 'bigint' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
   return isEchoable ? id : null
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { Tool, View } from '@toolgate/core'
+import { toJsonText } from '@toolgate/core/words'
 import { toListedTool } from '@toolgate/mcp'
 import type { NamedCaller } from '../api/callers.ts'
 import type { ApiDeps } from '../api/deps.ts'
@@ -32,7 +33,7 @@ export function createListCosts(): ListCosts {
     const known = ofTool.get(tool)
     if (known !== undefined) return known
     const listed = toListedTool(tool, tool.id.replace(':', '__'))
-    const bytes = listed === undefined ? 0 : Buffer.byteLength(JSON.stringify(listed))
+    const bytes = listed === undefined ? 0 : Buffer.byteLength(toJsonText(listed))
     ofTool.set(tool, bytes)
     return bytes
   }

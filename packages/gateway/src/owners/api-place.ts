@@ -162,7 +162,7 @@ const AGENTS: ReadonlySet<string> = new Set(['/api/list', '/api/decide', '/api/c
 /** Returns the server of the tool that a body names. What is wrong with the body is said by whoever answers. */
 function serverIn(text: string): string {
   try {
-    const body: unknown = readJson(text)
+    const body: unknown = readJson(text, { integers: 'exact' })
     const tool = isObject(body) ? body['tool'] : undefined
     return typeof tool === 'string' ? serverOf(tool) : ''
   } catch {

@@ -1,4 +1,5 @@
 import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { toLogLevel } from '../mcp/log-levels.ts'
 import type { KeptSession, SessionKeeper } from '../mcp/sessions.ts'
 import type { Owned, OwnerStore } from '../replica/replica-store.ts'
@@ -25,7 +26,7 @@ export class SessionOwners implements SessionKeeper {
   }
 
   async put(id: string, kept: KeptSession): Promise<void> {
-    await this.#owners.put(KEY + id, this.#self, JSON.stringify(kept))
+    await this.#owners.put(KEY + id, this.#self, toJsonText(kept))
   }
 
   async remove(id: string): Promise<void> {
@@ -52,7 +53,7 @@ export function sessionIdsIn(keys: readonly string[]): ReadonlySet<string> {
 
 /** Returns what another replica has kept of a session; `undefined` for a row of a later version. */
 function toKept({ content }: Owned): KeptSession | undefined {
-  const kept: unknown = readOwnJson(content)
+  const kept: unknown = readOwnJson(content, 'exact')
   if (!isObject(kept)) return undefined
   const { owner, capabilities, protocolVersion, logLevel, listens } = kept
   const level = toLogLevel(logLevel)

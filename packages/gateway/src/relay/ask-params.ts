@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { RPC_CODES, RpcError } from '@toolgate/mcp'
 import { findSecret } from './secret-forms.ts'
 
@@ -85,7 +86,7 @@ function named(server: string, message: string): string {
 }
 
 function checkSize(params: JsonObject): void {
-  if (JSON.stringify(params).length > MAX_CHARS) throw invalid(`the request has more than ${MAX_CHARS} characters`)
+  if (toJsonText(params).length > MAX_CHARS) throw invalid(`the request has more than ${MAX_CHARS} characters`)
 }
 
 function isField(schema: unknown): boolean {

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { ROUND_MS } from '../upstream/limits.ts'
 import { Sealer } from './sealer.ts'
@@ -75,7 +76,7 @@ export class SealedStates {
     if ((await this.#state.list(owner)).length >= this.#maxOpen)
       throw new TooManyStates('too many of its calls wait for an answer')
     const id = randomBytes(16).toString('base64url')
-    const sealed = await this.#sealer.seal(JSON.stringify({ id, content }), partsOf(bound))
+    const sealed = await this.#sealer.seal(toJsonText({ id, content }), partsOf(bound))
     await this.#state.set(owner + id, true, { expiresAt: nowMs + this.#ttlMs })
     return `tg1.${sealed}`
   }
@@ -104,7 +105,7 @@ function ownerOf({ caller: { tenant, user } }: StateBinding): string {
 
 /** @throws {StateInvalid} */
 function toSealed(text: string): Sealed {
-  const sealed: unknown = readOwnJson(text)
+  const sealed: unknown = readOwnJson(text, 'exact')
   if (!isObject(sealed)) throw new StateInvalid()
   return sealed as unknown as Sealed
 }

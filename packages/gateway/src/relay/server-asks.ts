@@ -9,6 +9,7 @@ import {
   messageOf,
   safely,
 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { MAY_NOTHING, type ServerMay } from '../config/may.ts'
@@ -195,7 +196,7 @@ export class CallAsks {
   /** Passes a log message on to the client, under the server's name. */
   readonly log = (params: JsonObject): void => {
     const { level, logger, data } = params
-    if (!this.mayLog || ++this.#logs > MAX_LOGS || JSON.stringify(data ?? null).length > MAX_LOG_CHARS) return
+    if (!this.mayLog || ++this.#logs > MAX_LOGS || toJsonText(data ?? null).length > MAX_LOG_CHARS) return
     const { name } = this.#options.server
     const from = typeof logger === 'string' ? `${name}: ${logger.slice(0, 200)}` : name
     const message = { level, logger: from, data: data ?? null }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import { type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { Session } from '../upstream/http-call.ts'
 import type { HttpAnswer } from '../upstream/http-exchange.ts'
@@ -164,10 +165,10 @@ export class StdioBridge {
 
   /** Passes on a message of the gateway. It holds no line break, except as an escape. */
   readonly #forward = (message: JsonObject, text: string): void =>
-    this.#write(/[\r\n]/.test(text) ? JSON.stringify(message) : text)
+    this.#write(/[\r\n]/.test(text) ? toJsonText(message) : text)
 
   #refuse(id: RequestId | null, { code, message, data }: JsonRpcError): void {
     const error: JsonRpcError = { code, message, ...(data === undefined ? {} : { data }) }
-    this.#write(JSON.stringify({ jsonrpc: '2.0', id, error }))
+    this.#write(toJsonText({ jsonrpc: '2.0', id, error }))
   }
 }

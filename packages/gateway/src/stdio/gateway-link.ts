@@ -1,4 +1,5 @@
-import type { JsonObject } from '@toolgate/core/internal'
+import { type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { HttpEndpoint, type Session } from '../upstream/http-call.ts'
 import { UpstreamError } from '../upstream/upstream.ts'
 import { GatewayCall } from './gateway-call.ts'
@@ -39,7 +40,7 @@ export class GatewayLink {
   async ask(request: Omit<ClientRequest, 'id' | 'text'>, session: Session): Promise<OwnAnswer | undefined> {
     const { method, params } = request
     const id = `toolgate-${++this.#ownIds}`
-    const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+    const text = toJsonText({ jsonrpc: '2.0', id, method, params })
     let message: JsonObject | undefined
     const forward = (one: JsonObject) => (message = isAnswerTo(one, id) ? one : message)
     const answer = await new GatewayCall({ id, method, params, text }, session, {

@@ -1,4 +1,5 @@
 import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
 
 /** One request of the client. */
@@ -32,7 +33,7 @@ export function readLine(text: string, isUtf8 = true): ClientLine {
   if (typeof method !== 'string') return { kind: 'answer', text }
   if (method === '') return invalid(CODES.notMessage, 'The "method" must not be empty.')
   const params = isObject(given) ? given : {}
-  if (typeof id === 'string' || typeof id === 'number')
+  if (typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint')
     return { kind: 'request', request: { id, method, params, text } }
   if (id !== undefined) return invalid(CODES.notMessage, 'The "id" must be a text or a number.')
   return { kind: 'notification', method, params, text }
@@ -69,13 +70,13 @@ export function claimedVersion({ params }: Pick<ClientRequest, 'params'>): strin
 }
 
 export function encodeNotification(method: string, params?: JsonObject): string {
-  return JSON.stringify({ jsonrpc: '2.0', method, params })
+  return toJsonText({ jsonrpc: '2.0', method, params })
 }
 
 /** Returns the fault of a text that cannot be read. */
 function parse(text: string, bounds: (typeof JSON_BOUNDS)['request' | 'answer']): unknown {
   try {
-    return readJson(text, { bounds })
+    return readJson(text, { bounds, integers: 'exact' })
   } catch (error) {
     return error
   }

@@ -7,6 +7,7 @@ import {
   type MaybePromise,
   readOwnJson,
 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { SEALED_MS, Sealer } from '../relay/sealer.ts'
@@ -192,13 +193,13 @@ export class TaskStore {
     const key = keyOf(owner, id)
     const sealed = await this.#state.get(WORK + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-work', key]) : undefined
-    return text === undefined ? undefined : readOwnJson(text)
+    return text === undefined ? undefined : readOwnJson(text, 'exact')
   }
 
   async setWork({ owner, id }: TaskKey, work: object): Promise<void> {
     const key = keyOf(owner, id)
     const expiresAt = this.#clock.wallMs() + SEALED_MS
-    await this.#state.set(WORK + key, await this.#sealer.seal(JSON.stringify(work), ['task-work', key]), { expiresAt })
+    await this.#state.set(WORK + key, await this.#sealer.seal(toJsonText(work), ['task-work', key]), { expiresAt })
   }
 
   /** The call of a task has its terminal record. */
@@ -267,7 +268,7 @@ export class TaskStore {
     const key = keyOf(owner, id)
     const expires = { expiresAt: expiryOf(kept) }
     const { status, ...texts } = cutMessage(progress)
-    const sealed = await this.#sealer.seal(JSON.stringify(texts), ['task-texts', key])
+    const sealed = await this.#sealer.seal(toJsonText(texts), ['task-texts', key])
     await this.#state.set(SHOWN + key, sealed, expires)
     await this.#state.set(TASKS + key, toJson(kept), expires)
     return { status, ...texts }
@@ -276,7 +277,7 @@ export class TaskStore {
   async #shownOf(key: string, { status }: Kept): Promise<TaskProgress> {
     const sealed = await this.#state.get(SHOWN + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-texts', key]) : undefined
-    return { status, ...(text !== undefined && (readOwnJson(text) as Omit<TaskProgress, 'status'>)) }
+    return { status, ...(text !== undefined && (readOwnJson(text, 'exact') as Omit<TaskProgress, 'status'>)) }
   }
 
   /** Removes the user's task that ended first. Returns `false` if none has ended. */
@@ -293,7 +294,7 @@ export class TaskStore {
 
   async #keepBody(body: JsonObject, expires: { readonly expiresAt: number }): Promise<string> {
     const ref = randomBytes(16).toString('base64url')
-    const sealed = await this.#sealer.seal(JSON.stringify(body), ['task-result', ref])
+    const sealed = await this.#sealer.seal(toJsonText(body), ['task-result', ref])
     for (let at = 0; at < sealed.length; at += MAX_PART_CHARS)
       await this.#state.set(
         `${RESULTS}${ref}/${String(at).padStart(8, '0')}`,
@@ -314,7 +315,7 @@ export class TaskStore {
     const parts = ref === undefined ? [] : await this.#state.list(`${RESULTS}${ref}/`)
     const text = await this.#sealer.open(parts.map(({ value }) => String(value)).join(''), ['task-result', ref])
     if (text === undefined) return { status: 'failed', at, error: LOST }
-    const body = readOwnJson(text) as JsonObject
+    const body = readOwnJson(text, 'exact') as JsonObject
     return status === 'completed'
       ? { status, at, result: body }
       : { status, at, error: body as unknown as JsonRpcError }
@@ -323,7 +324,7 @@ export class TaskStore {
 
 /** Whether an input, or what a server asks for, is larger than a task keeps. */
 export function isTooLarge(value: unknown): boolean {
-  return Buffer.byteLength(JSON.stringify(value ?? null)) > MAX_WORK_BYTES
+  return Buffer.byteLength(toJsonText(value ?? null)) > MAX_WORK_BYTES
 }
 
 const INTERNAL_ERROR = -32_603
@@ -335,13 +336,13 @@ function lostAt({ updatedAt }: Kept): DatedEnding {
 
 function toEnd(ending: TaskEnding): { readonly status: TaskEnding['status']; readonly body?: JsonObject } {
   if (ending.status === 'completed') {
-    if (JSON.stringify(ending.result).length <= MAX_RESULT_CHARS) return { status: ending.status, body: ending.result }
+    if (toJsonText(ending.result).length <= MAX_RESULT_CHARS) return { status: ending.status, body: ending.result }
     const message = `The result is larger than the ${MAX_RESULT_CHARS} characters that a task keeps.`
     return { status: 'failed', body: { code: INTERNAL_ERROR, message } }
   }
   if (ending.status === 'cancelled') return ending
   const { code, message, data } = ending.error
-  const isSmall = JSON.stringify(data ?? null).length <= MAX_MESSAGE_CHARS
+  const isSmall = toJsonText(data ?? null).length <= MAX_MESSAGE_CHARS
   const text = message.slice(0, MAX_MESSAGE_CHARS).toWellFormed()
   return { status: 'failed', body: { code, message: text, ...(data !== undefined && isSmall && { data }) } }
 }
@@ -363,7 +364,7 @@ function isKept(value: unknown): value is Kept & JsonObject {
 
 /** Fields that are `undefined` are no JSON. */
 function toJson(value: object): unknown {
-  return readOwnJson(JSON.stringify(value))
+  return readOwnJson(toJsonText(value), 'exact')
 }
 
 function expiryOf({ createdAt, ttlMs }: Pick<Kept, 'createdAt' | 'ttlMs'>): number {

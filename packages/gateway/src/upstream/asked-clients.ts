@@ -63,7 +63,7 @@ export class AskedClients {
 
   /** The server no longer wants the answer to its request. */
   cancel({ requestId }: JsonObject): void {
-    if (typeof requestId !== 'string' && typeof requestId !== 'number') return
+    if (typeof requestId !== 'string' && typeof requestId !== 'number' && typeof requestId !== 'bigint') return
     this.#open.get(requestId)?.abort(new Unanswerable(RPC_CODES.internalError, 'The server withdrew its request.'))
   }
 

@@ -7,6 +7,7 @@ import {
   measureJson,
   readJson,
 } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { RPC_CODES } from '@toolgate/mcp'
 import { findMembers } from '../json-text.ts'
 import { nextTurn } from '../next-turn.ts'
@@ -149,7 +150,7 @@ class Sieve<Item> {
 
   add(listed: unknown): void {
     const { key, one, field } = this.#kind
-    const text = listed instanceof JsonText ? listed.text : JSON.stringify(listed)
+    const text = listed instanceof JsonText ? listed.text : toJsonText(listed)
     this.#listed.push(text)
     this.#chars += text.length
     const { item, problem } = readItem(listed, text, this.#kind, this.#era)
@@ -191,7 +192,7 @@ function readItem(listed: unknown, text: string, kind: ItemKind, era: Era): Read
 /** An item that was parsed with its message has its own bounds still to pass. */
 function readWhole(listed: unknown, text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
-    if (listed instanceof JsonText) return { value: readJson(text, { bounds: JSON_BOUNDS.item }) }
+    if (listed instanceof JsonText) return { value: readJson(text, { bounds: JSON_BOUNDS.item, integers: 'exact' }) }
     const { excess } = measureJson(text, JSON_BOUNDS.item)
     return excess ? { problem: describeExcess(excess) } : { value: listed }
   } catch (error) {

@@ -119,7 +119,7 @@ const MAX_ID_TEXT = 100
 /** Returns the fault of a text that is JSON, but not readable. */
 function parseJson(text: string): unknown {
   try {
-    return readJson(text, { bounds: JSON_BOUNDS.answer })
+    return readJson(text, { bounds: JSON_BOUNDS.answer, integers: 'exact' })
   } catch (error) {
     if (error instanceof JsonFault && error.kind !== 'not-json') return error
     throw notMcp(text)
@@ -159,7 +159,7 @@ function toRpcError(error: unknown): JsonRpcError | undefined {
 }
 
 function isId(id: unknown): id is RequestId {
-  return typeof id === 'string' || typeof id === 'number'
+  return typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
 }
 
 function quote(text: string): string {

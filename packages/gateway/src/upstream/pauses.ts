@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { McpResult } from '@toolgate/mcp'
 import { ROUND_MS } from './limits.ts'
 import { type UpstreamCall, UpstreamError } from './upstream.ts'
@@ -115,5 +116,5 @@ function keyOfTask(taskId: unknown): string {
 }
 
 function keyOfRound({ method, params }: UpstreamCall, state: unknown): string {
-  return `round ${JSON.stringify([method, params['name'] ?? params['uri'] ?? null, state ?? null])}`
+  return `round ${toJsonText([method, params['name'] ?? params['uri'] ?? null, state ?? null])}`
 }

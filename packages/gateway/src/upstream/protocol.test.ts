@@ -45,7 +45,9 @@ describe('encodeRequest', () => {
   })
 
   it('names arguments that JSON cannot hold', () => {
-    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: 1n }, { progress: false }), {
+    const circle: { self?: unknown } = {}
+    circle.self = circle
+    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: circle }, { progress: false }), {
       code: 'upstream_protocol',
     })
   })

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { LEGACY_VERSIONS } from '@toolgate/mcp'
 import type { Era, Handshake } from './connection.ts'
 import type { ServerMay } from '../config/may.ts'
@@ -46,7 +47,7 @@ export function joinMeta(trace: JsonObject | undefined, meta: JsonObject | undef
 /** @throws {UpstreamError} `upstream_protocol` for params that are not plain JSON */
 export function encode(message: JsonObject): string {
   try {
-    return JSON.stringify(message)
+    return toJsonText(message)
   } catch (error) {
     throw new UpstreamError('upstream_protocol', 'cannot be sent arguments that are not plain JSON', { cause: error })
   }
@@ -65,7 +66,7 @@ export function completeResult(era: Era, result: JsonObject): JsonObject {
     'upstream_protocol',
     type === 'input_required'
       ? 'asked for more input, which is not supported'
-      : `answered a result of the unknown type ${JSON.stringify(type)?.slice(0, 50) ?? '(none)'}`,
+      : `answered a result of the unknown type ${toJsonText(type)?.slice(0, 50) ?? '(none)'}`,
   )
 }
 
@@ -107,7 +108,7 @@ export async function initialize(ask: Ask, capabilities: JsonObject): Promise<Ha
     clientInfo: CLIENT_INFO,
   })
   const { protocolVersion, capabilities: declared, serverInfo } = result
-  if (typeof protocolVersion !== 'string' || !isObject(declared)) throw notMcp(JSON.stringify(result))
+  if (typeof protocolVersion !== 'string' || !isObject(declared)) throw notMcp(toJsonText(result))
   if (!LEGACY_VERSIONS.includes(protocolVersion)) throw unsupported([protocolVersion])
   return {
     era: 'legacy',

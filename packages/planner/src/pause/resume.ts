@@ -1,5 +1,6 @@
 import { type Caller, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
 import { checkShape } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import { findInputProblem } from '../ask-for-input.ts'
 import { checkBudgets } from '../budgets.ts'
 import { type Answers, REJECTION, RESUME, type ResumeOptions } from '../options.ts'
@@ -177,7 +178,7 @@ function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): Read
 /** Whether it can be sent to a model. */
 function hasJson(value: unknown): boolean {
   try {
-    return JSON.stringify(value) !== undefined
+    return toJsonText(value) !== undefined
   } catch {
     return false
   }

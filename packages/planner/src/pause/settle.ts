@@ -1,7 +1,8 @@
 import { guard } from '@toolgate/adapters/ai-sdk'
 import type { CallOutcome } from '@toolgate/core'
 import { toWireName } from '@toolgate/core/expose'
-import { messageOf, outputText, readOwnJson } from '@toolgate/core/internal'
+import { holdsBigint, messageOf, outputText, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { StreamTextTransform, TextStreamPart, ToolSet } from 'ai'
 import { isInputRequest } from '../ask-for-input.ts'
 import { toDecided } from '../events.ts'
@@ -181,8 +182,10 @@ function toResult({ callId, name }: PendingState, output: ToolResultOutput): Too
 function jsonOutput(output: unknown): ToolResultOutput {
   if (typeof output === 'string') return { type: 'text', value: output }
   try {
-    const text: string | undefined = JSON.stringify(output)
-    return { type: 'json', value: text === undefined ? null : (readOwnJson(text) as null) }
+    const text: string | undefined = toJsonText(output)
+    const value = text === undefined ? null : readOwnJson(text, 'exact')
+    // A provider cannot write a bigint.
+    return holdsBigint(value) ? { type: 'text', value: text ?? '' } : { type: 'json', value: value as null }
   } catch {
     return { type: 'text', value: outputText(output) }
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approval, ToolgateError } from '@toolgate/core'
 import { approvalStatusAt, readOwnJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import {
   approvalAt,
   approvalKeys,
@@ -89,8 +90,8 @@ export function approvalsIn(
       const [bound, asker] = [digestOf(keys.binding), digestOf(keys.user)]
       const current = await findLive(bound, nowMs)
       if (current) return current
-      const characters = (JSON.stringify(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
-      const request = JSON.stringify(toRequest(binding, input, about))
+      const characters = (toJsonText(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
+      const request = toJsonText(toRequest(binding, input, about))
       const texts = [textOf(binding.tenant), textOf(binding.user), JSON.stringify(binding.tool), textOf(about.chat)]
       await makeRoom(characters, nowMs)
       return untilDone(async () => {

@@ -1,6 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import { readOwnJson } from '@toolgate/core/internal'
-import type { DatedApproval } from '@toolgate/core/internal'
+import { type DatedApproval, readOwnJson } from '@toolgate/core/internal'
 import type { ApprovalAbout, ApprovalBinding, ApprovalStatus } from '@toolgate/core/stores'
 import { APPROVAL_STATUSES } from '@toolgate/core/words'
 import { numberIn, type Row, textIn } from '../rows.ts'
@@ -74,7 +73,7 @@ export function toApproval(row: Row): Approval {
 
 /** Parses a text that `toRequest` made: no one else writes this column. */
 function parseRequest(text: string): Request {
-  return readOwnJson(text) as Request
+  return readOwnJson(text, 'exact') as Request
 }
 
 /** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */

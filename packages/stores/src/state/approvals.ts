@@ -1,6 +1,7 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Approval } from '@toolgate/core'
 import { approvalStatusAt } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import {
   approvalAt,
   type ApprovalBinding,
@@ -59,8 +60,8 @@ export function approvalsIn(
       const keys = approvalKeys(binding)
       const current = db.read(() => findLive(keys.binding, nowMs))
       if (current) return current
-      const characters = (JSON.stringify(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
-      const request = JSON.stringify(toRequest(binding, input, about))
+      const characters = (toJsonText(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
+      const request = toJsonText(toRequest(binding, input, about))
       return db.write(() => {
         const meanwhile = findLive(keys.binding, nowMs)
         if (meanwhile) return meanwhile

@@ -1,8 +1,9 @@
 import type { JsonSchema } from '../../tools/tool.ts'
+import { holdsBigint } from '../../util/integers.ts'
 import { type Dialect, isKnown, takes } from './dialect.ts'
 import { type At, type Draft, emit, type Writer } from './draft.ts'
 import { meet } from './keywords.ts'
-import { below, isNode, type Node, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
+import { below, isNode, isObject, type Node, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
 import { createReader } from './read.ts'
 import { createReferences } from './references.ts'
 import { REWRITES } from './rewrites.ts'
@@ -21,11 +22,13 @@ const MAX_TOLD = 200
 /**
  * Returns a schema in a dialect, with notes about the changes.
  *
- * Equal schemas have equal bytes, independent of the order of their keys. Nothing is fetched.
+ * Equal schemas have equal bytes, independent of the order of their keys. Nothing is fetched. A `bigint` becomes the
+ * nearest number, as SDKs write no bigints: the gate checks inputs against the schema as it was given.
  *
  * @throws {SchemaProblem} for one that cannot be written at all
  */
-export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
+export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
+  const raw = holdsBigint(given) ? (withNumbers(given) as JsonSchema) : given
   const notes = new Map<string, Note>()
   const note = (each: Note): void => {
     const key = `${each.path}\0${each.feature}`
@@ -168,4 +171,11 @@ function toPlain(word: unknown): unknown {
   if (!Array.isArray(word)) return sortKeys(word)
   const items = word.map(toPlain)
   return items.includes(undefined) ? undefined : items
+}
+
+function withNumbers(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(withNumbers)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withNumbers(item)]))
 }

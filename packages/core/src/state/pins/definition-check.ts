@@ -3,6 +3,7 @@ import { findConfusions, skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { type CharacterCode, findCharacters, readTags, spellOut } from './characters.ts'
 import { escapePointer } from '../../util/json.ts'
+import { toJsonText } from '../../util/json-text.ts'
 import { cut, formatCodePoint, formatNonAscii } from '../../util/text.ts'
 
 /**
@@ -84,7 +85,7 @@ function* findIn(tool: Tool): Generator<DefinitionFinding> {
 
 function* findInSchema(schema: object, pointer: string): Generator<DefinitionFinding> {
   // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
-  const bytes = Buffer.byteLength(JSON.stringify(schema))
+  const bytes = Buffer.byteLength(toJsonText(schema))
   const most = DEFINITION_LIMITS.schemaBytes
   if (bytes > most) yield finding('schema_too_large', pointer, `has ${bytes} bytes; more than ${most} are not usual`)
   if (!isPlain(schema)) yield* findInValue(schema, pointer)

@@ -3,6 +3,7 @@ import type { StateEntry, StateStore } from '../../ports/ports.ts'
 import type { Definition } from '../../tools/definition-hash.ts'
 import { backgroundTimeout, type Outcome, runWithDeadline, startTask } from '../../util/async.ts'
 import { isObject } from '../../util/json.ts'
+import { toJsonText } from '../../util/json-text.ts'
 
 /** The definition of a tool that its callers go by. */
 export interface Pin {
@@ -159,7 +160,7 @@ function toKept(definition: Definition): Definition | null {
 }
 
 function bytesOf(definition: Definition): number {
-  return Buffer.byteLength(JSON.stringify(definition))
+  return Buffer.byteLength(toJsonText(definition))
 }
 
 interface Read extends ReadPins {

@@ -7,12 +7,12 @@ import {
   mayStillNow,
   nearestOf,
   originalHash,
+  readOwnJson,
   titleOf,
   whatWouldAllow,
-  readOwnJson,
 } from '@toolgate/core/internal'
+import { ITEM_KINDS, toJsonText } from '@toolgate/core/words'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import { ITEM_KINDS } from '@toolgate/core/words'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
@@ -269,7 +269,7 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
 
 /** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
-  const shown: unknown = readOwnJson(JSON.stringify(tools))
+  const shown: unknown = readOwnJson(toJsonText(tools), 'exact')
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 

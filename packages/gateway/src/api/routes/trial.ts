@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, mayStillNow } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { toBody } from '../agent.ts'
@@ -144,7 +145,7 @@ async function readTrial(
   const input = body.get('input') ?? {}
   if (!isObject(input)) throw invalidBody('The field "input" must be an object.')
   const given = body.get('caller')
-  const asText = isObject(given) ? new Map([['caller', JSON.stringify(given)]]) : body
+  const asText = isObject(given) ? new Map([['caller', toJsonText(given)]]) : body
   const caller = parseField(asText, 'caller', WHOSE.caller)
   const found = findCaller(callers, { as: text('as', WHOSE.as), caller }, person)
   return {
