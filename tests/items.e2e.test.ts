@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { GatewayConfig, ToolsBody, WhyBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { type Who } from './support/keys.ts'
+import { KEYS, type Who } from './support/keys.ts'
 import { FILES, Witness } from './support/items-witness.ts'
 import { type Answer, hostEarlier, hostModern, type HostedServer, type Json } from './support/mcp-host.ts'
 import { type Era, MODERN, type RpcAnswer } from './support/rpc.ts'
@@ -219,6 +219,59 @@ describe('what a policy hides', () => {
       assert.equal(total, undefined)
     }
   })
+})
+
+describe('a URI with needless coding', () => {
+  const LISTED = 'file:///work/Secret_%28y%29'
+  for (const host of [hostEarlier, hostModern])
+    for (const era of ERAS)
+      it(`is the resource without it (${era}, ${host.name})`, async () => {
+        const deny = ['resource:files:file:///work/%64enied%28x%29', 'resource:files:file:///work/hidden_(y)']
+        const served = await serve({ policy: [{ allow: EVERYTHING, deny }] }, async (answer) => {
+          return host((method, params, turn) => {
+            if (method !== 'resources/list') return answer(method, params, turn)
+            const uris = [LISTED, 'file:///work/hidden_%28y%29']
+            return { resources: uris.map((uri) => ({ uri, name: 'own' })) }
+          })
+        })
+        try {
+          for (const uri of ['file:///work/%6Eew%28x%29%40b', 'file:///work/new%28x)@b', 'file:///work/new(x)@b'])
+            assert.ok((await read(served, era, uri)).result, uri)
+          for (const uri of ['file:///work/Secret_(y)', 'file:///work/%53ecret_(y%29', LISTED])
+            assert.ok((await read(served, era, uri)).result, uri)
+          for (const uri of [
+            'denied(x)',
+            '%64enied%28x%29',
+            'denied%28x)',
+            'hidden_(y)',
+            'hidden_%28y%29',
+            'hidde%6e_(y)',
+          ])
+            assert.equal((await read(served, era, `file:///work/${uri}`)).error?.code, uriOf(era), uri)
+          const sent = [
+            ...Array(3).fill('resources/read file:///work/new(x)@b'),
+            ...Array(3).fill(`resources/read ${LISTED}`),
+          ]
+          assert.deepEqual(served.witness.seen, sent)
+          const completed = { type: 'ref/resource', uri: 'file:///work/%53ecret_(y)' }
+          await ask(served, era, 'completion/complete', { ref: completed, argument: { name: 'a', value: 'b' } })
+          const uri = 'file:///work/Secret%5F(y)'
+          const asked = { key: KEYS.viewer, method: 'POST', body: { tool: `resource:files:${uri}`, input: { uri } } }
+          const { body: decided } = await served.gateway.api('/api/decide', asked)
+          assert.equal((decided as Json)['outcome'], 'allow')
+          const { body: called } = await served.gateway.api('/api/call', asked)
+          assert.equal((called as Json)['status'], 'done')
+          assert.equal(served.witness.seen.at(-1), `resources/read ${LISTED}`)
+          const { records } = (await served.gateway.api('/api/audit?limit=50')).body as { records: readonly Json[] }
+          const tools = ['denied(x)', 'hidden_%28y%29', 'new(x)@b', 'Secret_%28y%29']
+          assert.deepEqual(
+            new Set(records.flatMap((one) => (one['kind'] === 'resource' ? one['tool'] : []))),
+            new Set(tools.map((name) => `resource:files:file:///work/${name}`)),
+          )
+        } finally {
+          await served.close()
+        }
+      })
 })
 
 describe('a template that is denied', () => {

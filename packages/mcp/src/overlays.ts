@@ -1,5 +1,5 @@
 import type { ToolOverlay } from '@toolgate/core/internal'
-import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import { matchesGlob, matchesUri, parseGlob, toPlainGlob } from '@toolgate/core/toolset'
 
 /** What the operator says about the items of a server, by name, URI or glob. */
 export type OverlayEntries<Overlay> = Iterable<readonly [pattern: string, overlay: Overlay]>
@@ -8,10 +8,12 @@ export type OverlayEntries<Overlay> = Iterable<readonly [pattern: string, overla
 export class Overlays<Overlay extends ToolOverlay> {
   readonly #entries: readonly (readonly [pattern: string, matches: (key: string) => boolean, overlay: Overlay])[]
 
-  constructor(entries: OverlayEntries<Overlay> = []) {
+  /** `of`: what their patterns match. A URI is matched in every spelling that differs by needless coding. */
+  constructor(entries: OverlayEntries<Overlay> = [], of: 'names' | 'uris' = 'names') {
     this.#entries = [...entries].map(([pattern, overlay]) => {
       const glob = parseGlob(pattern)
-      return [pattern, (key) => matchesGlob(glob, key), overlay]
+      const plain = toPlainGlob(glob)
+      return [pattern, (key) => (of === 'uris' ? matchesUri(glob, plain, key) : matchesGlob(glob, key)), overlay]
     })
   }
 

@@ -20,4 +20,24 @@ describe('ResourceOwners', () => {
     assert.equal(owners.idOf('file:///b/y7'), 'resource:b:file:///b/y7')
     assert.equal(owners.idOf('file:///b/z'), undefined)
   })
+
+  it('takes spellings that differ by needless coding for one resource, which one server owns', () => {
+    const list = (namespace: string, uri: string) => defineResource({ namespace, uri })
+    const items = createToolset([
+      list('a', 'db://h/a%281%29'),
+      list('a', 'db://h/b(1)'),
+      list('b', 'db://h/b%281%29'),
+      list('b', 'db://h/c//'),
+    ])
+    const owners = new ResourceOwners({ items: () => items }, () => ['a', 'b'])
+    assert.equal(owners.idOf('db://h/a%281%29'), 'resource:a:db://h/a%281%29')
+    assert.equal(owners.idOf('db://h/a%281)'), 'resource:a:db://h/a(1)')
+    assert.equal(owners.idOf('db://h/c//'), 'resource:b:db://h/c//')
+    for (const uri of ['db://h/b(1)', 'db://h/b%281%29', 'db://h/%62(1)', 'db://h/%63//', 'db://h/c%2F'])
+      assert.equal(owners.idOf(uri), undefined, uri)
+    assert.deepEqual(owners.contested, [
+      { uri: 'db://h/b%281%29', servers: ['a', 'b'] },
+      { uri: 'db://h/b(1)', servers: ['a', 'b'] },
+    ])
+  })
 })

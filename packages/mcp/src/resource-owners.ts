@@ -1,5 +1,5 @@
 import type { Caller, Tool } from '@toolgate/core'
-import { isNormalUri, parseUriTemplate, type Toolset } from '@toolgate/core/toolset'
+import { isNormalUri, parseUriTemplate, toNormalUri, toPlainUri, type Toolset } from '@toolgate/core/toolset'
 
 /** A listed URI that several servers could own. */
 export interface ContestedUri {
@@ -27,6 +27,9 @@ interface Template {
 }
 
 interface Index {
+  /** The listed URIs, as they are listed. */
+  readonly uris: ReadonlySet<string>
+  /** The servers of the listed URIs, by these without needless coding. */
   readonly listed: ReadonlyMap<string, ReadonlySet<string>>
   readonly templates: readonly Template[]
   readonly contested: ReadonlyMap<string, ContestedUri>
@@ -49,14 +52,14 @@ export class ResourceOwners {
     this.#servers = servers
   }
 
-  /** Returns the id of the resource with this URI, which need not be listed. */
+  /** Returns the id of the resource with this URI, which need not be listed: with the URI as it is listed, or in normal form. */
   idOf(uri: string, caller?: Caller): string | undefined {
-    const { listed, templates } = this.#index(caller)
-    const isListed = listed.has(uri)
-    if (!isListed && !isNormalUri(uri)) return undefined
-    const claims = claimsOn(uri, listed, templates)
+    const { uris, listed, templates } = this.#index(caller)
+    const named = uris.has(uri) ? uri : toNormalUri(uri)
+    if (named === undefined) return undefined
+    const claims = claimsOn(named, listed, templates)
     const [server, other] = claims.size > 0 ? claims : this.#servers()
-    return server === undefined || other !== undefined ? undefined : `resource:${server}:${uri}`
+    return server === undefined || other !== undefined ? undefined : `resource:${server}:${named}`
   }
 
   /** Returns the id of the template with this text; `undefined` where several servers list it. */
@@ -95,20 +98,24 @@ export class ResourceOwners {
 const HIERARCHICAL = /^[a-z][a-z\d+.-]*:\/\//i
 
 function toIndex(items: Toolset): Index {
+  const uris = new Set<string>()
   const listed = new Map<string, Set<string>>()
   const templates: Template[] = []
   for (const { kind, uri = '', namespace = '' } of items.tools) {
-    if (kind === 'resource') listed.set(uri, (listed.get(uri) ?? new Set()).add(namespace))
-    else if (kind === 'template') templates.push(toTemplate(uri, namespace))
+    if (kind === 'resource') {
+      const plain = toPlainUri(uri)
+      uris.add(uri)
+      listed.set(plain, (listed.get(plain) ?? new Set()).add(namespace))
+    } else if (kind === 'template') templates.push(toTemplate(uri, namespace))
   }
   const contested = new Map<string, ContestedUri>()
   const servers = new Set(items.tools.flatMap(({ kind, namespace }) => (kind === 'prompt' ? [] : [namespace])))
   if (servers.size > 1)
-    for (const uri of [...listed.keys()].toSorted()) {
+    for (const uri of [...uris].toSorted()) {
       const claims = claimsOn(uri, listed, templates)
       if (claims.size > 1) contested.set(uri, { uri, servers: [...claims].toSorted() })
     }
-  return { listed, templates, contested }
+  return { uris, listed, templates, contested }
 }
 
 function toTemplate(text: string, server: string): Template {
@@ -118,7 +125,7 @@ function toTemplate(text: string, server: string): Template {
 }
 
 function claimsOn(uri: string, listed: Index['listed'], templates: Index['templates']): ReadonlySet<string> {
-  const claims = new Set(listed.get(uri))
+  const claims = new Set(listed.get(toPlainUri(uri)))
   if (templates.length === 0) return claims
   const lower = uri.toLowerCase()
   const isNormal = isNormalUri(uri)

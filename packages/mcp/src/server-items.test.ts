@@ -42,6 +42,7 @@ describe('ServerItems', () => {
       resources: [
         ['file:///*', { tags: ['disk'], requiredScopes: ['files'] }],
         ['file:///a', { category: 'first', requiredScopes: ['a'] }],
+        ['http://h/Secret_%28x%29*', { requiredScopes: ['secret'] }],
       ],
       prompts: [['gre*', { tags: ['talk'] }]],
     })
@@ -54,6 +55,8 @@ describe('ServerItems', () => {
     ])
     assert.deepEqual(items.unlisted('file:///other').requiredScopes, ['files'])
     assert.deepEqual(items.unlisted('http://other/').requiredScopes, [])
+    for (const uri of ['http://h/Secret_(x)', 'http://h/Secret_%28x)', 'http://h/Secret_(x)?a'])
+      assert.deepEqual(items.unlisted(uri).requiredScopes, ['secret'], uri)
   })
 
   it('has what the server lists, and lists every field again', () => {

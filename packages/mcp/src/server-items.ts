@@ -67,7 +67,7 @@ export class ServerItems {
 
   constructor(claims: ItemClaims) {
     this.#claims = claims
-    this.#resources = new Overlays(claims.resources)
+    this.#resources = new Overlays(claims.resources, 'uris')
     this.#prompts = new Overlays(claims.prompts)
   }
 

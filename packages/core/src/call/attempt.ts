@@ -156,7 +156,7 @@ export interface CallView {
   /** The ids that are visible from the next step on, as known today. */
   idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
-  /** Returns the request with the run that the caller's token is for, if it is for one. */
+  /** Returns the request with the run that the caller's token is for, if it is for one, and a resource as it is decided. */
   ofRun(request: CallRequest): CallRequest
 }
 

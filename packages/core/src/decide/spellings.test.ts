@@ -3,15 +3,21 @@ import { describe, it } from 'node:test'
 import { createGate } from '../gate/gate.ts'
 import { defineResource, defineTemplate } from '../tools/items.ts'
 
-const resource = (uri: string) => defineResource({ uri, namespace: 'n', execute: () => ({ contents: [] }) })
-
 /** Reads a URI from a server that has every URI and lists some. */
-async function read(uri: string, listed: readonly string[], deny: readonly string[] = []): Promise<string> {
+async function read(
+  uri: string,
+  listed: readonly string[],
+  deny: readonly string[] = [],
+  sent: unknown[] = [],
+  allow = '*',
+): Promise<string> {
+  const resource = (own: string) =>
+    defineResource({ uri: own, namespace: 'n', execute: (input) => (sent.push(input.uri), { contents: [] }) })
   const items = listed.map((one) =>
     one.includes('{') ? defineTemplate({ uriTemplate: one, namespace: 'n' }) : resource(one),
   )
   const source = { name: 'n', namespaces: ['n'], tools: () => items, unlisted: resource }
-  const policy = { allow: ['resource:*:*'], deny: deny.map((one) => `resource:n:${one}`) }
+  const policy = { allow: [`resource:n:${allow}`], deny: deny.map((one) => `resource:n:${one}`) }
   const gate = createGate({ sources: [source], policy, onWarning: () => {} })
   const view = await gate.view({})
   return (await view.call({ tool: `resource:n:${uri}`, input: { uri } })).status
@@ -49,12 +55,84 @@ describe('a resource that nobody lists', () => {
     ['a query of a listed resource', 'db://h/a?b=c', ['db://h/a', 'db://h/{+x}'], 'refused'],
     ['a query of a listed resource where a template has some', 'db://h/a?b=c', ['db://h/a', 'db://h/a{?b}'], 'done'],
     ['a query of another resource', 'db://h/x?b=c', ['db://h/a'], 'done'],
-    ['the normal form of a listed spelling', 'db://h/a(1)', ['db://h/a%281%29'], 'refused'],
+    ['the normal form of a listed spelling', 'db://h/a(1)', ['db://h/a%281%29'], 'done'],
+    ['the normal form of two listed spellings', 'db://h/a(1)', ['db://h/a%281%29', 'db://h/%61%281%29'], 'refused'],
+    ['a listed normal form beside others', 'db://h/%61(1)', ['db://h/a%281)', 'db://h/a(1)', 'db://h/a(1%29'], 'done'],
+    ['the normal form of a listed spelling that is more than coded', 'db://h/a(1)', ['db://h/a%281%29/'], 'refused'],
+    ['a query of a listed spelling', 'db://h/a(1)?b=c', ['db://h/a%281%29', 'db://h/{+x}'], 'refused'],
+    ['a query of a listed spelling that is more than coded', 'db://h/a?b=c', ['db://h/a/', 'db://h/{+x}'], 'refused'],
     ['a listed spelling', 'db://h/a%281%29/', ['db://h/a%281%29/'], 'done'],
   ]
   for (const [what, uri, listed, expected] of table)
     it(`${expected === 'done' ? 'may have' : 'has not'} ${what}`, async () =>
       assert.equal(await read(uri, listed), expected))
+
+  it('is one resource in every spelling that differs by needless coding', async () => {
+    for (const [normal, ...others] of [
+      ['notes://h/Secret_(x)', 'notes://h/Secret_%28x%29', 'notes://h/%53ecret_(x%29'],
+      ['db://h/a@b.de,c:d', 'db://h/a%40b.de%2cc%3Ad'],
+      ['db://h/a?b=%2Fc%3Ad%2Ce', 'db://h/a?b=/c:d,e', 'db://h/a?b=%2fc:d%2Ce'],
+      ['jira://A(1)', 'jira://A%281%29'],
+      ['file:///C:/caf%C3%A9', 'file:///C%3a/caf%c3%a9'],
+    ] as const)
+      for (const one of [normal, ...others]) {
+        const sent: unknown[] = []
+        assert.equal(await read(one, [], [], sent), 'done', one)
+        assert.deepEqual(sent, [normal], one)
+        for (const denied of [normal, ...others, one.replace(/(?:%..|.)$/, '*')])
+          assert.equal(await read(one, [], [denied]), 'refused', `${one}, denied as ${denied}`)
+        for (const listed of others) {
+          const sentAsListed: unknown[] = []
+          assert.equal(await read(one, [listed], [], sentAsListed), 'done', one)
+          assert.deepEqual(sentAsListed, [listed], one)
+          for (const denied of [normal, ...others])
+            assert.equal(await read(one, [listed], [denied]), 'refused', `${one}, denied as ${denied}`)
+        }
+      }
+  })
+
+  it('is approved in one spelling for all, and only for this resource', async () => {
+    const resource = (uri: string) => defineResource({ uri, namespace: 'n', execute: () => ({ contents: [] }) })
+    const source = { name: 'n', namespaces: ['n'], tools: () => [], unlisted: resource }
+    const gate = createGate({
+      sources: [source],
+      policy: { allow: ['resource:*:*'], ask: ['resource:n:*'] },
+      onWarning: () => {},
+    })
+    const view = await gate.view({ user: 'vera' })
+    const call = (uri: string) => view.call({ tool: `resource:n:${uri}`, input: { uri } })
+    const [first, second] = [await call('db://h/a%28x%29'), await call('db://h/%61(x)')]
+    assert.ok(first.status === 'waiting' && second.status === 'waiting')
+    assert.equal(first.approval.id, second.approval.id)
+    await gate.approvals.decide({ user: 'vera' }, first.approval.id, { decision: 'approve' })
+    assert.equal((await call('db://h/a(y)')).status, 'waiting')
+    assert.equal((await call('db://h/a(x)')).status, 'done')
+    assert.equal((await call('db://h/a(x%29')).status, 'waiting')
+  })
+
+  it('is denied with the resource that it is to a server which reads less of it', async () => {
+    for (const [denied, ...uris] of [
+      ['db://h/a', 'db://h/a?b=c', 'db://h/a;v=1', 'db://u@h/a', 'db://h:5432/a', 'db://u:p@h:5432/a;v?b=c'],
+      ['notes://private/*', 'notes://x@private/a', 'notes://private:80/a'],
+      ['https://h/private/*', 'https://h/private;a/b', 'https://h/private;/b?c'],
+      ['https://h/a?b=c', 'https://h/a;d?b=c'],
+    ] as const) {
+      for (const uri of uris) {
+        assert.equal(await read(uri, ['x://{+y}'], [denied]), 'refused', uri)
+        assert.equal(await read(uri, ['x://{+y}']), 'done', uri)
+        assert.equal(await read(uri, [uri], [denied]), 'done', `${uri}, which is listed`)
+      }
+      assert.equal(await read(denied.replace('*', 'x'), [uris[0] as string], uris.slice(0, 1)), 'done')
+    }
+  })
+
+  it('is allowed as what it is only, in any of its spellings', async () => {
+    for (const allow of ['db://h/a(1)', 'db://h/%61%281%29']) {
+      for (const uri of ['db://h/a(1)', 'db://h/a%281)']) assert.equal(await read(uri, [], [], [], allow), 'done', uri)
+      for (const uri of ['db://h/a(1)?b=c', 'db://u@h/a(1)', 'db://h:80/a(1)', 'db://h/a(1);v', 'db://h/a%2528'])
+        assert.equal(await read(uri, [], [], [], allow), 'refused', uri)
+    }
+  })
 
   it('is decided as a template that matches its path without the query', async () => {
     const listed = ['db://h/{id}/view', 'db://h/{id}/edit']

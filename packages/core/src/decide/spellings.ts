@@ -1,6 +1,6 @@
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { readingOf } from '../tools/uri.ts'
+import { readingOf, toNormalUri, toPlainUri } from '../tools/uri.ts'
 import { isNormal } from './templates.ts'
 
 /** The spelling of a server's URIs, as far as its lists show it. */
@@ -9,12 +9,22 @@ interface Spellings {
   readonly readings: Set<string>
   /** The beginnings of its URIs: `x:///` or `x://`. */
   readonly beginnings: Set<string>
-  /** Its listed URIs. */
-  readonly listed: Set<string>
+  /** Its listed URIs by those without needless coding; `undefined` where two have one. */
+  readonly listed: Map<string, string | undefined>
   hasQueries: boolean
 }
 
 const known = new WeakMap<Toolset, ReadonlyMap<string, Spellings>>()
+
+/**
+ * Returns the URI of a resource as its server lists it, or its normal form; `undefined` for a URI in any other spelling.
+ * It differs from the given one only by needless coding.
+ */
+export function spelledAs(server: string, uri: string, items: Toolset): string | undefined {
+  const normal = toNormalUri(uri)
+  if (normal === undefined) return undefined
+  return spellingsOf(items).get(server)?.listed.get(normal) ?? normal
+}
 
 /**
  * Whether the server of an unlisted resource may know it by another URI that rules name.
@@ -26,15 +36,19 @@ const known = new WeakMap<Toolset, ReadonlyMap<string, Spellings>>()
  */
 export function isSpelledOtherwise(tool: Tool, items: Toolset): boolean {
   const { namespace = '', uri = '' } = tool
-  let all = known.get(items)
-  if (!all) known.set(items, (all = toSpellings(items)))
-  const { readings, beginnings, listed, hasQueries } = all.get(namespace) ?? NONE
-  if (readings.size > 0 && isNormal(tool) && readings.has(readingOf(uri))) return true
+  const { readings, beginnings, listed, hasQueries } = spellingsOf(items).get(namespace) ?? NONE
   const [path = ''] = uri.split('?', 1)
-  if (!hasQueries && path !== uri && listed.has(path)) return true
+  if (readings.size > 0 && isNormal(tool) && readings.has(readingOf(uri))) return true
+  if (!hasQueries && path !== uri && (listed.has(path) || readings.has(readingOf(path)))) return true
   const [own, other] = beginningsOf(uri) ?? []
   if (own === undefined || other === undefined || beginnings.has(own)) return false
   return own.endsWith('///') || beginnings.has(other)
+}
+
+function spellingsOf(items: Toolset): ReadonlyMap<string, Spellings> {
+  let all = known.get(items)
+  if (!all) known.set(items, (all = toSpellings(items)))
+  return all
 }
 
 function toSpellings({ tools }: Toolset): ReadonlyMap<string, Spellings> {
@@ -45,7 +59,7 @@ function toSpellings({ tools }: Toolset): ReadonlyMap<string, Spellings> {
     let own = all.get(namespace)
     if (!own) all.set(namespace, (own = none()))
     if (kind === 'template') own.hasQueries ||= /\?|\{&/.test(uri)
-    else own.listed.add(uri)
+    else list(own.listed, uri)
     if (kind === 'resource' && !isNormal(tool)) own.readings.add(readingOf(uri))
     const [beginning] = beginningsOf(uri) ?? []
     if (beginning !== undefined) own.beginnings.add(beginning)
@@ -53,8 +67,14 @@ function toSpellings({ tools }: Toolset): ReadonlyMap<string, Spellings> {
   return all
 }
 
+/** A listed normal form is itself, whatever else is listed. */
+function list(listed: Spellings['listed'], uri: string): void {
+  const plain = toPlainUri(uri)
+  if (listed.get(plain) !== plain) listed.set(plain, listed.has(plain) && plain !== uri ? undefined : uri)
+}
+
 function none(): Spellings {
-  return { readings: new Set(), beginnings: new Set(), listed: new Set(), hasQueries: false }
+  return { readings: new Set(), beginnings: new Set(), listed: new Map(), hasQueries: false }
 }
 
 const NONE: Spellings = none()

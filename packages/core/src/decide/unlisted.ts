@@ -6,7 +6,8 @@ import { isTool, type Tool } from '../tools/tool.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import { isNormalUri } from '../tools/uri.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
-import { isSpelledOtherwise } from './spellings.ts'
+import { isObject, type JsonObject } from '../util/json.ts'
+import { isSpelledOtherwise, spelledAs } from './spellings.ts'
 import { mayMatch, templatesOf } from './templates.ts'
 
 /** Resources that no server lists, by their URIs. */
@@ -78,6 +79,32 @@ function ask(sources: readonly Source[], id: string, onFault: (error: unknown) =
     }
   }
   return undefined
+}
+
+/**
+ * Returns the id under which a resource is decided: that of a listed one, or of the normal form of its URI. Ids that differ
+ * only by needless coding name one resource. Every other id stays as it is.
+ */
+export function toDecidedId(id: string, items: Toolset): string {
+  if (items.has(id)) return id
+  const [server, uri] = partsOf(id)
+  const spelled = server === undefined || uri === undefined ? undefined : spelledAs(server, uri, items)
+  return spelled === undefined ? id : `${RESOURCE_PREFIX}${server}:${spelled}`
+}
+
+/** Returns a call of the resource that is decided. What is decided, hashed and recorded is what its server gets. */
+export function toDecidedRequest<Request extends { readonly tool: string | undefined; readonly input?: unknown }>(
+  request: Request,
+  items: Toolset,
+): Request {
+  const { tool, input } = request
+  if (typeof tool !== 'string' || !tool.startsWith(RESOURCE_PREFIX)) return request
+  const id = toDecidedId(tool, items)
+  const [server = '', uri] = partsOf(id)
+  const given = isObject(input) ? input['uri'] : undefined
+  if (typeof given !== 'string' || given === uri || spelledAs(server, given, items) !== uri)
+    return id === tool ? request : { ...request, tool: id }
+  return { ...request, tool: id, input: { ...(input as JsonObject), uri } }
 }
 
 function partsOf(id: string): readonly [server?: string, uri?: string] {

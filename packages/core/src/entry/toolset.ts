@@ -28,7 +28,8 @@ export {
 } from '../tools/items.ts'
 export type { PromptArgument } from '../tools/tool.ts'
 export type { ItemKind } from '../tools/tool-id.ts'
-export { isNormalUri } from '../tools/uri.ts'
+export { isNormalUri, toNormalUri, toPlainUri } from '../tools/uri.ts'
+export { matchesUri, toPlainGlob } from '../tools/uri-glob.ts'
 export { parseUriTemplate, type UriTemplate } from '../tools/uri-template.ts'
 
 // Tools that ask for more input

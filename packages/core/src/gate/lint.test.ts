@@ -315,7 +315,7 @@ describe('lint of resources and prompts', () => {
       'https://EXAMPLE.com/*',
       'https://example.com',
       'file:///a/',
-      'file:///%61/*',
+      'file:///%2Fa/*',
     ]
     assert.deepEqual(
       textsOf(unusual),

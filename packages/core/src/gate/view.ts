@@ -14,7 +14,7 @@ import {
 } from '../decide/decide.ts'
 import type { PolicySnapshot, Today } from '../decide/policy-snapshot.ts'
 import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from '../decide/requests.ts'
-import type { Unlisted } from '../decide/unlisted.ts'
+import { toDecidedId, toDecidedRequest, type Unlisted } from '../decide/unlisted.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
 import { type Decision, mayGoOn, reason } from '../decide/decision.ts'
 import type { CallRequest, CallPorts, CallView } from '../call/attempt.ts'
@@ -236,8 +236,9 @@ class CallerView implements View, CallView {
   readonly has = (id: string): boolean => this.get(id) !== undefined
 
   readonly get = (id: string): Tool | undefined => {
-    const run = isItemId(id) ? this.#runOf(this.#bounds.begun, id) : this.#run
-    const index = run ? run.evaluation.snapshot.indexOf(id) : -1
+    const decided = isItemId(id) ? toDecidedId(id, this.#bounds.begun.items) : id
+    const run = isItemId(id) ? this.#runOf(this.#bounds.begun, decided) : this.#run
+    const index = run ? run.evaluation.snapshot.indexOf(decided) : -1
     return run && index !== -1 && hasBit(run.evaluation.visible.bits, index)
       ? run.evaluation.snapshot.tools[index]
       : undefined
@@ -259,13 +260,14 @@ class CallerView implements View, CallView {
   readonly preview = (request: CallRequest): Promise<CallPreview> =>
     preview(this, this.ofRun(request), this.#host.ports)
 
-  /** A token's run is the token's: nobody who calls with it names another one. */
+  /** A token's run is the token's: nobody who calls with it names another one. A resource is named as it is decided. */
   ofRun(request: CallRequest): CallRequest {
     const { run: id } = this.caller
-    if (id === undefined) return request
+    const decided = toDecidedRequest(request, this.#bounds.begun.items)
+    if (id === undefined) return decided
     const run = this.#host.ports.runs?.of(this.caller)?.run
     // What a run that is over has done is unknown.
-    return { ...request, run: run ?? { id, resumed: true } }
+    return { ...decided, run: run ?? { id, resumed: true } }
   }
 
   readonly explain = (id: string): Explanation => {
@@ -312,7 +314,7 @@ class CallerView implements View, CallView {
 
   decide(id: string | undefined, caller?: Caller): Decided {
     const today = this.#host.today(this.caller)
-    if (isItemId(id)) return this.#decideItem(today, id, caller)
+    if (isItemId(id)) return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
     return decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
   }
 

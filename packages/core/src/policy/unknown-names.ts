@@ -5,7 +5,7 @@ import { type Glob, matchesGlob } from '../tools/glob.ts'
 import { type ItemSelector, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
-import { isNormalUri } from '../tools/uri.ts'
+import { toNormalUri } from '../tools/uri.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
 /** A selector and its path. */
@@ -119,7 +119,7 @@ const FILLS = ['x', 'x/x', '0', '']
 function mayBeNormalUri(glob: Glob): boolean {
   // A star before the path may stand for any scheme and host.
   if (glob.length > 1 && !/^[^:]+:(?:\/\/[^/]*\/|[^/])/.test(glob[0] ?? '')) return true
-  return FILLS.some((fill) => isNormalUri(glob.join(fill)))
+  return FILLS.some((fill) => toNormalUri(glob.join(fill)) !== undefined)
 }
 
 function serversOf(snapshot: Toolset, items: Toolset, sources: readonly Source[]): ReadonlySet<string> {

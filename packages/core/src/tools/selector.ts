@@ -1,8 +1,11 @@
 import { ConfigError, messageOf } from '../util/errors.ts'
 import { nearestOf } from '../util/text.ts'
 import { type Glob, matchesGlob, parseGlob } from './glob.ts'
+import { lesserUrisOf } from './lesser-uris.ts'
+import { isUnlisted } from './own-tool.ts'
 import { PROMPT_PREFIX, RESERVED_NAMESPACES, RESOURCE_PREFIX } from './tool-id.ts'
 import type { Tool } from './tool.ts'
+import { matchesUri, toPlainGlob } from './uri-glob.ts'
 
 /**
  * A parsed selector: the notation that names tools.
@@ -38,6 +41,8 @@ export interface ItemSelector {
   readonly text: string
   readonly server: Glob
   readonly name: Glob
+  /** The name without needless coding. */
+  readonly plain: Glob
 }
 
 /** The selectors of each group, by its name, and the aliases of tools. */
@@ -115,7 +120,7 @@ export function parseSelectorAt(path: string, text: unknown, groups: GroupSelect
 
 /** Whether a selector names an item. Only `resource:`, `prompt:` and `server:` name anything but tools. */
 export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
-  if (tool.kind !== 'tool') return matchesItem(selector, tool)
+  if (tool.kind !== 'tool') return matchesItem(selector, tool, reading)
   switch (selector.kind) {
     case 'id':
       if (selector.target === undefined) return selector.text === tool.id
@@ -141,10 +146,15 @@ export function matchesSelector(selector: Selector, tool: Tool, reading: HintRea
   }
 }
 
-function matchesItem(selector: Selector, { kind, namespace, name, uri }: Tool): boolean {
+function matchesItem(selector: Selector, item: Tool, reading: HintReading): boolean {
+  const { kind, namespace, name, uri } = item
   if (selector.kind === 'server') return selector.server === namespace
   if (selector.kind !== (kind === 'prompt' ? 'prompt' : 'resource')) return false
-  return matchesGlob(selector.server, namespace ?? '') && matchesGlob(selector.name, uri ?? name)
+  if (!matchesGlob(selector.server, namespace ?? '')) return false
+  if (uri === undefined) return matchesGlob(selector.name, name)
+  // Nobody but a client says that an unlisted URI is a resource of its own.
+  const others = reading === 'possible' && isUnlisted(item) ? lesserUrisOf(uri) : []
+  return [uri, ...others].some((one) => matchesUri(selector.name, selector.plain, one))
 }
 
 const NO_NAMESPACE = ''
@@ -181,7 +191,9 @@ function itemSelector(text: string, kind: ItemSelector['kind'], rest: string): S
       text,
       `must be written ${kind}:<server>:<${kind === 'resource' ? 'uri' : 'name'}>, as in ${kind}:files:*`,
     )
-  return { kind, text, server: parseGlob(rest.slice(0, colon)), name: parseGlob(rest.slice(colon + 1)) }
+  const name = parseGlob(rest.slice(colon + 1))
+  const plain = kind === 'resource' ? toPlainGlob(name) : name
+  return { kind, text, server: parseGlob(rest.slice(0, colon)), name, plain }
 }
 
 /** `GROUP:WEB` would name a tool that cannot exist: these namespaces are reserved in any letter case. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '../testing/runs.ts'
-import { isNormalUri, readingOf } from './uri.ts'
+import { isNormalUri, readingOf, toNormalUri } from './uri.ts'
 
 /** Names without what servers read as something else than a character of a name. */
 const name = fc
@@ -44,6 +44,23 @@ function written(text: string): string {
   return encodeURIComponent(text).replaceAll(/%(?:2[46BC]|3[ABD]|40)/g, decodeURIComponent)
 }
 
+/** Codes at random what needs no code, and writes at random as it is what a query may hold so. */
+function recode(text: string, way: () => number): string {
+  let isQuery = false
+  return text.replaceAll(/%..|[^/]|\//g, (one) => {
+    const isDelimiter = one === '/' || one === '?' || (isQuery && /[&=]/.test(one))
+    if (one === '?') isQuery = true
+    if (isDelimiter || way() < 2) return one
+    if (one.length === 1) return encode(one)
+    const raw = /^%(?:2[4CF]|3[AF]|40)$/.test(one) && isQuery ? decodeURIComponent(one) : one.toLowerCase()
+    return raw
+  })
+}
+
+function encode(character: string): string {
+  return `%${character.charCodeAt(0).toString(16)}`
+}
+
 const start = fc.constantFrom('file:///', 'notes://h/', 'https://h.de/', 'memo:///', 'notes:x/')
 
 describe('isNormalUri', () => {
@@ -57,6 +74,46 @@ describe('isNormalUri', () => {
         (begin, names, one, two) => {
           const [a, b] = [spell(begin, names, one), spell(begin, names, two)]
           if (isNormalUri(a) && isNormalUri(b)) assert.equal(a, b)
+        },
+      ),
+      runs(5000),
+    )
+  })
+
+  it('is the one form of all spellings of a name that are taken', () => {
+    fc.assert(
+      fc.property(
+        start,
+        fc.array(name, { minLength: 1, maxLength: 3 }),
+        spelling,
+        spelling,
+        (begin, names, one, two) => {
+          const [a, b] = [toNormalUri(spell(begin, names, one)), toNormalUri(spell(begin, names, two))]
+          if (a !== undefined && b !== undefined) assert.equal(a, b)
+          if (a !== undefined) assert.equal(toNormalUri(a), a)
+        },
+      ),
+      runs(5000),
+    )
+  })
+
+  it('is found from each spelling that differs by needless coding, in the query too', () => {
+    const query = fc.array(name, { maxLength: 3 })
+    fc.assert(
+      fc.property(
+        start,
+        fc.array(name, { minLength: 1, maxLength: 3 }),
+        query,
+        fc.infiniteStream(fc.nat(4)),
+        (begin, names, values, ways) => {
+          fc.pre(!begin.startsWith('file:') || names.every((text) => !/[. ]$/.test(text)))
+          const pairs = begin.startsWith('file:') ? [] : values.map((text) => encodeURIComponent(text))
+          const path = begin + names.map((text) => written(text)).join('/')
+          const normal = pairs.length > 0 ? `${path}?${pairs.join('&')}` : path
+          fc.pre(isNormalUri(normal))
+          const [head, tail] = [normal.slice(0, begin.length), normal.slice(begin.length)]
+          const coded = head + recode(tail, () => ways.next().value ?? 0)
+          assert.equal(coded.length > 2048 ? normal : toNormalUri(coded), normal, coded)
         },
       ),
       runs(5000),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findUriProblem, isNormalUri, readingOf } from './uri.ts'
+import { findUriProblem, isNormalUri, readingOf, toNormalUri } from './uri.ts'
 
 describe('isNormalUri', () => {
   const normal = [
@@ -112,6 +112,67 @@ describe('isNormalUri', () => {
   for (const [why, ...uris] of spelled)
     it(`refuses ${why}`, () => {
       for (const uri of uris) assert.equal(isNormalUri(uri), false, uri)
+    })
+})
+
+describe('isNormalUri of one encoded character', () => {
+  it('is what RFC 3986 reserves or does not have, and no control character', () => {
+    for (let byte = 0x21; byte < 0x7f; byte++) {
+      const code = `%${byte.toString(16).toUpperCase()}`
+      const isNeeded = /["#%<>?[\]^`{|}]/.test(String.fromCharCode(byte))
+      assert.equal(isNormalUri(`db://h/a${code}b`), isNeeded, code)
+    }
+  })
+})
+
+describe('toNormalUri', () => {
+  for (const [normal, ...others] of [
+    ['notes://h/Secret_(x)', 'notes://h/Secret_%28x%29', 'notes://h/%53ecret_(x%29'],
+    ["db://h/!$&'()*+,:;=@-._~", 'db://h/%21%24%26%27%28%29%2A%2B%2C%3A%3B%3D%40%2D%2E%5F%7E'],
+    ['db://h/%C3%BC%20%3F%23%25', 'db://h/%c3%bc%20%3f%23%25'],
+    ['db://h/a?b=%2Fc%3Ad%2Ce%3F%40%24', 'db://h/a?b=/c:d,e?@$', 'db://h/a?%62=%2fc:d%2ce%3f@$'],
+    ["db://h/a?b=!'()*&c=%26%3D%2B%3B", 'db://h/a?b=%21%27%28%29%2A&c=%26%3d%2b%3b'],
+    ['jira://A(1)', 'jira://A%281%29'],
+    ['mail://a@b.de', 'mail://a%40b.de'],
+    ['file:///C:/a', 'file:///C%3A/a', 'file:///C%3a/%61'],
+    ['web://page/https://h/a:b?c=%2Fd', 'web://page/https%3A//h/a%3Ab?c=/d'],
+  ] as const)
+    it(`is ${normal} for all that differ from it by needless coding`, () => {
+      for (const uri of [normal, ...others]) assert.equal(toNormalUri(uri), normal, uri)
+    })
+
+  for (const [why, ...uris] of [
+    ['slashes', 'db://h/a%2Fb', 'db://h/a%2fb', 'db://h/a%5cb', 'db://h%2fa', 'x:%2fa'],
+    ['dot segments', 'db://h/%2e%2e/a', 'db://h/.%2E/a', 'db://h/a/%2e', 'file:///a%2e', 'web://p/https://h/%2e./a'],
+    ['double coding', 'db://h/%2541', 'db://h/%25%34%31', 'db://h/%25%32%35%34%31', 'db://h/%252f'],
+    ['other bytes', 'db://h/%00', 'db://h/%0a', 'db://h/%7f', 'db://h/%ff', 'db://h/%c0%af', 'db://h/%65%cc%81'],
+    ['other segments', 'db://h//%61', 'db://h/%61/', 'db:/%61', 'file:/%61', 'file://localhost/%61'],
+    [
+      'delimiters',
+      'db://h/a?b=%63+d',
+      'db://h/a?b=c;d',
+      'db://h/a?b=c=d',
+      'db://h/a?b=',
+      'db://h/a?b[%31]=c',
+      'db://h/%61#',
+    ],
+    [
+      'hosts',
+      'https://%68/a',
+      'https://u%40h/a',
+      'https://h%3A443/',
+      'https://h%2e/a',
+      'db://h%3A80/a',
+      'db://u%40v@h',
+    ],
+    ['schemes', 'HTTPS://h/%61', '%64b://h/a', 'DB://h/%61'],
+    ['drives of Windows', 'file:///C%7C/a', 'file:///c%7ca'],
+    ['streams of Windows', 'file:///a::$DATA', 'file:///a%3A%3A%24DATA', 'file:///a:s:$DATA/b'],
+    ['what is no code', 'db://h/%', 'db://h/%4', 'db://h/%zz', 'db://h/%%34%31'],
+    ['long texts', `db://h/${'%61'.repeat(700)}`, `db://h/a?b=${'/'.repeat(700)}`],
+  ] as const)
+    it(`is nothing for ${why} in another spelling`, () => {
+      for (const uri of uris) assert.equal(toNormalUri(uri), undefined, uri)
     })
 })
 

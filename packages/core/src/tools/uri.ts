@@ -19,7 +19,6 @@ const PARTS = /^([^:/?#]+):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?$/
 const CHARACTERS = /^(?:[A-Za-z0-9._~:/?#[\]@!$&'()*+,;=-]|%[0-9A-F]{2})+$/
 /** A user, where there is one, is not empty; a port has no zero before it. */
 const AUTHORITY = /^(?:[^@:]+(?::[^@:]+)?@)?(?:\[[^\]]*\]|[^:@[\]]*)(?::(?:0|[1-9]\d*))?$/
-const ENCODED = /%[0-9A-F]{2}/g
 /** Schemes of hosts. A URI of these has a host and a path. */
 const HOST_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 
@@ -40,12 +39,48 @@ export function isNormalUri(uri: string): boolean {
   return isNormalPath(path, query)
 }
 
+/**
+ * Returns the normal form of a URI that differs from it only by coding that it does not need; `undefined` for a URI in any
+ * other spelling. Rules, records and servers get the normal form, whichever of these spellings a client writes.
+ */
+export function toNormalUri(uri: string): string | undefined {
+  const plain = uri.length > MAX_URI_LENGTH ? uri : toPlainUri(uri)
+  return isNormalUri(plain) ? plain : undefined
+}
+
+/** A text without needless coding (RFC 3986, section 6.2.2), of a listed URI or a pattern, too. Nothing is checked. */
+export function toPlainUri(uri: string): string {
+  if (!/[%?]/.test(uri) || /[{}]/.test(uri)) return uri
+  const [, head = '', scheme = '', authority = '', path = '', query = ''] = SPLIT.exec(uri) ?? []
+  const name = HOST_SCHEMES.has(scheme) ? authority : decodeWhere(authority, /[A-Za-z0-9._~!$&'()*+,;=@-]/)
+  const pairs = decodeWhere(query, /[A-Za-z0-9._~!'()*-]/)
+    .slice(1)
+    .replaceAll(/[/:?@$,]/g, encodeURIComponent)
+  return head + name + decodeWhere(path, /[A-Za-z0-9._~!$&'()*+,:;=@-]/) + query.slice(0, 1) + pairs
+}
+
+/** Returns the text of a listed URI or of a pattern that is compared: equal for all spellings that `toNormalUri` takes. */
+export function comparableUri(uri: string): string {
+  if (!/[%?]/.test(uri)) return uri
+  return toPlainUri(uri).replace(/\?.*/s, (query) => query.replaceAll(/%(?:2[4CF]|3[AF]|40)/g, decodeURIComponent))
+}
+
+const SPLIT = /^(([^:/?#]*):(?:\/\/)?)?((?<=\/\/)[^/?]*)?([^?]*)(\?.*)?$/s
+
+/** The codes of other characters get digits in upper case. */
+function decodeWhere(text: string, needsNoCode: RegExp): string {
+  return text.replaceAll(/%[0-9A-Fa-f]{2}/g, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    return needsNoCode.test(character) ? character : code.toUpperCase()
+  })
+}
+
 /** What may stand in a path as it is, and what servers split a path at: `!$&'()*+,:;=@`, `/` and `\`. */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
-/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name. */
+/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name, `a::$DATA` is `a`, and `C|` is `C:`. */
 function isNormalFile(path: string): boolean {
-  return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)/.test(path) && isPlainPath(path)
+  return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)|:[^/]*:\$|^\/[A-Za-z]%7C/.test(path) && isPlainPath(path)
 }
 
 /** Whether a URI names its host as URL parsers read it: with nothing that they add, drop or rewrite. */
@@ -95,6 +130,8 @@ function isNormalQuery(query: string): boolean {
   })
 }
 
+/** `A-Za-z0-9._~-`. */
+const CODED_UNRESERVED = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][0-9A]|5F|7E)/
 /** `%25` before two digits: a server that decodes twice reads another character. */
 const CODED_TWICE = /%25[0-9A-Fa-f]{2}/
 // oxlint-disable-next-line no-control-regex -- the pattern looks for them
@@ -103,9 +140,14 @@ const CONTROL = /[\u0000-\u001F\u007F]/
 /** Whether it has needless codes, codes that servers read differently, or text outside NFC (of file systems). */
 function hasOtherCoding(uri: string): boolean {
   if (!uri.includes('%')) return false
-  for (const [code] of uri.matchAll(ENCODED)) if (/[A-Za-z0-9._~-]/.test(decoded(code))) return true
   const text = decoded(uri)
-  return text.includes('\uFFFD') || CODED_TWICE.test(uri) || CONTROL.test(text) || text !== text.normalize('NFC')
+  return (
+    CODED_UNRESERVED.test(uri) ||
+    text.includes('\uFFFD') ||
+    CODED_TWICE.test(uri) ||
+    CONTROL.test(text) ||
+    text !== text.normalize('NFC')
+  )
 }
 
 /** Decodes as servers do: bytes that are no UTF-8 are U+FFFD, all of them. */

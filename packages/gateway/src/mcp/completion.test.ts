@@ -9,7 +9,7 @@ import type { McpRequest } from './request.ts'
 const TEMPLATE = 'file:///{+path}'
 
 /** Serves the completions of a server `s`, of which everything is allowed but what is secret. */
-function serve(complete: () => unknown) {
+function serve(complete: () => unknown, asked: unknown[] = []) {
   const own = [
     defineTemplate({ namespace: 's', uriTemplate: TEMPLATE }),
     definePrompt({ namespace: 's', name: 'p', execute: () => ({}) }),
@@ -34,7 +34,7 @@ function serve(complete: () => unknown) {
     const params = { ref, argument: { name: 'path', value: '' } }
     const request = { params, caller: {}, link: { era: 'modern' }, signal: new AbortController().signal }
     return completeArgument(
-      { gate, owners, names, complete: async () => complete() as never },
+      { gate, owners, names, complete: async (_, { ref: sent }) => (asked.push(sent), complete() as never) },
       request as never as McpRequest,
     )
   }
@@ -50,6 +50,19 @@ describe('a completion', () => {
   it('leaves out a hidden resource whose name the server has encoded already', async () => {
     const answer = await serve(values(['my%20secret', 'my secret', 'my%20notes']))(OF_TEMPLATE)
     assert.deepEqual(answer, { result: { completion: { values: ['my%20notes'], total: 1 } } })
+  })
+
+  it('leaves out a hidden resource however its name is coded, and shows others', async () => {
+    const all = ['m%79%20secret', 'my%20%73ecret%28x%29', 'a%40b', 'a@b', 'my%20(x)']
+    const answer = await serve(values(all))(OF_TEMPLATE)
+    assert.deepEqual(answer, { result: { completion: { values: ['a%40b', 'a@b', 'my%20(x)'], total: 3 } } })
+  })
+
+  it('of a URI asks its server in the spelling that is decided', async () => {
+    const asked: unknown[] = []
+    const ask = serve(values([]), asked)
+    for (const uri of ['x://open/%28a%29', TEMPLATE]) await ask({ type: 'ref/resource', uri })
+    assert.deepEqual(asked, [{ type: 'ref/resource', uri: 'x://open/(a)' }, OF_TEMPLATE])
   })
 
   it('of hidden values only reads as one of nothing, whatever the server says is more', async () => {

@@ -78,9 +78,10 @@ function inputOf(item: Tool | undefined, { name, value, others }: Asked): JsonOb
   return { ...others, [name]: value, ...(item?.kind === 'prompt' ? {} : { uri: item?.uri }) }
 }
 
-/** A server knows its prompt by its own name. */
+/** A server knows its prompt by its own name, and its resource by the URI that is decided. */
 function toServerParams({ ref, argument, context }: JsonObject, item: Tool | undefined): JsonObject {
-  const own = item?.kind === 'prompt' ? { type: 'ref/prompt', name: item.name } : ref
+  const own =
+    item?.kind === 'prompt' ? { type: 'ref/prompt', name: item.name } : { ...(ref as JsonObject), uri: item?.uri }
   return { ref: own, argument, ...(context === undefined ? {} : { context }) }
 }
 
@@ -102,16 +103,9 @@ function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, a
   }
   const isShown = (value: string) => {
     const uri = expand(item.uri ?? '', { ...asked.others, [asked.name]: value })
-    return uri !== undefined && isVisible(asRead(uri))
+    return uri !== undefined && isVisible(uri)
   }
   return { isShown, mayName: () => true }
-}
-
-/** Returns an expanded URI in the spelling in which it can be read: what may stand in a path stands there as it is. */
-function asRead(uri: string): string {
-  return uri
-    .replaceAll(/%(?:2[1789A])/g, decodeURIComponent)
-    .replace(/^[^?]*/, (path) => path.replaceAll(/%(?:2[46BC]|3[ABD]|40)/g, decodeURIComponent))
 }
 
 /** RFC 6570, section 2.3. */

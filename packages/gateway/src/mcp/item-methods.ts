@@ -78,10 +78,12 @@ async function readResource(deps: ItemMethodDeps, request: McpRequest): Promise<
   const { uri } = request.params
   const view = await deps.gate.view(request.caller)
   if (typeof uri !== 'string') return refuseParams(view, '(no URI)', 'params.uri must be a string.')
+  const id = deps.owners.idOf(uri, request.caller)
   const reply = await callItem(deps, request, view, {
-    id: deps.owners.idOf(uri, request.caller),
+    id,
     name: uri,
-    input: { uri },
+    // In the spelling that is decided and sent.
+    input: { uri: (id === undefined ? undefined : view.get(id)?.uri) ?? uri },
     notFound: resourceNotFound(uri, request.link.era),
     isMissing: isNotFound,
   })

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
+import { toPlainUri } from '@toolgate/core/toolset'
 import { toJsonText } from '@toolgate/core/words'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../relay/client-link.ts'
@@ -150,11 +151,15 @@ export class LegacyPath {
     return { result: {} }
   }
 
-  /** Whether there was a subscription is not told. */
+  /** Whether there was a subscription is not told. It ends in whichever spelling of the resource it was made. */
   async #unsubscribe({ params, session }: LegacyRequest): Promise<McpReply> {
-    const uri = uriOf(params)
-    session?.subscriptions.get(uri)?.()
-    if (session?.subscriptions.delete(uri)) await this.#deps.sessions.keep(session)
+    const plain = toPlainUri(uriOf(params))
+    const ended = [...(session?.subscriptions ?? [])].filter(([uri]) => toPlainUri(uri) === plain)
+    for (const [uri, end] of ended) {
+      end()
+      session?.subscriptions.delete(uri)
+    }
+    if (session && ended.length > 0) await this.#deps.sessions.keep(session)
     return { result: {} }
   }
 

@@ -40,6 +40,17 @@ describe('a subscription', () => {
     assert.equal(await answerOf('x://open/1'), await answerOf('x://secret/1'))
   })
 
+  it('to a resource in a spelling with needless coding is one to that resource', async () => {
+    const watched: string[] = []
+    const subscribe = serve(async (_, uri) => {
+      watched.push(uri)
+      return () => {}
+    })
+    for (const uri of ['x://open/(a)', 'x://open/%28a%29']) assert.ok('end' in (await subscribe(uri)), uri)
+    assert.ok('error' in (await subscribe('x://%73ecret/%28a%29')))
+    assert.deepEqual(watched, ['x://open/(a)', 'x://open/(a)'])
+  })
+
   it('ends with its session, also with one that ends before the server has answered', async (t) => {
     const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>()
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
@@ -72,6 +83,37 @@ describe('a subscription', () => {
     await endpoint.send(undefined, { method: 'DELETE', session })
     answer()
     await (await subscribing).ended()
+    assert.equal(watched, 0)
+  })
+
+  it('ends in another spelling of its resource', async (t) => {
+    let watched = 0
+    const gate = createGate({
+      tools: [defineResource({ namespace: 's', uri: 'x://open/(1)', execute: () => ({}) })],
+      policy: { allow: ['resource:s:*'] },
+    })
+    const owners = new ResourceOwners(gate.catalog, () => ['s'])
+    const names = new ToolLists(gate)
+    const items = {
+      offers: ['resources'] as const,
+      lists: new ItemLists(names, owners),
+      names,
+      owners,
+      complete: async () => ({}),
+      watchResource: async () => {
+        watched++
+        return () => void watched--
+      },
+    }
+    const endpoint = await serveMcp(t, [], { gate, lists: names, items })
+    const session = await endpoint.initialize()
+    const send = async (method: string, uri: string) =>
+      (await endpoint.send({ jsonrpc: '2.0', id: 1, method, params: { uri } }, { session })).ended()
+    await send('resources/subscribe', 'x://open/%281%29')
+    assert.equal(watched, 1)
+    await send('resources/unsubscribe', 'x://open/(2)')
+    assert.equal(watched, 1)
+    await send('resources/unsubscribe', 'x://open/(1)')
     assert.equal(watched, 0)
   })
 

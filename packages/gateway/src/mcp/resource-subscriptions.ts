@@ -69,7 +69,7 @@ export class ResourceSubscriptions {
     try {
       const view = await gate.view(caller)
       const id = owners.idOf(uri, caller)
-      const server = id === undefined ? undefined : view.get(id)?.namespace
+      const resource = id === undefined ? undefined : view.get(id)
       const notify = this.#together(() => this.#tell(caller, { uri, id: id ?? '' }, updated))
       let unwatch: (() => void) | undefined
       const outcome = await view.call({
@@ -79,7 +79,7 @@ export class ResourceSubscriptions {
         nameOf: clientNames(names, view, { id, name: uri }),
         purpose: 'subscribe',
         instead: async (_, call) => {
-          unwatch = await watchResource(server ?? '', uri, call, notify.wake)
+          unwatch = await watchResource(resource?.namespace ?? '', resource?.uri ?? uri, call, notify.wake)
           return {}
         },
       })

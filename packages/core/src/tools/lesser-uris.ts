@@ -1,0 +1,17 @@
+/** What some servers do not read of a URI: a query, the user and the port of an authority, parameters of path segments. */
+const UNREAD: readonly ((uri: string) => string)[] = [
+  (uri) => uri.replace(/\?.*$/s, ''),
+  (uri) => uri.replace(/^([^:/?#]+:\/\/)[^/?#@]*@/, '$1'),
+  (uri) => uri.replace(/^([^:/?#]+:\/\/[^/?#]*):\d+(?=[/?#]|$)/, '$1'),
+  (uri) => uri.replace(/^[^?]*/, (path) => path.replaceAll(/;[^/]*/g, '')),
+]
+
+/** Returns the other URIs that a URI is to servers which read less of it. A rule that denies one of them holds for the URI. */
+export function lesserUrisOf(uri: string): readonly string[] {
+  if (!/[?@;]|:\/\/[^/]*:/.test(uri)) return NONE
+  let all: readonly string[] = [uri]
+  for (const withoutOne of UNREAD) all = [...all, ...all.map(withoutOne)]
+  return [...new Set(all)].filter((one) => one !== uri)
+}
+
+const NONE: readonly string[] = []
