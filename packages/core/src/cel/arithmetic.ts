@@ -71,6 +71,8 @@ function ofIntegers(op: ArithmeticOp, a: bigint, b: bigint): bigint {
       return a * b
     default:
       if (b === 0n) throw new CelError(op === '/' ? 'division by zero' : 'modulus by zero')
+      // The reference divides first, and the least integer has no quotient by -1.
+      if (op === '%' && b === -1n) toInt(-a)
       return op === '/' ? a / b : a % b
   }
 }

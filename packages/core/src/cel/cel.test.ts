@@ -81,6 +81,8 @@ describe('parseCelFor', () => {
     ['input.id == 1', { id: 2n ** 64n }],
     ["input.constructor == 'a'", {}],
     ["timestamp(0).getHours('Nowhere/Town') == 0"],
+    ["timestamp(0).getMilliseconds('Nowhere/Town') == 0"],
+    ['(-9223372036854775807 - 1) % -1 == 0'],
     ["double('nan') < 1.0"],
   ]
   for (const [text, input] of errors)
@@ -97,6 +99,7 @@ describe('parseCelFor', () => {
     ['1 == "a"', /no such overload: int == string/, 0],
     ['[1].all(x, x)', /wants a condition, not int/, 11],
     ['input?.a == 1', /Unexpected/],
+    ['0XFF == 255', /Unexpected/],
     ["input.a == '\\q'", /Invalid escape sequence/, 12],
     ['input.a == 9223372036854775808', /Invalid integer/, 11],
     ['Foo{a: 1} == 1', /messages are not offered/, 3],

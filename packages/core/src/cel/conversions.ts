@@ -70,7 +70,7 @@ export function boolOf(value: boolean | string): boolean {
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const ENCODER = new TextEncoder()
 const CODER_STEPS = 60
-const FORMAT_STEPS = 40
+const FORMAT_STEPS = 80
 
 /** @throws {CelError} for bytes that are not UTF-8 */
 export function stringOf(work: Work, value: unknown): string {

@@ -15,8 +15,8 @@ const OPERATORS = '== != <= >= && || + - * / % < > ! ? : . , ( ) [ ] { }'.split(
 const SPACE = /(?:[ \t\n\r\f]|\/\/[^\n]*)*/y
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
 const PREFIXED = /(?:[bB]?[rR]?)(?=["'])/y
-const NUMBER = /0[xX][0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?[uU]?/y
-const DOUBLE = /^[^xX]*[.eE]/
+const NUMBER = /0x[0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?[uU]?/y
+const DOUBLE = /^[^x]*[.eE]/
 
 /**
  * Returns the pieces of a text, in time linear in it.

@@ -72,8 +72,11 @@ const CONVERSIONS: readonly Overload[] = [
   overload('dyn(dyn): dyn', (_work, value: unknown) => value),
 ]
 
+/** Steps of reading a timestamp. */
+const TIMESTAMP_STEPS = 150
+
 function timestampOf(work: Work, value: string | bigint | Timestamp): Timestamp {
-  spend(work, 8)
+  spend(work, typeof value === 'string' ? TIMESTAMP_STEPS : 8)
   if (typeof value === 'bigint') return toTimestamp(value * 1_000_000_000n)
   return value instanceof Timestamp ? value : parseTimestamp(value)
 }

@@ -86,21 +86,25 @@ export function substring(work: Work, text: string, start: bigint, end?: bigint)
 export function lowerAscii(work: Work, text: string): string {
   spend(work, text.length)
   return NOT_ASCII.test(text)
-    ? mapUnits(text, (unit) => (unit >= 65 && unit <= 90 ? unit + 32 : unit))
+    ? mapUnits(work, text, (unit) => (unit >= 65 && unit <= 90 ? unit + 32 : unit))
     : text.toLowerCase()
 }
 
 export function upperAscii(work: Work, text: string): string {
   spend(work, text.length)
   return NOT_ASCII.test(text)
-    ? mapUnits(text, (unit) => (unit >= 97 && unit <= 122 ? unit - 32 : unit))
+    ? mapUnits(work, text, (unit) => (unit >= 97 && unit <= 122 ? unit - 32 : unit))
     : text.toUpperCase()
 }
 
 const NOT_ASCII = /[^\0-\x7f]/
 const CHUNK = 4096
 
-function mapUnits(text: string, map: (unit: number) => number): string {
+/** Steps beside those of the characters. */
+const MAP_STEPS = 60
+
+function mapUnits(work: Work, text: string, map: (unit: number) => number): string {
+  spend(work, MAP_STEPS + 2 * text.length)
   const chunks: string[] = []
   for (let start = 0; start < text.length; start += CHUNK) {
     const units = new Uint16Array(Math.min(CHUNK, text.length - start))
@@ -127,7 +131,7 @@ export function trim(work: Work, text: string): string {
 }
 
 export function reverse(work: Work, text: string): string {
-  spend(work, 4 * text.length)
+  spend(work, 10 * text.length)
   return Array.from(text).toReversed().join('')
 }
 
@@ -149,7 +153,7 @@ export function replace(work: Work, text: string, wanted: string, by: string, li
 }
 
 /** Steps of a part of a text that is cut. */
-const PIECE_STEPS = 8
+const PIECE_STEPS = 10
 
 /** Yields the parts between separators, of which at most `cuts` count. An empty one stands between all characters. */
 function* pieces(work: Work, text: string, separator: string, cuts: number, atEnds = false): Generator<string> {

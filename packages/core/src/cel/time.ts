@@ -124,11 +124,13 @@ export type TimestampPart =
 
 /** Returns a part of a timestamp in a zone: a name such as `Europe/Berlin`, or an offset such as `+02:00`. @throws {CelError} */
 export function partOfTimestamp(work: Work, part: TimestampPart, { nanos }: Timestamp, zone = 'UTC'): bigint {
+  spend(work, PART_OF_TIME_STEPS)
   const [seconds, rest] = split(nanos)
-  if (part === 'Milliseconds') return rest / 1_000_000n
   const ms = Number(seconds) * 1000
   const at = new Date(ms + offsetMs(work, zone, ms))
   switch (part) {
+    case 'Milliseconds':
+      return rest / 1_000_000n
     case 'DayOfMonth':
       return BigInt(at.getUTCDate() - 1)
     case 'DayOfWeek':
@@ -146,6 +148,8 @@ function dayOfYear(at: Date): number {
   return Math.round((at.getTime() - first.getTime()) / 86_400_000)
 }
 
+/** Steps of a part of a timestamp, with an offset. */
+const PART_OF_TIME_STEPS = 60
 const OFFSET = /^([+-]?)(\d\d):(\d\d)$/
 
 function offsetMs(work: Work, zone: string, ms: number): number {

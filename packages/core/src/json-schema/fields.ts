@@ -29,6 +29,8 @@ interface Search {
   readonly isOld: boolean
   readonly names: Set<string> | undefined
   visits: number
+  /** Whether a schema was met that takes every field: beside it `unevaluatedProperties` refuses none. */
+  isOpen: boolean
 }
 
 /** Schemas of tools do not change. */
@@ -40,7 +42,7 @@ export function findField(document: object, path: readonly Step[], names?: Set<s
   let references = known.get(document)
   if (!references) known.set(document, (references = createReferences(document, draft)))
   const isOld = draft !== 'unnamed' && isUntil(draft, 'draft-07')
-  const search: Search = { references, isOld, names, visits: 0 }
+  const search: Search = { references, isOld, names, visits: 0, isOpen: false }
   return look(document, path, search) ?? UNKNOWN
 }
 
@@ -48,6 +50,8 @@ function look(schema: unknown, path: readonly Step[], search: Search): Field | u
   if (++search.visits > MAX_VISITS) return UNKNOWN
   if (schema === false) return { state: 'never', types: new Set() }
   if (!isObject(schema)) return SILENT
+  if (schema['additionalProperties'] === true || (schema['unevaluatedProperties'] ?? false) !== false)
+    search.isOpen = true
   const target = referred(schema, path, search)
   if (target && search.isOld) return target
   const parts = [
@@ -59,8 +63,14 @@ function look(schema: unknown, path: readonly Step[], search: Search): Field | u
     ),
   ]
   const found = allOf(parts.filter((part) => part !== undefined))
-  const isClosed = schema['unevaluatedProperties'] === false && path[0] !== undefined
-  return isClosed && (found ?? { state: 'undeclared' }).state === 'undeclared' ? { state: 'never', types: ALL } : found
+  return isClosed(schema, path, search, found) ? { state: 'never', types: ALL } : found
+}
+
+/** Whether `unevaluatedProperties` refuses the first step. Before 2019-09 no validator reads it. */
+function isClosed(schema: JsonObject, path: readonly Step[], search: Search, found: Field | undefined): boolean {
+  if (schema['unevaluatedProperties'] !== false || search.isOpen || search.isOld || path[0] === undefined) return false
+  const first = path.length === 1 ? (found ?? { state: 'undeclared' }) : look(schema, path.slice(0, 1), search)
+  return first?.state === (path.length === 1 ? 'undeclared' : 'never')
 }
 
 function listOf(schema: JsonObject, keyword: string): readonly unknown[] {

@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
 import { defineTool } from '../tools/tool.ts'
+import { WorkSpentError } from '../util/work.ts'
 import { parseAmount, units } from './amount.ts'
 
 const context = { caller: { user: 'vera' }, tool: defineTool({ name: 'pay' }) }
@@ -24,6 +25,12 @@ describe('units', () => {
     ['1.5E+2', 1, 1500],
     ['90071992547409.91', 2, Number.MAX_SAFE_INTEGER],
     ['-0.4', 0, -1],
+    ['0e999', 2, 0],
+    ['1e-999', 2, 1],
+    ['-1e-999', 2, -1],
+    ['1e999', 2, Infinity],
+    ['-1e999', 2, -Infinity],
+    ['1e399', 18, Infinity],
   ]
   for (const [value, places, amount] of exact)
     it(`returns ${amount} for ${String(value)} with ${places} places`, () => assert.equal(units(value, places), amount))
@@ -69,6 +76,15 @@ describe('parseAmount', () => {
     assert.equal(amountOf('has(input.n) ? input.n : 7', {}), 7)
     assert.equal(amountOf('caller.user == "vera" ? 1 : 2', {}), 1)
     assert.equal(amountOf('units(input.amount, 2) * 2.0', { amount: 1 }), 200)
+  })
+
+  it('counts the steps of units()', () => {
+    let read = 0
+    const items = Array.from({ length: 40_000 }, () =>
+      Object.defineProperty({}, 'n', { enumerable: true, get: () => (read++, '1e-99') }),
+    )
+    assert.throws(() => amountOf('input.items.exists(i, units(i.n, 2) > 5.0) ? 1 : 2', { items }), WorkSpentError)
+    assert.ok(read < 25_000, `${read} items were read`)
   })
 
   const wrong: readonly (readonly [text: string, input: unknown, problem: RegExp])[] = [

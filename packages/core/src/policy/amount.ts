@@ -5,6 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { CelNode } from './cel-tree.ts'
 import { celWith, compileCel, conditionWork, parseCel, toCelCaller, toCelTool } from './condition.ts'
 import { type Operands, operandsOf } from './operands.ts'
+import { spend, type Work } from '../util/work.ts'
 
 /** The variables of an amount. */
 export interface AmountContext {
@@ -50,9 +51,15 @@ export function parseAmount(path: string, text: string, scope: 'input' | 'input 
 
 const NUMBERS: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'json', 'dyn'])
 
-const UNITS = [
-  overload('units(dyn, int): double', (_work, value: unknown, places: bigint) => units(value, Number(places))),
-]
+const UNITS = [overload('units(dyn, int): double', countedUnits)]
+/** Steps of reading a number, and of the powers of 10 that it may need. */
+const UNITS_STEPS = 200
+
+function countedUnits(work: Work, value: unknown, places: bigint): number {
+  spend(work, UNITS_STEPS)
+  return units(value, Number(places))
+}
+
 const OF_INPUT = celWith({ variables: { input: 'json' }, functions: UNITS })
 const OF_OUTPUT = celWith({ variables: { input: 'json', output: 'json' }, functions: UNITS })
 
@@ -69,6 +76,8 @@ function toWhole(result: unknown): number {
 
 const DECIMAL = /^([+-]?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/
 const MAX_PLACES = 18
+/** Beyond it a number is no double, whatever its digits are. */
+const MAX_SHIFT = 400
 
 /**
  * Returns a decimal number in units of 10 to the power of minus `places`, rounded away from 0: `units("12.345", 2)` is 1235.
@@ -84,6 +93,7 @@ export function units(value: unknown, places: number): number {
   // The number is `digits` times 10 to the power of `shift`.
   const shift = Number(exponent) - fraction.length + places
   const digits = BigInt(whole + fraction)
+  if (Math.abs(shift) > MAX_SHIFT) return digits === 0n ? 0 : (shift < 0 ? 1 : Infinity) * (sign === '-' ? -1 : 1)
   const divisor = shift < 0 ? 10n ** BigInt(-shift) : 1n
   const scaled = shift < 0 ? (digits + divisor - 1n) / divisor : digits * 10n ** BigInt(shift)
   return Number(sign === '-' ? -scaled : scaled)

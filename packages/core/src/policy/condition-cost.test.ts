@@ -98,7 +98,7 @@ const LINEAR: readonly string[] = [
   'input.list.all(x, x.nothing == 1)',
   "within(input.text, '/a')",
   "within('/a', '/' + input.text)",
-  'host(input.text)',
+  "host('http://h/' + input.text)",
   "like(input.text, '*c*')",
   'like(input.text, input.wanted)',
 ]
@@ -125,6 +125,24 @@ describe('the steps of a condition', () => {
       const inside = `input.numbers.all(n, [${text}] != [])`
       const ratio = stepsOf(inside, inputOf(400)).steps / stepsOf(inside, inputOf(200)).steps
       assert.ok(ratio > 2.4 && ratio < 4.4, `${ratio} times the steps for twice as much of both`)
+    })
+
+  for (const [text, most] of [
+    // A native error takes about 10 µs, a step about 5 ns.
+    ["host(x) == ''", 1800],
+    ["within(x, 'file:///etc')", 1800],
+    ["string(b'\\xff') == x", 1800],
+    ["timestamp('2026-02-28T00:00:00Z') == x", 25_000],
+    ["timestamp('2026-02-28T00:00:00Z').getHours('nowhere') == 1", 1800],
+  ] as const)
+    it(`cover errors of the engine, and what it reads: ${text}`, () => {
+      let read = 0
+      const items = Array.from({ length: 40_000 }, (_, i) =>
+        Object.defineProperty({}, 'x', { enumerable: true, get: () => (read++, `nothing ${i}`) }),
+      )
+      const spent = stepsOf(`input.exists(i, [i.x].exists_one(x, ${text}))`, items, conditionWork().left).spent
+      assert.ok(spent, 'the steps are spent')
+      assert.ok(read < most, `${read} items were read`)
     })
 
   it('are asked for each function of the library', () => {

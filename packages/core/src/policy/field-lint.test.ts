@@ -114,6 +114,28 @@ describe('a field that no tool of a rule has', () => {
     assert.equal(gate.lint().filter(({ code }) => code === 'field_unknown').length, 1)
   })
 
+  it('is no error where a schema that refuses what it does not evaluate has the field', () => {
+    const draft = 'http://json-schema.org/draft-07/schema#'
+    for (const [inputSchema, input] of [
+      [{ properties: { a: {} }, unevaluatedProperties: false }, 'input.a.b == 1.0'],
+      [{ properties: { a: true }, unevaluatedProperties: false }, 'input.a[0].b == 1.0'],
+      [{ allOf: [{ properties: { a: {} } }], unevaluatedProperties: false }, 'has(input.a.b)'],
+      [{ properties: { c: {} }, additionalProperties: true, unevaluatedProperties: false }, 'has(input.a)'],
+      [
+        { properties: { c: {} }, allOf: [{ additionalProperties: true }], unevaluatedProperties: false },
+        'has(input.a)',
+      ],
+      [{ properties: { c: {} }, allOf: [{ unevaluatedProperties: {} }], unevaluatedProperties: false }, 'has(input.a)'],
+      [{ $schema: draft, properties: { c: {} }, unevaluatedProperties: false }, 'has(input.a)'],
+    ] as const)
+      assert.doesNotThrow(() =>
+        createGate({ tools: [defineTool({ name: 'refund', inputSchema })], policy: asked(input) }),
+      )
+    const closed = defineTool({ name: 'refund', inputSchema: { properties: { a: {} }, unevaluatedProperties: false } })
+    for (const input of ['has(input.b)', 'input.b.a == 1.0'])
+      assert.throws(() => createGate({ tools: [closed], policy: asked(input) }), { code: 'condition_invalid' })
+  })
+
   it('is nothing where a tool declares it, or its schema leaves open what it has', () => {
     const fine = [
       "has(input.note) && input.note == 'x'",

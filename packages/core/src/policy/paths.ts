@@ -108,10 +108,21 @@ const LOOK_ALIKE = /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe6
 
 /** Whether every reader takes the dots and slashes of a text, and no others, for dots and slashes. */
 export function isPlain(text: string): boolean {
-  if (text.length > MAX_PATH) return false
+  if (text.length > MAX_PATH || mayTakeBackNothing(text)) return false
   if (UNCODED.test(text)) return !NOT_PLAIN_UNCODED.test(text)
   return text.isWellFormed() && !NOT_PLAIN.some((pattern) => pattern.test(text))
 }
+
+/**
+ * Whether `..` may take back an empty name: `/a//../b` is `/b` for a system, and `/a/b` for whoever reads it as a URL (RFC 3986
+ * §5.2.4).
+ */
+function mayTakeBackNothing(text: string): boolean {
+  const empty = text.indexOf('//', AUTHORITY.exec(text)?.[0].length ?? 0)
+  return empty !== -1 && /\/\.\.(?:\/|$)/.test(text.slice(empty + 1))
+}
+
+const AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//
 
 /** Whether a root, a path or a URI, can be compared with. */
 export function isPlainRoot(root: string): boolean {

@@ -49,6 +49,20 @@ const ask = (
   }: { facts?: RunFacts; input?: unknown; tightens?: boolean; of?: typeof tool } = {},
 ) => parse(text, tightens).test({ caller, tool: of, input, facts })
 
+describe('a value of a condition', () => {
+  for (const text of [
+    "origin(input.list.map(x, input.list)) in ['untrusted']",
+    "run.began('mail:send', { 'input.to': input.list.map(x, input.list) })",
+    "origin({'a': input.list.map(x, {'b': input.list})}) in ['untrusted'] || true",
+  ])
+    it(`costs the steps of all its parts, also of those that it has many times: ${text}`, () => {
+      let reads = 0
+      const item = Object.defineProperty({}, 'name', { enumerable: true, get: () => ++reads })
+      assert.throws(() => ask(text, { input: { list: Array.from({ length: 3000 }, () => item) } }), WorkSpentError)
+      assert.ok(reads < 1_000_000, `${reads} parts were read`)
+    })
+})
+
 describe('run.labels', () => {
   it('holds the labels of the run', () => {
     const { facts } = factsOf({ labels: ['untrusted'] })

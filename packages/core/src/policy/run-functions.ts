@@ -77,9 +77,7 @@ function askCall(frame: Frame, pattern: CallPattern, values: readonly Compiled[]
 
 function jsonOf(frame: Frame, value: Compiled): unknown {
   try {
-    const json = toJson(value(frame))
-    spendOnValue(frame.work, json)
-    return json
+    return toJson(frame.work, value(frame))
   } catch (error) {
     absorb(frame, error)
     return undefined
@@ -90,7 +88,7 @@ function compileOrigin(node: CelNode, values: readonly CelNode[], compile: (node
   const [value] = values.map(compile)
   const [arg = node] = node.op === 'call' ? node.args[1] : []
   return (frame) => {
-    const read = value ? toJson(value(frame)) : currentAddressees(frame)
+    const read = value ? toJson(frame.work, value(frame)) : currentAddressees(frame)
     const origin = !value && !isSaid(frame) ? 'user' : originOf(frame, read, isInput(arg))
     if (origin === 'untrusted' || origin === 'unknown')
       readingOf(frame).reads?.push({ of: textOf(arg), origin, value: read })
@@ -102,6 +100,8 @@ export function isAddressees(node: CelNode | undefined): boolean {
   return node?.op === 'id' && node.args === ADDRESSEES
 }
 
+/** Steps of a part of a value that is copied. */
+const PART_STEPS = 10
 /** A scan of what the run has seen, beside the characters of the value. */
 const ORIGIN_STEPS = 2000
 
@@ -146,8 +146,9 @@ function spendOnValue(work: Work, value: unknown): void {
   }
 }
 
-/** Returns a value of CEL as JSON; `undefined` for one that JSON cannot represent. */
-function toJson(value: unknown): unknown {
+/** Returns a value of CEL as JSON; `undefined` for one that JSON cannot represent. Lists of a condition may share their items. */
+function toJson(work: Work, value: unknown): unknown {
+  spend(work, typeof value === 'string' ? value.length : PART_STEPS)
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -157,20 +158,23 @@ function toJson(value: unknown): unknown {
     case 'bigint':
       return BigInt(Number(value)) === value ? Number(value) : undefined
     case 'object':
-      return value === null ? null : toJsonContainer(value)
+      return value === null ? null : toJsonContainer(work, value)
     default:
       return undefined
   }
 }
 
-function toJsonContainer(value: object): unknown {
+function toJsonContainer(work: Work, value: object): unknown {
   if (Array.isArray(value)) {
-    const items = value.map(toJson)
+    const items = value.map((item) => toJson(work, item))
     return items.includes(undefined) ? undefined : items
   }
   const entries =
     value instanceof CelMap ? [...value.entries.values()] : isPlain(value) ? Object.entries(value) : undefined
-  const json = entries?.map(([key, item]) => [key, toJson(item)] as const)
+  const json = entries?.map(([key, item]) => {
+    spend(work, PART_STEPS + (typeof key === 'string' ? key.length : 0))
+    return [key, toJson(work, item)] as const
+  })
   return json?.some(([key, item]) => typeof key !== 'string' || item === undefined)
     ? undefined
     : json && Object.fromEntries(json)

@@ -26,6 +26,22 @@ export function findText(text: string, wanted: string, from: number): number {
   return wanted.length <= MAX_SHORT ? text.indexOf(wanted, from) : createFind(wanted)(text, from)
 }
 
+/** Yields all places at which a text stands in another, in time linear in both. They may overlap. */
+export function* findEach(text: string, wanted: string): Generator<number> {
+  if (wanted.length <= MAX_SHORT) {
+    for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) yield at
+    return
+  }
+  const fallback = fallbacksOf(wanted)
+  let matched = 0
+  for (let i = 0; i < text.length; i++) {
+    matched = advance(wanted, fallback, matched, text.charCodeAt(i))
+    if (matched < wanted.length) continue
+    yield i - matched + 1
+    matched = fallback[matched] ?? 0
+  }
+}
+
 /** Returns the last place, up to `to`, at which a text stands in another; -1 where it is not found. */
 export function findLast(text: string, wanted: string, to: number): number {
   if (wanted === '') return Math.min(to, text.length)

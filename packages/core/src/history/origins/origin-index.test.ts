@@ -286,6 +286,22 @@ describe('the bounds of an origin index', () => {
     assert.equal(/[^\0-\xFF]/.test(item?.text ?? '漢'), false)
   })
 
+  it('finds long values, and counts the search', () => {
+    const text = `${'a'.repeat(5000)}b${'a'.repeat(5000)}`
+    const held = `${'a'.repeat(4000)}b${'a'.repeat(4000)}`
+    const index = seen({ user: `say ${text}`, untrusted: text })
+    for (const [value, origin] of [
+      [held, 'untrusted'],
+      [`${held}${'a'.repeat(1001)}`, 'unknown'],
+      [text, 'user'],
+    ] as const) {
+      const work = { left: 1_000_000 }
+      assert.equal(index.originOf(value, work), origin)
+      assert.ok(work.left < 1_000_000 - 20_000, 'a search in 10,000 characters takes more steps than a look')
+    }
+    assert.equal(index.originOf(`${held}${'a'.repeat(1001)}`, { left: 15_000 }), 'untrusted')
+  })
+
   it('refuses an unknown bound', () => {
     assert.throws(() => createOriginIndex({ untrusteds: 5 } as never), /untrusteds/)
   })

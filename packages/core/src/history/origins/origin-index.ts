@@ -133,9 +133,9 @@ class Origins implements OriginIndex {
     if (work.left < 0) return 'untrusted'
     const exact = isText ? toExact(text) : ''
     const mayLoosen = isText && isLikeAddress(exact)
-    if (mayLoosen && holdsWhole(this.#seen.user, exact)) return 'user'
+    if (mayLoosen && holdsWhole(this.#seen.user, exact, work)) return 'user'
     if (this.#isUntrusted(text, work)) return 'untrusted'
-    if (mayLoosen && holdsWhole(this.#seen.trusted, exact)) return 'trusted'
+    if (mayLoosen && holdsWhole(this.#seen.trusted, exact, work)) return 'trusted'
     return this.full ? 'untrusted' : 'unknown'
   }
 
@@ -144,10 +144,10 @@ class Origins implements OriginIndex {
     if (!addresses) return true
     const seen = this.#seen.untrusted
     if (seen.text === '') return false
-    if (toFoldedForms(text).some((form) => seen.includes(form))) return true
+    if (work.left < 0 || toFoldedForms(text).some((form) => seen.includes(form, work))) return true
     for (const address of addresses) {
       work.left -= STEPS_OF_LOOK + address.length
-      if (work.left < 0 || toFoldedForms(address).some((form) => seen.includes(form))) return true
+      if (work.left < 0 || toFoldedForms(address).some((form) => seen.includes(form, work))) return true
     }
     return false
   }

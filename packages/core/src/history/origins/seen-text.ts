@@ -1,8 +1,13 @@
+import { findEach, findText } from '../../util/find-text.ts'
+import type { Work } from '../../util/work.ts'
+
 /** Stands between the texts, as no normal form holds a line feed. */
 const BETWEEN = '\n'
 /** A shorter text is searched faster than four of its characters are hashed. */
 const MIN_FILTERED = 2048
 const GRAM = 4
+/** The engine finds a shorter value so fast that the steps of a look are enough. */
+const MIN_COUNTED = 64
 
 /**
  * The texts of one origin, in one string, with a filter of the rows of four characters in it: a value that nobody wrote is
@@ -58,14 +63,21 @@ export class SeenText {
     return true
   }
 
-  /** Whether a value stands anywhere in the texts. */
-  includes(value: string): boolean {
-    return this.#mayHold(value) && this.#text.includes(value)
+  /** Whether a value stands anywhere in the texts. The search is counted in `work`, which may then be less than 0. */
+  includes(value: string, work?: Work): boolean {
+    return this.#isSearched(value, work) && findText(this.#text, value, 0) !== -1
   }
 
-  /** Returns where a value begins, and `-1` if nowhere behind `from`. */
-  indexOf(value: string, from: number): number {
-    return from > 0 || this.#mayHold(value) ? this.#text.indexOf(value, from) : -1
+  /** Returns all places where a value stands. The search is counted in `work`, which may then be less than 0. */
+  places(value: string, work?: Work): Iterable<number> {
+    return this.#isSearched(value, work) ? findEach(this.#text, value) : []
+  }
+
+  /** Whether the filter does not exclude a value. */
+  #isSearched(value: string, work?: Work): boolean {
+    if (!this.#mayHold(value)) return false
+    if (work && value.length > MIN_COUNTED) work.left -= this.#text.length
+    return true
   }
 
   #mayHold(value: string): boolean {

@@ -1,3 +1,4 @@
+import type { Work } from '../../util/work.ts'
 import type { SeenText } from './seen-text.ts'
 
 /** Characters that stand between words in every text, and in no address. */
@@ -13,27 +14,27 @@ const MAILTO = 'mailto:'
 const MAX_PLACES = 1000
 
 /** Whether a text holds a value between the ends of words. */
-export function holdsWords(seen: SeenText, value: string): boolean {
-  return findWhole(seen, value, (at) => at + value.length)
+export function holdsWords(seen: SeenText, value: string, work?: Work): boolean {
+  return findWhole(seen, value, work, (at) => at + value.length)
 }
 
 /** Whether a text holds a value between the ends of words, or an account number (IBAN) with other blanks. */
-export function holdsWhole(seen: SeenText, value: string): boolean {
-  if (holdsWords(seen, value)) return true
+export function holdsWhole(seen: SeenText, value: string, work?: Work): boolean {
+  if (holdsWords(seen, value, work)) return true
   const account = value.replaceAll(' ', '')
   if (!IBAN.test(account)) return false
-  return findWhole(seen, account.slice(0, 4), (at) => endOfSpaced(seen.text, at, account))
+  return findWhole(seen, account.slice(0, 4), work, (at) => endOfSpaced(seen.text, at, account))
 }
 
 const IBAN = /^[A-Z]{2}\d{2}[A-Z\d]{11,30}$/
 
 /** `endOf` returns where the value ends that begins at a place, or `-1`. */
-function findWhole(seen: SeenText, start: string, endOf: (at: number) => number): boolean {
-  let at = seen.indexOf(start, 0)
-  for (let places = 0; at !== -1 && places < MAX_PLACES; places++) {
+function findWhole(seen: SeenText, start: string, work: Work | undefined, endOf: (at: number) => number): boolean {
+  let left = MAX_PLACES
+  for (const at of seen.places(start, work)) {
+    if (left-- === 0) return false
     const end = endOf(at)
     if (end !== -1 && isWhole(seen.text, at, end)) return true
-    at = seen.indexOf(start, at + 1)
   }
   return false
 }
