@@ -73,10 +73,13 @@ const CONVERSIONS: readonly Overload[] = [
 ]
 
 function timestampOf(work: Work, value: string | bigint | Timestamp): Timestamp {
-  spend(work, 8)
+  spend(work, typeof value === 'string' ? TIMESTAMP_STEPS : 8)
   if (typeof value === 'bigint') return toTimestamp(value * 1_000_000_000n)
   return value instanceof Timestamp ? value : parseTimestamp(value)
 }
+
+/** A text is read with a pattern, dates and integers without bounds: about a microsecond. */
+const TIMESTAMP_STEPS = 200
 
 const TIMES: readonly Overload[] = [
   ...(
