@@ -416,7 +416,13 @@ const APPROVALS: readonly HostileCall[] = Object.entries<HostileCall['input']>({
   '700 values of 60 levels': () => ({ list: many(700, () => nested(60)) }),
   'a text of 3.9 MB of URLs': () => ({ text: 'https://u:p@h '.repeat(MOST / 14) }),
   '24,000 texts': () => ({ list: many(HALF_OF_VALUES, (i) => `password=${'x'.repeat(100)}${i}`) }),
-}).map(([name, input]) => ({ name, policy: { ask: ['tool'] }, input }))
+})
+  .map(([name, input]): HostileCall => ({ name, policy: { ask: ['tool'] }, input }))
+  .concat({
+    name: 'a text of 3.9 MB, asked about by ten rules',
+    policy: { ask: many(10, (i) => ({ match: 'tool', input: `input.n != ${i}` })) },
+    input: () => ({ n: 10, text: words(MOST) }),
+  })
 
 /** The operator's own patterns for secrets. */
 const REDACTION: readonly HostileCall[] = [
