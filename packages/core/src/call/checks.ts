@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { type CallFacts, type Decided, decideShadows } from '../decide/decide.ts'
 import type { ParsedClause } from '../policy/parse.ts'
 import {
@@ -443,7 +442,7 @@ const LARGE_CHARS = 64 * 1024
 
 /** Lets other callers go first, where the input is large. */
 async function turnOf({ input }: Attempt): Promise<void> {
-  if (sizeOf(input, LARGE_CHARS) > LARGE_CHARS) await setImmediate()
+  if (sizeOf(input, LARGE_CHARS) > LARGE_CHARS) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Returns a function that masks the input at its first call. */

@@ -219,7 +219,7 @@ const lists = (): Record<string, unknown> => ({
   list: many(HALF_OF_VALUES, (i) => `item-${i}`),
   same: many(HALF_OF_VALUES, (i) => `item-${i}`),
 })
-const listAndText = (text: string) => (): Record<string, unknown> => ({ list: lists()['list'], text })
+const listAndText = (value: string) => (): Record<string, unknown> => ({ list: lists()['list'], text: value })
 const listAndMap = (): Record<string, unknown> => ({ list: lists()['list'], map: record(MOST_KEYS) })
 const numbers = (): Record<string, unknown> => ({ list: many(49_000, (i) => i) })
 const longText = (): Record<string, unknown> => ({ text: 'abcde'.repeat(MOST / 5) })
