@@ -15,13 +15,22 @@ const text = (value) => ({ type: 'text', text: value })
 const repeat = (count, make) => Array.from({ length: count }, (_, i) => make(i))
 const schema = (properties = {}) => ({ type: 'object', properties })
 const tool = (name, inputSchema = schema(), description = `Does ${name}.`) => ({ name, description, inputSchema })
-const own = [tool('result'), tool('relist')]
+const own = ['result', 'relist', 'members', 'duration', 'within', 'send', 'ask', 'spend'].map((name) => tool(name))
 
 const RESULTS = {
   'one long text': () => ({ content: [text('a'.repeat(LARGE_BYTES))] }),
   'one long text of escapes': () => ({ content: [text('"'.repeat(LARGE_BYTES / 2))] }),
   'many blocks': () => ({ content: repeat(BLOCKS, (i) => text(`block ${i} ${'b'.repeat(80)}`)) }),
   'many numbers': () => ({ content: [text('numbers')], structuredContent: { rows: repeat(1_000_000, (i) => i % 10) } }),
+  'as many values as an answer may have': () => ({
+    content: [text('values')],
+    structuredContent: { rows: repeat(190_000, (i) => i) },
+  }),
+  'as many keys as an answer may have': () => ({ content: [text('keys')], structuredContent: { map: keys('k') } }),
+  'as many keys, with a backslash': () => ({ content: [text('keys')], structuredContent: { map: keys('\\k"') } }),
+}
+function keys(prefix) {
+  return Object.fromEntries(repeat(49_000, (i) => [`${prefix}${i}`, i]))
 }
 let round = 0
 const LISTS = {
@@ -51,6 +60,7 @@ function answer({ method, params }) {
       return { tools: list }
     case 'tools/call':
       if (params.name === 'result') return RESULTS[params.arguments.kind]?.() ?? { content: [text('small')] }
+      if (params.name !== 'relist') return { content: [text('done')] }
       list = LISTS[params.arguments.kind]()
       setImmediate(() => send({ method: 'notifications/tools/list_changed' }))
       return { content: [text('changed')] }

@@ -24,6 +24,11 @@ export interface Usage {
   readonly rssBytes: number
 }
 
+export interface Turn {
+  readonly ms: number
+  readonly cpuMs: number
+}
+
 export interface ServerProcess {
   readonly pid: number
   readonly origin: string
@@ -32,6 +37,8 @@ export interface ServerProcess {
   usage(): Promise<Usage>
   /** Returns the longest delay of its event loop since this was last asked. The first answer is 0. */
   longestDelayMs(): Promise<number>
+  /** The same, with the most CPU time that its main thread used in a turn: other processes do not count. */
+  longestTurn(): Promise<Turn>
   stop(): Promise<void>
 }
 
@@ -68,7 +75,8 @@ export async function startServer(
     origin,
     startMs: performance.now() - startedMs,
     usage: () => askChild<Usage>(child, 'usage'),
-    longestDelayMs: async () => (await askChild<{ readonly ms: number }>(child, 'delay')).ms,
+    longestDelayMs: async () => (await askChild<Turn>(child, 'delay')).ms,
+    longestTurn: () => askChild<Turn>(child, 'delay'),
     stop: () => stop(child),
   }
 }

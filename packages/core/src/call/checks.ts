@@ -65,6 +65,7 @@ import { type ApprovalDemand, coversDemand, demandOf, whyAsked } from './approva
 import { findLive, keyOf, shownInput } from './approvals.ts'
 import { comparedValues } from './compared-values.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
+import { sizeOf } from '../util/output.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
 import { trailOf } from './trail.ts'
@@ -408,9 +409,12 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   const { view, ports, decided, withInput } = attempt
   const asking = askingReasons(view, decided, withInput)
   const binding = bindingOf(attempt, tool, demandOf(asking))
-  const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one))).join('; ')
+  await turnOf(attempt)
+  const shown = shownOnce(attempt)
+  const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one, shown))).join('; ')
+  await turnOf(attempt)
   const spends = attempt.request.spends === true
-  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, { why, trail }))
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, trail }))
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
   if (spends && !approval) return { decision: approvalUsed() }
   switch (approval?.status) {
@@ -433,19 +437,36 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
 }
 
-/** Returns what the clause of a reason compares of the input, as far as people may see it. */
-function comparedBy({ hits, input, ports }: Attempt, { path }: Reason): string {
-  const clause = hits?.find((one) => one.path === path)
-  return clause?.input ? comparedValues(clause.input, shownInput(input, ports.redactor, ports.onFault)) : ''
+/** Hashing, masking and keeping an input of more characters take milliseconds each. */
+const LARGE_CHARS = 64 * 1024
+
+/** Lets other callers go first, where the input is large. */
+async function turnOf({ input }: Attempt): Promise<void> {
+  if (sizeOf(input, LARGE_CHARS) > LARGE_CHARS) await new Promise((resolve) => setImmediate(resolve))
 }
 
-function ask(
-  { view, request, ports, input }: Attempt,
+/** Returns a function that masks the input at its first call. */
+function shownOnce({ input, ports }: Attempt): () => unknown {
+  let shown: { readonly input: unknown } | undefined
+  return () => (shown ??= { input: shownInput(input, ports.redactor, ports.onFault) }).input
+}
+
+/** Returns what the clause of a reason compares of the input, as far as people may see it. */
+function comparedBy({ hits }: Attempt, { path }: Reason, shown: () => unknown): string {
+  const clause = hits?.find((one) => one.path === path)
+  return clause?.input ? comparedValues(clause.input, shown()) : ''
+}
+
+async function ask(
+  attempt: Attempt,
   binding: ApprovalBinding,
+  shown: () => unknown,
   about: Pick<ApprovalAbout, 'why' | 'trail'>,
-): MaybePromise<Approval> {
-  const shown = shownInput(input, ports.redactor, ports.onFault)
-  return ports.approvals.request(binding, shown, ports.clock.wallMs(), {
+): Promise<Approval> {
+  const { view, request, ports } = attempt
+  const input = shown()
+  await turnOf(attempt)
+  return ports.approvals.request(binding, input, ports.clock.wallMs(), {
     chat: view.caller.chat?.id,
     asker: askerOf(view, request),
     ...about,

@@ -81,6 +81,9 @@ function timestampOf(work: Work, value: string | bigint | Timestamp): Timestamp 
   return value instanceof Timestamp ? value : parseTimestamp(value)
 }
 
+/** A text is read with a pattern, dates and integers without bounds: about a microsecond. */
+const TIMESTAMP_STEPS = 200
+
 const TIMES: readonly Overload[] = [
   ...(
     [

@@ -346,6 +346,7 @@ describe('createValidator', () => {
     'uniqueItems, 300,000 numbers',
     'uniqueItems at each of 20 levels',
     '500 patternProperties, 100,000 keys',
+    '500 patternProperties, 9,900 keys',
     'propertyNames with a pattern, 200,000 keys',
     'enum of 4,000 objects, 100,000 items',
     'contains with 500 alternatives, 500,000 items',

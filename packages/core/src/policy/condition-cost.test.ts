@@ -150,6 +150,12 @@ describe('the steps of a condition', () => {
       assert.ok(CONSTANT.has(name) || LINEAR.some((text) => text.includes(`${name}(`)), `${name} is in neither list`)
   })
 
+  it('count the reading of a timestamp, which takes about a microsecond', () => {
+    const times = { times: Array.from({ length: 24_000 }, () => '2025-01-01T00:00:00.123Z') }
+    const text = "input.times.all(x, timestamp(x) < timestamp('2026-01-01T00:00:00Z'))"
+    assert.ok(stepsOf(text, times, conditionWork().left).spent)
+  })
+
   it('end a condition over a real size, or are spent', () => {
     const real = inputOf(24_000)
     for (const text of LINEAR) {

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import type { RequestId } from '@toolgate/mcp'
+import { isLarge } from '../next-turn.ts'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
 import type { KeepAlive, Silent } from './keep-alive.ts'
 import { sendJson, toEvent } from './protocol.ts'
@@ -76,7 +77,14 @@ export class AnswerStream implements StreamOwner, Silent {
       this.#send(text, false)
       this.#held?.finish()
       this.#response?.end()
-    } else if (this.#response) sendJson(this.#response, text, status)
+      return
+    }
+    const response = this.#response
+    if (!response) return
+    if (!isLarge(text)) return sendJson(response, text, status)
+    // Writing a large text takes as long as making it. Nothing may be sent before it any more.
+    this.#response = undefined
+    setImmediate(() => sendJson(response, text, status))
   }
 
   /** Sends a result whose bytes are kept. */

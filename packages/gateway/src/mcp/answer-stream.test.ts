@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it } from 'node:test'
+import { AnswerStream } from './answer-stream.ts'
+import { KeepAlive } from './keep-alive.ts'
+
+/** Answers one request with a stream, and returns the type and the text that its client gets. */
+async function answerOf(use: (stream: AnswerStream, response: ServerResponse) => void): Promise<readonly string[]> {
+  const server = createServer((_request, response) =>
+    use(new AnswerStream(response, { keepAlive: new KeepAlive() }), response),
+  ).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    return [answer.headers.get('content-type') ?? '', await answer.text()]
+  } finally {
+    server.close()
+  }
+}
+
+describe('AnswerStream', () => {
+  const large = JSON.stringify('é'.repeat(300_000))
+
+  it('writes a large answer in a turn of its own', async () => {
+    let isWrittenAtOnce: boolean | undefined
+    const answer = await answerOf((stream, response) => {
+      stream.end(large)
+      isWrittenAtOnce = response.headersSent
+    })
+    assert.equal(isWrittenAtOnce, false)
+    assert.deepEqual(answer, ['application/json', large])
+  })
+
+  it('sends nothing before a large answer that waits for its turn', async () => {
+    const answer = await answerOf((stream) => {
+      stream.end(large)
+      stream.notify({ method: 'notifications/progress' })
+    })
+    assert.deepEqual(answer, ['application/json', large])
+  })
+
+  it('writes a small answer at once', async () => {
+    let isWrittenAtOnce: boolean | undefined
+    await answerOf((stream, response) => {
+      stream.end('{}')
+      isWrittenAtOnce = response.headersSent
+    })
+    assert.equal(isWrittenAtOnce, true)
+  })
+})
