@@ -53,7 +53,7 @@ const OCI: Omit<Launcher, 'verbs' | 'valued'> = {
 const OCI_VERBS = [['run'], ['container', 'run']]
 
 /** By the name of the command. */
-const LAUNCHERS: ReadonlyMap<string, readonly Launcher[]> = new Map([
+const LAUNCHERS: ReadonlyMap<string, readonly Launcher[]> = new Map<string, readonly Launcher[]>([
   ['npx', [{ ...NPM, verbs: [[]] }]],
   ['pnpx', [{ ...NPM, verbs: [[]] }]],
   ['bunx', [{ ...NPM, verbs: [[]] }]],
@@ -112,7 +112,7 @@ function afterVerbs(args: readonly string[], verbs: readonly string[]): number |
 
 /** Returns the words that name packages or images. */
 function named(launcher: Launcher, words: readonly string[]): readonly string[] {
-  const { named: naming, beside = [], valued, local = [], first = true } = launcher
+  const { named: naming, beside = [], local = [], first = true } = launcher
   const found: string[] = []
   let namesRun = false
   for (let i = 0; i < words.length; i++) {
