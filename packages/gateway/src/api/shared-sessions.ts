@@ -89,7 +89,7 @@ export class SharedSessions implements Sessions {
 
   /** The people of keys are found again at each request. Only those who listen must be told. */
   replace(): void {
-    for (const key of [...this.#kept.keys()]) if (!this.#loginOf(key)) this.#tell(key)
+    for (const key of this.#kept.keys()) if (!this.#loginOf(key)) this.#tell(key)
   }
 
   onEnd(secret: string, listener: () => void): () => void {

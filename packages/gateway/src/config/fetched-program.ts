@@ -117,7 +117,7 @@ function named(launcher: Launcher, words: readonly string[]): readonly string[] 
   let namesRun = false
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? ''
-    const [option = '', inline] = split(word)
+    const [option, inline] = split(word)
     const value = inline ?? words[i + 1]
     if (local.includes(word) || local.includes(`${option}=${value}`)) return []
     if (!isOption(word) || word === '--') {
@@ -148,14 +148,14 @@ function takesValue({ valued, toProgram }: Launcher, option: string): boolean {
   if (toProgram !== ofImage) return valued.includes(option)
   if (option.startsWith('--')) return !OCI_FLAGS.has(option)
   // Short ones may stand together: `-it`, `-ite NAME=x`. A value may be written to its option: `-eNAME`.
-  const at = [...option.slice(1)].findIndex((letter) => !'dihPqt'.includes(letter))
+  const at = option.slice(1).search(/[^dihPqt]/)
   return at !== -1 && at === option.length - 2
 }
 
 function ofNpm(word: string): FetchedProgram | undefined {
   if (isPath(word)) return undefined
   const [, name = word, version = ''] = /^((?:@[^/@]+\/)?[^@]+)@(.*)$/.exec(word) ?? []
-  if (/^npm:/.test(version)) return ofNpm(version.slice(4))
+  if (version.startsWith('npm:')) return ofNpm(version.slice(4))
   if (/^[=v]*\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(version) || isCommit(word)) return undefined
   return { written: word, exact: exactOf(word, `${name}@1.2.3`) }
 }
