@@ -405,6 +405,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'titleOf',
   'hashRecord',
   'isItemId',
+  'isEndSeen',
   'isSigned',
   'isNormalUri',
   'parseUriTemplate',

@@ -28,6 +28,7 @@ import { createListCosts } from './overview/list-costs.ts'
 import { FleetGroups } from './live/fleet-groups.ts'
 import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
+import { createProgramReader } from './live/program.ts'
 import { type ServerIdentities, watchIdentities } from './live/server-identity.ts'
 import { recordStateChanges } from './live/state-changes.ts'
 import { once } from './lifecycle.ts'
@@ -115,6 +116,7 @@ export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
     identities = watchIdentities({
       servers: () => fleet.watched,
       state: parts.state ?? memoryState({ clock }),
+      programOf: createProgramReader(),
       ...recording,
     })
     lifecycle.onClose(identities.close)

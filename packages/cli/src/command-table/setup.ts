@@ -29,7 +29,7 @@ export const SETUP_COMMANDS: readonly CommandRow[] = [
   {
     name: 'add',
     does: 'add a server to the configuration: a command after "--", or a URL',
-    optionHint: 'Put "--" before the command, such as: toolgate add files -- npx -y <package>',
+    optionHint: 'Put "--" before the command, such as: toolgate add files -- npx -y <package>@<version>',
     define: (command) =>
       command
         .argument('<name>', 'the namespace of its tools, such as files')

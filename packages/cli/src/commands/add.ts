@@ -65,7 +65,7 @@ function toEntry(
   const [first, ...rest] = target
   if (first === undefined)
     throw new CliError('usage', 'Name the server: its command after "--", or its URL.', {
-      hint: 'Such as: toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ./docs\n         toolgate add docs https://example.com/mcp',
+      hint: 'Such as: toolgate add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ./docs\n         toolgate add docs https://example.com/mcp',
     })
   const per = shared ? ({ per: 'shared' } as const) : {}
   if (/^https?:\/\//.test(first)) {

@@ -35,7 +35,7 @@ export async function firstTestCommand(
   const answers = await askAll(config, snapshot)
   if (answers.length === 0)
     throw new CliError('usage', `${printable(options.config)} has no tools and agents to test yet.`, {
-      hint: 'Add a server first: toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ./',
+      hint: 'Add a server first: toolgate add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ./',
     })
   if (!hasCatalog) createFile(catalog, formatSnapshot(snapshot))
   createFile(file, fileOf(answers, path.basename(options.config)))

@@ -54,7 +54,7 @@ function printNext(folder: string, config: string, io: Io): void {
     '',
     paint('bold', 'Next'),
     ...(path.resolve(folder) === path.resolve('.') ? [] : [`  cd ${printable(folder)}`]),
-    '  toolgate add files -- npx -y @modelcontextprotocol/server-filesystem ./   your servers: a command',
+    '  toolgate add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ./   your servers: a command',
     '  toolgate add docs https://example.com/mcp                                 or a URL',
     '  toolgate serve                                                            the gateway and its console',
     '  toolgate tools --as reader                                                what each role sees',

@@ -56,7 +56,7 @@ export { isSigned } from '../audit/checkpoint.ts'
 export { parseRecord, RECORD_FIELDS, sealedOf } from '../audit/record.ts'
 export { TOO_LARGE } from '../audit/sealed-input.ts'
 export { inputsRemovedBefore } from '../audit/verify-inputs.ts'
-export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.ts'
+export { approvalStatusAt, type DatedApproval, isEndSeen } from '../memory/approval-rules.ts'
 
 // Callers, gates and views
 export { createTrial } from '../change/trial.ts'

@@ -26,6 +26,14 @@ export function approvalStatusAt(approval: DatedApproval, nowMs: number): Approv
   return isOpen && isOver(approval, nowMs) ? 'expired' : approval.status
 }
 
+/**
+ * Checks whether an open approval has reached its end. A store that sees this keeps it as expired, so that a clock that is set
+ * back later does not open it again.
+ */
+export function isEndSeen({ status, expiresAt }: DatedApproval, nowMs: number): boolean {
+  return (status === 'pending' || status === 'approved') && nowMs >= expiresAt
+}
+
 const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected', 'revoked'])
 
 /** The status that each decision leads to. */

@@ -5,6 +5,7 @@ import {
   approvalKeys,
   checkApprovalFilter,
   checkPendingApprovals,
+  isEndSeen,
   isLiveAt,
   decidedApproval,
   tooManyApprovals,
@@ -42,7 +43,12 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
 
   function find(id: string, nowMs: number): Approval | undefined {
     const approval = kept.get(id)
-    return approval && approvalAt(approval, nowMs)
+    return approval && see(approval, nowMs)
+  }
+
+  function see(approval: Approval, nowMs: number): Approval {
+    const now = approvalAt(approval, nowMs)
+    return isEndSeen(approval, nowMs) ? keep(now) : now
   }
 
   function keep(approval: Approval): Approval {
@@ -126,7 +132,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
       if (before !== undefined && start === 0) return []
       return newestFirst
         .slice(start)
-        .map((approval) => approvalAt(approval, nowMs))
+        .map((approval) => see(approval, nowMs))
         .filter((approval) => matches(approval, filter))
         .slice(0, limit)
     },

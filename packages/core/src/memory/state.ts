@@ -38,7 +38,14 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   function find(key: string): Entry | undefined {
     checkStateKey(key)
     const entry = entries.get(key)
-    return entry !== undefined && entry.expiresAt > clock.wallMs() ? entry : undefined
+    return entry !== undefined && isHere(key, entry, clock.wallMs()) ? entry : undefined
+  }
+
+  /** What was seen to have expired is gone, also for a clock that is set back later. */
+  function isHere(key: string, { expiresAt }: Entry, nowMs: number): boolean {
+    if (expiresAt > nowMs) return true
+    entries.delete(key)
+    return false
   }
 
   function put(key: string, text: string, expiresAt: number): void {
@@ -50,7 +57,7 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   /** Done each time that the entries have doubled, so a change costs no more on average. */
   function sweep(): void {
     const nowMs = clock.wallMs()
-    for (const [key, { expiresAt }] of entries) if (expiresAt <= nowMs) entries.delete(key)
+    for (const [key, entry] of entries) isHere(key, entry, nowMs)
     sweepAtSize = Math.max(MIN_SWEEP_SIZE, entries.size * 2)
   }
 
@@ -81,8 +88,8 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
       checkStatePrefix(prefix)
       const nowMs = clock.wallMs()
       const found: { key: string; value: unknown }[] = []
-      for (const [key, { value, expiresAt }] of entries)
-        if (expiresAt > nowMs && key.startsWith(prefix)) found.push({ key, value })
+      for (const [key, entry] of entries)
+        if (key.startsWith(prefix) && isHere(key, entry, nowMs)) found.push({ key, value: entry.value })
       return found.toSorted((a, b) => compareToolIds(a.key, b.key))
     },
     subscribe: changes.subscribe,

@@ -262,17 +262,21 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
 
     it('cannot be revoked unless it is approved', async (t) => {
       const store = await make(t)
-      const { id, expiresAt } = await store.request(BINDING, {}, NOW)
-      const revoke = async (atMs = NOW) => store.decide(id, { ...verdict('revoke'), atMs })
+      const { id } = await store.request(BINDING, {}, NOW)
+      const revoke = async () => store.decide(id, verdict('revoke'))
       await assert.rejects(revoke, { code: 'approval_not_revocable', message: /pending/ })
       await store.decide(id, verdict('approve'))
-      await assert.rejects(revoke(expiresAt), { code: 'approval_not_revocable', message: /expired/ })
       await store.consume(id, NOW)
       await assert.rejects(revoke, { code: 'approval_not_revocable', message: /consumed/ })
       await store.giveBack(id)
       await revoke()
       await assert.rejects(revoke, { code: 'approval_not_revocable', message: /revoked/ })
       await assert.rejects(async () => store.decide(id, verdict('approve')), { code: 'approval_decided' })
+      const another = await make(t)
+      const late = await approved(another)
+      const tooLate = { ...verdict('revoke'), atMs: late.expiresAt }
+      const expected = { code: 'approval_not_revocable', message: /expired/ }
+      await assert.rejects(async () => another.decide(late.id, tooLate), expected)
     })
 
     it('asks anew once it was used', async (t) => {
@@ -330,7 +334,29 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.equal((await store.get(id, expiresAt - 1))?.status, 'approved')
       assert.equal((await store.get(id, expiresAt))?.status, 'expired')
       assert.equal(await store.consume(id, expiresAt), false)
-      assert.equal(await store.consume(id, expiresAt - 1), true)
+    })
+
+    it('stays expired once that was seen, when the clock goes back', async (t) => {
+      const seeing: readonly ((store: ApprovalStore, approval: Approval) => unknown)[] = [
+        (store, { id, expiresAt }) => store.get(id, expiresAt),
+        (store, { expiresAt }) => store.list({}, expiresAt),
+        (store, { expiresAt }) => store.list({ status: 'approved' }, expiresAt),
+        (store, { id, expiresAt }) => store.consume(id, expiresAt),
+        (store, { id, expiresAt }) =>
+          assert.rejects(async () => store.decide(id, { ...verdict('revoke'), atMs: expiresAt })),
+      ]
+      for (const [i, see] of seeing.entries()) {
+        const store = await make(t)
+        const approval = await approved(store)
+        await see(store, approval)
+        const before = approval.expiresAt - 1
+        assert.equal(await store.consume(approval.id, before), false, `${i}`)
+        assert.equal((await store.get(approval.id, before))?.status, 'expired')
+        assert.deepEqual(idsOf(await store.list({ status: 'expired' }, before)), [approval.id])
+        assert.deepEqual(await store.list({ status: 'approved' }, before), [])
+        const next = await store.request(BINDING, {}, before)
+        assert.notEqual(next.id, approval.id)
+      }
     })
 
     it('expires while it is pending, and can then not be decided', async (t) => {
@@ -338,7 +364,8 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       const { id, expiresAt } = await store.request(BINDING, {}, NOW)
       const late = { ...verdict('approve'), atMs: expiresAt }
       await assert.rejects(async () => store.decide(id, late), { code: 'approval_decided', message: /expired/ })
-      await store.decide(id, { ...late, atMs: expiresAt - 1 })
+      const back = { ...late, atMs: expiresAt - 1 }
+      await assert.rejects(async () => store.decide(id, back), { code: 'approval_decided', message: /expired/ })
     })
 
     it('is no longer given to a request at its expiry, whatever was decided', async (t) => {

@@ -185,6 +185,21 @@ export function stateStoreContract(name: string, make: Make): void {
       assert.equal(await store.get('c'), 2)
     })
 
+    it('has no value again once its expiry was seen, when the clock goes back', async (t) => {
+      const { clock, store, other } = await open(t)
+      const seeing = { get: () => store.get('a'), take: () => store.take('a'), list: () => store.list('') }
+      for (const [method, see] of Object.entries(seeing)) {
+        await store.set('a', 1, { expiresAt: NOW + 1000 })
+        await store.set('unseen', 1, { expiresAt: NOW + 5000 })
+        clock.advance(1000)
+        await see()
+        clock.advance(-1000)
+        assert.deepEqual([await store.get('a'), await other.get('a')], [undefined, undefined], method)
+        assert.deepEqual(await store.list(''), [{ key: 'unseen', value: 1 }], 'what had not ended goes on')
+        assert.equal(await store.add('a', 2), true)
+      }
+    })
+
     it('keeps no expiry of a value that was replaced', async (t) => {
       const { clock, store } = await open(t)
       await store.set('a', 1, { expiresAt: NOW + 10 })

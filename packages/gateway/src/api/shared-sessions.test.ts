@@ -68,6 +68,27 @@ describe('SharedSessions', () => {
     assert.equal(b.find(long), undefined)
   })
 
+  it('stay ended once that was seen, at every replica and after a restart, when the clock goes back', async () => {
+    for (const see of ['find', 'people'] as const) {
+      const { pair, clock } = setup()
+      const { a, b, settle } = await pair()
+      const secret = await a.open(VERA, { endsAtMs: clock.wallMs() + 1000 })
+      const other = await a.open(VERA)
+      await settle()
+      let ended = 0
+      b.onEnd(secret, () => ended++)
+      clock.advance(1000)
+      if (see === 'find') b.find(secret)
+      else b.people()
+      clock.advance(-1000)
+      assert.deepEqual([b.find(secret), ended], [undefined, 1])
+      await settle()
+      const later = await pair()
+      for (const one of [a, b, later.a]) assert.equal(one.find(secret), undefined)
+      assert.ok(later.a.find(other), 'what had not ended goes on')
+    }
+  })
+
   it('have the person that a key has today, and end with it', async () => {
     const { pair, credentials } = setup()
     credentials.set('k1', { caller: VERA, for: 'console' })

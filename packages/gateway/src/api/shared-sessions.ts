@@ -69,11 +69,11 @@ export class SharedSessions implements Sessions {
   }
 
   find(secret: string): Login | undefined {
-    return this.#loginOf(this.#kept.get(this.#prefix + digest(secret)))
+    return this.#loginOf(this.#prefix + digest(secret))
   }
 
   people(): readonly Caller[] {
-    return [...this.#kept.values()].flatMap((kept) => this.#loginOf(kept)?.person ?? [])
+    return [...this.#kept.keys()].flatMap((key) => this.#loginOf(key)?.person ?? [])
   }
 
   nowMs(): number {
@@ -89,7 +89,7 @@ export class SharedSessions implements Sessions {
 
   /** The people of keys are found again at each request. Only those who listen must be told. */
   replace(): void {
-    for (const [key, kept] of this.#kept) if (!this.#loginOf(kept)) this.#tell(key)
+    for (const key of this.#kept.keys()) if (!this.#loginOf(key)) this.#tell(key)
   }
 
   onEnd(secret: string, listener: () => void): () => void {
@@ -102,6 +102,10 @@ export class SharedSessions implements Sessions {
 
   async #end(key: string): Promise<void> {
     await this.#mirror.write(key, () => this.#options.state.take(key))
+    this.#drop(key)
+  }
+
+  #drop(key: string): void {
     this.#replace(new Map([...this.#kept].filter(([other]) => other !== key)))
   }
 
@@ -117,8 +121,15 @@ export class SharedSessions implements Sessions {
     ending?.emit()
   }
 
-  #loginOf(kept: Kept | undefined): Login | undefined {
-    if (!kept || kept.endsAt <= this.nowMs()) return undefined
+  #loginOf(key: string): Login | undefined {
+    const kept = this.#kept.get(key)
+    if (!kept) return undefined
+    if (kept.endsAt <= this.nowMs()) {
+      // At every replica: a clock that is set back opens it at none.
+      this.#drop(key)
+      this.#end(key).catch(this.#options.onFault)
+      return undefined
+    }
     const { credential, loginAt } = kept
     if (credential === undefined) return kept.person && { person: kept.person, loginAt }
     const now = this.#options.authenticator.current(credential)

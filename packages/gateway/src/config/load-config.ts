@@ -21,6 +21,7 @@ import { readServers } from './servers.ts'
 import { storeSecrets } from './stores.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
+import { findFetchWarnings } from './fetch-warnings.ts'
 import { findIdleWarnings } from './idle-warnings.ts'
 import { findNameWarnings } from './warnings.ts'
 import { type FillContext, fillText } from './fill.ts'
@@ -117,6 +118,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
+    ...findFetchWarnings(config),
   ])
     source.warn(warning)
   return {

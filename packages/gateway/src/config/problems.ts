@@ -27,6 +27,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'ask_unexplained'
     | 'instances_share'
     | 'public_url_missing'
+    | 'program_unpinned'
     | 'clause_covered'
     | 'clause_never'
     | 'compare_unusable'

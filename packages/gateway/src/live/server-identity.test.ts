@@ -3,22 +3,25 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
 import { redactor } from '@toolgate/core/redact'
 import { memoryState } from '@toolgate/core/stores'
+import type { Program } from './program.ts'
 import { watchIdentities, type WatchedServer } from './server-identity.ts'
 
 const CONFIG = { name: 'files', command: 'npx', args: ['server', '--root', '/a'] }
 const clock = { wallMs: () => 5000, monotonicMs: () => 0 }
 
 /** A process with one server, over a store that may be an earlier one's. */
-function open(config: Partial<WatchedServer['config']> = {}, state = memoryState({ clock })) {
+function open(config: Partial<WatchedServer['config']> = {}, state = memoryState({ clock }), program: Program = {}) {
   const audit = memoryAudit()
   let info: { name: string; version: string } | undefined
   let instructions: string | undefined
+  let files = program
+  let since = 0
   let announce = () => {}
   let announceOf: (state: WatchedServer['state']) => void = () => {}
   const server = {
     config: { ...CONFIG, ...config },
     get state() {
-      const ready = { status: 'ready', since: 0, restarts: 0, rejected: [] } as const
+      const ready = { status: 'ready', since, restarts: 0, rejected: [] } as const
       return { ...ready, ...(info && { serverInfo: info }), ...(instructions !== undefined && { instructions }) }
     },
     subscribe: (listener: () => void) => ((announce = listener), () => {}),
@@ -29,6 +32,7 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
     state,
     audit,
     clock,
+    programOf: () => Promise.resolve(files),
     redact: redactor,
     revisions: () => ({ policy_revision: 1, catalog_revision: 1 }),
     onFault: (error) => assert.fail(String(error)),
@@ -39,6 +43,13 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
     async says(name: string, version: string, instructing?: string) {
       info = { name, version }
       instructions = instructing
+      announce()
+      await identities.settled()
+    },
+    /** The child ends, and another one runs these files. */
+    async runs(now: Program) {
+      files = now
+      since++
       announce()
       await identities.settled()
     },
@@ -120,5 +131,41 @@ describe('watchIdentities', () => {
       ],
     ])
     assert.doesNotMatch(JSON.stringify(second.state.list('')), /abc123|b\.test/)
+  })
+
+  const RAN = { command: 'node', script: 'a' }
+  const details = ({ records }: ReturnType<typeof open>) => records().map(([, , detail]) => detail)
+
+  it('records another program behind the same command and args, once, also after a restart', async () => {
+    const first = open({}, undefined, RAN)
+    await first.identities.settled()
+    const second = open({}, first.state, { ...RAN, script: 'b' })
+    await second.identities.settled()
+    assert.deepEqual(second.records(), [
+      ['server_changed', 'identity_changed', 'files: the script that it runs has changed'],
+    ])
+    assert.equal(second.identities.changeOf('files')?.text, 'the script that it runs has changed')
+    const third = open({}, first.state, { ...RAN, script: 'b' })
+    await third.identities.settled()
+    assert.deepEqual(details(third), [])
+  })
+
+  it('records a program that was swapped between two starts of the server', async () => {
+    const one = open({}, undefined, RAN)
+    await one.identities.settled()
+    await one.runs(RAN)
+    await one.runs({ ...RAN, command: 'evil' })
+    assert.deepEqual(details(one), ['files: the file that its command runs has changed'])
+  })
+
+  it('keeps what a file was while it cannot be read, and forgets it with other args', async () => {
+    const one = open({}, undefined, RAN)
+    await one.identities.settled()
+    await one.runs({ command: 'node' })
+    await one.runs({ ...RAN, script: 'b' })
+    assert.equal(details(one).length, 1)
+    const other = open({ args: ['other'] }, one.state, { ...RAN, script: 'c' })
+    await other.identities.settled()
+    assert.deepEqual(details(other), ['files: its args have changed'])
   })
 })

@@ -49,4 +49,14 @@ describe('Sealer', () => {
     assert.equal(await sealer.open(sealed, 1), undefined)
     assert.deepEqual(state.list(''), [])
   })
+
+  it('opens nothing again whose key was seen to have ended, when the clock goes back, also after a restart', async () => {
+    const { sealer, clock, open } = setUp()
+    const sealed = await sealer.seal('the text', 1)
+    clock.now += SEALED_MS + HOUR
+    assert.equal(await sealer.open(sealed, 1), undefined)
+    clock.now = START
+    for (const one of [sealer, open()]) assert.equal(await one.open(sealed, 1), undefined)
+    assert.equal(await sealer.open(await sealer.seal('new', 1), 1), 'new')
+  })
 })

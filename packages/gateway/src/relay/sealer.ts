@@ -87,7 +87,11 @@ export class Sealer {
     const nowMs = this.#clock.wallMs()
     const usable = new Set(this.#isLasting ? [LASTING] : [0, DAY_MS, SEALED_MS].map((agoMs) => keyIdAt(nowMs - agoMs)))
     for (const known of this.#keys.keys()) if (!usable.has(known)) this.#keys.delete(known)
-    if (!usable.has(keyId)) return undefined
+    if (!usable.has(keyId)) {
+      // The store forgets what was seen to have expired, so a clock that is set back opens nothing of it.
+      if (isDayBefore(keyId, nowMs)) await this.#state.get(KEYS + keyId)
+      return undefined
+    }
     const known = this.#keys.get(keyId)
     if (known) return known
     const kept = await this.#state.get(KEYS + keyId)
@@ -100,6 +104,12 @@ export class Sealer {
 
 function keyIdAt(ms: number): string {
   return Math.max(0, Math.floor(ms / DAY_MS)).toString(36)
+}
+
+/** Other ids are not of ours. */
+function isDayBefore(keyId: string, nowMs: number): boolean {
+  const startMs = Number.parseInt(keyId.slice(0, 8), 36) * DAY_MS
+  return startMs < nowMs && keyIdAt(startMs) === keyId
 }
 
 function toBytes(keyId: string, bound: unknown): Buffer {

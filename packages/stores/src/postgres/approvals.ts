@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approval, ToolgateError } from '@toolgate/core'
-import { approvalStatusAt, readOwnJson } from '@toolgate/core/internal'
+import { approvalStatusAt, isEndSeen, readOwnJson } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import {
   approvalAt,
@@ -24,6 +24,7 @@ import {
   toDated,
   toRequest,
 } from '../state/approval-rows.ts'
+import { tried } from '../state/state.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
 /** How often a request is made again because another of the same asker came between. */
@@ -46,7 +47,14 @@ export function approvalsIn(
   async function find(id: string, nowMs: number): Promise<Approval | undefined> {
     // No id of ours has a NUL, which the server does not take.
     const [row] = id.includes('\0') ? [] : await db.query(sql.selectById, [id])
+    if (row) await markEnds([row], nowMs)
     return row && approvalAt(toOwnApproval(row), nowMs)
+  }
+
+  /** Keeps as expired what was seen so, before anything else is done with it. */
+  async function markEnds(rows: readonly Row[], nowMs: number): Promise<void> {
+    const ended = rows.filter((row) => isEndSeen(toDated(row), nowMs)).map((row) => row['seq'])
+    if (ended.length > 0) await tried(() => db.query(sql.setExpired, [ended, nowMs]))
   }
 
   async function findLive(binding: Buffer, nowMs: number): Promise<Approval | undefined> {
@@ -112,12 +120,13 @@ export function approvalsIn(
       checkApprovalFilter(filter)
       const { status, tenant, user, tool, chat } = filter
       const values = [tenant, user, tool, chat].map(textOf)
-      // An expired approval is stored with its earlier status.
-      const stored = status === undefined ? null : status === 'expired' ? ['pending', 'approved'] : [status]
+      // An approval is stored with its earlier status until somebody has seen that it has expired.
+      const stored = status === undefined ? null : status === 'expired' ? ['pending', 'approved', status] : [status]
       const found: unknown[] = []
       let from = await seqOf(before)
       while (from !== undefined && found.length < limit) {
         const rows = await db.query(sql.selectPage, [from, stored, ...values, PAGE])
+        await markEnds(rows, nowMs)
         const matching = rows.filter((row) => status === undefined || approvalStatusAt(toDated(row), nowMs) === status)
         found.push(...matching.slice(0, limit - found.length).map((row) => row['seq']))
         from = rows.length < PAGE ? undefined : rows.at(-1)?.['seq']
@@ -187,6 +196,9 @@ function statementsFor(schema: string) {
     decide: statement(`
       UPDATE ${approvals} SET status = $3, decided_at = $4, decided_by = $5, reason = $6 WHERE id = $1 AND status = $2
       RETURNING 1`),
+    setExpired: statement(`
+      UPDATE ${approvals} SET status = 'expired'
+      WHERE seq = ANY ($1::bigint[]) AND status IN ('pending', 'approved') AND expires_at <= $2`),
     consume: statement(`
       UPDATE ${approvals} SET status = 'consumed', spend = $3
       WHERE id = $1 AND status = $2 AND ($2 = 'approved' OR spend = $3) RETURNING 1`),

@@ -12,6 +12,7 @@ import {
   toStateText,
 } from '@toolgate/core/stores'
 import { lockLost, sessionBytes } from '../leased-lock.ts'
+import { tried } from '../state/state.ts'
 import { bytesIn, numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, SERVER_MS, type Statement, statement } from './database.ts'
 
@@ -81,12 +82,21 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     return changed(row)
   }
 
+  /**
+   * Removes entries that were seen to have expired, so that a clock that is set back later shows none of them again. The answer is
+   * as true if the database cannot be written.
+   */
+  async function forget(keys: readonly Uint8Array[]): Promise<void> {
+    if (keys.length > 0) await tried(() => db.query(sql.forget, [nowMs(), keys]))
+  }
+
   return {
     readRevision,
     async get(key) {
       checkStateKey(key)
       const [row] = await db.query(sql.select, [nowMs(), Buffer.from(key)])
-      return row && parseStateText(textIn(row, 'value'))
+      if (row?.['live'] === false) await forget([Buffer.from(key)])
+      return row?.['live'] === true ? parseStateText(textIn(row, 'value')) : undefined
     },
     async set(key, value, options) {
       await put(sql.set, key, value, options)
@@ -102,8 +112,9 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
       const from = Buffer.from(prefix)
       const rows = await db.query(sql.list, [nowMs(), from, Buffer.concat([from, AFTER_ALL])])
       checkNotOlder(numberIn(rows[0] ?? {}, 'revision'))
+      await forget(rows.filter((row) => row['live'] === false).map((row) => bytesIn(row, 'key')))
       return rows.flatMap((row) =>
-        row['key'] === null
+        row['live'] !== true
           ? []
           : [{ key: Buffer.from(bytesIn(row, 'key')).toString(), value: parseStateText(textIn(row, 'value')) }],
       )
@@ -138,10 +149,12 @@ function statementsFor(schema: string) {
     counted AS (${count})
     SELECT (SELECT revision FROM counted), $6::bigint IS NULL OR EXISTS (SELECT FROM fenced) AS holds`
   return {
-    select: statement(`SELECT value FROM ${schema}.state WHERE key = $2 AND ${isLive}`),
+    select: statement(`SELECT value, ${isLive} AS live FROM ${schema}.state WHERE key = $2`),
+    forget: statement(`DELETE FROM ${schema}.state WHERE key = ANY ($2::bytea[]) AND NOT ${isLive}`),
     list: statement(`
-      SELECT key, value, revision FROM ${schema}.replica_state LEFT JOIN LATERAL (
-        SELECT key, value FROM ${schema}.state WHERE key >= $2 AND key < $3 AND ${isLive}) found ON true ORDER BY key`),
+      SELECT key, value, live, revision FROM ${schema}.replica_state LEFT JOIN LATERAL (
+        SELECT key, CASE WHEN ${isLive} THEN value END AS value, ${isLive} AS live FROM ${schema}.state
+        WHERE key >= $2 AND key < $3) found ON true ORDER BY key`),
     set: statement(`${put} RETURNING 1), ${counted}`),
     add: statement(`${put} WHERE old.expires_at <= ${SERVER_MS} RETURNING 1), ${counted}`),
     take: statement(`

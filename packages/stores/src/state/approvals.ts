@@ -1,6 +1,6 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Approval } from '@toolgate/core'
-import { approvalStatusAt } from '@toolgate/core/internal'
+import { approvalStatusAt, isEndSeen } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import {
   approvalAt,
@@ -14,7 +14,7 @@ import {
   isLiveAt,
   tooManyApprovals,
 } from '@toolgate/core/stores'
-import { numberIn } from '../rows.ts'
+import { numberIn, textIn } from '../rows.ts'
 import {
   DEFAULT_LIMIT,
   HISTORY_MS,
@@ -26,9 +26,10 @@ import {
   toRequest,
 } from './approval-rows.ts'
 import type { StoresDatabase } from './database.ts'
+import { tried } from './state.ts'
 
 /** The columns that decide whether an approval matches, without its input. */
-const DATED = 'seq, status, requested_at, expires_at, characters'
+const DATED = 'seq, id, status, requested_at, expires_at, characters'
 
 /**
  * Returns the approvals in the database. They outlive the process, and each is used once by all processes together.
@@ -49,11 +50,25 @@ export function approvalsIn(
     "UPDATE approvals SET status = 'approved', spend = NULL " +
       "WHERE id = ?1 AND status = 'consumed' AND (?2 IS NULL OR spend = ?2)",
   )
-  const { find, findLive } = findersIn(db)
+  const { find, findDated, findLive } = findersIn(db)
   const checkPending = pendingIn(db)
   const insert = insertIn(db)
   const room = roomIn(db, { historyMs, maxKept })
   const select = selectIn(db)
+  const setExpired = db.prepare(
+    "UPDATE approvals SET status = 'expired' WHERE id = ? AND status IN ('pending', 'approved') AND expires_at <= ?",
+  )
+
+  /** Keeps as expired what was seen so, before anything else is done with it. */
+  function markEnds(ids: readonly string[], nowMs: number): void {
+    if (ids.length > 0) void tried(() => db.write(() => ids.forEach((id) => setExpired.run(id, nowMs))))
+  }
+
+  function see(id: string, nowMs: number): Approval | undefined {
+    const { approval, isEnded } = db.read(() => findDated(id, nowMs))
+    if (isEnded) markEnds([id], nowMs)
+    return approval
+  }
 
   return {
     request(binding, input, nowMs, about = {}) {
@@ -70,23 +85,29 @@ export function approvalsIn(
         return insert({ binding, keys, chat: about.chat, nowMs, ttlMs, characters, request })
       })
     },
-    get: (id, nowMs) => db.read(() => find(id, nowMs)),
+    get: see,
     list(filter, nowMs) {
       checkApprovalFilter(filter)
-      return db.read(() => select(filter, nowMs))
+      const { found, ended } = db.read(() => select(filter, nowMs))
+      markEnds(ended, nowMs)
+      return found
     },
-    decide: (id, verdict) =>
-      db.write(() => {
+    decide(id, verdict) {
+      see(id, verdict.atMs)
+      return db.write(() => {
         const approval = decidedApproval(find(id, verdict.atMs), id, verdict)
         setVerdict.run(approval.status, verdict.atMs, verdict.by, verdict.reason ?? null, id)
         return approval
-      }),
-    consume: (id, nowMs, spend) =>
-      db.write(() => {
+      })
+    },
+    consume(id, nowMs, spend) {
+      see(id, nowMs)
+      return db.write(() => {
         if (find(id, nowMs)?.status !== 'approved') return isConsumedBy.get(id, spend ?? null) !== undefined
         consume.run(spend ?? null, id)
         return true
-      }),
+      })
+    },
     giveBack: (id, spend) =>
       db.write(() => {
         giveBack.run(id, spend ?? null)
@@ -95,6 +116,8 @@ export function approvalsIn(
 }
 
 interface Finders {
+  /** Also says whether it has reached its end, and the row does not say so yet. */
+  findDated(id: string, nowMs: number): { readonly approval: Approval | undefined; readonly isEnded: boolean }
   find(id: string, nowMs: number): Approval | undefined
   findLive(binding: string, nowMs: number): Approval | undefined
 }
@@ -102,11 +125,14 @@ interface Finders {
 function findersIn(db: StoresDatabase): Finders {
   const selectById = db.prepare('SELECT * FROM approvals WHERE id = ?')
   const selectByBinding = db.prepare('SELECT * FROM approvals WHERE binding = ? ORDER BY seq DESC LIMIT 1')
+  const findDated: Finders['findDated'] = (id, nowMs) => {
+    const row = selectById.get(id)
+    const kept = row && toApproval(row)
+    return { approval: kept && approvalAt(kept, nowMs), isEnded: kept !== undefined && isEndSeen(kept, nowMs) }
+  }
   return {
-    find(id, nowMs) {
-      const row = selectById.get(id)
-      return row && approvalAt(toApproval(row), nowMs)
-    },
+    findDated,
+    find: (id, nowMs) => findDated(id, nowMs).approval,
     findLive(binding, nowMs) {
       const row = selectByBinding.get(binding)
       const approval = row && toApproval(row)
@@ -194,7 +220,13 @@ function roomIn(db: StoresDatabase, { historyMs, maxKept }: { historyMs: number;
   }
 }
 
-function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) => readonly Approval[] {
+interface Listed {
+  readonly found: readonly Approval[]
+  /** The ids of those that have reached their end, and whose rows do not say so yet. */
+  readonly ended: readonly string[]
+}
+
+function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) => Listed {
   const statements = new Map<string, StatementSync>()
   const selectWhole = db.prepare('SELECT * FROM approvals WHERE seq = ?')
   return ({ status, tenant, user, tool, chat, before, limit = DEFAULT_LIMIT }, nowMs) => {
@@ -210,21 +242,23 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
     addFilter('tool = ?', tool === undefined ? undefined : JSON.stringify(tool))
     addFilter('chat = ?', chat === undefined ? undefined : JSON.stringify(chat))
     addFilter('seq < (SELECT seq FROM approvals WHERE id = ?)', before)
-    // An expired approval is stored with its earlier status.
-    if (status === 'expired') filters.push("status IN ('pending', 'approved')")
+    // An approval is stored with its earlier status until somebody has seen that it has expired.
+    if (status === 'expired') filters.push("status IN ('pending', 'approved', 'expired')")
     else addFilter('status = ?', status)
     const where = filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : ''
     const sql = `SELECT ${DATED} FROM approvals ${where} ORDER BY seq DESC`
     const statement = statements.get(sql) ?? db.prepare(sql)
     statements.set(sql, statement)
     const found: Approval[] = []
+    const ended: string[] = []
     for (const row of statement.iterate(...values)) {
       if (found.length >= limit) break
+      if (isEndSeen(toDated(row), nowMs)) ended.push(textIn(row, 'id'))
       // The status depends on the time, so it is computed here and not by the database.
       if (status !== undefined && approvalStatusAt(toDated(row), nowMs) !== status) continue
       const whole = selectWhole.get(numberIn(row, 'seq'))
       if (whole) found.push(approvalAt(toApproval(whole), nowMs))
     }
-    return found
+    return { found, ended }
   }
 }

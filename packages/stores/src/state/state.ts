@@ -33,10 +33,21 @@ export function stateIn(db: StoresDatabase): SqliteState {
   const removeExpired = db.prepare(
     'DELETE FROM state WHERE id IN (SELECT id FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)',
   )
+  const removeEnded = db.prepare('DELETE FROM state WHERE key = ? AND expires_at <= ?')
   const selectLease = db.prepare('SELECT 1 FROM leases WHERE session = ? AND token = ?')
   const changes = createChanges(db)
   const isHere = (row: Row | undefined): row is Row =>
     row !== undefined && (row['expires_at'] === null || Number(row['expires_at']) > db.clock.wallMs())
+
+  /**
+   * Removes entries that were seen to have expired, so that a clock that is set back later shows none of them again. The answer
+   * does not wait for it, and is as true if the database cannot be written.
+   */
+  function forget(keys: readonly Uint8Array[]): void {
+    if (keys.length === 0) return
+    const nowMs = db.clock.wallMs()
+    void tried(() => db.write(() => keys.forEach((key) => removeEnded.run(key, nowMs))))
+  }
 
   function checkFence({ fence }: StateOptions = {}): void {
     if (fence && !selectLease.get(sessionBytes(fence.session), fence.fencingToken)) throw lockLost()
@@ -58,8 +69,11 @@ export function stateIn(db: StoresDatabase): SqliteState {
   return {
     get(key) {
       checkStateKey(key)
-      const row = db.read(() => select.get(Buffer.from(key)))
-      return isHere(row) ? parseStateText(textIn(row, 'value')) : undefined
+      const bytes = Buffer.from(key)
+      const row = db.read(() => select.get(bytes))
+      if (isHere(row)) return parseStateText(textIn(row, 'value'))
+      if (row) forget([bytes])
+      return undefined
     },
     set(key, value, options) {
       checkStateKey(key)
@@ -94,8 +108,8 @@ export function stateIn(db: StoresDatabase): SqliteState {
       return change(
         () => {
           const row = select.get(bytes)
+          if (row) remove.run(bytes)
           if (!isHere(row)) return undefined
-          remove.run(bytes)
           changes.count()
           return parseStateText(textIn(row, 'value'))
         },
@@ -106,7 +120,9 @@ export function stateIn(db: StoresDatabase): SqliteState {
       checkStatePrefix(prefix)
       const from = Buffer.from(prefix)
       const rows = db.read(() => selectRange.all(from, Buffer.concat([from, AFTER_ALL])))
-      return rows.filter(isHere).map(toEntry)
+      const { here = [], gone = [] } = Object.groupBy(rows, (row) => (isHere(row) ? 'here' : 'gone'))
+      forget(gone.map((row) => bytesIn(row, 'key')))
+      return here.map(toEntry)
     },
     subscribe: changes.subscribe,
     close: changes.close,
@@ -205,6 +221,15 @@ export function createChanges(db: StoresDatabase): Changes {
       emitter.clear()
       stop()
     },
+  }
+}
+
+/** Does what may fail without harm. */
+export async function tried(work: () => unknown): Promise<void> {
+  try {
+    await work()
+  } catch {
+    // Whoever needs the database learns of its fault.
   }
 }
 

@@ -10,6 +10,7 @@ import { toBasic } from './introspection.ts'
 import { Sealer } from '../../relay/sealer.ts'
 import { Issuer, type LoginMetadata } from './issuer.ts'
 import { parseJwt, verifyJwt } from './jwt.ts'
+import { remember } from './remember.ts'
 
 export interface OidcLoginDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
@@ -60,12 +61,16 @@ const USED = 'gateway/oidc-used/'
 /** Any, so that the ID token says when the person has shown who they are (OpenID Connect Core §3.1.2.1). */
 const MAX_AGE_SECONDS = 365 * 24 * 60 * 60
 
+const MAX_OVER = 1000
+
 /** Logs people in with OpenID Connect: code flow with PKCE, state, nonce, and the issuer of the answer (RFC 9207). */
 export class OidcLogin {
   readonly #config: OidcConfig
   readonly #deps: OidcLoginDeps
   readonly #issuer: Issuer
   readonly #sealer: Sealer
+  /** Attempts that were seen to have ended, oldest first: a clock that is set back opens none again. */
+  readonly #over = new Map<string, true>()
 
   constructor(config: OidcConfig, deps: OidcLoginDeps) {
     this.#config = config
@@ -125,9 +130,14 @@ export class OidcLogin {
   async #openAttempt(cookie: string): Promise<Attempt> {
     const text = await this.#sealer.open(cookie, this.#bound())
     const attempt = text === undefined ? undefined : (readOwnJson(text) as Attempt)
-    if (!attempt || attempt.endsAtMs <= this.#deps.clock.wallMs())
-      throw new LoginProblem('this login has ended, or began in another browser')
+    if (!attempt || this.#isOver(attempt)) throw new LoginProblem('this login has ended, or began in another browser')
     return attempt
+  }
+
+  #isOver({ state, endsAtMs }: Attempt): boolean {
+    const isOver = endsAtMs <= this.#deps.clock.wallMs()
+    if (isOver) remember(this.#over, state, true, MAX_OVER)
+    return isOver || this.#over.has(state)
   }
 
   /** An attempt is for one client of one authorization server. */

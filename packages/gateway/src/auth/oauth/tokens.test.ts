@@ -188,6 +188,24 @@ describe('Tokens', () => {
     await strict.refuse(await strict.issuer.sign({ nbf: 1 }))
   })
 
+  it('keeps a token expired once that was seen, when the clock goes back', async (t) => {
+    const { issuer, accept, refuse, pass, tokens } = await setup(t)
+    const [known, seen, never, later] = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((jti) => issuer.sign({ jti, sub: jti, ...(jti === 'd' && { exp: 9000 }) })),
+    )
+    const { id } = await accept(known ?? '')
+    await accept(seen ?? '')
+    pass(630_000)
+    assert.equal(tokens.current(id), undefined)
+    await refuse(seen ?? '')
+    await refuse(never ?? '')
+    pass(-630_000)
+    assert.equal(tokens.current(id), undefined)
+    for (const token of [known, seen, never]) assert.match((await refuse(token ?? '')).detail ?? '', /exp/)
+    await accept(later ?? '')
+    await accept(await issuer.sign({ jti: 'e', sub: 'a' }))
+  })
+
   it('opens the endpoint that the token is for, and every one for a listed audience', async (t) => {
     const { issuer, accept, refuse } = await setup(t, { audiences: ['api://tools'] })
     const forApp = await issuer.sign({ aud: [`${PUBLIC_URL}/mcp/research`, 'https://else.example.com'] })

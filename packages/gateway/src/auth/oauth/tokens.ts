@@ -62,6 +62,7 @@ interface Source {
 }
 
 const MAX_VERDICTS = 10_000
+const EXPIRED: TokenRefusal = { refused: 'unknown', reason: 'expired', detail: 'the token has expired ("exp")' }
 
 /**
  * Verifies access tokens, and remembers those that it has verified.
@@ -77,6 +78,8 @@ export class Tokens implements CredentialSource {
   readonly #checking = new Map<string, Promise<Checked>>()
   /** The digest of the token of each id that was used last, oldest first. */
   readonly #latest = new Map<string, string>()
+  /** The expiries that were seen, by the digest of the token, oldest first: a clock that is set back opens none again. */
+  readonly #over = new Map<string, number>()
   readonly #identities = new Identities((issuer) => this.#sources.get(issuer)?.issuer.config.name)
 
   constructor({ issuers }: OAuthConfig, deps: TokensDeps) {
@@ -166,9 +169,19 @@ export class Tokens implements CredentialSource {
     return this.#isValid(verdict) && this.#deps.clock.monotonicMs() < verdict.activeUntilMs
   }
 
-  #isValid({ source: { issuer }, keys, expiresAtMs }: Verdict): boolean {
+  #isValid(verdict: Verdict): boolean {
+    const { keys } = verdict
+    const { issuer } = verdict.source
     if (keys && !issuer.isFresh) void issuer.refresh()
-    return (!keys || keys === issuer.keys) && this.#deps.clock.wallMs() < expiresAtMs
+    return (!keys || keys === issuer.keys) && !this.#isOver(verdict)
+  }
+
+  #isOver({ credential, expiresAtMs }: Verdict): boolean {
+    const digest = TokenCredential.digestOf(credential) ?? ''
+    if ((this.#over.get(digest) ?? -Infinity) >= expiresAtMs) return true
+    const isOver = this.#deps.clock.wallMs() >= expiresAtMs
+    if (isOver) remember(this.#over, digest, expiresAtMs, MAX_VERDICTS)
+    return isOver
   }
 
   /** Verifies a token once for all requests that bring it now. */
@@ -177,19 +190,24 @@ export class Tokens implements CredentialSource {
     const running = this.#checking.get(digest)
     if (running) return running
     const verified = this.#verify(bearer)
-    if (!(verified instanceof Promise)) return this.#keep(digest, verified)
+    if (!(verified instanceof Promise)) return this.#keep(bearer, verified)
     const checking = verified
-      .then((checked) => this.#keep(digest, checked))
+      .then((checked) => this.#keep(bearer, checked))
       .finally(() => this.#checking.delete(digest))
     this.#checking.set(digest, checking)
     return checking
   }
 
-  #keep(digest: string, checked: Checked): Checked {
-    if (checked && 'paths' in checked) {
+  #keep({ digest, token }: Bearer, checked: Checked): Checked {
+    if (checked && 'paths' in checked && !this.#isOver(checked)) {
       remember(this.#verdicts, digest, checked, MAX_VERDICTS)
       remember(this.#latest, checked.credential.id, digest, MAX_VERDICTS)
-    } else this.#verdicts.delete(digest)
+      return checked
+    }
+    this.#verdicts.delete(digest)
+    if (checked && 'paths' in checked) return EXPIRED
+    // Its signature is verified before its times are, and a JWT has one expiry.
+    if (checked?.reason === 'expired' && isJwt(token)) remember(this.#over, digest, Infinity, MAX_VERDICTS)
     return checked
   }
 

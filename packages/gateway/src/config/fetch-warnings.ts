@@ -1,0 +1,26 @@
+import type { GatewayConfig } from './config.ts'
+import { findFetchedPrograms } from './fetched-program.ts'
+import { type ConfigPath, formatPath } from './problems.ts'
+
+export interface FetchWarning {
+  readonly code: 'program_unpinned'
+  readonly at: ConfigPath
+  readonly path: string
+  readonly text: string
+}
+
+/**
+ * Returns a warning for each server whose command fetches a program by no exact version, so that each start may run another
+ * one. Pins compare what a server says of its tools. Without pins nobody expects to learn of a change.
+ */
+export function findFetchWarnings({ servers, pins }: Pick<GatewayConfig, 'servers' | 'pins'>): readonly FetchWarning[] {
+  if ((typeof pins === 'object' ? pins.changed : pins) === 'off') return []
+  return servers.flatMap(({ name, command, args }) => {
+    if (command === undefined) return []
+    const at = ['servers', name]
+    return findFetchedPrograms(command, args).map(({ written, exact }): FetchWarning => {
+      const text = `the server "${name}" runs ${JSON.stringify(written)}, which may be another program at each start, and pins compare only what its tools say: write ${exact}`
+      return { code: 'program_unpinned', at, path: formatPath(at), text }
+    })
+  })
+}

@@ -1,0 +1,197 @@
+/** A program that a launcher fetches when it starts, by no exact version. */
+export interface FetchedProgram {
+  /** As it is written, such as `pkg@latest`. */
+  readonly written: string
+  /** How to write an exact one, such as `pkg@1.2.3`. */
+  readonly exact: string
+}
+
+/** How the words after a launcher are read. */
+interface Launcher {
+  /** The words between the command and its options: `dlx`, `tool run`. */
+  readonly verbs: readonly (readonly string[])[]
+  /** Options that name a package. With the first ones, the word after the options names none. */
+  readonly named: readonly string[]
+  /** Further options that are followed by a value. */
+  readonly valued: readonly string[]
+  /** `false`: only options name packages. */
+  readonly first?: false
+  /** Options with which nothing is fetched. */
+  readonly local?: readonly string[]
+  /** Options that name a further package, beside the one that runs. */
+  readonly beside?: readonly string[]
+  toProgram(word: string): FetchedProgram | undefined
+}
+
+const NPM: Omit<Launcher, 'verbs'> = {
+  named: ['-p', '--package'],
+  valued: ['-c', '--call', '-w', '--workspace', '--registry', '--cache', '--prefix', '--userconfig', '--loglevel'],
+  local: ['--no', '--no-install'],
+  toProgram: ofNpm,
+}
+const PYTHON = ['-p', '--python', '--index', '--index-url', '-i', '--default-index', '--extra-index-url', '--directory']
+const UV: Omit<Launcher, 'verbs'> = {
+  named: ['--from'],
+  beside: ['--with', '-w'],
+  valued: [
+    ...PYTHON,
+    '--project',
+    '--env-file',
+    '--constraints',
+    '-c',
+    '--overrides',
+    '--cache-dir',
+    '--with-editable',
+  ],
+  toProgram: ofPython,
+}
+const OCI: Omit<Launcher, 'verbs' | 'valued'> = {
+  named: [],
+  local: ['--pull=never'],
+  toProgram: ofImage,
+}
+const OCI_VERBS = [['run'], ['container', 'run']]
+
+/** By the name of the command. */
+const LAUNCHERS: ReadonlyMap<string, readonly Launcher[]> = new Map<string, readonly Launcher[]>([
+  ['npx', [{ ...NPM, verbs: [[]] }]],
+  ['pnpx', [{ ...NPM, verbs: [[]] }]],
+  ['bunx', [{ ...NPM, verbs: [[]] }]],
+  ['npm', [{ ...NPM, verbs: [['exec'], ['x']] }]],
+  ['pnpm', [{ ...NPM, verbs: [['dlx']] }]],
+  ['yarn', [{ ...NPM, verbs: [['dlx']] }]],
+  ['bun', [{ ...NPM, verbs: [['x']] }]],
+  ['uvx', [{ ...UV, verbs: [[]] }]],
+  [
+    'uv',
+    [
+      { ...UV, verbs: [['tool', 'run']] },
+      { ...UV, verbs: [['run']], named: [], first: false },
+    ],
+  ],
+  ['pipx', [{ ...UV, verbs: [['run']], named: ['--spec'], valued: [...PYTHON, '--pip-args'] }]],
+  ...['docker', 'podman', 'nerdctl'].map((name) => [name, [{ ...OCI, verbs: OCI_VERBS, valued: [] }]] as const),
+])
+/** Commands that run another one. */
+const WRAPPERS: ReadonlySet<string> = new Set(
+  'env sh bash dash zsh ash fish cmd powershell pwsh timeout nice nohup sudo doas time stdbuf dotenv dotenvx op'.split(
+    ' ',
+  ),
+)
+
+/** Returns the programs that a command fetches by no exact version. Of what it cannot read, it returns none. */
+export function findFetchedPrograms(command: string, args: readonly string[]): readonly FetchedProgram[] {
+  const name = nameOf(command)
+  if (!WRAPPERS.has(name)) return inLaunch(name, args)
+  // The script of a shell is one word here.
+  const words = args.flatMap((arg) => arg.split(/[\s;&|()'"]+/)).filter((word) => word !== '')
+  return words.flatMap((word, i) => (isOption(word) ? [] : inLaunch(nameOf(word), words.slice(i + 1))))
+}
+
+function inLaunch(name: string, args: readonly string[]): readonly FetchedProgram[] {
+  for (const launcher of LAUNCHERS.get(name) ?? [])
+    for (const verbs of launcher.verbs) {
+      const start = afterVerbs(args, verbs)
+      if (start !== undefined)
+        return named(launcher, args.slice(start)).flatMap((word) => launcher.toProgram(word) ?? [])
+    }
+  return []
+}
+
+/** Options of the command itself may stand before each verb. */
+function afterVerbs(args: readonly string[], verbs: readonly string[]): number | undefined {
+  let at = 0
+  for (const verb of verbs) {
+    const found = args.indexOf(verb, at)
+    if (found === -1 || (at === 0 && found > 0 && !isOption(args[0] ?? '')) || (at > 0 && found !== at))
+      return undefined
+    at = found + 1
+  }
+  return at
+}
+
+/** Returns the words that name packages or images. */
+function named(launcher: Launcher, words: readonly string[]): readonly string[] {
+  const { named: naming, beside = [], local = [], first = true } = launcher
+  const found: string[] = []
+  let namesRun = false
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? ''
+    const [option, inline] = split(word)
+    const value = inline ?? words[i + 1]
+    if (local.includes(word) || local.includes(`${option}=${value}`)) return []
+    if (!isOption(word) || word === '--') {
+      const program = word === '--' ? value : word
+      return first && !namesRun && program !== undefined ? [...found, program] : found
+    }
+    const isNaming = naming.includes(option) || beside.includes(option)
+    if (isNaming && value !== undefined) found.push(...(beside.includes(option) ? value.split(',') : [value]))
+    namesRun ||= naming.includes(option)
+    if (inline === undefined && (isNaming || takesValue(launcher, option))) i++
+  }
+  return found
+}
+
+function split(word: string): readonly [option: string, value?: string] {
+  const at = word.indexOf('=')
+  return at === -1 || !isOption(word) ? [word] : [word.slice(0, at), word.slice(at + 1)]
+}
+
+/** Most options of `docker run` have a value: these have none. */
+const OCI_FLAGS: ReadonlySet<string> = new Set(
+  'detach disable-content-trust help init interactive no-healthcheck oom-kill-disable privileged publish-all quiet read-only replace rm rmi sig-proxy tty'
+    .split(' ')
+    .map((flag) => `--${flag}`),
+)
+
+function takesValue({ valued, toProgram }: Launcher, option: string): boolean {
+  if (toProgram !== ofImage) return valued.includes(option)
+  if (option.startsWith('--')) return !OCI_FLAGS.has(option)
+  // Short ones may stand together: `-it`, `-ite NAME=x`. A value may be written to its option: `-eNAME`.
+  const at = option.slice(1).search(/[^dihPqt]/)
+  return at !== -1 && at === option.length - 2
+}
+
+function ofNpm(word: string): FetchedProgram | undefined {
+  if (isPath(word)) return undefined
+  const [, name = word, version = ''] = /^((?:@[^/@]+\/)?[^@]+)@(.*)$/.exec(word) ?? []
+  if (version.startsWith('npm:')) return ofNpm(version.slice(4))
+  if (/^[=v]*\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(version) || isCommit(word)) return undefined
+  return { written: word, exact: exactOf(word, `${name}@1.2.3`) }
+}
+
+function ofPython(word: string): FetchedProgram | undefined {
+  const spec = word.trim()
+  if (isPath(spec)) return undefined
+  if (/^[\w.-]+(?:\[[\w.,\s-]*\])?\s*(?:={2,3}|@)\s*v?\d[\w.+!-]*$/.test(spec) || isCommit(spec)) return undefined
+  const [name = spec] = /^[\w.-]+(?:\[[\w.,\s-]*\])?/.exec(spec) ?? []
+  return { written: spec, exact: exactOf(spec, `${name}==1.2.3`) }
+}
+
+function ofImage(word: string): FetchedProgram | undefined {
+  if (/@sha256:[0-9a-f]{64}$/i.test(word) || /^(?:sha256:)?[0-9a-f]{64}$/i.test(word)) return undefined
+  const [name = word] = word.split('@')
+  return { written: word, exact: `${name.replace(/:[^:/]*$/, '')}@sha256:…` }
+}
+
+/** A repository at a whole commit. A tag or a branch can be moved. */
+function isCommit(word: string): boolean {
+  return /[#@][0-9a-f]{40}(?:#.*)?$/i.test(word)
+}
+
+function exactOf(word: string, version: string): string {
+  const isRepository = /^[\w.-]+\/[\w.-]+$|:\/\/|^(?:git|github|gitlab|bitbucket)[:@+]/.test(word.replace(/[#].*$/, ''))
+  return isRepository ? 'a package with its exact version, or a repository with its whole commit' : version
+}
+
+function isPath(word: string): boolean {
+  return /^(?:\.{0,2}[\\/]|~|file:|[A-Za-z]:[\\/]|\.{1,2}$)/.test(word)
+}
+
+function isOption(word: string): boolean {
+  return word.startsWith('-')
+}
+
+function nameOf(command: string): string {
+  return (command.split(/[\\/]/).at(-1) ?? '').replace(/\.(?:exe|cmd|ps1|bat)$/i, '').toLowerCase()
+}
