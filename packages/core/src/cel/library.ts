@@ -72,9 +72,6 @@ const CONVERSIONS: readonly Overload[] = [
   overload('dyn(dyn): dyn', (_work, value: unknown) => value),
 ]
 
-/** Steps of reading a timestamp. */
-const TIMESTAMP_STEPS = 150
-
 function timestampOf(work: Work, value: string | bigint | Timestamp): Timestamp {
   spend(work, typeof value === 'string' ? TIMESTAMP_STEPS : 8)
   if (typeof value === 'bigint') return toTimestamp(value * 1_000_000_000n)
