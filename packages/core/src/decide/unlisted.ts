@@ -97,6 +97,8 @@ export function toDecidedRequest<Request extends { readonly tool: string | undef
   request: Request,
   items: Toolset,
 ): Request {
+  // A host may have called with something that is no request. The check of its fields says so.
+  if (!isObject(request)) return request
   const { tool, input } = request
   if (typeof tool !== 'string' || !tool.startsWith(RESOURCE_PREFIX)) return request
   const id = toDecidedId(tool, items)
