@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { memoryAudit } from '../audit/memory.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import { clauseText } from '../policy/clause-ref.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -210,7 +211,8 @@ describe('gate.coverage', () => {
   it('keeps nothing of the long texts of runs that are gone', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
-    const gate = createGate({ tools, policy: { name: 'p', allow: ['*'] } })
+    const audit = memoryAudit()
+    const gate = createGate({ tools, policy: { name: 'p', allow: ['*'] }, audit })
     const view = await gate.view(vera)
     const start = async (run: number) => {
       const message = `${run} ${'x'.repeat(50_000)}`
@@ -218,6 +220,8 @@ describe('gate.coverage', () => {
     }
     const heldAfter = async (runs: number) => {
       for (let run = 0; run < runs; run++) await start(run)
+      // An entry that is not sealed yet holds its call.
+      assert.ok(audit.records.length >= runs)
       // A WeakRef holds its object to the end of the turn in which it was made or asked.
       for (let i = 0; i < 3; i++) {
         await turn()
