@@ -46,11 +46,12 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['s', SECOND],
   ['ms', 1_000_000n],
   ['us', 1000n],
-  ['µs', 1000n],
-  ['μs', 1000n],
+  // The micro sign, and the Greek letter.
+  ['\u00b5s', 1000n],
+  ['\u03bcs', 1000n],
   ['ns', 1n],
 ])
-const PART = /(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|μs|ns)/y
+const PART = /(\d*)(?:\.(\d*))?(h|ms|m|s|us|\u00b5s|\u03bcs|ns)/y
 const PART_STEPS = 60
 /** More digits than any duration has. */
 const MAX_DIGITS = 19
