@@ -61,7 +61,7 @@ if (executablePath !== undefined)
       await page.getByText(/The limit up:look:1\/60 is used up/).waitFor()
       await page.getByText(/free again in/).waitFor()
       await page.goto(`${gateway.url}/#/people?view=matrix`)
-      await page.getByText('1 depends on the call').first().waitFor()
+      await page.getByText('1 depends', { exact: true }).first().waitFor()
       await picture('matrix')
     })
 

@@ -218,7 +218,7 @@ function Cell({
       {cell.asks > 0 && <span className="asks">{cell.asks} ask</span>}
       {cell.depends > 0 && (
         <span className="depends">
-          {cell.depends} {cell.depends === 1 ? 'depends' : 'depend'} on the call
+          {cell.depends} {cell.depends === 1 ? 'depends' : 'depend'}
         </span>
       )}
     </a>
