@@ -365,7 +365,6 @@ describe('a method', () => {
     ['constructor', {}],
     ['toString', {}],
     ['rpc.discover', {}],
-    ['', {}],
     ['x'.repeat(500), {}],
   ]
   for (const era of ERAS) {
@@ -373,7 +372,7 @@ describe('a method', () => {
       for (const [method, params] of UNGOVERNED) {
         const { headers, body } = toMessage(era, method, params)
         // A method that a header cannot carry is refused because of its header.
-        const fits = method.trim() === method && method !== ''
+        const fits = method.trim() === method
         const sent = { ...headers, ...bearer(KEYS.admin), ...(fits ? {} : { 'mcp-method': 'x' }) }
         const answer = await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })
         const { code } = errorOf(answer) ?? {}
@@ -385,6 +384,14 @@ describe('a method', () => {
         assert.ok(answer.text.length < 400, 'it does not echo the request')
         assert.deepEqual(recording.messages, [], method)
       }
+    })
+
+    it(`without a name is no request, in ${era}`, async () => {
+      const { headers, body } = toMessage(era, '', {})
+      const sent = { ...headers, ...bearer(KEYS.admin), 'mcp-method': 'x' }
+      const answer = await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })
+      assert.equal(errorOf(answer)?.code, -32_600, answer.text)
+      assert.deepEqual(recording.messages, [])
     })
 
     it(`is not advertised where it is not governed, in ${era}`, async () => {

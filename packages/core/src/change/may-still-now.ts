@@ -15,8 +15,8 @@ const AT_ONCE = 50
 interface Options {
   /** Awaited between parts of the work, so that other calls get their turn. */
   readonly rest?: (() => Promise<void>) | undefined
-  /** The input is known and was judged, so reasons that depend on it are left out. */
-  readonly inputIsKnown?: boolean
+  /** What was stated and judged: reasons that depend on it are left out. */
+  readonly known?: readonly ('input' | 'run')[]
 }
 
 /**
@@ -28,9 +28,10 @@ export async function mayStillNow(view: View, id: string, options: Options = {})
   if (!ports) return view.explain(id).mayStill
   const asked = toCallView(view)
   const decided = asked.decide(id)
-  const open = view.explain(id).mayStill.filter(({ on }) => on !== 'now' && !(options.inputIsKnown && on === 'input'))
+  const known: readonly string[] = ['now', ...(options.known ?? [])]
+  const open = view.explain(id).mayStill.filter(({ on }) => !known.includes(on))
   const now = (await refusedNow(view, [id], options)).get(id) ?? []
-  if (options.inputIsKnown || open.every(({ on }) => on !== 'input')) return [...open, ...now]
+  if (open.every(({ on }) => on !== 'input')) return [...open, ...now]
   const inputs = probesFor(decided, open, ports)
   const left = await leftOf(asked.usesOf(decided), ports)
   const shown: MayStill[] = []

@@ -69,7 +69,11 @@ async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<Wh
     answers,
     ...(preview.status === 'refused'
       ? {}
-      : await mayStillOf(await mayStillNow(view, tool, { inputIsKnown: true }), deps, person)),
+      : await mayStillOf(
+          await mayStillNow(view, tool, { known: stated === undefined ? ['input'] : ['input', 'run'] }),
+          deps,
+          person,
+        )),
     ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
     ...wouldAllowOf(ways, deps, person),
     ...(preview.status === 'refused' ? { text: preview.text } : {}),
