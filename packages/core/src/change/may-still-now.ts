@@ -28,8 +28,8 @@ export async function mayStillNow(view: View, id: string, options: Options = {})
   if (!ports) return view.explain(id).mayStill
   const asked = toCallView(view)
   const decided = asked.decide(id)
-  const known: readonly string[] = ['now', ...(options.known ?? [])]
-  const open = view.explain(id).mayStill.filter(({ on }) => !known.includes(on))
+  const known = new Set<string>(['now', ...(options.known ?? [])])
+  const open = view.explain(id).mayStill.filter(({ on }) => !known.has(on))
   const now = (await refusedNow(view, [id], options)).get(id) ?? []
   if (open.every(({ on }) => on !== 'input')) return [...open, ...now]
   const inputs = probesFor(decided, open, ports)
