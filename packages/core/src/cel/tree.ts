@@ -4,10 +4,10 @@ import type { Uint } from './values.ts'
 export type BinaryOp = '&&' | '||' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | '+' | '-' | '*' | '/' | '%'
 
 interface At {
-  /** Where the node begins and ends in the text. */
+  /** The offsets of the node in the text. */
   readonly start: number
   readonly end: number
-  /** Where a problem of the node is shown: for a field, at its name. */
+  /** The offset at which a problem of the node is shown: that of its name for a field. */
   readonly pos: number
   /** The whole text. */
   readonly input: string
@@ -55,7 +55,7 @@ export function countNodes(tree: CelNode): number {
 /** A text that is not CEL, or that can never be evaluated. */
 export class CelProblem extends Error {
   override readonly name = 'CelProblem'
-  /** Where in the text. */
+  /** The offset in the text. */
   readonly offset: number | undefined
 
   constructor(problem: string, offset?: number) {

@@ -15,7 +15,7 @@ const AT_ONCE = 50
 interface Options {
   /** Awaited between parts of the work, so that other calls get their turn. */
   readonly rest?: (() => Promise<void>) | undefined
-  /** What was stated and judged: reasons that depend on it are left out. */
+  /** The parts of a call that were stated and judged. Reasons that depend on them are left out. */
   readonly known?: readonly ('input' | 'run')[]
 }
 

@@ -1,4 +1,4 @@
-/** Where a path leads, seen from a root: at or below it for every reader, for none, or only for some. */
+/** The place of a path, seen from a root: at or below it for every reader, for none, or only for some. */
 export type Location = 'inside' | 'outside' | 'unclear'
 
 /**
