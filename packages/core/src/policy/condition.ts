@@ -11,7 +11,7 @@ import type { Work } from '../util/work.ts'
 import { type CelNode, childrenOf, isMacro, mentions } from './cel-tree.ts'
 import { OWN_FUNCTIONS } from './functions.ts'
 import { type Operands, operandsOf } from './operands.ts'
-import { checkPolarity, inputPathsOf, type Place } from './polarity.ts'
+import { checkPolarity, type Place } from './polarity.ts'
 import { ADDRESSEES, RUN_MACROS, type RunRead, type RunReading } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
 import type { Condition } from './policy.ts'
@@ -48,8 +48,6 @@ export interface ParsedCondition {
   readonly operands?: Operands
   /** Absent for a function. */
   readonly tree?: CelNode
-  /** The paths of the input that it reads, such as `order.id`. */
-  readonly inputPaths?: readonly string[]
   /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
   test(context: CountedContext): boolean
 }
@@ -141,7 +139,6 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
     readsInput: mentions(tree, 'input') || mentions(tree, ADDRESSEES),
     operands: operandsOf(tree),
     tree,
-    inputPaths: inputPathsOf(tree),
     test(context) {
       const { caller, tool, input, facts, work = conditionWork() } = context
       const reading = run && readingOf(context)

@@ -101,6 +101,13 @@ describe('a field that no tool of a rule has', () => {
     ])
   })
 
+  it('is named once, and its parts are not', () => {
+    const input = "input.filez.all(f, f in ['a'] && f.name == 'b')"
+    assert.deepEqual(warningsOf({ policy: asked(input) }), [
+      'field_unknown policy[0].ask[0]: it reads input.filez, which no tool of refund has',
+    ])
+  })
+
   it('is a warning where the tools are live', async () => {
     const warnings: string[] = []
     const source = { name: 'live', tools: () => [refund(true)], subscribe: () => () => {} }
@@ -178,6 +185,13 @@ describe('a field of another type than it is compared with', () => {
       assert.throws(() => createGate({ tools: [refund(false)], policy: asked(input) }), { code: 'condition_invalid' })
     })
   }
+
+  it('is named once, and its parts are not', () => {
+    const input = "input.filez.all(f, f in ['a'] && f.name == 'b')"
+    assert.deepEqual(warningsOf({ policy: asked(input) }), [
+      'field_unknown policy[0].ask[0]: it reads input.filez, which no tool of refund has',
+    ])
+  })
 
   it('is a warning where the tools are live', async () => {
     const warnings: string[] = []

@@ -66,11 +66,19 @@ export function findFieldProblems(
     const reads = new Map(trees.flatMap(fieldReadsOf).map((read) => [`${read.text} ${read.wants}`, read]))
     const found = [...reads.values()].flatMap((read) => {
       const problem = problemOf(read, label, selectors, snapshot)
-      return problem ? [[`${problem.code} ${problem.text}`, { path, ...problem }] as const] : []
+      return problem ? [{ read, problem }] : []
     })
-    // A field that is read twice is one mistake.
-    return [...new Map(found).values()]
+    // A field that is read twice, or whose parts are read, is one mistake.
+    const first = found.filter(({ read }) => !found.some((other) => isWithin(read, other.read)))
+    const problems = first.map(({ problem }) => [`${problem.code} ${problem.text}`, { path, ...problem }] as const)
+    return [...new Map(problems).values()]
   })
+}
+
+function isWithin(read: FieldRead, whole: FieldRead): boolean {
+  return (
+    read.of === whole.of && read.path.length > whole.path.length && whole.path.every((step, i) => step === read.path[i])
+  )
 }
 
 /** A tool that has the field of a rule. While the tool exists, no search is needed. */

@@ -263,18 +263,3 @@ function fieldIn(event: CallEvent, key: CelNode, { place: { fail } }: Reading): 
     throw fail('run.began() has no output: the call may still be under way; write run.called(…)', key)
   return field
 }
-
-/** Returns the paths of the input that a condition reads, such as `order.id`. */
-export function inputPathsOf(tree: CelNode): readonly string[] {
-  const path = pathOf(tree)
-  if (path !== undefined) return path === '' ? [] : [path]
-  return [...new Set(childrenOf(tree).flatMap(inputPathsOf))]
-}
-
-function pathOf(node: CelNode): string | undefined {
-  if (node.op === 'id') return node.args === 'input' ? '' : undefined
-  if (node.op !== '.') return undefined
-  const [of, name] = node.args
-  const before = pathOf(of)
-  return before === undefined ? undefined : before === '' ? name : `${before}.${name}`
-}

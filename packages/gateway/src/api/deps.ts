@@ -114,7 +114,7 @@ export interface ApiDeps {
   /** Absent if nothing can be halted. */
   readonly halts?: HaltDeps
   /** The keys. Absent if none can be made. */
-  readonly keys?: Pick<Keys, 'list' | 'create' | 'revoke'>
+  readonly keys?: Pick<Keys, 'list' | 'create' | 'revoke' | 'isExpired'>
   /** Returns what is left of the latest budgets. Default: none. */
   budgets?: Gate['budgets']
   /** The runs of hosts. Absent if none can be started. */

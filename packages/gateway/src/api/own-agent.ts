@@ -22,23 +22,28 @@ export function mayCall({ user, roles = [] }: Caller): boolean {
  * does not have.
  */
 export function ownAgent(
-  { callers, clock }: Pick<ApiDeps, 'callers' | 'clock'>,
+  { callers, clock, keys }: Pick<ApiDeps, 'callers' | 'clock' | 'keys'>,
   { person, caller, app }: Asked,
 ): CallerConfig | undefined {
   if (!isOwn({ person, caller })) return undefined
   const asked = toJsonText(defineCaller(caller))
+  const isExpired = ({ keyHash, expiresAtMs = Infinity }: CallerConfig): boolean =>
+    keys?.isExpired({ id: Buffer.from(keyHash).toString('hex'), expiresAtMs }) ?? expiresAtMs <= clock.wallMs()
   return callers().find(
     (key) =>
       key.for === 'mcp' &&
       isOwn({ person, caller: key.caller }) &&
       toJsonText(defineCaller(key.caller)) === asked &&
-      (key.expiresAtMs === undefined || key.expiresAtMs > clock.wallMs()) &&
+      !isExpired(key) &&
       opensEndpoint(key, toResource(app)),
   )
 }
 
 /** Whether a person may make calls as a caller, at some endpoint. */
-export function mayCallAs(deps: Pick<ApiDeps, 'callers' | 'clock' | 'agents'>, { person, caller }: Asked): boolean {
+export function mayCallAs(
+  deps: Pick<ApiDeps, 'callers' | 'clock' | 'keys' | 'agents'>,
+  { person, caller }: Asked,
+): boolean {
   if (deps.agents === undefined || !mayCall(person) || !isOwn({ person, caller })) return false
   const apps = deps.callers().flatMap((key) => (isOwn({ person, caller: key.caller }) ? (key.apps ?? []) : []))
   return [undefined, ...apps].some((app) => ownAgent(deps, { person, caller, app }) !== undefined)

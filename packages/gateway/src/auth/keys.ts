@@ -72,14 +72,14 @@ export class Keys implements CredentialSource {
 
   find(bearer: Bearer): Credential | undefined {
     const found = this.#deps.revisions.current.keyring.find(bearer) ?? this.#ring.find(bearer)
-    if (!found || this.#isExpired(found)) return undefined
+    if (!found || this.isExpired(found)) return undefined
     this.#used.set(found.id, this.#deps.clock.wallMs())
     return found
   }
 
   current(id: string): Credential | undefined {
     const found = this.#deps.revisions.current.keyring.current(id) ?? this.#ring.current(id)
-    return found && !this.#isExpired(found) ? found : undefined
+    return found && !this.isExpired(found) ? found : undefined
   }
 
   renewed({ id }: Credential): Credential | undefined {
@@ -200,11 +200,12 @@ export class Keys implements CredentialSource {
 
   #stateOf(credential: string, expiresAt: number | undefined): { isExpired: boolean; lastUsedAt?: number } {
     const lastUsedAt = this.#used.get(credential)
-    const isExpired = this.#isExpired({ id: credential, ...(expiresAt !== undefined && { expiresAtMs: expiresAt }) })
+    const isExpired = this.isExpired({ id: credential, ...(expiresAt !== undefined && { expiresAtMs: expiresAt }) })
     return { isExpired, ...(lastUsedAt === undefined ? {} : { lastUsedAt }) }
   }
 
-  #isExpired({ id, expiresAtMs }: Pick<Credential, 'id' | 'expiresAtMs'>): boolean {
+  /** Whether the end of a key has passed. It stays so while the clock is set back. */
+  isExpired({ id, expiresAtMs }: Pick<Credential, 'id' | 'expiresAtMs'>): boolean {
     if (expiresAtMs === undefined) return false
     if ((this.#over.get(id) ?? -Infinity) >= expiresAtMs) return true
     const isExpired = expiresAtMs <= this.#deps.clock.wallMs()
@@ -236,7 +237,7 @@ export class Keys implements CredentialSource {
     const { revisions } = this.#deps
     const all = [...revisions.current.keyring.credentials, ...this.#ring.credentials]
     const ended = all.filter(
-      (one) => one.expiresAtMs !== undefined && this.#isExpired(one) && !this.#expired.has(one.id),
+      (one) => one.expiresAtMs !== undefined && this.isExpired(one) && !this.#expired.has(one.id),
     )
     if (ended.length === 0) return
     for (const { id, expiresAtMs = 0 } of ended) {
