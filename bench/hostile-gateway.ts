@@ -154,11 +154,11 @@ const RESULTS = [
   'as many keys as an answer may have',
   'as many keys, with a backslash',
 ]
-/** Each with a text that is in the gateway's list afterwards. */
+/** Each with a text that is on the first page of the gateway's list afterwards. */
 const LISTS = [
   ['one wide schema', '"up__result"'],
   ['one long description', '"up__result"'],
-  ['many tools that change', '"up__tool_2999"'],
+  ['many tools that change', '"up__tool_0"'],
 ] as const
 /** A gateway reads an announced list at once, and after two readings in a row waits for a second. */
 const RELIST_MS = 1500

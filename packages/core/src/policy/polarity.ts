@@ -3,7 +3,7 @@ import { CALL_EVENTS, type CallEvent, type Origin, ORIGINS } from '../ports/fact
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
 import { messageOf } from '../util/errors.ts'
 import { didYouMean } from '../util/text.ts'
-import { type CelNode, childrenOf, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
+import { type CelNode, isMacro, mentions, someNode, textOf } from './cel-tree.ts'
 import type { RunUse } from './run-use.ts'
 import { ADDRESSEES, type CallQuestion, isAddressees, registerQuestion } from './run-functions.ts'
 
