@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Caller, Tool, View } from '@toolgate/core'
 import { type JsonObject, type MayStill, readOwnJson, refusedNow, titleOf } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
+import { nextTurn } from '../next-turn.ts'
 import type { ApiDeps } from './deps.ts'
 import { readsRules, reasonFor } from './rule-text.ts'
 import type { MayStillRow, ToolRow } from './wire.ts'
@@ -46,9 +46,6 @@ interface DecidedItem {
   readonly hash: string | undefined
   readonly decision: RowDecision
 }
-
-/** Lets other calls have their turn. */
-export const endOfTurn = (): Promise<void> => setImmediate()
 
 /** After so many tools the turn ends, so that a large catalog does not delay calls. */
 const TOOLS_A_TURN = 250
@@ -151,7 +148,7 @@ export class ToolRows {
       if (!decision || tool.kind !== kind) continue
       const wireName = tool.uri ?? this.#deps.wireName(tool.id, view) ?? ''
       add({ tool, text: textOf(tool), wireName, hash: hashOf(tool), decision })
-      if (++added % TOOLS_A_TURN === 0) await endOfTurn()
+      if (++added % TOOLS_A_TURN === 0) await nextTurn()
     }
   }
 
@@ -201,7 +198,7 @@ export async function withRefusals(decided: DecidedTools, places?: readonly numb
   const refused = await refusedNow(
     view,
     asked.flatMap((at) => tools[at]?.id ?? []),
-    { rest: endOfTurn },
+    { rest: nextTurn },
   )
   if (refused.size === 0) return decided
   const refusing = rows.map((row, at) => {
@@ -230,7 +227,7 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json, ...open }
     known.set(json, row)
     rows.push(row)
-    if (rows.length % TOOLS_A_TURN === 0) await endOfTurn()
+    if (rows.length % TOOLS_A_TURN === 0) await nextTurn()
   }
   return rows
 }

@@ -179,6 +179,18 @@ describe('what a decision depends on', () => {
     )
   })
 
+  it('leaves a turn to others after each caller of the matrix, also where all is known', async () => {
+    const { columns } = await get<MatrixBody>('/api/matrix')
+    let turns = 0
+    let next = setImmediate(function count() {
+      turns++
+      next = setImmediate(count)
+    })
+    await get<MatrixBody>('/api/matrix')
+    clearImmediate(next)
+    assert.ok(turns >= columns.length, `${turns} turns, ${columns.length} columns`)
+  })
+
   it('names a limit while it is used up, in lists that are kept, too', async () => {
     const caller = { user: 'rita', roles: ['writer'] }
     const view = await world.gate.view(caller)

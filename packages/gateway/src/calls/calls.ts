@@ -1,4 +1,3 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises'
 import {
   type AuditExporter,
   type AuditExportQuery,
@@ -8,7 +7,7 @@ import {
   outcomeOfRecord,
 } from '@toolgate/core/audit'
 import type { CallOutcome, CallRow } from '../api/wire.ts'
-import { turnEach } from '../next-turn.ts'
+import { nextTurn, turnEach } from '../next-turn.ts'
 import { type CallFilter, matchesCall } from './call-filter.ts'
 
 /** A page of calls, newest first. */
@@ -76,7 +75,7 @@ class CallSearch {
         await this.#meet(record)
       }
       if (records.length < PAGE) return this.#page(undefined, searchedTo)
-      await endOfTurn()
+      await nextTurn()
     }
     return this.#page(before, searchedTo)
   }

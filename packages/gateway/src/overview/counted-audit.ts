@@ -1,7 +1,6 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
-import { RECORDS_A_PAGE, recordPages } from '../next-turn.ts'
+import { nextTurn, RECORDS_A_PAGE, recordPages } from '../next-turn.ts'
 import { CallerTally, type CountedCaller } from './caller-tally.ts'
 import { type CountedRun, RunTally } from './run-tally.ts'
 import type { Figures } from './sum.ts'
@@ -98,7 +97,7 @@ export class CountedAudit {
       this.#add(record)
       // Other requests, and the answer that has waited long enough, come in between.
       if (++counted >= enoughRecords) onEnough()
-      if (counted % RECORDS_A_TURN === 0) await endOfTurn()
+      if (counted % RECORDS_A_TURN === 0) await nextTurn()
     }
     // An audit without records in the period was read to its end, too.
     this.#afterSeq ??= newest?.seq ?? 0

@@ -1,7 +1,7 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { Tool, View } from '@toolgate/core'
 import { toJsonText } from '@toolgate/core/words'
 import { toListedTool } from '@toolgate/mcp'
+import { nextTurn } from '../next-turn.ts'
 import type { NamedCaller } from '../api/callers.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import type { ListCostRow, OverviewBody } from '../api/wire.ts'
@@ -59,7 +59,7 @@ export function createListCosts(): ListCosts {
       const { tenant } = caller
       rows.push({ user: name, ...(tenant !== undefined && { tenant }), tools: seen.size, tokens: tokensOf(seen) })
       if (clock.monotonicMs() - turnAt < TURN_MS) continue
-      await endOfTurn()
+      await nextTurn()
       turnAt = clock.monotonicMs()
     }
     const lists = rows.toSorted((a, b) => b.tokens - a.tokens).slice(0, MAX_LISTS)

@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller, Gate, Tool } from '@toolgate/core'
 import { callerKey, createTrial } from '@toolgate/core/internal'
 import { rulesOfChange } from '../change/rules-of-change.ts'
+import { nextTurn } from '../next-turn.ts'
 import type { Revision } from '../revision.ts'
 
 /** What the configured callers with one name gain and lose by a reload, of the tools that are known now. */

@@ -1,4 +1,5 @@
 import type { Tool } from '@toolgate/core'
+import { nextTurn } from '../../next-turn.ts'
 import type { NamedCallers } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route, shortText, wholeNumber } from '../request.ts'
@@ -35,6 +36,8 @@ export function matrixRoute(deps: ApiDeps, callers: NamedCallers, decisions: Too
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
     const columns: MatrixBody['columns'][number][] = []
     for (const { name, for: kind, caller } of mine.slice(from, from + limit)) {
+      // Decisions that are kept come at once, and leave others no turn.
+      await nextTurn()
       const all = await decisions.decide({ caller, person }, () => tools)
       const { rows: decided } = await withRefusals(all, members)
       columns.push({

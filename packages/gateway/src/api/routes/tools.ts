@@ -14,11 +14,12 @@ import {
 import { ITEM_KINDS, toJsonText } from '@toolgate/core/words'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
+import { nextTurn } from '../../next-turn.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { itemId, oneOf, parseQuery, required, type Route, taggedJson } from '../request.ts'
 import { reasonFor } from '../rule-text.ts'
-import { endOfTurn, shortMayStill, type ToolRows, withRefusals } from '../tool-rows.ts'
+import { shortMayStill, type ToolRows, withRefusals } from '../tool-rows.ts'
 import { mayCallAs } from '../own-agent.ts'
 import { countStates } from '../../upstream/instances.ts'
 import { mayStillOf, placing, wouldAllowOf } from './policy.ts'
@@ -133,7 +134,7 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
     const { redact = redactor } = deps
     const { inputSchema, outputSchema, annotations, addressees } = tool
     const view = await deps.view(caller, app)
-    const mayStill = await mayStillNow(view, id, { rest: endOfTurn })
+    const mayStill = await mayStillNow(view, id, { rest: nextTurn })
     return {
       tool: toRow(tool, view, shown, { ...deps, person, mayStill }),
       ...(await mayStillOf(mayStill, deps, person)),
@@ -168,7 +169,7 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       visible: view.has(id),
       reasons: reasons.map(placed),
       answers,
-      ...(await mayStillOf(await mayStillNow(view, id, { rest: endOfTurn }), deps, person)),
+      ...(await mayStillOf(await mayStillNow(view, id, { rest: nextTurn }), deps, person)),
       ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
       ...wouldAllowOf(whatWouldAllow(view, id), deps, person),
       ...(schemaWarnings ? { schemaWarnings } : {}),
