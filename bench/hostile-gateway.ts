@@ -57,7 +57,7 @@ const ESCAPED_KEYS = `{${Array.from({ length: 9_900 }, (_, i) => `"\\u0061${i}":
 /** Paths with all the readings that a path may have. */
 const CODED = Array.from({ length: 200 }, () => `/${'%C3%A9%2541/'.repeat(340)}`)
 const LABELS = `https://${'a.'.repeat(8000)}example/`
-/** In the audit, of another tenant. */
+/** How many records of another tenant the audit has. */
 const RECORDS = 120_000
 const call = (input: object, name = 'up__result', meta: object = {}): Message => ({
   method: 'tools/call',
@@ -109,7 +109,7 @@ const INPUTS: Readonly<Record<string, () => string>> = {
   'a text of 3.9 MB': () => JSON.stringify({ text: long }),
   'a text of 150,000 escapes': () => JSON.stringify({ text: '\u0001'.repeat(150_000) }),
 }
-/** What the rules and limits of a tool make of an input. */
+/** Inputs that the rules and limits of a tool read. */
 const TO_TOOLS: Readonly<Record<string, readonly [tool: string, input: () => unknown]>> = {
   'a condition with in, in a macro': ['up:members', () => MEMBERS],
   'a condition with duration': ['up:duration', () => ({ text: '1'.repeat(4000) })],

@@ -15,7 +15,7 @@ export interface Referee {
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 
-/** By the folder of their data. */
+/** The suites, by the folder of their data. */
 export const REFEREES = {
   'json-schema-test-suite': {
     name: 'JSON-Schema-Test-Suite',

@@ -103,7 +103,7 @@ const LINEAR: readonly string[] = [
   'like(input.text, input.wanted)',
 ]
 
-/** What is bounded by itself, so that its steps need not grow. */
+/** These functions have bounds of their own, so their steps need not grow with the input. */
 const CONSTANT: ReadonlySet<string> = new Set(['bool', 'type', 'dyn', 'timestamp', ...getters()])
 
 function getters(): readonly string[] {

@@ -5,7 +5,7 @@ import { type CelNode, childrenOf, isMacro, textOf } from './cel-tree.ts'
 export interface FieldRead {
   readonly of: 'input' | 'output'
   readonly path: readonly Step[]
-  /** As it is written. */
+  /** The text of the condition that reads it. */
   readonly text: string
   /** The type of the value that it is compared with. */
   readonly wants?: string | undefined

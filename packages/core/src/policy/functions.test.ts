@@ -378,7 +378,7 @@ function readingsOf(file: string, answer: boolean): readonly string[] {
   return [...readings]
 }
 
-/** What is outside is outside from every folder. */
+/** Whether a file is inside: read from the folder itself where the answer is `true`, else from any of three folders. */
 function isInside(file: string, answer: boolean): boolean {
   return (answer ? ['/workspace'] : ['/', '/workspace', '/home/vera']).some((from) => {
     const full = path.posix.resolve(from, file)
