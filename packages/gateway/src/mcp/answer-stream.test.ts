@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { AnswerStream } from './answer-stream.ts'
@@ -39,6 +39,26 @@ describe('AnswerStream', () => {
       stream.notify({ method: 'notifications/progress' })
     })
     assert.deepEqual(answer, ['application/json', large])
+  })
+
+  it('sends a large answer that waits for its turn, although the server is closed meanwhile', async () => {
+    const answer = await answerOf((stream, response) => {
+      stream.end(large)
+      const { socket } = response
+      assert.ok(socket && 'server' in socket)
+      ;(socket.server as Server).close()
+    })
+    assert.deepEqual(answer, ['application/json', large])
+  })
+
+  it('sends no large answer to a client that goes away before its turn', async () => {
+    let gone: ServerResponse | undefined
+    const answer = answerOf((stream, response) => {
+      stream.end(large)
+      gone = response.destroy()
+    })
+    await assert.rejects(answer, TypeError)
+    assert.equal(gone?.headersSent && gone.writableFinished, false)
   })
 
   it('writes a small answer at once', async () => {
