@@ -199,6 +199,8 @@ describe('parseCelFor', () => {
     }
     fc.assert(
       fc.property(bool, input, (condition, value) => {
+        // The quotient has no room in 64 bits: the other implementation has the remainder 0, and cel-go an error as ours.
+        fc.pre(!/-9223372036854775808 % (?:-1|int)\b/.test(condition))
         const ours = attempt(() => evaluate(condition, structuredClone(value)))
         const theirs = attempt(() => run(condition, { input: value }, { funcs: strings }))
         if (ours !== 'refused') assert.equal(ours, isCelError(theirs) ? 'error' : theirs, condition)
