@@ -9,7 +9,7 @@ describe('scripts/test.js', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-runner-'))
   after(() => rmSync(folder, { recursive: true }))
 
-  const run = (...files: [name: string, text: string][]): { status: number | null; totals: string | undefined } => {
+  const runWith = (options: readonly string[], ...files: [name: string, text: string][]) => {
     const names = files.map(([name, text]) => {
       writeFileSync(path.join(folder, name), `import { describe, it } from 'node:test'\n${text}`)
       return path.join(folder, name)
@@ -17,8 +17,13 @@ describe('scripts/test.js', () => {
     // A test runner inside a test runner reports to it, unless it does not know.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
     const script = path.join(import.meta.dirname, 'test.js')
-    const { status, stdout } = spawnSync(process.execPath, [script, ...names], { encoding: 'utf8', env })
-    return { status, totals: stdout.trimEnd().split('\n').at(-1) }
+    const { status, stdout } = spawnSync(process.execPath, [script, ...options, ...names], { encoding: 'utf8', env })
+    const lines = stdout.trimEnd().split('\n')
+    return { status, totals: lines.at(-1), before: lines.at(-2) }
+  }
+  const run = (...files: [name: string, text: string][]) => {
+    const { status, totals } = runWith([], ...files)
+    return { status, totals }
   }
 
   it('counts the tests, suites aside, and ends with the totals', () => {
@@ -46,6 +51,28 @@ describe('scripts/test.js', () => {
     const text = `import { spawn } from 'node:child_process'
       it('one', () => spawn(process.execPath, ['-e', ${JSON.stringify(program)}], { stdio: 'inherit' }).unref())`
     assert.deepEqual(run(['f.e2e.test.ts', text]), { status: 1, totals: '1 passed, 1 failed' })
+  })
+
+  it('runs an end-to-end file that fails once more after the others, and names it as flaky if it passes then', () => {
+    const marker = path.join(folder, 'ran')
+    const text = `import { appendFileSync, readFileSync } from 'node:fs'
+      it('one', () => {})
+      it('two', () => {
+        appendFileSync(${JSON.stringify(marker)}, process.pid + ' ')
+        if (readFileSync(${JSON.stringify(marker)}, 'utf8').split(' ').length < 3) throw new Error('no')
+      })`
+    const { status, totals, before } = runWith(['--again'], ['g.e2e.test.ts', text], ['h.e2e.test.ts', "it('three')"])
+    assert.deepEqual({ status, totals }, { status: 0, totals: '3 passed, 0 failed' })
+    assert.match(before ?? '', /^flaky, passed when run again: \S*g\.e2e\.test\.ts$/)
+  })
+
+  it('fails when a file fails in both runs, or draws its own examples', () => {
+    const text = "it('one', () => { throw new Error('no') })"
+    assert.deepEqual(runWith(['--again'], ['i.e2e.test.ts', text]).totals, '0 passed, 1 failed')
+    const once = `import { existsSync, writeFileSync } from 'node:fs'
+      const marker = ${JSON.stringify(path.join(folder, 'once'))}
+      it('one', () => { if (!existsSync(marker)) { writeFileSync(marker, ''); throw new Error('no') } })`
+    assert.deepEqual(runWith(['--again'], ['j.test.ts', once]).totals, '0 passed, 1 failed')
   })
 
   it('fails when no test ran, or a named file is not there', () => {

@@ -1,4 +1,4 @@
-// Runs the tests: `node scripts/test.js [--e2e | --long] [--list] [file …]`. Without a file, those of one tier:
+// Runs the tests: `node scripts/test.js [--e2e | --long] [--again] [--list] [file …]`. Without a file, those of one tier:
 //
 //   npm test           *.test.ts, in three processes, and *.smoke.test.ts; properties with a third of their runs
 //   npm run test:e2e   *.e2e.test.ts; and the properties again, in full
@@ -6,6 +6,10 @@
 //
 // Files of `*.test.ts` share a process, which is many times faster than a process each. Those of `*.smoke.test.ts`
 // and `*.e2e.test.ts` start servers and children: each has a process of its own.
+//
+// An end-to-end file that fails in the second tier is run once more, alone, after all others. If it passes then, the run
+// passes and names it as flaky: a defect to mend in the change that meets it. Other files are not: the failure of a
+// property is an example that breaks it, and another run draws other examples.
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -51,6 +55,9 @@ const tier = named.length > 0 ? 'named' : long ? 'long' : given.includes('--e2e'
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
+/** The seconds of each file. */
+const seconds = new Map()
+const SLOWEST = 8
 if (given.includes('--list')) console.log(files.map((file) => path.relative(ROOT, file)).join('\n'))
 else await runAll()
 
@@ -58,7 +65,12 @@ async function runAll() {
   const alone = files.filter((file) => kindOf(file) === 'smoke' || kindOf(file) === 'e2e')
   const shared = splitByWeight(files.filter((file) => !alone.includes(file)))
   const batches = [...shared, ...alone.map((file) => [file])]
-  await Promise.all(Array.from({ length: PROCESSES[tier] }, () => runQueue(batches)))
+  const again = []
+  await Promise.all(Array.from({ length: PROCESSES[tier] }, () => runQueue(batches, again)))
+  const flaky = []
+  for (const file of again) if (await runOnce([file])) flaky.push(path.relative(ROOT, file))
+  if (tier !== 'named') printSlowest()
+  if (flaky.length > 0) console.log(`flaky, passed when run again: ${flaky.join(', ')}`)
   if (total.passed + total.failed === 0) console.error('scripts/test.js: no test ran')
   console.log(`${total.passed} passed, ${total.failed} failed`)
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
@@ -100,19 +112,38 @@ function weightOf(file) {
   return HEAVY.get(path.relative(ROOT, file)) ?? USUAL_WEIGHT
 }
 
-/** Takes batches from a queue that others take from too, until it is empty. */
-async function runQueue(queue) {
-  for (let batch = queue.shift(); batch; batch = queue.shift()) {
-    const startedAt = Date.now()
-    const { passed, failed, output } = await runBatch(batch)
+/** Takes batches from a queue that others take from too, until it is empty. Adds to `again` the files that get another run. */
+async function runQueue(queue, again) {
+  for (let batch = queue.shift(); batch; batch = queue.shift()) await runOnce(batch, again)
+}
+
+/** Runs a batch, counts its tests unless it gets another run, and returns whether all passed. */
+async function runOnce(batch, again) {
+  const startedAt = Date.now()
+  const { passed, failed, output, times } = await runBatch(batch)
+  const tookS = (Date.now() - startedAt) / 1000
+  for (const [file, fileS] of batch.length === 1 ? [[batch[0], tookS]] : times) seconds.set(file, fileS)
+  const getsAnother = failed > 0 && again !== undefined && mayRunAgain(batch)
+  if (getsAnother) again.push(batch[0])
+  else {
     total.passed += passed
     total.failed += failed
-    const what = batch.length === 1 ? path.relative(ROOT, batch[0]) : `${batch.length} files`
-    console.log(
-      `${failed > 0 ? '✖' : '✔'} ${passed} passed, ${failed} failed: ${what} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`,
-    )
-    if (failed > 0) console.log(failuresOf(output))
   }
+  const what = batch.length === 1 ? path.relative(ROOT, batch[0]) : `${batch.length} files`
+  const then = getsAnother ? ', and is run again after the others' : ''
+  console.log(`${failed > 0 ? '✖' : '✔'} ${passed} passed, ${failed} failed: ${what} (${tookS.toFixed(1)} s)${then}`)
+  if (failed > 0) console.log(failuresOf(output))
+  return failed === 0
+}
+
+function mayRunAgain(batch) {
+  return (tier === 'e2e' || given.includes('--again')) && batch.length === 1 && kindOf(batch[0]) === 'e2e'
+}
+
+function printSlowest() {
+  const slowest = [...seconds].toSorted((a, b) => b[1] - a[1]).slice(0, SLOWEST)
+  console.log('The slowest files, in seconds:')
+  for (const [file, s] of slowest) console.log(`${s.toFixed(1).padStart(7)}  ${path.relative(ROOT, file)}`)
 }
 
 /** What the reporter says of failures, without the list of what passed; all of it where the process died before that. */
@@ -130,8 +161,13 @@ async function runBatch(batch) {
     const lines = existsSync(results) ? readFileSync(results, 'utf8').split('\n') : []
     const passed = lines.filter((line) => line.startsWith('pass ')).length
     const failed = lines.filter((line) => line.startsWith('fail ')).length
+    const times = new Map()
+    for (const line of lines) {
+      const [, ms, file] = /^time (\S+) (.+)$/.exec(line) ?? []
+      if (file) times.set(file, (times.get(file) ?? 0) + Number(ms) / 1000)
+    }
     // A process that ends badly is a failure, even if every test in it had passed by then.
-    return { passed, failed: Math.max(failed, problem ? 1 : 0), output }
+    return { passed, failed: Math.max(failed, problem ? 1 : 0), output, times }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
