@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { testsJsonSchema } from '../packages/gateway/src/change/test-schema.ts'
+import { testsJsonSchema } from '../packages/gateway/src/admin/change/test-schema.ts'
 import { configJsonSchema } from '../packages/gateway/src/config/schema.ts'
 
 // Run with --conditions=toolgate-source and then oxfmt, after a change of packages/gateway/src/config/schema or change/test-schema.ts;

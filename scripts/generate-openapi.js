@@ -22,7 +22,7 @@ else if (!isDeepStrictEqual(JSON.parse(readFileSync(FILE, 'utf8')), document)) f
 /** Returns the types of `wire.ts` as JSON Schemas, by name. */
 function readTypes() {
   const generator = createGenerator({
-    path: path.join(ROOT, 'packages/gateway/src/api/wire.ts'),
+    path: path.join(ROOT, 'packages/gateway/src/model/rows.ts'),
     tsconfig: path.join(ROOT, 'tsconfig.check.json'),
     type: '*',
     expose: 'export',

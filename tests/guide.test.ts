@@ -5,8 +5,8 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { FAULTS, REASONS } from '@toolgate/core'
-import { API_FAULTS } from '../packages/gateway/src/api/faults.ts'
-import { RPC_ERRORS } from '../packages/gateway/src/mcp/protocol.ts'
+import { API_FAULTS } from '../packages/gateway/src/model/faults.ts'
+import { RPC_ERRORS } from '../packages/gateway/src/model/protocol.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 const TSC = path.join(ROOT, 'node_modules/.bin/tsc')

@@ -1,5 +1,5 @@
 import { FAULTS } from '@toolgate/core'
-import { API_FAULTS } from '../../packages/gateway/src/api/faults.ts'
+import { API_FAULTS } from '../../packages/gateway/src/model/faults.ts'
 import { type FaultCode, type Operation, OPERATIONS, type Who } from './operations.ts'
 
 /** A JSON Schema. */

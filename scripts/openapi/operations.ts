@@ -1,6 +1,6 @@
-import type { ApiFaultCode } from '../../packages/gateway/src/api/faults.ts'
+import type { ApiFaultCode } from '../../packages/gateway/src/model/faults.ts'
 import type { FAULTS } from '@toolgate/core'
-import { CALL_FIELDS } from '../../packages/gateway/src/calls/call-filter.ts'
+import { CALL_FIELDS } from '../../packages/gateway/src/admin/calls/call-filter.ts'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 
 /** What the HTTP API serves: the rows of `packages/gateway/openapi.json`. A test compares them with the routes. */

@@ -81,7 +81,7 @@ export type {
   CompareBody,
   ReloadBody,
   ReloadRequestBody,
-} from '../../gateway/src/api/wire.ts'
+} from '../../gateway/src/model/rows.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
 export type { ApprovalStatus } from '@toolgate/core/stores'

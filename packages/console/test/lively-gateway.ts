@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ApprovalsBody } from '../../gateway/src/api/wire.ts'
+import type { ApprovalsBody } from '../../gateway/src/model/rows.ts'
 import { loadConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
 import { tempFolder } from '../../../tests/support/gateway.ts'
 import { send } from '../../../tests/support/http.ts'

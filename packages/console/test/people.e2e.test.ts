@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { PeopleBody, RunsBody } from '../../gateway/src/api/wire.ts'
+import type { PeopleBody, RunsBody } from '../../gateway/src/model/rows.ts'
 import { logIn, type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError } from '@toolgate/core'
-import { commandProbe, envProbe, httpProbe, tcpProbe } from './probes/index.ts'
+import { commandProbe, envProbe, httpProbe, tcpProbe } from './servers/probes/index.ts'
 import { loadConfig, readConfig, startGateway } from './index.ts'
 
 /** Takes a value past the compiler, as a variable of a wider type does. */

@@ -7,9 +7,9 @@ import { memoryState, systemClock } from '@toolgate/core/stores'
 import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
-import { type Api, createApi } from './api.ts'
-import { toolReach } from './routes/halts.ts'
-import type { ErrorBody, HaltRow, HaltsBody } from './wire.ts'
+import { type Api, createApi } from '../admin/http/api.ts'
+import { toolReach } from '../admin/http/routes/halts.ts'
+import type { ErrorBody, HaltRow, HaltsBody } from '../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
 const GROUPS = { disk: { tools: ['files:*'] } }

@@ -7,9 +7,9 @@ import { definePrompt, defineResource, defineTemplate, type Source } from '@tool
 import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
-import { createApi } from './api.ts'
-import type { ApiDeps } from './deps.ts'
-import type { ErrorBody, ToolBody, ToolsBody, WhyBody } from './wire.ts'
+import { createApi } from '../admin/http/api.ts'
+import type { ApiDeps } from '../admin/http/deps.ts'
+import type { ErrorBody, ToolBody, ToolsBody, WhyBody } from '../model/rows.ts'
 
 const OWN = 'http://127.0.0.1:8787'
 const SECRET = 'resource:files:file:///secret.md'

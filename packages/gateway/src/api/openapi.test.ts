@@ -4,9 +4,9 @@ import { describe, it } from 'node:test'
 import { systemClock } from '@toolgate/core/stores'
 import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
-import { OPENAPI } from '../files.ts'
-import { createApi } from './api.ts'
-import type { ApiDeps } from './deps.ts'
+import { OPENAPI } from '../util/files.ts'
+import { createApi } from '../admin/http/api.ts'
+import type { ApiDeps } from '../admin/http/deps.ts'
 
 type Methods = Readonly<Record<string, { readonly operationId: string }>>
 const text = readFileSync(OPENAPI, 'utf8')

@@ -7,9 +7,9 @@ import { memoryState, systemClock } from '@toolgate/core/stores'
 import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
-import { type Api, createApi } from './api.ts'
-import type { ApiDeps } from './deps.ts'
-import type { ErrorBody, PinRow, PinsBody } from './wire.ts'
+import { type Api, createApi } from '../admin/http/api.ts'
+import type { ApiDeps } from '../admin/http/deps.ts'
+import type { ErrorBody, PinRow, PinsBody } from '../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
 const read = defineTool({ namespace: 'files', name: 'read', description: 'Reads a file.' })

@@ -6,8 +6,8 @@ import { memoryHistories, systemClock } from '@toolgate/core/stores'
 import { authenticateKeys } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
-import { type Api, createApi } from './api.ts'
-import type { AgentCallBody, ErrorBody, MatrixBody, ToolBody, ToolsBody, WhyBody, WhyInputBody } from './wire.ts'
+import { type Api, createApi } from '../admin/http/api.ts'
+import type { AgentCallBody, ErrorBody, MatrixBody, ToolBody, ToolsBody, WhyBody, WhyInputBody } from '../model/rows.ts'
 
 const opened: Gate[] = []
 after(async () => {

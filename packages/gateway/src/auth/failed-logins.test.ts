@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
 import { memoryState } from '@toolgate/core/stores'
-import { createClientAddresses } from '../http/client-address.ts'
+import { createClientAddresses } from '../util/client-address.ts'
 import { FleetFailures } from './fleet-failures.ts'
 import { createFailedLogins, toNetwork } from './failed-logins.ts'
 

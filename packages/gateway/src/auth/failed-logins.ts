@@ -1,7 +1,7 @@
 import type { AuditSink } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
 import type { FleetFailures } from './fleet-failures.ts'
-import type { ClientAddresses, RequestSource } from '../http/client-address.ts'
+import type { ClientAddresses, RequestSource } from '../util/client-address.ts'
 
 /** Counts, delays and records failed logins. */
 export interface FailedLogins {

@@ -4,7 +4,7 @@ import type { Caller } from '@toolgate/core'
 import { sha256Hex } from '@toolgate/core/internal'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
 import type { CallerConfig, GatewayConfig } from '../config/config.ts'
-import { Revisions } from '../revision.ts'
+import { Revisions } from './revision.ts'
 import { Keys } from './keys.ts'
 
 const CALLERS = [

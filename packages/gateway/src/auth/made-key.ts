@@ -2,7 +2,7 @@ import { type Caller, ConfigError } from '@toolgate/core'
 import { callerKey, didYouMean, isObject, makersOf } from '@toolgate/core/internal'
 import type { CallerConfig } from '../config/config.ts'
 import { KEY_ID } from '../config/schema/callers.ts'
-import type { Revision } from '../revision.ts'
+import type { Revision } from './revision.ts'
 
 /** What a new key is for. Its caller is the one that the configuration has for this user and use. */
 export interface NewKey {

@@ -1,9 +1,9 @@
 import { type Caller, ConfigError } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
-import type { IssuerRow } from '../api/wire.ts'
+import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
 import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
-import type { LogLine } from '../gate-parts.ts'
+import type { LogLine } from '../compose/gate-parts.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
 

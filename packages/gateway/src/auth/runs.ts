@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Caller, ConfigError, defineCaller, type Policy } from '@toolgate/core'
-import { ApiFault } from '../api/faults.ts'
+import { ApiFault } from '../model/faults.ts'
 import { type RunScope, type RunSource, sha256Hex } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
-import type { Revision, Revisions } from '../revision.ts'
+import type { Revision, Revisions } from './revision.ts'
 import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { checkNewKey, makersWith, type NewKey, toEntry } from './made-key.ts'
 import {

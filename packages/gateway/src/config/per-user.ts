@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
-import { mentionsOwner } from '../upstream/instance-config.ts'
+import { mentionsOwner } from './instance-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { type ConfigPath, type ConfigWarning, formatPath } from './problems.ts'
 import type { Reading } from './reading.ts'

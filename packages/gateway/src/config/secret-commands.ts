@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { runBounded } from '../bounded-command.ts'
-import { createReaper } from '../upstream/reaper.ts'
+import { runBounded } from '../util/bounded-command.ts'
+import { createReaper } from '../util/reaper.ts'
 import type { GatewayConfig, SecretCommandsConfig } from './config.ts'
 import { MAX_SECRET_BYTES, type SecretAnswer, toSecret } from './fill.ts'
 

@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import type { RequestId } from '@toolgate/mcp'
-import { isLarge } from '../next-turn.ts'
+import { isLarge } from '../util/next-turn.ts'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
 import type { KeepAlive, Silent } from './keep-alive.ts'
-import { sendJson, toEvent } from './protocol.ts'
+import { sendJson, toEvent } from '../model/protocol.ts'
 
 /** More unread bytes than this mean that a client does not read. */
 const MAX_UNREAD_BYTES = 1024 * 1024

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { META } from '@toolgate/mcp'
 import type { Authenticator } from '../auth/credential.ts'
 import { ChangeStreams } from './change-streams.ts'
-import { serveMcp } from './testing.ts'
+import { serveMcp } from '../testing/mcp.ts'
 
 const MODERN = '2026-07-28'
 const LISTEN = {

@@ -3,7 +3,7 @@ import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
-import { RpcFault, toEvent } from './protocol.ts'
+import { RpcFault, toEvent } from '../model/protocol.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 
 export interface ChangeStreamsOptions {

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
-import type { ClientCapabilities } from '../relay/client-link.ts'
-import { RpcFault } from './protocol.ts'
+import type { ClientCapabilities } from '../servers/asks/client-link.ts'
+import { RpcFault } from '../model/protocol.ts'
 
 /** What servers may need to know of each. A session keeps them, so nothing else of the client's is kept. */
 const FIELDS = { elicitation: ['form', 'url'], sampling: ['context', 'tools'], roots: ['listChanged'] } as const

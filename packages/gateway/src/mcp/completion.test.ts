@@ -4,7 +4,7 @@ import { createGate, type Tool } from '@toolgate/core'
 import { definePrompt, defineResource, defineTemplate } from '@toolgate/core/toolset'
 import { ResourceOwners, RpcError, ToolLists } from '@toolgate/mcp'
 import { completeArgument } from './completion.ts'
-import type { McpRequest } from './request.ts'
+import type { McpRequest } from '../calls/request.ts'
 
 const TEMPLATE = 'file:///{+path}'
 

@@ -15,19 +15,19 @@ import {
   toResource,
 } from '../auth/credential.ts'
 import type { ServerConfig } from '../config/config.ts'
-import { isLarge, nextTurn } from '../next-turn.ts'
-import type { Asked, Elsewhere } from '../owners/elsewhere.ts'
-import type { Offer } from '../upstream/upstream.ts'
-import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
+import { isLarge, nextTurn } from '../util/next-turn.ts'
+import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
+import type { Offer } from '../model/upstream.ts'
+import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from '../model/body.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { type Message, readMessage } from './envelope.ts'
-import type { Instructions } from './instructions.ts'
+import type { Instructions } from '../servers/catalog/instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import type { ServerCapabilities } from './methods.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
-import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
+import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
 import { ResourceSubscriptions } from './resource-subscriptions.ts'
-import { readSession, type Session, type Sessions } from './sessions.ts'
+import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { META } from '@toolgate/mcp'
 import { decodeHeader, readMessage } from './envelope.ts'
-import { RPC_ERRORS, RpcFault, type RpcRule } from './protocol.ts'
+import { RPC_ERRORS, RpcFault, type RpcRule } from '../model/protocol.ts'
 
 const VERSION = '2026-07-28'
 const META_OK = {

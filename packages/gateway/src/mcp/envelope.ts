@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { type JsonRpcError, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
-import { MAX_ID_LENGTH, RpcFault, type RpcRule } from './protocol.ts'
+import { MAX_ID_LENGTH, RpcFault, type RpcRule } from '../model/protocol.ts'
 
 /** A message by its era. */
 export type Message =

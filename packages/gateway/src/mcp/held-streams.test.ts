@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
 import { HeldStreams, type HeldStreamsOptions } from './held-streams.ts'
-import { Sessions } from './sessions.ts'
+import { Sessions } from '../calls/sessions.ts'
 
 const VERA = Object.freeze({ user: 'vera' })
 const clock = { monotonicMs: () => 0, wallMs: () => 0 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
-import { toEvent } from './protocol.ts'
-import type { Session } from './sessions.ts'
+import { toEvent } from '../model/protocol.ts'
+import type { Session } from '../calls/sessions.ts'
 
 /** The request whose stream is held. */
 export interface StreamOwner {

@@ -12,15 +12,15 @@ import {
   RPC_CODES,
   toItemAnswer,
 } from '@toolgate/mcp'
-import { isLargeResult, nextTurn } from '../next-turn.ts'
-import type { CallRounds } from '../relay/rounds.ts'
+import { isLargeResult, nextTurn } from '../util/next-turn.ts'
+import type { CallRounds } from '../calls/rounds.ts'
 import type { TracedMethod } from '../telemetry/tracing.ts'
-import type { Offer } from '../upstream/upstream.ts'
-import { clientNames } from './client-names.ts'
+import type { Offer } from '../model/upstream.ts'
+import { clientNames } from '../calls/client-names.ts'
 import { completeArgument, type CompletionDeps } from './completion.ts'
-import { RpcFault } from './protocol.ts'
+import { RpcFault } from '../model/protocol.ts'
 import type { ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
-import type { McpMethod, McpReply, McpRequest, McpResultReply } from './request.ts'
+import type { McpMethod, McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
 
 export interface ItemMethodDeps extends CompletionDeps {
   /** The capabilities that some server offers. */

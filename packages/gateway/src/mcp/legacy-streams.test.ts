@@ -3,10 +3,10 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CallContext, defineTool } from '@toolgate/core'
 import { toCancelling } from '@toolgate/core/internal'
-import { toClientLink } from '../relay/client-link.ts'
+import { toClientLink } from '../servers/asks/client-link.ts'
 import { HeldStreams } from './held-streams.ts'
 import { KeepAlive } from './keep-alive.ts'
-import { type Key, serveMcp } from './testing.ts'
+import { type Key, serveMcp } from '../testing/mcp.ts'
 
 const TOKEN = { progressToken: 'p' }
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] })

@@ -5,12 +5,12 @@ import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool, type JsonSchema, type Tool } from '@toolgate/core'
 import { memoryState } from '@toolgate/core/stores'
 import { ToolLists } from '@toolgate/mcp'
-import { createRounds } from '../relay/rounds.ts'
+import { createRounds } from '../calls/rounds.ts'
 import { LegacyPath } from './legacy.ts'
 import { HeldStreams } from './held-streams.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { Questions } from './questions.ts'
-import { Sessions } from './sessions.ts'
+import { Sessions } from '../calls/sessions.ts'
 
 /** Serves tools to clients of MCP 2025-11-25. Returns a function that sends a request like such a client. */
 async function serve(t: TestContext, tools: readonly Tool[]) {

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tool } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/core/internal'
-import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
+import { findParamHeaders, toParamHeaders } from '../servers/transport/param-headers.ts'
 import { decodeHeader } from './envelope.ts'
-import { RpcFault } from './protocol.ts'
+import { RpcFault } from '../model/protocol.ts'
 
 /**
  * Checks that arguments agree with the headers that repeat them (MCP 2026-07-28).

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import { type Cancelling, type JsonObject, messageOf } from '@toolgate/core/internal'
 import { type JsonRpcError, type RequestId, RPC_CODES, RpcError } from '@toolgate/mcp'
-import type { Session } from './sessions.ts'
+import type { Session } from '../calls/sessions.ts'
 
 /** How one request's questions reach its client. */
 export interface QuestionChannel {

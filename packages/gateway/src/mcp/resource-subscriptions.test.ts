@@ -7,7 +7,7 @@ import { defineResource } from '@toolgate/core/toolset'
 import { ItemLists, ResourceOwners, RpcError, ToolLists } from '@toolgate/mcp'
 import { ChangeStreams } from './change-streams.ts'
 import { ResourceSubscriptions, type ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
-import { serveMcp } from './testing.ts'
+import { serveMcp } from '../testing/mcp.ts'
 
 function serve(watchResource: ResourceSubscriptionsDeps['watchResource']) {
   const source = {

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { McpResult } from '@toolgate/mcp'
-import type { Task, TaskOwner } from '../tasks/task.ts'
-import type { Tasks } from '../tasks/tasks.ts'
+import type { Task, TaskOwner } from '../calls/tasks/task.ts'
+import type { Tasks } from '../calls/tasks/tasks.ts'
 import type { TracedMethod } from '../telemetry/tracing.ts'
-import { RpcFault } from './protocol.ts'
-import type { McpMethod, McpReply, McpRequest } from './request.ts'
+import { RpcFault } from '../model/protocol.ts'
+import type { McpMethod, McpReply, McpRequest } from '../calls/request.ts'
 
 /** How often a client should ask. */
 const POLL_MS = 1_000

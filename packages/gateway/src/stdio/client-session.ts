@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
-import type { Session } from '../upstream/http-call.ts'
-import { reopenDelayMs } from '../upstream/lines.ts'
+import type { Session } from '../servers/transport/http-call.ts'
+import { reopenDelayMs } from '../servers/transport/lines.ts'
 import type { GatewayLink } from './gateway-link.ts'
 import { claimedVersion, type ClientRequest, encodeNotification, readMessage } from './messages.ts'
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
-import { type HttpEndpoint, modernHeaders, type Session } from '../upstream/http-call.ts'
-import type { HttpAnswer, HttpExchange } from '../upstream/http-exchange.ts'
-import { reopenDelayMs } from '../upstream/lines.ts'
+import { type HttpEndpoint, modernHeaders, type Session } from '../servers/transport/http-call.ts'
+import type { HttpAnswer, HttpExchange } from '../servers/transport/http-exchange.ts'
+import { reopenDelayMs } from '../servers/transport/lines.ts'
 import { type ClientRequest, isAnswerTo, readMessage } from './messages.ts'
 
 export interface CallOptions {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { UpstreamError } from '../upstream/upstream.ts'
+import { UpstreamError } from '../model/upstream.ts'
 import { Reports } from './reports.ts'
 
 function setUp() {

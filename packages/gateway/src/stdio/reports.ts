@@ -1,4 +1,4 @@
-import type { UpstreamError } from '../upstream/upstream.ts'
+import type { UpstreamError } from '../model/upstream.ts'
 
 /** What to do, as sentences. */
 export interface BridgeHints {

@@ -1,6 +1,6 @@
 import { isObject } from '@toolgate/core/internal'
-import type { Session } from '../upstream/http-call.ts'
-import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
+import type { Session } from '../servers/transport/http-call.ts'
+import { findParamHeaders, toParamHeaders } from '../servers/transport/param-headers.ts'
 import type { GatewayLink } from './gateway-link.ts'
 import type { ClientRequest } from './messages.ts'
 

@@ -2,7 +2,7 @@ import type { Telemetry } from '@toolgate/core'
 import { readOwnJson } from '@toolgate/core/internal'
 import type { CallTrace } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
-import { serverOf } from '../overview/server-of.ts'
+import { serverOf } from '../model/server-of.ts'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 type TracedCall = Parameters<Telemetry['startCall']>[0]

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@toolgate/core/internal'
 import type { JsonRpcError } from '@toolgate/mcp'
-import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
-import type { CallMethod } from '../upstream/upstream.ts'
+import { RPC_ERRORS, RpcFault } from '../model/protocol.ts'
+import type { CallMethod } from '../model/upstream.ts'
 
 /** The methods whose requests are traced. Other names come from clients and must not become span names. */
 export type TracedMethod =

@@ -6,7 +6,7 @@ import { generateKeyPair } from 'jose'
 import { memoryState } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { OidcLogin } from './oidc-login.ts'
-import { json, startIssuer } from './testing.ts'
+import { json, startIssuer } from '../../testing/oauth.ts'
 
 const REDIRECT = 'https://tools.example.com/api/oidc/callback'
 

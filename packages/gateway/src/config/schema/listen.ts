@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isProxyRange } from '../../http/client-address.ts'
+import { isProxyRange } from '../../util/client-address.ts'
 import { text } from './values.ts'
 
 export const listenSchema = z.strictObject({

@@ -3,7 +3,7 @@ import type { PrefixMode } from '@toolgate/mcp'
 import * as z from 'zod'
 import { maySchema } from '../may.ts'
 import { serverOAuthSchema } from '../server-oauth.ts'
-import { OFFERS } from '../../upstream/upstream.ts'
+import { OFFERS } from '../../model/upstream.ts'
 import { whole, name, text, texts, timeoutMs, variableName, headersSchema } from './values.ts'
 
 const annotationsSchema = z

@@ -1,0 +1,55 @@
+import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
+import type { CallOutcome } from '../../model/rows.ts'
+
+/** The fields of a record that calls are filtered by, by the name of their parameter. */
+export const CALL_FIELDS = {
+  tool: 'tool',
+  user: 'user_id',
+  session: 'session_id',
+  tenant: 'tenant',
+  call: 'tool_call_id',
+  run: 'run_id',
+  app: 'app',
+  agent: 'agent',
+  actor: 'actor',
+  client: 'client',
+  chat: 'chat_id',
+  reason: 'reason',
+  clause: 'clause',
+  approval: 'approval_id',
+  kind: 'kind',
+  model: 'model',
+  trace: 'trace_id',
+} as const satisfies Readonly<Record<string, keyof AuditRecord>>
+
+/** Selects the calls that match every given field. */
+export interface CallFilter extends Partial<Readonly<Record<keyof typeof CALL_FIELDS, string>>> {
+  readonly outcome?: CallOutcome
+  readonly since?: number
+  readonly until?: number
+  /** A text anywhere in the record, in any case. */
+  readonly text?: string
+  /** Calls that took at least so many milliseconds. */
+  readonly slower?: number
+}
+
+/** Fields that are no text of the call. */
+const NOT_SEARCHED: ReadonlySet<string> = new Set(['hash', 'prev', 'ts', 'event', 'policy', 'policy_hash'])
+
+/** Whether the record by which a call is known matches. */
+export function matchesCall(record: AuditRecord, filter: CallFilter): boolean {
+  for (const [name, field] of Object.entries(CALL_FIELDS) as [keyof typeof CALL_FIELDS, keyof AuditRecord][])
+    if (filter[name] !== undefined && filter[name] !== record[field]) return false
+  const { outcome, since, until, text, slower } = filter
+  if (outcome !== undefined && (outcomeOfRecord(record) ?? 'running') !== outcome) return false
+  if (slower !== undefined && !((record.duration_ms ?? 0) >= slower)) return false
+  const ms = Date.parse(record.ts)
+  if ((since !== undefined && ms < since) || (until !== undefined && ms >= until)) return false
+  return text === undefined || hasText(record, text.toLowerCase())
+}
+
+function hasText(record: AuditRecord, text: string): boolean {
+  for (const [field, value] of Object.entries(record))
+    if (typeof value === 'string' && !NOT_SEARCHED.has(field) && value.toLowerCase().includes(text)) return true
+  return false
+}

@@ -1,0 +1,217 @@
+import {
+  type CatalogSnapshot,
+  comparePolicies,
+  type ComparePoliciesOptions,
+  type OtherCallers,
+  type PolicyComparison,
+  type RulesOfChange,
+} from '@toolgate/core/change'
+import { inSession } from '@toolgate/mcp'
+import { isDeepStrictEqual } from 'node:util'
+import type { GatewayConfig, GroupConfig, ServerConfig } from '../../config/config.ts'
+import type { IssuerConfig } from '../../config/oauth.ts'
+import { findUnproven } from './tighter.ts'
+import { rulesOfChange } from './rules-of-change.ts'
+import { configuredItems, OFFER_OF } from './snapshot-items.ts'
+
+/** Whether a configuration grants no more than another. */
+export interface ConfigComparison extends PolicyComparison {
+  /** Sections that differ, grant more for all that is known, and are not compared tool by tool. */
+  readonly sections: readonly string[]
+}
+
+/**
+ * How each section is compared. `tools`: over the tools of the catalog. `form`: by its form, whatever the tools are.
+ * `equal`: a section that differs may let more through. `none`: it says nothing of what a call may do.
+ */
+const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' | 'none'>> = {
+  policy: 'tools',
+  groups: 'tools',
+  aliases: 'tools',
+  servers: 'tools',
+  callers: 'form',
+  limits: 'form',
+  labels: 'form',
+  apps: 'form',
+  oauth: 'equal',
+  oidc: 'equal',
+  publicUrl: 'equal',
+  listen: 'equal',
+  approvals: 'equal',
+  pins: 'equal',
+  definitions: 'equal',
+  history: 'equal',
+  calls: 'equal',
+  search: 'equal',
+  redact: 'equal',
+  metrics: 'equal',
+  audit: 'equal',
+  state: 'equal',
+  stores: 'equal',
+  replica: 'equal',
+  instances: 'equal',
+  // Whether a change is applied by itself, and not what the change grants.
+  watch: 'none',
+  drainMs: 'none',
+  names: 'none',
+  instructions: 'none',
+  secretCommands: 'none',
+  // How the file was read.
+  file: 'none',
+  text: 'none',
+  textHash: 'none',
+  notRun: 'none',
+  ran: 'none',
+  secrets: 'none',
+  warnings: 'none',
+  places: 'none',
+  policySource: 'none',
+}
+const SECTIONS = Object.keys(COMPARED) as (keyof GatewayConfig)[]
+/** What a server offers is compared item by item; these say nothing of what a call may do. */
+const COVERED_OF_SERVERS: ReadonlySet<string> = new Set(
+  'tools prompts trustHints offers offersByDefault names instructions era startTimeoutMs callTimeoutMs'.split(' '),
+)
+
+/** Returns what a configuration says about a recorded catalog, under the tags, scopes and labels that it gives now. */
+export function configuredRules(catalog: CatalogSnapshot, config: GatewayConfig): RulesOfChange {
+  return rulesOfChange(configuredItems(catalog, config.servers).items, config)
+}
+
+/**
+ * Compares two configurations, over a catalog and the callers of both: policies with groups, aliases and the operator's tags
+ * tool by tool, and limits, labels, apps and callers by their form.
+ */
+export async function compareConfigs(
+  before: GatewayConfig,
+  after: GatewayConfig,
+  catalog: CatalogSnapshot,
+  pace: Pick<ComparePoliciesOptions, 'onProgress' | 'signal'> = {},
+): Promise<ConfigComparison> {
+  const named = [before, after].flatMap((config) =>
+    config.callers.flatMap((one) => (one.for === 'mcp' ? [one.caller] : [])),
+  )
+  const callers = [before, after].some(mayReadSessions)
+    ? named.flatMap((caller) => [caller, inSession(caller, 'any')])
+    : named
+  // Limits and apps are compared by their form.
+  const rulesOf = (config: GatewayConfig) => {
+    const { limits: _, apps: __, ...rules } = configuredRules(catalog, config)
+    return { ...rules, callers }
+  }
+  const sections = sectionsUnknown(before, after, catalog)
+  const compared = await comparePolicies({
+    before: rulesOf(before),
+    after: rulesOf(after),
+    others: othersOf([...(before.oauth?.issuers ?? []), ...(after.oauth?.issuers ?? [])]),
+    ...pace,
+  })
+  const grantsNoMore = compared.grantsNoMore === 'yes' && sections.length > 0 ? 'unknown' : compared.grantsNoMore
+  return { ...compared, grantsNoMore, sections }
+}
+
+/** Returns the sections of which nobody can say that they let no more through. */
+function sectionsUnknown(before: GatewayConfig, after: GatewayConfig, catalog: CatalogSnapshot): readonly string[] {
+  const isSame = (section: keyof GatewayConfig) => isDeepStrictEqual(before[section], after[section])
+  const hasSameMeaning = isDeepStrictEqual(meaningOf(before), meaningOf(after))
+  const isSamePolicy = hasSameMeaning && isSame('policy')
+  const areServersKnown =
+    hasKnownServers(before.servers, after.servers) && (isSamePolicy || after.servers.every(isListedIn(catalog)))
+  const unknown: readonly string[] = [
+    ...findUnproven(before, after).filter((section) => COMPARED[section as keyof GatewayConfig] === 'form'),
+    ...(areServersKnown ? [] : ['servers']),
+    ...(hasSameMeaning ? [] : selectingByForm(before)),
+    ...SECTIONS.filter((section) => COMPARED[section] === 'equal' && !isSame(section)),
+  ]
+  return [...new Set(unknown)]
+}
+
+/** Returns all that the tools of a selector depend on, beside the catalog. */
+function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
+  const ofServers = servers.map(({ name, tools, resources, prompts, trustHints }) => {
+    return { name, tools, resources, prompts, trustHints }
+  })
+  return { groups, aliases, ofServers }
+}
+
+/** Returns the sections whose selectors are not compared tool by tool. */
+function selectingByForm({ groups, limits, labels = {}, apps = [], calls }: GatewayConfig): readonly string[] {
+  const selecting = {
+    // A tool that leaves a group is held back by it no longer.
+    groups: groups.filter(holdsBack),
+    limits,
+    labels,
+    apps,
+    calls: calls?.concurrency ?? [],
+  }
+  return Object.entries(selecting).flatMap(([section, some]) => (Object.keys(some).length > 0 ? [section] : []))
+}
+
+function holdsBack({ visibility, unlock, availableWhen, dependsOn }: GroupConfig): boolean {
+  return visibility !== 'always' || unlock !== undefined || availableWhen.length + dependsOn.length > 0
+}
+
+/** Whether a catalog has something of each kind that a server is said to offer. One that was down has nothing in it. */
+function isListedIn({ items }: CatalogSnapshot): (server: ServerConfig) => boolean {
+  return ({ name, offers, offersByDefault }) => {
+    const own = items.filter(({ namespace }) => namespace === name)
+    const listed = new Set(own.map(({ kind }) => OFFER_OF[kind ?? 'tool']))
+    return offersByDefault ? own.length > 0 : offers.every((offer) => listed.has(offer))
+  }
+}
+
+/** Who may come with a token of an issuer. Keys are for the configured callers only. */
+function othersOf(issuers: readonly IssuerConfig[]): readonly OtherCallers[] {
+  return issuers.map(({ name, claims, tenant, users }) => {
+    const named = new Set(users.values())
+    return {
+      fields: {
+        user: 'always',
+        scopes: 'maybe',
+        session: 'maybe',
+        client: 'maybe',
+        actor: 'maybe',
+        ...(claims.roles === undefined ? {} : { roles: 'maybe' }),
+        ...(claims.tenant === undefined && tenant === undefined ? {} : { tenant: 'always' }),
+      },
+      ...(claims.tenant === undefined && { tenant }),
+      isUser: (user) => named.has(user) || user.startsWith(`${name}/`) || user.startsWith(`${name}:client/`),
+      anyUser: `${name}/anyone`,
+    }
+  })
+}
+
+/** Whether a policy may read the session of a caller, which clients of earlier revisions of MCP have: also by another spelling. */
+function mayReadSessions({ policy }: GatewayConfig): boolean {
+  return /caller(?!\.(?!session\b)\w)/.test(JSON.stringify(policy))
+}
+
+/** Whether each server is one that was there, and reached and trusted as it was. What it offers beside may be in no catalog. */
+function hasKnownServers(before: readonly ServerConfig[], after: readonly ServerConfig[]): boolean {
+  const known = new Map(before.map((server) => [server.name, server]))
+  const now = new Set(after.map(({ name }) => name))
+  // Without one of two servers that could own a URI, it belongs to the other.
+  const leavesUris = before.some(({ name, offers }) => !now.has(name) && offers.includes('resources'))
+  if (leavesUris) return false
+  return after.every((server) => {
+    const old = known.get(server.name)
+    return (
+      old !== undefined &&
+      isDeepStrictEqual(uncovered(old), uncovered(server)) &&
+      isDeepStrictEqual(unlistedOf(old), unlistedOf(server)) &&
+      server.offers.every((offer) => old.offers.includes(offer))
+    )
+  })
+}
+
+/** Returns what no catalog shows of a server's tools: which are off, and which read what is there for a person who decides. */
+function unlistedOf({ tools }: ServerConfig): unknown {
+  const overlays = [...tools].filter(([, { enabled, compare }]) => enabled !== undefined || compare !== undefined)
+  return overlays.map(([name, { enabled, compare }]) => ({ name, enabled, compare }))
+}
+
+function uncovered(server: ServerConfig): readonly (readonly [string, unknown])[] {
+  return Object.entries(server)
+    .filter(([key, value]) => !COVERED_OF_SERVERS.has(key) && value !== undefined)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+}

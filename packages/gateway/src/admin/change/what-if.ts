@@ -1,0 +1,46 @@
+import { type WhatIf, whatIf } from '@toolgate/core/change'
+import type { Redactor } from '@toolgate/core/redact'
+import type { WhatIfBody } from '../../model/rows.ts'
+import type { ChangeDeps, WhatIfQuestion } from './questions.ts'
+import { recordsInTime } from './records-in-time.ts'
+import { rulesOfChange } from './rules-of-change.ts'
+
+const MAX_NAMED = 100
+const MAX_CALLERS = 1000
+
+/** Returns what the rules of a text would mean for callers and recorded calls. @throws {ConfigFileError} and nothing was read */
+export async function whatIfText(deps: ChangeDeps, { since, ...proposed }: WhatIfQuestion): Promise<WhatIfBody> {
+  const { catalog, hashOf, redactor } = deps
+  const config = await deps.parse(proposed)
+  const records = recordsInTime(deps, since)
+  const found = await whatIf({
+    before: rulesOfChange(catalog, deps.config),
+    after: rulesOfChange(catalog, config),
+    ...records.read(),
+    since: records.since,
+    hashOf,
+  })
+  return toWhatIfBody(found, { isWhole: records.isWhole(), redactor: redactor(config) })
+}
+
+export function toWhatIfBody(
+  { access, rows, rules, ...counts }: WhatIf,
+  { isWhole, redactor }: { isWhole: boolean; redactor: Pick<Redactor, 'redactText'> },
+): WhatIfBody {
+  const { redactText } = redactor
+  return {
+    ...counts,
+    isWhole,
+    // Names and texts of clauses may hold what was filled in.
+    rows: rows.map((row) => ({ ...row, rule: redactText(row.rule), why: redactText(row.why) })),
+    rules: rules.map((rule) => ({ ...rule, rule: redactText(rule.rule) })),
+    access: access.slice(0, MAX_CALLERS).map(({ caller, gains, loses, unknown }) => ({
+      caller,
+      gains: gains.slice(0, MAX_NAMED),
+      loses: loses.slice(0, MAX_NAMED),
+      unknown: unknown.slice(0, MAX_NAMED),
+      counts: { gains: gains.length, loses: loses.length, unknown: unknown.length },
+    })),
+    callers: access.length,
+  }
+}

@@ -1,0 +1,300 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Caller } from '@toolgate/core'
+import { createEmitter, type Emitter, type MaybePromise } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
+import { toName } from './callers.ts'
+import { ApiFault } from '../../model/faults.ts'
+import { invalidBody, parseQuery, queryOf, readBody, type Route } from './request.ts'
+import type { SessionBody } from '../../model/rows.ts'
+import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../../auth/credential.ts'
+import { checkOrigin, type OriginRules } from '../../auth/origin.ts'
+import type { EndedCallers } from '../../auth/keyring.ts'
+
+export interface AccessRules {
+  readonly authenticator: Authenticator
+  readonly origins: OriginRules
+  readonly sessions: Sessions
+  /** Calls the listener after credentials have ended or changed. */
+  readonly onEnded?: ((listener: (callers: EndedCallers) => void) => () => void) | undefined
+  readonly cookieName: string
+  /** Whether callers are of several tenants. Default: they are not. */
+  readonly hasTenants?: () => boolean
+}
+
+/** @throws {ApiFault} `host_forbidden`, `origin_forbidden` */
+export function checkHeaders({ headers }: Request, rules: OriginRules): void {
+  const problem = checkOrigin({ host: header(headers, 'host'), origin: header(headers, 'origin') }, rules)
+  if (problem) throw new ApiFault(problem.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', problem.message)
+}
+
+/** A person, and when they showed their key, in wall-clock milliseconds. */
+export interface Login {
+  readonly person: Caller
+  readonly loginAt: number
+  /** The id of the credential, for a login by key. */
+  readonly credential?: string | undefined
+}
+
+/**
+ * Returns the person of a request, by a console key or by a login cookie. Whoever sends a key logs in with it.
+ *
+ * A change by cookie must come from a page of this gateway, so that no other page can make it.
+ *
+ * @throws {ApiFault} `unauthenticated`, `key_not_for_console`, `origin_forbidden`
+ */
+export async function findLogin(request: Request, rules: AccessRules): Promise<Login> {
+  const authorization = header(request.headers, 'authorization')
+  if (authorization !== undefined) return findByKey(authorization, rules)
+  const found = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
+  if (!found) throw unauthenticated(rules, 'missing', 'This needs a console key, or a login with one.')
+  const changes = request.method !== 'GET' && request.method !== 'HEAD'
+  if (changes && !request.headers.has('origin'))
+    throw new ApiFault(
+      'origin_forbidden',
+      'A change by cookie must come from a page of this gateway: Origin is absent.',
+    )
+  return found
+}
+
+/** A person who may listen while their key or session is valid. */
+export interface Admitted {
+  readonly person: Caller
+  /** Whether it is still valid. */
+  holds(): boolean
+  /** Calls the listener when it is ended before its time. Returns a function that unsubscribes. */
+  onEnd(listener: () => void): () => void
+}
+
+/**
+ * Returns the person who requests a socket, under the rules of a change: another site's page also sends our cookie, and
+ * there is no preflight.
+ *
+ * @throws {ApiFault} `host_forbidden`, `origin_forbidden`, `unauthenticated`, `key_not_for_console`
+ */
+export async function admitToSocket(request: Request, rules: AccessRules): Promise<Admitted> {
+  checkHeaders(request, rules.origins)
+  const { person } = await findLogin(request, rules)
+  if (request.headers.has('authorization')) return admittedByKey(person, rules)
+  if (!request.headers.has('origin'))
+    throw new ApiFault('origin_forbidden', 'A socket by cookie must be opened by a page of this gateway.')
+  const secret = readCookie(request.headers, rules.cookieName) ?? ''
+  return {
+    person,
+    holds: () => rules.sessions.find(secret) !== undefined,
+    onEnd: (listener) => rules.sessions.onEnd(secret, listener),
+  }
+}
+
+function admittedByKey(person: Caller, { onEnded = () => () => {} }: AccessRules): Admitted {
+  return {
+    person,
+    holds: () => true,
+    onEnd: (listener) => onEnded(({ replaced }) => (replaced.has(person) ? listener() : undefined)),
+  }
+}
+
+/** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
+async function findByKey(authorization: string, rules: AccessRules): Promise<Login> {
+  const answer = await rules.authenticator.authenticate({ authorization }, '/api')
+  if (isRefused(answer)) throw unauthenticated(rules, answer.refused, 'The key is not known.', toKeyId(authorization))
+  if (answer.for !== 'console')
+    throw new ApiFault(
+      'key_not_for_console',
+      answer.for === 'mcp'
+        ? "This is an agent's key, for /mcp. The API and the console need a console key."
+        : 'This key is for a program that runs agents. The API and the console need a console key.',
+    )
+  return { person: answer.caller, loginAt: rules.sessions.nowMs(), credential: answer.id }
+}
+
+/** Returns the value of one cookie (RFC 6265 §4.2). */
+export function readCookie(headers: Headers, name: string): string | undefined {
+  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+}
+
+function unauthenticated(
+  { authenticator }: AccessRules,
+  problem: RefusalReason,
+  message: string,
+  keyId?: string,
+): ApiFault {
+  const headers = { 'www-authenticate': authenticator.challenge(problem, '/api') }
+  return new ApiFault('unauthenticated', message, headers, keyId)
+}
+
+function header(headers: Headers, name: string): string | undefined {
+  return headers.get(name) ?? undefined
+}
+
+/** `GET /api/session`: who is logged in. */
+export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Route {
+  return ({ person, query }) => {
+    parseQuery(query, {})
+    return toBody(person, rules)
+  }
+}
+
+/** `POST /api/login` with `{ key }`: opens a session. Scripts and other sites cannot read the cookie. */
+export async function login(request: Request, rules: AccessRules): Promise<Response> {
+  parseQuery(queryOf(request), {})
+  const key = (await readBody(request, ['key'])).get('key')
+  if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
+  const known = await loginByKey(key, rules)
+  const cookie = await openSession(rules, known, { isSecure: isSecure(request) })
+  return Response.json(toBody(known.person, rules), { headers: { 'set-cookie': cookie } })
+}
+
+/** Returns the person of a console key. @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
+export function loginByKey(key: string, rules: AccessRules): Promise<Login> {
+  return findByKey(`Bearer ${key}`, rules)
+}
+
+/** Opens a session and returns its cookie. */
+export async function openSession(
+  { cookieName, sessions }: AccessRules,
+  { person, credential }: Pick<Login, 'person' | 'credential'>,
+  { isSecure: secure, ...session }: NewSession & { readonly isSecure: boolean },
+): Promise<string> {
+  const secret = await sessions.open(person, { ...session, ...(credential !== undefined && { credential }) })
+  return toCookie(cookieName, secret, { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
+}
+
+/** `POST /api/logout`: ends the session of the cookie, if there is one. `logoutUrl` also ends that at the authorization server. */
+export async function logout(request: Request, rules: AccessRules): Promise<Response> {
+  parseQuery(queryOf(request), {})
+  const secret = readCookie(request.headers, rules.cookieName)
+  const logoutUrl = secret === undefined ? undefined : await rules.sessions.close(secret)
+  const cookie = toCookie(rules.cookieName, '', { maxAgeSeconds: 0, secure: isSecure(request) })
+  return Response.json(logoutUrl === undefined ? {} : { logoutUrl }, { headers: { 'set-cookie': cookie } })
+}
+
+function toBody(person: Caller, { hasTenants }: Pick<AccessRules, 'hasTenants'>): SessionBody {
+  const { tenant, roles = [] } = person
+  const of = tenant === undefined ? hasTenants?.() === true && { manyTenants: true as const } : { tenant }
+  return { user: toName(person), ...of, roles }
+}
+
+/** Returns whether the page came over TLS. */
+export function isSecure(request: Request): boolean {
+  return request.headers.get('origin')?.startsWith('https:') === true
+}
+
+interface CookieOptions {
+  readonly maxAgeSeconds: number
+  /** Set only if the page came over TLS, as browsers would drop the cookie on plain loopback. */
+  readonly secure: boolean
+}
+
+/** RFC 6265bis. */
+function toCookie(name: string, value: string, { maxAgeSeconds, secure }: CookieOptions): string {
+  return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
+}
+
+/** What a login with OpenID Connect adds to a session. */
+export interface NewSession {
+  /** The end of the claims, in wall-clock milliseconds. */
+  readonly endsAtMs?: number
+  /** When the person showed who they are, in wall-clock milliseconds. Default: now. */
+  readonly loginAtMs?: number
+  readonly logoutUrl?: string
+  /** The id of the credential, for a login by key. */
+  readonly credential?: string
+}
+
+/** The sessions of logged-in people. */
+export interface Sessions {
+  /** Opens a session and returns its secret, 256 random bits. */
+  open(caller: Caller, session?: NewSession): MaybePromise<string>
+  find(secret: string): Login | undefined
+  /** Returns who is logged in, once for each session. */
+  people(): readonly Caller[]
+  /** Wall-clock milliseconds. */
+  nowMs(): number
+  /** Ends a session. Returns where the person also logs out, if there is such a place. */
+  close(secret: string): MaybePromise<string | undefined>
+  /** Ends the sessions of people whose key ended, and goes on with others as they are now. */
+  replace(callers: EndedCallers): void
+  /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
+  onEnd(secret: string, listener: () => void): () => void
+}
+
+/** Sessions of this process. */
+interface LocalSessions extends Sessions {
+  open(caller: Caller, session?: NewSession): string
+  close(secret: string): string | undefined
+}
+
+interface SessionOptions {
+  readonly clock: Clock
+  /** From the login, used or not. Default 12 h. */
+  readonly ttlMs?: number
+  /** One more ends the oldest session. Default 1,000. */
+  readonly max?: number
+}
+
+export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
+
+/** Returns sessions in memory: a restart logs everybody out. */
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): LocalSessions {
+  /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
+  const sessions = new Map<string, Session>()
+  const end = (key: string) => {
+    const session = sessions.get(key)
+    sessions.delete(key)
+    session?.ending.emit()
+  }
+  return {
+    open(caller, { endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = clock.wallMs(), logoutUrl } = {}) {
+      const now = clock.monotonicMs()
+      for (const [key, open] of sessions) if (open.endsAtMs <= now) end(key)
+      const oldest = sessions.keys().next()
+      if (sessions.size >= max && !oldest.done) end(oldest.value)
+      const secret = randomBytes(32).toString('base64url')
+      // On the clock that people cannot set.
+      const left = Math.min(ttlMs, endsAtMs - clock.wallMs())
+      const loginMs = now - (clock.wallMs() - loginAtMs)
+      const session = { person: caller, loginMs, endsAtMs: now + left, logoutUrl, ending: createEmitter() }
+      sessions.set(digest(secret), session)
+      return secret
+    },
+    find(secret) {
+      const session = sessions.get(digest(secret))
+      const now = clock.monotonicMs()
+      if (!session || session.endsAtMs <= now) return undefined
+      // By the clock that people cannot set.
+      return { person: session.person, loginAt: clock.wallMs() - (now - session.loginMs) }
+    },
+    people() {
+      const now = clock.monotonicMs()
+      return [...sessions.values()].flatMap(({ person, endsAtMs }) => (endsAtMs <= now ? [] : [person]))
+    },
+    nowMs: () => clock.wallMs(),
+    close(secret) {
+      const key = digest(secret)
+      const logoutUrl = sessions.get(key)?.logoutUrl
+      end(key)
+      return logoutUrl
+    },
+    replace({ ended, replaced }) {
+      for (const [key, session] of sessions) {
+        const now = replaced.get(session.person)
+        if (ended.has(session.person)) end(key)
+        else if (now) sessions.set(key, { ...session, person: now })
+      }
+    },
+    onEnd: (secret, listener) => sessions.get(digest(secret))?.ending.subscribe(listener) ?? (() => {}),
+  }
+}
+
+interface Session {
+  readonly person: Caller
+  readonly loginMs: number
+  readonly endsAtMs: number
+  readonly logoutUrl: string | undefined
+  readonly ending: Emitter<[]>
+}
+
+export function digest(secret: string): string {
+  return hash('sha256', secret, 'base64')
+}

@@ -1,0 +1,183 @@
+import { type Caller, defineCaller } from '@toolgate/core'
+import type {
+  AuditCounter,
+  AuditCountQuery,
+  AuditCounts,
+  AuditExporter,
+  AuditExportQuery,
+  AuditQuery,
+  AuditReader,
+  AuditRecord,
+} from '@toolgate/core/audit'
+import { messageOf, nearestOf, readJson } from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
+import { ApiFault } from '../../model/faults.ts'
+import { recordPages } from '../../util/next-turn.ts'
+import { recordFor } from './rule-text.ts'
+import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
+import type { CallerConfig } from '../../config/config.ts'
+
+export interface NamedCaller {
+  readonly name: string
+  readonly for: 'mcp' | 'console' | 'host'
+  readonly caller: Caller
+}
+
+/** Returns the callers that a person may see, by name: the same map while the configuration stays. */
+export type NamedCallers = (person: Caller) => ReadonlyMap<string, NamedCaller>
+
+const MAX_NAMED = 50
+
+/**
+ * Returns the configured callers by the name that `as` takes: the `user`.
+ *
+ * If several keys belong to one user, agents' keys come first, and the second
+ * different caller is `vera#2`. Equal callers are one.
+ */
+export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<string, NamedCaller> {
+  const named = new Map<string, NamedCaller>()
+  const seen = new Set<string>()
+  const agentsFirst = callers.toSorted((a, b) => Number(a.for === 'console') - Number(b.for === 'console'))
+  for (const { for: kind, caller } of agentsFirst) {
+    const identity = toJsonText([kind, defineCaller(caller)])
+    if (seen.has(identity)) continue
+    seen.add(identity)
+    const name = freeName(toName(caller), named)
+    named.set(name, { name, for: kind, caller: defineCaller(caller) })
+  }
+  return named
+}
+
+const NOBODY: ReadonlyMap<string, NamedCaller> = new Map()
+
+/** Names callers within what a person may see, so that `vera#2` does not reveal another tenant's `vera`. */
+export function createNamedCallers(callers: () => readonly CallerConfig[]): NamedCallers {
+  let named: readonly CallerConfig[] = []
+  const ofTenant = new Map<string | undefined, ReadonlyMap<string, NamedCaller>>()
+  return (person) => {
+    const now = callers()
+    if (now !== named) ofTenant.clear()
+    named = now
+    const known = ofTenant.get(person.tenant)
+    if (known) return known
+    const seen = now.filter(({ caller }) => maySee(person, caller))
+    if (seen.length === 0) return NOBODY
+    const names = nameCallers(seen)
+    ofTenant.set(person.tenant, names)
+    return names
+  }
+}
+
+/** Returns a name for a caller. */
+export function toName(caller: Caller): string {
+  return caller.user ?? caller.agent ?? 'anonymous'
+}
+
+/** The caller of a query: a configured one by name, or any other as JSON. */
+interface WhoseQuery {
+  readonly as?: string | undefined
+  readonly caller?: Caller | undefined
+}
+
+/** The parameters of such a query, and the app. */
+export const WHOSE: {
+  readonly as: Parameter<string>
+  readonly caller: Parameter<Caller>
+  readonly app: Parameter<string>
+} = {
+  as: shortText,
+  caller: callerJson,
+  app: shortText,
+}
+
+/** Returns whom a query is about. Its other parameters are not checked. @throws {ApiFault} `query_invalid` */
+export function parseWhose(query: URLSearchParams): WhoseQuery {
+  const [as, caller] = [query.get('as'), query.get('caller')]
+  return parseQuery(new URLSearchParams({ ...(as !== null && { as }), ...(caller !== null && { caller }) }), WHOSE)
+}
+
+/** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */
+export function findCaller(
+  callers: NamedCallers,
+  { as, caller }: WhoseQuery,
+  person: Caller,
+): Pick<NamedCaller, 'name' | 'caller'> {
+  if (as !== undefined && caller !== undefined) throw invalidQuery('caller', 'cannot be given beside "as"')
+  if (caller && !maySee(person, caller)) throw invalidQuery('caller', 'is of another tenant')
+  if (caller) return { name: toName(caller), caller }
+  const named = callers(person)
+  const found = named.get(required('as', as))
+  if (found) return found
+  const names = [...named.keys()]
+  const known = names.slice(0, MAX_NAMED).join(', ')
+  const near = nearestOf(as ?? '', names)
+  const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+  throw new ApiFault(
+    'caller_unknown',
+    `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}.${hint}`,
+  )
+}
+
+const MAX_CALLER_LENGTH = 4096
+
+function callerJson(value: string): Caller {
+  if (value.length > MAX_CALLER_LENGTH) throw new RangeError(`has more than ${MAX_CALLER_LENGTH} characters`)
+  try {
+    return defineCaller(readJson(value, { integers: 'exact' }) as Caller)
+  } catch (error) {
+    throw new RangeError(`is not a caller as JSON: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function freeName(base: string, taken: ReadonlyMap<string, unknown>): string {
+  let name = base
+  for (let n = 2; taken.has(name); n++) name = `${base}#${n}`
+  return name
+}
+
+/** Returns whether a person may see the data of a tenant: their own, or any if they have none. */
+export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
+  return person.tenant === undefined || person.tenant === tenant
+}
+
+/** Whether a person may see what is on the own lists of a user: an approver, or the user. */
+export function maySeeListsOf(person: Caller, caller: Caller): boolean {
+  const isSelf = person.user !== undefined && person.user === caller.user && person.tenant === caller.tenant
+  return isSelf || (isApprover(person) && maySee(person, caller))
+}
+
+export function isApprover({ user, roles = [] }: Caller): boolean {
+  return user !== undefined && roles.includes('approver')
+}
+
+const DEFAULT_LIMIT = 100
+/** How many pages are searched for one answer. The next request continues with `before`. */
+const MAX_PAGES = 100
+
+/** Returns the records of a query that a person may see. */
+export async function queryFor(person: Caller, audit: AuditReader, query: AuditQuery): Promise<readonly AuditRecord[]> {
+  if (person.tenant === undefined) return audit.query(query)
+  const { limit = DEFAULT_LIMIT } = query
+  const found: AuditRecord[] = []
+  for await (const records of recordPages(audit, { ...query, tenant: person.tenant }, MAX_PAGES)) {
+    found.push(...records.filter((record) => maySee(person, record)).map((record) => recordFor(person, record)))
+    if (found.length >= limit) break
+  }
+  return found.slice(0, limit)
+}
+
+/** Returns all records of a query that a person may see, oldest first. */
+export async function* exportFor(
+  person: Caller,
+  audit: AuditExporter,
+  query: AuditExportQuery,
+): AsyncGenerator<AuditRecord> {
+  for await (const record of audit.exportRecords(query)) {
+    if (maySee(person, record)) yield recordFor(person, record)
+  }
+}
+
+/** Counts the records of a query that a person may see. */
+export async function countFor(person: Caller, audit: AuditCounter, query: AuditCountQuery): Promise<AuditCounts> {
+  return audit.countOutcomes(person.tenant === undefined ? query : { ...query, tenant: person.tenant })
+}

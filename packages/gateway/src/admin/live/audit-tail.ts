@@ -1,0 +1,78 @@
+import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
+import { createEmitter } from '@toolgate/core/internal'
+import { recordPages } from '../../util/next-turn.ts'
+
+export interface AuditTailDeps {
+  readonly audit: AuditReader
+  readonly onFault: (error: unknown) => void
+  /** How often the audit is queried while there are listeners. Default 40 ms. */
+  readonly everyMs?: number
+}
+
+export interface AuditTail {
+  /** Calls the listener with every record that is written after the promise resolves, oldest first. */
+  subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
+}
+
+/** A listener that is further behind continues with the newest records. The API has the others. */
+const MAX_PAGES = 10
+
+/** Returns a feed of new audit records. It does not query the audit without listeners. */
+export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps): AuditTail {
+  const listeners = createEmitter<[records: readonly AuditRecord[]]>(onFault)
+  let started: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let afterSeq = 0
+
+  return {
+    async subscribe(listener) {
+      const unsubscribe = listeners.subscribe(listener)
+      try {
+        await (started ??= start())
+      } catch (error) {
+        leave()
+        throw error
+      }
+      return leave
+
+      function leave(): void {
+        unsubscribe()
+        if (listeners.size > 0) return
+        clearTimeout(timer)
+        started = undefined
+      }
+    },
+  }
+
+  async function start(): Promise<void> {
+    const [newest] = await audit.query({ limit: 1 })
+    afterSeq = newest?.seq ?? 0
+    schedule()
+  }
+
+  function schedule(): void {
+    clearTimeout(timer)
+    if (listeners.size > 0) timer = setTimeout(() => void emit(), everyMs).unref()
+  }
+
+  async function emit(): Promise<void> {
+    const round = started
+    try {
+      const records = await readNew()
+      // All listeners may have left meanwhile, and others subscribed.
+      if (round !== started) return
+      afterSeq = records.at(-1)?.seq ?? afterSeq
+      if (records.length > 0) listeners.emit(records)
+    } catch (error) {
+      onFault(error)
+    }
+    if (round === started) schedule()
+  }
+
+  /** Reads page by page, as queries return the newest records first. */
+  async function readNew(): Promise<readonly AuditRecord[]> {
+    const found: AuditRecord[] = []
+    for await (const records of recordPages(audit, { afterSeq }, MAX_PAGES)) found.push(...records)
+    return found.toReversed()
+  }
+}

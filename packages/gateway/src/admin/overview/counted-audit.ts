@@ -1,0 +1,135 @@
+import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
+import type { Clock } from '@toolgate/core/stores'
+import { nextTurn, RECORDS_A_PAGE, recordPages } from '../../util/next-turn.ts'
+import { CallerTally, type CountedCaller } from './caller-tally.ts'
+import { type CountedRun, RunTally } from './run-tally.ts'
+import type { Figures } from './sum.ts'
+import { LONGEST_MS, type Period, Tally } from './tally.ts'
+
+export interface CountedAuditDeps {
+  readonly audit: AuditReader & AuditExporter
+  readonly clock: Clock
+  /** How long an answer waits for records to be counted. Default 250 ms. */
+  readonly waitMs?: number
+  /** After how many records an answer waits no more. Default 2,000. */
+  readonly enoughRecords?: number
+}
+
+export interface CountedFigures extends Figures {
+  /** Whether every record of the period is counted. */
+  readonly isComplete: boolean
+}
+
+interface Counting {
+  readonly done: Promise<void>
+  readonly enough: Promise<void>
+}
+
+const MAX_PAGES = 20
+const WAIT_MS = 250
+const ENOUGH_RECORDS = 2000
+const RECORDS_A_TURN = 500
+
+/**
+ * Counts the records of an audit, whatever store it is in: by tool and time, by run, and by user.
+ *
+ * Nothing is counted before someone asks. The first question reads the longest period, and each later one the records since
+ * then. Where there are many, the answer has what is counted so far, and the counting goes on.
+ */
+export class CountedAudit {
+  readonly #deps: CountedAuditDeps
+  readonly #tally = new Tally()
+  readonly #runs = new RunTally()
+  readonly #callers = new CallerTally()
+  #afterSeq: number | undefined
+  #counting: Counting | undefined
+
+  constructor(deps: CountedAuditDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns what happened in a period, of one tenant or of all. Rejects if the audit cannot be read. */
+  async read(period: Period, tenant: string | undefined): Promise<CountedFigures> {
+    const isComplete = await this.#countInTime()
+    return { ...this.#tally.read(period, tenant, this.#deps.clock.wallMs()), isComplete }
+  }
+
+  /** Returns the runs of the last week, the latest first. Rejects if the audit cannot be read. */
+  async readRuns(
+    tenant: string | undefined,
+  ): Promise<{ readonly runs: readonly Readonly<CountedRun>[]; readonly isComplete: boolean }> {
+    const isComplete = await this.#countInTime()
+    return { runs: this.#runs.read(tenant, this.#deps.clock.wallMs()), isComplete }
+  }
+
+  /** Returns the users with calls in the last week, by their `personKey`. Rejects if the audit cannot be read. */
+  async readCallers(
+    tenant: string | undefined,
+  ): Promise<{ readonly callers: ReadonlyMap<string, Readonly<CountedCaller>>; readonly isComplete: boolean }> {
+    const isComplete = await this.#countInTime()
+    return { callers: this.#callers.read(tenant, this.#deps.clock.wallMs()), isComplete }
+  }
+
+  #countInTime(): Promise<boolean> {
+    this.#counting ??= this.#startCounting()
+    return inTime(this.#counting, this.#deps.waitMs ?? WAIT_MS)
+  }
+
+  #startCounting(): Counting {
+    const { promise: enough, resolve } = Promise.withResolvers<void>()
+    return { done: this.#count(resolve).finally(() => (this.#counting = undefined)), enough }
+  }
+
+  async #count(onEnough: () => void): Promise<void> {
+    const { enoughRecords = ENOUGH_RECORDS } = this.#deps
+    const { audit, clock } = this.#deps
+    const since = clock.wallMs() - LONGEST_MS
+    const newer = this.#afterSeq === undefined ? undefined : await this.#readNewer(this.#afterSeq)
+    if (newer) {
+      for (const record of newer.toReversed()) this.#add(record)
+      return
+    }
+    // Read before the others: what comes meanwhile is newer.
+    const [newest] = await audit.query({ limit: 1 })
+    const after = this.#afterSeq === undefined ? {} : { afterSeq: this.#afterSeq }
+    let counted = 0
+    for await (const record of audit.exportRecords({ since, ...after })) {
+      this.#add(record)
+      // Other requests, and the answer that has waited long enough, come in between.
+      if (++counted >= enoughRecords) onEnough()
+      if (counted % RECORDS_A_TURN === 0) await nextTurn()
+    }
+    // An audit without records in the period was read to its end, too.
+    this.#afterSeq ??= newest?.seq ?? 0
+  }
+
+  /** Returns the records after one, newest first; `undefined` if there are too many for pages. */
+  async #readNewer(afterSeq: number): Promise<readonly AuditRecord[] | undefined> {
+    const found: AuditRecord[] = []
+    let isWhole = false
+    for await (const records of recordPages(this.#deps.audit, { afterSeq }, MAX_PAGES)) {
+      found.push(...records)
+      isWhole = records.length < RECORDS_A_PAGE
+    }
+    return isWhole ? found : undefined
+  }
+
+  #add(record: AuditRecord): void {
+    this.#tally.add(record, this.#deps.clock.wallMs())
+    this.#runs.add(record)
+    this.#callers.add(record)
+    this.#afterSeq = Math.max(this.#afterSeq ?? 0, record.seq)
+  }
+}
+
+/** Returns whether the work is done once that is known, or enough of it, or the time is over. A later failure is the next question's. */
+async function inTime({ done, enough }: Counting, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)))
+  done.catch(() => {})
+  try {
+    return await Promise.race([done.then(() => true), enough.then(() => false), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

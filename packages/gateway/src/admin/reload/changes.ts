@@ -1,0 +1,94 @@
+import { isDeepStrictEqual } from 'node:util'
+import { toComparable } from '../../config/comparable.ts'
+import type { CallerConfig } from '../../config/config.ts'
+import type { Revision } from '../../auth/revision.ts'
+
+/** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
+export interface RuleChange {
+  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'labels' | 'limits' | 'policy' | 'listen'
+  readonly what: 'added' | 'removed' | 'changed'
+  /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */
+  readonly name: string
+  /** The fields that differ. */
+  readonly fields?: readonly string[]
+}
+
+type Named = ReadonlyMap<string, unknown>
+
+/** Returns what differs between two revisions, in the order of the sections. */
+export function findChanges(before: Revision, after: Revision): readonly RuleChange[] {
+  const compare = (section: RuleChange['section'], of: (revision: Revision) => Named) =>
+    compareNamed(section, of(before), of(after))
+  return [
+    ...compare('servers', ({ servers }) => byName(servers, toComparable)),
+    ...compare('callers', ({ callers }) => callersByName(callers)),
+    ...compare('groups', ({ groups }) => byName(groups)),
+    ...compare('apps', ({ apps = [] }) => byName(apps)),
+    ...compare('aliases', ({ aliases = {} }) => new Map(Object.entries(aliases))),
+    ...compare('labels', ({ labels = {} }) => new Map(Object.entries(labels))),
+    ...compare('limits', ({ limits }) => byText(limits, (limit) => limit)),
+    ...compare('policy', ({ policy }) => clausesOf(policy)),
+  ]
+}
+
+function compareNamed(section: RuleChange['section'], before: Named, after: Named): readonly RuleChange[] {
+  const changes: RuleChange[] = []
+  for (const [name, value] of before) {
+    if (!after.has(name)) changes.push({ section, what: 'removed', name })
+    else if (!isDeepStrictEqual(value, after.get(name)))
+      changes.push({ section, what: 'changed', name, fields: fieldsThatDiffer(value, after.get(name)) })
+  }
+  for (const name of after.keys()) if (!before.has(name)) changes.push({ section, what: 'added', name })
+  return changes
+}
+
+function fieldsThatDiffer(before: unknown, after: unknown): readonly string[] {
+  if (typeof before !== 'object' || typeof after !== 'object' || !before || !after) return []
+  const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
+  return [...new Set([...old.keys(), ...now.keys()])].filter((key) => !isDeepStrictEqual(old.get(key), now.get(key)))
+}
+
+function byName<One extends { readonly name: string }>(
+  list: readonly One[],
+  toValue: (one: One) => object = (one) => one,
+): Named {
+  return new Map(list.map((one) => [one.name, toValue(one)]))
+}
+
+/** Several keys of one user get a number each, in the order of the file. */
+function callersByName(callers: readonly CallerConfig[]): Named {
+  const named = new Map<string, unknown>()
+  for (const { for: use, caller, keyHash, ...rest } of callers) {
+    const { demoKey: _, ...shown } = rest
+    const base = `${caller.user ?? caller.agent ?? 'anonymous'} (${use})`
+    let name = base
+    for (let n = 2; named.has(name); n++) name = `${base} #${n}`
+    named.set(name, { ...caller, ...shown, key: Buffer.from(keyHash).toString('hex') })
+  }
+  return named
+}
+
+/** Equal entries get a number each. */
+function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown): Named {
+  const named = new Map<string, unknown>()
+  for (const entry of list) {
+    const text = typeof entry === 'string' ? entry : JSON.stringify(toValue(entry))
+    let name = text
+    for (let n = 2; named.has(name); n++) name = `${text} #${n}`
+    named.set(name, true)
+  }
+  return named
+}
+
+/** Each clause by its policy, kind and text: a clause that moves is no change, as their order has no meaning. */
+function clausesOf(policies: Revision['policy']): Named {
+  const named = new Map<string, unknown>()
+  for (const [i, { name = `policy[${i}]`, ...lists }] of policies.entries())
+    for (const [kind, list] of Object.entries(lists) as readonly (readonly [string, unknown])[]) {
+      const entries = Array.isArray(list) ? (list as readonly unknown[]) : [list]
+      // An empty `allow` allows nothing, and none allows everything.
+      if (entries.length === 0) named.set(`${name}: ${kind}: nothing`, true)
+      for (const text of byText(entries, (entry) => entry).keys()) named.set(`${name}: ${kind}: ${text}`, true)
+    }
+  return named
+}

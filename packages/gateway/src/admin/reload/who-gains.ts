@@ -1,0 +1,114 @@
+import type { Caller, Gate, Tool } from '@toolgate/core'
+import { callerKey, createTrial } from '@toolgate/core/internal'
+import { rulesOfChange } from '../change/rules-of-change.ts'
+import { nextTurn } from '../../util/next-turn.ts'
+import type { Revision } from '../../auth/revision.ts'
+
+/** What the configured callers with one name gain and lose by a reload, of the tools that are known now. */
+export interface AccessChange {
+  readonly caller: string
+  readonly gains: readonly string[]
+  readonly loses: readonly string[]
+}
+
+/** Ids that are named for one caller. */
+const MAX_NAMED = 100
+/** Callers that are looked at. */
+const MAX_CALLERS = 1000
+
+type Rules = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
+
+/** Two revisions of the rules over the items that are known now. */
+export interface Comparison {
+  /**
+   * Returns who gains and who loses which tools, resources and prompts: by policy, roles and scopes, and not by what is
+   * available just now. Each look takes a turn of its own, as calls go on meanwhile. To be called once.
+   */
+  whoGains(): Promise<readonly AccessChange[]>
+}
+
+/** Returns a comparison of two revisions, which then no longer depends on the gate. @throws {ConfigError} for rules that no gate takes */
+export async function compareAccess(gate: Gate, before: Rules, after: Rules): Promise<Comparison> {
+  await nextTurn()
+  const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
+  const old = openTrial(items, before)
+  await nextTurn()
+  const now = openTrial(items, after)
+  return {
+    async whoGains() {
+      try {
+        return await findChanges(createLook(old, before), createLook(now, after), agentsOf(before), agentsOf(after))
+      } finally {
+        await Promise.all([old.close(), now.close()])
+      }
+    },
+  }
+}
+
+type Agents = ReadonlyMap<string, readonly Caller[]>
+
+async function findChanges(seesOld: Look, seesNew: Look, had: Agents, has: Agents): Promise<readonly AccessChange[]> {
+  const changes: AccessChange[] = []
+  for (const name of [...new Set([...had.keys(), ...has.keys()])].slice(0, MAX_CALLERS)) {
+    const [lost, kept] = [await seesOld(had.get(name)), await seesNew(has.get(name))]
+    if (isSame(lost, kept)) continue
+    const [before, now] = [new Set(lost), new Set(kept)]
+    const gains = kept.filter((id) => !before.has(id))
+    const loses = lost.filter((id) => !now.has(id))
+    if (gains.length + loses.length > 0)
+      changes.push({ caller: name, gains: gains.slice(0, MAX_NAMED), loses: loses.slice(0, MAX_NAMED) })
+  }
+  return changes
+}
+
+/** Returns a gate with the rules of a revision over items. It runs nothing, and writes nothing. */
+function openTrial(items: readonly Tool[], rules: Rules): Gate {
+  const { catalog, callers: _, ...trial } = rulesOfChange(items, { ...rules, limits: [] })
+  return createTrial(catalog, trial)
+}
+
+function agentsOf({ callers }: Rules): Agents {
+  const agents = callers.filter((one) => one.for === 'mcp').map(({ caller }) => caller)
+  return Map.groupBy(agents, ({ user, agent, tenant }) => {
+    const name = user ?? agent ?? 'anonymous'
+    return tenant === undefined ? name : `${name} of ${tenant}`
+  })
+}
+
+/** Both are in the order of the catalog, so mostly equal ones are equal at each place. */
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((id, i) => id === other[i])
+}
+
+type Look = (callers: readonly Caller[] | undefined) => Promise<readonly string[]>
+
+/** Returns what callers see, in one order. Those whom the rules cannot tell apart are looked at once. */
+function createLook(gate: Gate, rules: Rules): Look {
+  const known = tellsUsersApart(rules) ? undefined : new Map<string, readonly string[]>()
+  return async (callers = []) => {
+    const seen: (readonly string[])[] = []
+    for (const caller of new Map(callers.map((one) => [callerKey(one), one])).values()) {
+      const { user: _user, agent: _agent, ...rest } = caller
+      const key = callerKey(rest)
+      const visible = known?.get(key) ?? (await visibleTo(gate, caller))
+      known?.set(key, visible)
+      seen.push(visible)
+    }
+    const [only = [], ...more] = seen
+    return more.length === 0 ? only : [...new Set(seen.flat())].toSorted()
+  }
+}
+
+/** A condition that reads a caller in any other way than these may tell users apart. */
+const OTHER_READ = /caller(?!\.(?:roles|tenant|scopes|attributes)\b)/
+
+function tellsUsersApart({ policy, groups, apps }: Rules): boolean {
+  return OTHER_READ.test(JSON.stringify([policy, groups, apps]))
+}
+
+async function visibleTo(gate: Gate, caller: Caller): Promise<readonly string[]> {
+  await nextTurn()
+  const view = await gate.view(caller)
+  const items = (['resource', 'template', 'prompt'] as const).flatMap((kind) => view.items(kind))
+  return items.length === 0 ? view.ids : [...view.ids, ...items.map(({ id }) => id)]
+}

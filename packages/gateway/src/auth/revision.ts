@@ -1,0 +1,147 @@
+import { createEmitter, type Emitter, sha256Hex } from '@toolgate/core/internal'
+import { createKeyring, type EndedCallers, type Keyring } from './keyring.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { ConfigPlaces, PolicySource } from '../config/places.ts'
+import type { ConfigWarning } from '../config/problems.ts'
+
+/** The sections that a reload replaces. */
+export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'labels', 'apps', 'servers'] as const
+
+/** The part of a configuration that a reload replaces. */
+export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
+
+/** The part of a configuration that is read once, when the gateway starts. */
+export type Settings = Omit<GatewayConfig, keyof Rules>
+
+/** The rules of a gateway between two reloads. Everything that decides reads the current one once for each request. */
+export interface Revision extends Rules {
+  /** Hash of the rules without secrets: equal rules have equal ids. */
+  readonly id: string
+  /** Grows by one with each reload. */
+  readonly number: number
+  /** Likely mistakes in the file. */
+  readonly warnings: readonly ConfigWarning[]
+  /** Where policies and clauses are written. */
+  readonly places: ConfigPlaces
+  readonly policySource: PolicySource | undefined
+  /** The keys of the file. */
+  readonly keyring: Keyring
+}
+
+/** Holds the current revision, which is replaced as a whole. */
+export class Revisions {
+  readonly #ended: Emitter<[ended: EndedCallers]>
+  #current: Revision
+
+  /** @throws {ConfigError} for two callers with one key */
+  constructor(config: GatewayConfig, onFault?: (error: unknown) => void) {
+    this.#ended = createEmitter(onFault)
+    this.#current = toRevision(config, 1)
+  }
+
+  get current(): Revision {
+    return this.#current
+  }
+
+  /** Calls the listener after credentials have ended or changed. */
+  readonly onEnded = (listener: (ended: EndedCallers) => void): (() => void) => this.#ended.subscribe(listener)
+
+  /** Returns the next revision, without replacing the current one. @throws {ConfigError} for two callers with one key */
+  next(config: GatewayConfig): Revision {
+    return toRevision(config, this.#current.number + 1, this.#current)
+  }
+
+  /** Replaces the current revision. */
+  replace(next: Revision): void {
+    this.#current = next
+  }
+
+  /** Ends what callers hold open. */
+  end(callers: EndedCallers): void {
+    if (callers.replaced.size > 0) this.#ended.emit(callers)
+  }
+
+  /** Returns a function that computes a value once for each revision. */
+  derive<Value>(make: (revision: Revision) => Value): () => Value {
+    let of: Revision | undefined
+    let value: Value
+    return () => {
+      if (of !== this.#current) {
+        value = make(this.#current)
+        of = this.#current
+      }
+      return value
+    }
+  }
+}
+
+/** @throws {ConfigError} for two callers with one key */
+function toRevision(config: GatewayConfig, number: number, before?: Revision): Revision {
+  const {
+    policy,
+    callers,
+    limits,
+    groups,
+    aliases,
+    labels,
+    apps,
+    servers,
+    secrets,
+    warnings = [],
+    places = new Map(),
+    policySource,
+  } = config
+  const rules: Rules = {
+    policy,
+    callers,
+    limits,
+    groups,
+    servers,
+    ...(aliases && { aliases }),
+    ...(labels && { labels }),
+    ...(apps && { apps }),
+  }
+  return Object.freeze({
+    ...rules,
+    id: idOf(rules, secrets),
+    number,
+    warnings,
+    places,
+    policySource,
+    keyring: createKeyring(callers, before?.keyring),
+  })
+}
+
+/** Returns the configuration in force, as a file would have it: plain data. */
+export function withRules(
+  // The rules of the start, which a reload may have removed.
+  { aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
+  { policy, callers, limits, groups, aliases, labels, apps, servers, places, policySource }: Revision,
+): GatewayConfig {
+  return {
+    ...settings,
+    policy,
+    callers,
+    limits,
+    groups,
+    servers,
+    places,
+    policySource,
+    ...(aliases && { aliases }),
+    ...(labels && { labels }),
+    ...(apps && { apps }),
+  }
+}
+
+const ID_LENGTH = 16
+const SECRETS: ReadonlySet<string> = new Set(['keyHash', 'demoKey'])
+
+/** Secrets are left out: somebody could guess a short one from a hash. */
+function idOf(rules: Rules, secrets: readonly string[] = []): string {
+  const text = JSON.stringify(rules, (key, value: unknown) => {
+    if (SECRETS.has(key)) return undefined
+    return value instanceof Map ? Object.fromEntries(value) : value
+  })
+  const shown = secrets.reduce((left, secret) => left.replaceAll(JSON.stringify(secret).slice(1, -1), ''), text)
+  return sha256Hex(shown).slice(0, ID_LENGTH)
+}

@@ -1,0 +1,149 @@
+import type { Approval, Gate } from '@toolgate/core'
+import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import type { JsonRpcError } from '@toolgate/mcp'
+import type { McpRequest } from './request.ts'
+
+export interface ApprovalDoorsOptions {
+  readonly gate: Pick<Gate, 'approvals' | 'subscribe'>
+  /** The origin that people reach the gateway by. Without it, clients get no links. */
+  readonly publicUrl: string | undefined
+  /** A stopping gateway waits for nobody. */
+  readonly isStopping: () => boolean
+  /** Sends a notification to the clients of a session (earlier revisions). */
+  readonly notify?: (session: string, method: string, params: JsonObject) => void
+  /** How long a request waits for a person. Default 20 s. */
+  readonly waitMs?: number
+}
+
+/** A URL elicitation (MCP 2025-11-25). 2026-07-28 has no `elicitationId`. */
+export interface UrlElicitation {
+  readonly mode: 'url'
+  readonly message: string
+  readonly url: string
+  readonly elicitationId: string
+}
+
+const DEFAULT_WAIT_MS = 20_000
+/** Another process may decide, which this one's gate does not announce. */
+const POLL_MS = 1000
+/** Of approvals, and of the sessions of each. */
+const MAX_SHOWN = 1000
+const MAX_SESSIONS = 16
+/** How many of the approvals that clients wait for are looked at each time. */
+const MAX_LOOKED_AT = 50
+/** MCP 2025-11-25, "URL elicitation required". */
+const URL_ELICITATION_REQUIRED = -32_042
+
+/** Where the page of an approval is served. */
+export const APPROVAL_PATH = '/approvals/'
+
+/** Returns the URL of the page of an approval; `undefined` without a public URL. */
+export function approvalUrl(id: string, publicUrl: string | undefined): string | undefined {
+  return publicUrl === undefined ? undefined : new URL(`${APPROVAL_PATH}${encodeURIComponent(id)}`, publicUrl).href
+}
+
+/** Shows clients where a person decides an approval. Nothing that a client answers approves. */
+export class ApprovalDoors {
+  readonly #options: ApprovalDoorsOptions
+  /** The sessions that were shown the link of an approval, by its id. Oldest first. */
+  readonly #shown = new Map<string, Set<string>>()
+  #isLooking = false
+
+  constructor(options: ApprovalDoorsOptions) {
+    this.#options = options
+    options.gate.subscribe((notice) => {
+      if (notice.event === 'approval-decided') this.#complete(notice.approval.id)
+    })
+  }
+
+  /**
+   * Returns the elicitation that opens the page of an approval; `undefined` without a public URL. The link names the
+   * approval and holds no secret: the page is shown only to people who may see it.
+   */
+  elicitationOf({ id }: Approval, name: string): UrlElicitation | undefined {
+    const url = approvalUrl(id, this.#options.publicUrl)
+    if (url === undefined) return undefined
+    return {
+      mode: 'url',
+      message: `A person must approve this call of ${name} before it runs.`,
+      url,
+      elicitationId: id,
+    }
+  }
+
+  /** Returns the error that asks a client of 2025-11-25 to open a link and to call again. */
+  urlRequired(elicitation: UrlElicitation, { caller: { session } }: McpRequest): JsonRpcError {
+    if (session !== undefined) this.#remember(elicitation.elicitationId, session)
+    return { code: URL_ELICITATION_REQUIRED, message: elicitation.message, data: { elicitations: [elicitation] } }
+  }
+
+  #remember(id: string, session: string): void {
+    const sessions = this.#shown.get(id) ?? new Set()
+    this.#shown.delete(id)
+    this.#shown.set(id, sessions.size < MAX_SESSIONS ? sessions.add(session) : sessions)
+    const [oldest] = this.#shown.keys()
+    if (this.#shown.size > MAX_SHOWN && oldest !== undefined) this.#shown.delete(oldest)
+    if (!this.#isLooking) void this.#look()
+  }
+
+  /** Looks at the approvals that clients wait for, as another process may have decided. Goes on while there are any. */
+  async #look(): Promise<void> {
+    const { gate, isStopping } = this.#options
+    this.#isLooking = true
+    while (this.#shown.size > 0 && !isStopping()) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS).unref())
+      for (const id of [...this.#shown.keys()].slice(0, MAX_LOOKED_AT)) {
+        // A store that fails is asked again.
+        const approval = await Promise.resolve(gate.approvals.get(id)).catch(() => ({ status: 'pending' }))
+        const sessions = this.#shown.get(id)
+        if (approval?.status !== 'pending') this.#complete(id)
+        else if (sessions) {
+          this.#shown.delete(id)
+          this.#shown.set(id, sessions)
+        }
+      }
+    }
+    this.#isLooking = false
+  }
+
+  /** Tells the clients that a person is done, so that they call again. */
+  #complete(id: string): void {
+    for (const session of this.#shown.get(id) ?? [])
+      this.#options.notify?.(session, 'notifications/elicitation/complete', { elicitationId: id })
+    this.#shown.delete(id)
+  }
+
+  /** Resolves when a person has decided, the client has gone, or a moment has passed. */
+  async waitForDecision(id: string, signal: Cancelling): Promise<void> {
+    const { gate, waitMs = DEFAULT_WAIT_MS, isStopping } = this.#options
+    const untilMs = performance.now() + waitMs
+    let wake = () => {}
+    const unsubscribe = gate.subscribe((notice) => {
+      if (notice.event === 'approval-decided') wake()
+    })
+    const unwatch = signal.onAbort(() => wake())
+    try {
+      while (!signal.aborted && !isStopping() && performance.now() < untilMs) {
+        const approval = await gate.approvals.get(id)
+        if (approval?.status !== 'pending') return
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, Math.min(POLL_MS, Math.max(1, untilMs - performance.now())))
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+    } finally {
+      unsubscribe()
+      unwatch()
+    }
+  }
+}
+
+/** Whether a client opens links for people. Forms are no door: the agent's own client could answer them. */
+export function isUrlClient({ link, protocolVersion }: McpRequest): boolean {
+  const { era, capabilities } = link
+  const opensUrls = typeof capabilities.elicitation === 'object' && typeof capabilities.elicitation.url === 'object'
+  return opensUrls && (era === 'modern' || protocolVersion === '2025-11-25')
+}

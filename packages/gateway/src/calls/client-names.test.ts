@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, defineTool } from '@toolgate/core'
+import { createCanceller, type JsonObject } from '@toolgate/core/internal'
+import { memoryState } from '@toolgate/core/stores'
+import { definePrompt, defineResource } from '@toolgate/core/toolset'
+import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
+import { clientLink } from '../servers/asks/client-link.ts'
+import { createRounds } from './rounds.ts'
+import { clientNames } from './client-names.ts'
+import { itemMethods } from '../mcp/item-methods.ts'
+import { ResourceSubscriptions } from '../mcp/resource-subscriptions.ts'
+
+const ITEMS = [
+  defineResource({ uri: 'db:a', namespace: 's', execute: () => ({ contents: [] }) }),
+  definePrompt({ name: 'greet', namespace: 's', arguments: [{ name: 'to' }], execute: () => ({ messages: [] }) }),
+]
+const CALLER = { user: 'vera' }
+
+/** A gateway in which a tool and a resource were read, and whose rules deny what follows. */
+async function serve() {
+  const tools = [defineTool({ name: 'fetch', namespace: 'web', execute: () => 'x' }), ...ITEMS]
+  const input = "'untrusted' in run.labels"
+  const gate = createGate({
+    tools,
+    policy: {
+      allow: ['*', 'resource:*:*', 'prompt:*:*'],
+      deny: [
+        { match: 'resource:s:*', input },
+        { match: 'prompt:s:*', input },
+      ],
+    },
+  })
+  const names = new ToolLists(gate)
+  const owners = new ResourceOwners(gate.catalog, () => ['s'])
+  const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
+  const isStopping = () => false
+  const rounds = createRounds({
+    gate,
+    clock,
+    state: memoryState({ clock }),
+    publicUrl: undefined,
+    isStopping,
+    cancelWaiting: () => {},
+  })
+  const notAsked = () => Promise.reject(new Error('not asked'))
+  const deps = { gate, names, owners, rounds, complete: notAsked, watchResource: notAsked, listTtlMs: 0 }
+  const methods = new Map(
+    itemMethods({ ...deps, offers: ['resources', 'prompts'], lists: new ItemLists(names, owners) }),
+  )
+  const subscriptions = new ResourceSubscriptions({ ...deps, onFault: assert.ifError })
+  const view = await gate.view(CALLER)
+  await view.call({ tool: 'web:fetch' })
+  return {
+    view,
+    names,
+    close: () => gate.close(),
+    async ask(method: string, params: JsonObject): Promise<unknown> {
+      if (method === 'resources/subscribe')
+        return subscriptions.subscribe({
+          uri: String(params['uri']),
+          caller: CALLER,
+          owner: CALLER,
+          era: 'modern',
+          updated: () => {},
+        })
+      const link = clientLink({ era: 'modern', capabilities: {}, ask: undefined, log: () => {} })
+      const request = {
+        id: 1,
+        params,
+        client: 'c',
+        caller: CALLER,
+        callerNow: () => CALLER,
+        protocolVersion: '2026-07-28',
+        headers: undefined,
+        signal: createCanceller(),
+        link,
+        notify: () => {},
+      }
+      return methods.get(method as 'resources/read')?.(request)
+    },
+  }
+}
+
+describe('clientNames', () => {
+  for (const [method, params] of [
+    ['resources/read', { uri: 'db:a' }],
+    ['resources/subscribe', { uri: 'db:a' }],
+    ['prompts/get', { name: 's__greet' }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 's__greet' }, argument: { name: 'to', value: '' } }],
+  ] as const)
+    it(`a refusal of ${method} names what the run has read, and not the item itself`, async () => {
+      const { ask, close } = await serve()
+      const text = JSON.stringify(await ask(method, params))
+      assert.match(text, /This run has read web__fetch, whose output is untrusted/)
+      await close()
+    })
+
+  it('names tools and prompts as on the wire, resources by URI, and the item of the call as the client did', async () => {
+    const { view, names, close } = await serve()
+    const nameOf = clientNames(names, view, { id: 'resource:s:db:a', name: 'DB:a' })
+    assert.deepEqual(['web:fetch', 'prompt:s:greet', 'resource:s:db:b', 'resource:s:db:a', 'gone:tool'].map(nameOf), [
+      'web__fetch',
+      's__greet',
+      'db:b',
+      'DB:a',
+      'gone:tool',
+    ])
+    await close()
+  })
+})

@@ -1,0 +1,56 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Caller, Tool } from '@toolgate/core'
+import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import type { JsonRpcError, RequestId } from '@toolgate/mcp'
+import type { ClientLink } from '../servers/asks/client-link.ts'
+
+/** A request of a client, in the terms of no era. */
+export interface McpRequest {
+  readonly id: RequestId
+  readonly params: JsonObject
+  /** The id of the client's credential. */
+  readonly client: string
+  /** In the session that the client names, if any. */
+  readonly caller: Caller
+  /** Returns the caller as they are now; `undefined` once the credential is no longer accepted. */
+  readonly callerNow: () => Caller | undefined
+  /** One that the gateway speaks. */
+  readonly protocolVersion: string | undefined
+  /** The headers that must repeat arguments; `undefined` before 2026-07-28. */
+  readonly headers: IncomingHttpHeaders | undefined
+  /** Aborts when the client cancels the request or is gone for good. */
+  readonly signal: Cancelling
+  /** The client, as servers reach it. */
+  readonly link: ClientLink
+  /** Sends a notification before the answer. It may be lost. */
+  notify(method: string, params: JsonObject): void
+}
+
+/** The answer to a request, in the terms of no era. */
+export type McpReply = McpResultReply | McpAskReply | McpTaskReply | { readonly error: JsonRpcError }
+
+export interface McpResultReply {
+  readonly result: JsonObject
+  /** How long the client may cache the result, in ms. Absent for results that are not cached. */
+  readonly ttlMs?: number | undefined
+  /** The same reply answers equal requests, so its bytes are kept with it. */
+  readonly isKept?: boolean
+  /** The called tool, if the caller sees it. */
+  readonly tool?: Tool | undefined
+}
+
+/** Asks the client for more input (2026-07-28). Never cached. */
+export interface McpAskReply {
+  /** The `inputRequests`, by key. */
+  readonly asks: JsonObject
+  /** The sealed `requestState`. */
+  readonly state: string
+}
+
+/** A call that runs as a task: the whole result, as the client's era has it. */
+export interface McpTaskReply {
+  readonly created: JsonObject
+}
+
+/** Serves one method. @throws {RpcFault} */
+export type McpMethod = (request: McpRequest) => Promise<McpReply>

@@ -1,0 +1,217 @@
+import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Tool, View } from '@toolgate/core'
+import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
+import { definitionHash } from '@toolgate/core/pins'
+import type { Continuation } from '@toolgate/core/toolset'
+import type { McpReply, McpRequest } from './request.ts'
+import { RPC_ERRORS } from '../model/protocol.ts'
+import { ApprovalDoors, type ApprovalDoorsOptions, isUrlClient } from './approval-doors.ts'
+import { type ClientAnswers, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
+import {
+  SealedStates,
+  type SealedStateOptions,
+  type StateBinding,
+  StateInvalid,
+  TooManyStates,
+} from '../servers/asks/sealed-state.ts'
+import { withHolder } from '../replicas/elsewhere.ts'
+import { isAsked } from '../servers/asks/asked.ts'
+import { heldIn } from '../servers/asks/held-calls.ts'
+
+/** Cancels what runs at a server and waits for an answer that cannot come. */
+export type CancelWaiting = (state: unknown, server: string | undefined, caller: Caller, why: string) => void
+
+export interface RoundsDeps {
+  readonly cancelWaiting?: CancelWaiting | undefined
+  readonly states: Pick<SealedStates, 'open' | 'seal'>
+  readonly doors: ApprovalDoors
+  /** The replica that holds calls between two rounds. Absent where this gateway is alone. */
+  readonly holder?: string | undefined
+}
+
+/** Returns the rounds of a gateway. */
+export function createRounds(
+  options: ApprovalDoorsOptions & SealedStateOptions & Pick<RoundsDeps, 'cancelWaiting' | 'holder'>,
+): CallRounds {
+  const { cancelWaiting, holder } = options
+  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options), cancelWaiting, holder })
+}
+
+/** A call of an item, as its method has read it from a request. */
+export interface RoundCall {
+  readonly view: View
+  /** The item, if the caller sees it. A state of an item that is hidden by now is not opened. */
+  readonly tool: Tool | undefined
+  readonly input: unknown
+  /** As the client spelled it. */
+  readonly name: string
+  /** Returns how the client spelled the call that waits. Default: `name`. */
+  nameOf?(outcome: CallWaiting): string
+  /** Calls it through the view. */
+  call(round: Round): Promise<CallOutcome>
+  /** Returns the reply with a task for a call that waits, to clients that take one. `requests` show where a person decides. */
+  toTask?(outcome: CallWaiting, requests: JsonObject | undefined): Promise<McpReply | undefined>
+  /** Returns the reply to a call that cannot go on: each method has errors of its own. */
+  toFailure(text: string): McpReply
+  /** Returns the reply to an outcome that asks for nothing. */
+  toReply(outcome: CallOutcome): McpReply | Promise<McpReply>
+}
+
+/** What a round adds to a call. */
+export interface Round {
+  readonly context: ClientLink
+  readonly continues?: Continuation | undefined
+}
+
+/** At most so many rounds are one call. */
+export const MAX_ROUNDS = 10
+
+/** The content of a sealed state. */
+type RoundState =
+  | {
+      readonly kind: 'answers'
+      readonly continues: Continuation
+      readonly asked: readonly string[]
+      readonly state: unknown
+    }
+  | { readonly kind: 'approval'; readonly approvalId: string; readonly round: number }
+
+/** A retry, with its opened state. */
+interface Retry {
+  readonly continues?: Continuation | undefined
+  readonly answers?: ClientAnswers | undefined
+  /** The approval that an earlier round has asked for, and the number of that round. */
+  readonly approval?: { readonly id: string; readonly round: number; readonly isOpened: boolean } | undefined
+}
+
+const FIRST: Retry = {}
+
+/** Serves the calls that may need several rounds with a client: `tools/call`, `resources/read` and `prompts/get`. */
+export class CallRounds {
+  readonly #deps: RoundsDeps
+
+  constructor(deps: RoundsDeps) {
+    this.#deps = deps
+  }
+
+  /** Makes one round of a call. */
+  async serve(request: McpRequest, call: RoundCall): Promise<McpReply> {
+    let retry = FIRST
+    try {
+      if (isRetry(request) && call.tool) retry = await this.#open(request, call, call.tool)
+    } catch (error) {
+      if (error instanceof StateInvalid) return refuseState(call, error)
+      throw error
+    }
+    const { approval } = retry
+    if (approval?.isOpened) await this.#deps.doors.waitForDecision(approval.id, request.signal)
+    const context = retry.answers ? clientLink({ ...linkOf(request), answers: retry.answers }) : request.link
+    const outcome = await call.call({ context, continues: retry.continues })
+    // Its state is spent: nobody can answer what its server asked.
+    if (outcome.status === 'refused' && retry.answers)
+      this.#deps.cancelWaiting?.(retry.answers.state, call.tool?.namespace, request.caller, 'its retry was refused')
+    try {
+      if (outcome.status === 'input_required') return await this.#ask(request, call, outcome)
+      if (outcome.status === 'waiting')
+        return (await this.#show(request, call, outcome, retry)) ?? call.toReply(outcome)
+    } catch (error) {
+      if (error instanceof TooManyStates) return call.toFailure(`${call.name} failed: ${error.message}`)
+      throw error
+    }
+    return call.toReply(outcome)
+  }
+
+  /** Returns a retry with its opened state. @throws {StateInvalid} */
+  async #open(request: McpRequest, call: RoundCall, tool: Tool): Promise<Retry> {
+    const { requestState, inputResponses: responses = {} } = request.params
+    const state = (await this.#deps.states.open(bindingOf(request, call, tool), requestState)) as RoundState
+    const asked = new Set(state.kind === 'approval' ? [APPROVAL] : state.asked)
+    const isAnswer = ([key, answer]: [string, unknown]) => asked.has(key) && isObject(answer)
+    if (!isObject(responses) || !Object.entries(responses).every(isAnswer)) throw new StateInvalid()
+    if (state.kind === 'approval') {
+      const { action } = (responses[APPROVAL] ?? {}) as JsonObject
+      return { approval: { id: state.approvalId, round: state.round, isOpened: action === 'accept' } }
+    }
+    return { continues: state.continues, answers: { responses, state: state.state } }
+  }
+
+  async #ask(request: McpRequest, call: RoundCall, outcome: CallInputRequired): Promise<McpReply> {
+    const { payload, continues } = outcome
+    if (request.link.era !== 'modern' || !call.tool || !isAsked(payload)) return call.toReply(outcome)
+    const asks = payload.requests
+    try {
+      if (continues.round > MAX_ROUNDS) throw new TooManyStates(`it asked for more input more than ${MAX_ROUNDS} times`)
+      return await this.#reply(request, call, call.tool, asks, {
+        kind: 'answers',
+        continues,
+        asked: Object.keys(asks),
+        state: payload.state,
+      })
+    } catch (error) {
+      await this.#abandon(request, call, outcome, messageOf(error))
+      throw error
+    }
+  }
+
+  /** Ends a call whose question does not reach its client: at its server, and on record. */
+  async #abandon({ caller }: McpRequest, call: RoundCall, outcome: CallInputRequired, why: string): Promise<void> {
+    const { payload, continues } = outcome
+    const { tool, view } = call
+    if (!tool || !isAsked(payload)) return
+    this.#deps.cancelWaiting?.(payload.state, tool.namespace, caller, why)
+    await view.call({ tool: tool.id, continues, abandoned: why })
+  }
+
+  /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */
+  async #show(request: McpRequest, call: RoundCall, outcome: CallWaiting, retry: Retry): Promise<McpReply | undefined> {
+    const { doors } = this.#deps
+    const { approval } = outcome
+    const elicitation = isUrlClient(request)
+      ? doors.elicitationOf(approval, call.nameOf?.(outcome) ?? call.name)
+      : undefined
+    const { elicitationId: _, ...params } = elicitation ?? {}
+    const asks = elicitation && { [APPROVAL]: { method: 'elicitation/create', params } }
+    const task = await call.toTask?.(outcome, asks)
+    if (task || !elicitation || !asks) return task
+    if (request.link.era === 'legacy') return { error: doors.urlRequired(elicitation, request) }
+    const before = retry.approval
+    const round = (before?.round ?? 0) + 1
+    // A person who does not open the link gets no second one, nor does a client that asks for ever.
+    if (!call.tool || round > MAX_ROUNDS || before?.isOpened === false) return undefined
+    return this.#reply(request, call, call.tool, asks, { kind: 'approval', approvalId: approval.id, round })
+  }
+
+  async #reply(
+    request: McpRequest,
+    call: RoundCall,
+    tool: Tool,
+    asks: JsonObject,
+    state: RoundState,
+  ): Promise<McpReply> {
+    const sealed = await this.#deps.states.seal(bindingOf(request, call, tool), state)
+    const isHeld = state.kind === 'answers' && heldIn(state.state) !== undefined
+    return { asks, state: withHolder(sealed, isHeld ? this.#deps.holder : undefined) }
+  }
+}
+
+/** The key of the request to open the link of an approval. */
+const APPROVAL = 'approval'
+
+/** Earlier revisions have no such fields. An answer without a state is a retry whose state is missing. */
+function isRetry({ link, params }: McpRequest): boolean {
+  return (params['requestState'] !== undefined || params['inputResponses'] !== undefined) && link.era === 'modern'
+}
+
+function linkOf({ link }: McpRequest): ClientLink {
+  const { era, capabilities, ask, logLevel } = link
+  return { era, capabilities, ask, logLevel, log: (params) => link.log(params) }
+}
+
+function bindingOf({ caller, client }: McpRequest, { view, input }: RoundCall, tool: Tool): StateBinding {
+  return { caller, client, app: view.app, item: tool.id, definition: definitionHash(tool), input }
+}
+
+/** Records the attempt, and returns the one error for every state that cannot be used. */
+async function refuseState({ view, tool, name }: RoundCall, { message }: StateInvalid): Promise<McpReply> {
+  await view.call({ tool: tool?.id, calledAs: name, malformed: message })
+  return { error: { code: RPC_ERRORS.params_invalid.code, message } }
+}

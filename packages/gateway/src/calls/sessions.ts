@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Caller, Gate, GateOptions } from '@toolgate/core'
+import { type Canceller, createCanceller, isToolError } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
+import { inSession, ownerOf, type RequestId } from '@toolgate/mcp'
+import type { ClientCapabilities } from '../servers/asks/client-link.ts'
+import type { LogLevel } from '../model/log-levels.ts'
+
+export const SESSION_HEADER = 'mcp-session-id'
+
+/** Returns the session that a client of an earlier revision names, known or not; `undefined` if it names none. */
+export function readSession(headers: IncomingHttpHeaders): string | undefined {
+  const id = headers[SESSION_HEADER]
+  return Array.isArray(id) ? id.join() : id
+}
+
+/**
+ * Returns the hook that raises the event `called:<tool id>` when a call in a session succeeds. It opens the groups that
+ * wait for that event.
+ */
+export function unlockByCalls(
+  locks: () => Pick<Gate['locks'], 'event'>,
+  onUnlocked: (caller: Caller) => void,
+): NonNullable<GateOptions['hooks']> {
+  return {
+    afterToolCall: (ended) => {
+      if (ended.caller.session === undefined || !ended.ok || isToolError(ended.output)) return
+      if (locks().event(ended.caller, `called:${ended.tool.id}`).length > 0) onUnlocked(ended.caller)
+    },
+  }
+}
+
+export interface SessionsOptions {
+  readonly clock: Clock
+  /** How long a session is kept without a request or a stream. Default: a day. */
+  readonly idleMs?: number
+  /** Default 100,000. */
+  readonly maxSessions?: number
+  /** Per user. Default 10,000. */
+  readonly maxOfOne?: number
+  /** Keeps what another replica needs to go on with a session. Absent where this gateway is alone. */
+  readonly keeper?: SessionKeeper | undefined
+}
+
+/** What a session is without what runs in it. */
+export interface KeptSession extends SessionClient {
+  readonly owner: string
+  readonly logLevel: LogLevel
+  /** It listens to resources, and nobody else can go on with that. */
+  readonly listens: boolean
+}
+
+export interface SessionKeeper {
+  put(id: string, kept: KeptSession): Promise<void>
+  /** Never rejects. */
+  remove(id: string): Promise<void>
+  /** Gives sessions up: other replicas go on with them. */
+  free(ids: readonly string[]): Promise<void>
+}
+
+/** A response that may not have ended. */
+export interface Answering {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+}
+
+/** A running request of a session. */
+interface Running {
+  readonly caller: Caller
+  /** `undefined` once it has ended, so that nothing of a request is kept by a table of the past (see `LinkedList`). */
+  canceller: Canceller | undefined
+}
+
+/** What a client declares when it begins a session. */
+export interface SessionClient {
+  readonly capabilities: ClientCapabilities
+  readonly protocolVersion: string
+}
+
+/** A session of a client of an earlier revision: what it declared, and what it has running. */
+export class Session {
+  readonly id: string
+  readonly owner: string
+  readonly capabilities: ClientCapabilities
+  readonly protocolVersion: string
+  usedMs = 0
+  /** The caller of the credential that used it last. */
+  usedBy: Caller | undefined
+  /** The least severe log messages that the client wants; all, until it says so. */
+  logLevel: LogLevel = 'debug'
+  /** Called when the session ends. As long as there are any, the session does not expire. */
+  readonly uses = new Set<() => void>()
+  /** Ends a subscription to a resource, by its URI. These do not keep the session from expiring. */
+  readonly subscriptions = new Map<string, () => void>()
+  isEnded = false
+  readonly #running = new Map<RequestId, Running>()
+  /** Requests that are being answered. */
+  #open = 0
+  #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
+
+  constructor(id: string, owner: string, { capabilities, protocolVersion }: SessionClient) {
+    this.id = id
+    this.owner = owner
+    this.capabilities = capabilities
+    this.protocolVersion = protocolVersion
+  }
+
+  /** Returns the caller in this session. It is the same object for the same key, so that its views are found by identity. */
+  callerOf(given: Caller): Caller {
+    if (this.#caller?.given !== given) this.#caller = { given, inSession: inSession(given, this.id) }
+    return this.#caller.inSession
+  }
+
+  /** Returns the signal of a request, and `end`, to call when the request has ended. */
+  run(caller: Caller, id: RequestId): { readonly canceller: Canceller; readonly end: () => void } {
+    const canceller = createCanceller()
+    const running: Running = { caller, canceller }
+    this.#running.set(id, running)
+    return {
+      canceller,
+      end: () => {
+        running.canceller = undefined
+        if (this.#running.get(id) === running) this.#running.delete(id)
+      },
+    }
+  }
+
+  get isRunning(): boolean {
+    return this.#running.size + this.#open > 0
+  }
+
+  /** Counts as running until the response has ended. */
+  enter(response: Answering): void {
+    if (response.destroyed) return
+    this.#open++
+    response.once('close', () => this.#open--)
+  }
+
+  /** Cancels a request, if it is running. Nobody else who knows the session can cancel a caller's request. */
+  cancel(caller: Caller, id: RequestId): void {
+    const running = this.#running.get(id)
+    if (running?.caller === caller) running.canceller?.abort(new Error('the client cancelled the call'))
+  }
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * The sessions of clients of earlier revisions. A session belongs to the user and tenant that began it.
+ *
+ * Maps keep the order of insertion, so the least recently used session comes first.
+ */
+export class Sessions {
+  readonly #options: Required<Omit<SessionsOptions, 'keeper'>>
+  readonly #keeper: SessionKeeper | undefined
+  readonly #all = new Map<string, Session>()
+  readonly #owners = new Map<string, Map<string, Session>>()
+
+  constructor({ clock, idleMs = DAY_MS, maxSessions = 100_000, maxOfOne = 10_000, keeper }: SessionsOptions) {
+    this.#options = { clock, idleMs, maxSessions, maxOfOne }
+    this.#keeper = keeper
+  }
+
+  /** Begins a session. Other replicas find it once `keep` has resolved. */
+  begin(caller: Caller, client: SessionClient): Session {
+    return this.#add(caller, new Session(randomUUID(), ownerOf(caller), client))
+  }
+
+  /** Goes on with a session of another replica. */
+  restore(caller: Caller, id: string, kept: KeptSession): Session {
+    const known = this.find(caller, id)
+    if (known) return known
+    const session = new Session(id, kept.owner, kept)
+    session.logLevel = kept.logLevel
+    return this.#add(caller, session)
+  }
+
+  /** Keeps a session as it is now for other replicas. `undefined`: there are none. */
+  keep(session: Session): Promise<void> | undefined {
+    const { id, owner, capabilities, protocolVersion, logLevel } = session
+    return this.#keeper?.put(id, { owner, capabilities, protocolVersion, logLevel, listens: isListening(session) })
+  }
+
+  /** Forgets the sessions that other replicas have taken over. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const session of this.#all.values()) if (!ids.has(session.id)) this.#forget(session)
+  }
+
+  /** Gives up the sessions that run nothing. Returns whether any are left. */
+  async handOver(): Promise<boolean> {
+    const idle = [...this.#all.values()].filter(({ isRunning }) => !isRunning)
+    // One that listens cannot be gone on with: its client begins another.
+    const [ended, given] = [idle.filter(isListening), idle.filter((session) => !isListening(session))]
+    for (const session of ended) this.#drop(session)
+    for (const session of given) this.#forget(session)
+    if (given.length > 0) await this.#keeper?.free(given.map(({ id }) => id))
+    return this.#all.size > 0
+  }
+
+  #add(caller: Caller, session: Session): Session {
+    const { owner } = session
+    const own = this.#owners.get(owner)
+    if (own && own.size >= this.#options.maxOfOne) this.#drop(firstOf(own))
+    if (this.#all.size >= this.#options.maxSessions) this.#drop(firstOf(this.#all))
+    session.usedBy = caller
+    this.#use(session)
+    return session
+  }
+
+  /** Returns the active session of this caller, and counts that as its use. */
+  find(caller: Caller, id: string): Session | undefined {
+    const session = this.#find(caller, id)
+    if (session) {
+      session.usedBy = caller
+      this.#use(session)
+    }
+    return session
+  }
+
+  /** Keeps a session alive while a stream of it is open. `onEnd` is called when the session ends. Returns the release. */
+  hold(caller: Caller, id: string, onEnd: () => void): () => void {
+    const session = this.#find(caller, id)
+    session?.uses.add(onEnd)
+    return () => {
+      if (!session?.uses.delete(onEnd)) return
+      session.usedMs = this.#options.clock.monotonicMs()
+    }
+  }
+
+  /** Ends the sessions that these callers used last. One that another key of the user goes on with stays. */
+  endOf(callers: ReadonlySet<Caller>): void {
+    for (const session of this.#all.values()) if (session.usedBy && callers.has(session.usedBy)) this.#drop(session)
+  }
+
+  /** Ends a session, so that no replica goes on with it from then on. Returns `false` if it is unknown. */
+  async end(caller: Caller, id: string): Promise<boolean> {
+    const session = this.#find(caller, id)
+    if (!session) return false
+    this.#forget(session)
+    await this.#keeper?.remove(id)
+    return true
+  }
+
+  #find(caller: Caller, id: string): Session | undefined {
+    const session = this.#all.get(id)
+    if (session?.owner !== ownerOf(caller)) return undefined
+    const { clock, idleMs } = this.#options
+    if (session.uses.size > 0 || clock.monotonicMs() - session.usedMs < idleMs) return session
+    this.#drop(session)
+    return undefined
+  }
+
+  #use(session: Session): void {
+    const { id, owner } = session
+    const own = this.#owners.get(owner) ?? new Map<string, Session>()
+    this.#owners.set(owner, own)
+    session.usedMs = this.#options.clock.monotonicMs()
+    for (const sessions of [this.#all, own]) {
+      sessions.delete(id)
+      sessions.set(id, session)
+    }
+  }
+
+  #drop(session: Session | undefined): void {
+    if (!session) return
+    this.#forget(session)
+    void this.#keeper?.remove(session.id)
+  }
+
+  #forget(session: Session): void {
+    session.isEnded = true
+    this.#all.delete(session.id)
+    const own = this.#owners.get(session.owner)
+    own?.delete(session.id)
+    if (own?.size === 0) this.#owners.delete(session.owner)
+    for (const end of session.subscriptions.values()) end()
+    session.subscriptions.clear()
+    for (const onEnd of session.uses) onEnd()
+    session.uses.clear()
+  }
+}
+
+function isListening({ subscriptions }: Session): boolean {
+  return subscriptions.size > 0
+}
+
+function firstOf(sessions: ReadonlyMap<string, Session>): Session | undefined {
+  return sessions.values().next().value
+}

@@ -1,0 +1,58 @@
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
+import type { ServerConfig } from './config.ts'
+import type { Owner } from '../model/owner.ts'
+import { UpstreamError } from '../model/upstream.ts'
+
+const OWNER = /\$\{(user|tenant)\}/g
+
+/** Returns whether a text holds `${user}` or `${tenant}`. */
+export function mentionsOwner(text: string): boolean {
+  return text.search(OWNER) !== -1
+}
+
+/** A server's configuration for one instance, with the folders that it needs. */
+export interface InstanceConfig {
+  readonly config: ServerConfig
+  readonly folders: readonly string[]
+}
+
+/**
+ * Returns the configuration of one owner's instance below `root`: with its own HOME and working folder, and the
+ * owner's name where the entry asks for it.
+ */
+export function toInstanceConfig(
+  config: ServerConfig,
+  owner: Pick<Owner, 'user' | 'tenant' | 'folder'>,
+  root: string,
+): InstanceConfig {
+  const fill = (text: string) => text.replaceAll(OWNER, (_, name: 'user' | 'tenant') => owner[name])
+  const fillAll = (texts: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, fill(text)]))
+  const headers = fillAll(config.headers)
+  if (config.command === undefined) return { config: { ...config, headers }, folders: [] }
+  const own = path.join(root, config.name, owner.folder)
+  const home = path.join(own, 'home')
+  const cwd = config.cwd === undefined ? path.join(own, 'work') : fill(config.cwd)
+  return {
+    config: { ...config, headers, args: config.args.map(fill), env: { HOME: home, ...fillAll(config.env) }, cwd },
+    folders: [home, ...(cwd === config.cwd ? [] : [cwd])],
+  }
+}
+
+/**
+ * Makes folders that only this user of the machine may read.
+ *
+ * @throws {UpstreamError} `upstream_down` naming the folder
+ */
+export async function makeFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+    } catch (error) {
+      const why = errnoOf(error) ?? messageOf(error)
+      throw new UpstreamError('upstream_down', `folder "${folder}" could not be made (${why})`, { cause: error })
+    }
+  }
+}

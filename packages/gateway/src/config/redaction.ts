@@ -1,0 +1,111 @@
+import type { Approval } from '@toolgate/core'
+import type { Approvals } from '@toolgate/core/internal'
+import { createRedactor, type Redactor } from '@toolgate/core/redact'
+import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
+import type { GatewayConfig } from './config.ts'
+
+/** The gateway's redactor. Its secrets are those of the configuration, and follow each reload. */
+export interface GatewayRedactor extends Redactor {
+  /** Returns a redactor that knows further secrets, too. */
+  with(secrets: readonly string[] | undefined): Redactor
+  /** Every secret that it knows. Never log or show them. */
+  secrets(): readonly string[]
+  /** Replaces the secrets. Former ones stay redacted, as servers and logs may still hold them: the latest, within bounds. */
+  follow(secrets: readonly string[] | undefined): void
+}
+
+const MAX_FORMER = 256
+const MAX_FORMER_CHARS = 128 * 1024
+
+/** Returns the gateway's redactor: the built-in tables, those of the configuration, and its secrets. */
+export function createGatewayRedactor({ redact, secrets: given = [] }: Pick<GatewayConfig, 'redact' | 'secrets'>) {
+  let secrets = given
+  /** The latest first. */
+  let former: readonly string[] = []
+  const known = () => [...secrets, ...former]
+  const create = (further: readonly string[] = []) => createRedactor({ ...redact, secrets: [...known(), ...further] })
+  let current = create()
+  const redactor: GatewayRedactor = {
+    redactText: (text) => current.redactText(text),
+    redactValue: (value) => current.redactValue(value),
+    with: create,
+    secrets: known,
+    follow(next = []) {
+      const before = new Set(known())
+      if (next.length === secrets.length && next.every((secret, i) => secret === secrets[i])) return
+      former = cutFormer([...before].filter((secret) => !next.includes(secret)))
+      secrets = next
+      current = create()
+    },
+  }
+  return redactor
+}
+
+function cutFormer(secrets: readonly string[]): readonly string[] {
+  let chars = 0
+  return secrets.slice(0, MAX_FORMER).filter(({ length }) => (chars += length) <= MAX_FORMER_CHARS)
+}
+
+interface Line {
+  readonly message: string
+  readonly detail?: string
+}
+
+/** Returns a log that redacts its lines. */
+export function redactLog<L extends Line>(log: (line: L) => void, { redactText }: Redactor): (line: L) => void {
+  return (line) =>
+    log({
+      ...line,
+      message: redactText(line.message),
+      ...(line.detail === undefined ? {} : { detail: redactText(line.detail) }),
+    })
+}
+
+/** Returns an approval with its secrets masked, and without what is for the gateway alone. */
+export function redactApproval({ asker: _, ...approval }: Approval, redact: Redactor): Approval {
+  return {
+    ...approval,
+    input: redact.redactValue(approval.input),
+    ...(approval.why === undefined ? {} : { why: redact.redactText(approval.why) }),
+    ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
+  }
+}
+
+export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {
+  const show = (approval: Approval): Approval => redactApproval(approval, redact)
+  return {
+    mayDecide: (approver, approval) => approvals.mayDecide(approver, approval),
+    async get(id) {
+      const approval = await approvals.get(id)
+      return approval && show(approval)
+    },
+    list: async (filter) => (await approvals.list(filter)).map(show),
+    decide: async (approver, id, verdict) => show(await approvals.decide(approver, id, verdict)),
+  }
+}
+
+export function redactServer(row: ServerRow, { redactText }: Redactor): ServerRow {
+  return {
+    ...row,
+    ...(row.reason === undefined ? {} : { reason: redactText(row.reason) }),
+    rejected: row.rejected.map(({ kind, name, reason }) => ({
+      kind,
+      name: redactText(name),
+      reason: redactText(reason),
+    })),
+  }
+}
+
+export function redactGroup(row: GroupRow, { redactText }: Redactor): GroupRow {
+  return row.reason === undefined ? row : { ...row, reason: redactText(row.reason) }
+}
+
+/** The path of a URL and the reason may hold secrets. */
+export function redactNeed(row: NeedRow, { redactText }: Redactor): NeedRow {
+  return {
+    ...row,
+    what: redactText(row.what),
+    ...(row.reason === undefined ? {} : { reason: redactText(row.reason) }),
+    ...(row.suggestion === undefined ? {} : { suggestion: redactText(row.suggestion) }),
+  }
+}

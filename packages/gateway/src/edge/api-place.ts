@@ -1,0 +1,171 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '@toolgate/core'
+import { isObject, readJson } from '@toolgate/core/internal'
+import type { Api } from '../admin/http/api.ts'
+import { ApiFault, type ApiFaultCode, toErrorResponse } from '../model/faults.ts'
+import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
+import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import type { Fleet } from '../servers/fleet.ts'
+import { toRequest } from '../util/to-request.ts'
+import { serverOf } from '../model/server-of.ts'
+import { ClientGone, readBody } from '../model/body.ts'
+import { RpcFault, type RpcRule } from '../model/protocol.ts'
+import { ownerOf } from '../model/owner.ts'
+import { type Elsewhere, elsewhereFault } from '../replicas/elsewhere.ts'
+
+export interface ApiPlaceDeps {
+  readonly elsewhere: () => Pick<Elsewhere, 'askHomeOf' | 'check' | 'placeAtHome'> | undefined
+  readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly origins: OriginRules
+  readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
+  /** Returns the caller whose catalog a person asks for, if that is what a request is. */
+  readonly shownIn: (request: Request) => Promise<Caller | undefined>
+  /** Returns whose call a person compares with what is there, if that is what a request is. */
+  readonly comparedIn: Api['comparedIn']
+  /** Returns what a person tries as a caller, if that is what a request is. */
+  readonly triedIn: Api['triedIn']
+  readonly isStopping: () => boolean
+  readonly onFault: (error: unknown) => void
+}
+
+/** A request whose body was read, as `@hono/node-server` takes it. */
+type Read = IncomingMessage & { rawBody?: Buffer }
+
+const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
+  body_too_large: 'body_too_large',
+  body_not_json: 'body_invalid',
+  forward_refused: 'forward_refused',
+  session_elsewhere: 'home_elsewhere',
+  owner_lost: 'owner_lost',
+  owner_unreachable: 'owner_unreachable',
+  stopping: 'stopping',
+}
+
+/**
+ * Has the home of an agent's user answer a request to the HTTP API, as MCP requests are: a call of a server that has an instance
+ * for each user, and what depends on a list that such an instance has. The same home shows people what its user sees, and
+ * makes the calls that they make from the console.
+ */
+export class ApiPlace {
+  readonly #deps: ApiPlaceDeps
+
+  constructor(deps: ApiPlaceDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns whether another replica has forwarded a request, and has checked where it comes from. */
+  isForwarded(request: IncomingMessage): boolean {
+    try {
+      return this.#deps.elsewhere()?.check(request) === true
+    } catch {
+      return false
+    }
+  }
+
+  /** Returns `false` for a request that this replica answers. Never rejects. */
+  async place(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    try {
+      return await this.#place(request, response)
+    } catch (error) {
+      if (error instanceof ClientGone || response.headersSent) return true
+      const code = error instanceof RpcFault ? FAULTS[error.rule] : undefined
+      const fault = code ? new ApiFault(code, (error as RpcFault).message, (error as RpcFault).headers) : error
+      const answer = toErrorResponse(fault, this.#deps.onFault)
+      response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), 'cache-control': 'no-store' })
+      response.end(await answer.text())
+      return true
+    }
+  }
+
+  async #place(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const { elsewhere, fleet, isStopping, origins } = this.#deps
+    const owners = elsewhere()
+    // The home of a user trusts the replica that forwards a request to have checked where it comes from.
+    if (!owners || (!owners.check(request) && checkOrigin(request.headers, origins))) return false
+    const url = new URL(request.url ?? '/', 'http://gateway')
+    const isCall = url.pathname === '/api/call' && request.method === 'POST'
+    const mayNeed = fleet.hasUserLists ? AGENTS.has(url.pathname) : isCall && fleet.needsInstance()
+    if (fleet.hasUserLists && request.method === 'GET' && isAboutCaller(url)) {
+      const shown = await this.#deps.shownIn(toRequest(request))
+      const owner = shown && ownerOf(shown)
+      return owner !== undefined && owners.askHomeOf(owner, { request, response })
+    }
+    if (isComparison(url)) {
+      // What it reads is what a call of the asker would change: at the instance of their home.
+      const compared = await this.#deps.comparedIn(toRequest(request))
+      if (!compared || !fleet.needsInstance(serverOf(compared.tool))) return false
+      if (owners.check(request) && isStopping()) throw elsewhereFault()
+      const text = await readBody(request)
+      ;(request as Read).rawBody = Buffer.from(text)
+      return owners.placeAtHome({ caller: compared.caller, request, response, text })
+    }
+    if (TRIALS.has(url.pathname) && request.method === 'POST' && fleet.needsInstance())
+      return this.#placeTrial(owners, request, response)
+    if (!mayNeed) return false
+    // The asker looks again once the home was given up.
+    if (owners.check(request) && isCall && isStopping()) throw elsewhereFault()
+    const credential = await this.#deps.authenticator.authenticate(
+      request.headers,
+      toResource(url.searchParams.get('app') ?? undefined),
+    )
+    if (isRefused(credential) || credential.for !== 'mcp') return false
+    const asked = { caller: credential.caller, request, response }
+    if (request.method !== 'POST') return owners.placeAtHome(asked)
+    const text = await readBody(request)
+    ;(request as Read).rawBody = Buffer.from(text)
+    if (!fleet.hasUserLists && !fleet.needsInstance(serverIn(text))) return false
+    return owners.placeAtHome({ ...asked, text })
+  }
+
+  async #placeTrial(
+    owners: Pick<Elsewhere, 'askHomeOf' | 'check' | 'placeAtHome'>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const { fleet, isStopping, triedIn } = this.#deps
+    let text: string | undefined
+    const readText = async () => {
+      text = await readBody(request)
+      ;(request as Read).rawBody = Buffer.from(text)
+      return text
+    }
+    const tried = await triedIn(toRequest(request), readText)
+    if (!tried || text === undefined) return false
+    const { tool, caller, isCall } = tried
+    const asked = { caller, request, response, text }
+    if (isCall) {
+      if (!fleet.hasUserLists && !fleet.needsInstance(serverOf(tool))) return false
+      if (owners.check(request) && isStopping()) throw elsewhereFault()
+      return owners.placeAtHome(asked)
+    }
+    // Nobody becomes the home of a user by a dry run.
+    const owner = fleet.hasUserLists ? ownerOf(caller) : undefined
+    return owner !== undefined && owners.askHomeOf(owner, asked)
+  }
+}
+
+/** What a person tries as a caller: a dry run, and a real call. */
+const TRIALS: ReadonlySet<string> = new Set(['/api/why', '/api/tool/call'])
+
+/** Whether a person asks about a caller. */
+function isAboutCaller({ searchParams }: URL): boolean {
+  return searchParams.has('as') || searchParams.has('caller')
+}
+
+function isComparison({ pathname }: URL): boolean {
+  return pathname.startsWith('/api/approvals/') && pathname.endsWith('/compare')
+}
+
+/** What an agent sees and may call depends on the lists of its user. */
+const AGENTS: ReadonlySet<string> = new Set(['/api/list', '/api/decide', '/api/call'])
+
+/** Returns the server of the tool that a body names. What is wrong with the body is said by whoever answers. */
+function serverIn(text: string): string {
+  try {
+    const body: unknown = readJson(text, { integers: 'exact' })
+    const tool = isObject(body) ? body['tool'] : undefined
+    return typeof tool === 'string' ? serverOf(tool) : ''
+  } catch {
+    return ''
+  }
+}

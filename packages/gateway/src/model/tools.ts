@@ -1,0 +1,216 @@
+import type { OutcomeWord, Reason } from '@toolgate/core'
+import type { ItemKind } from '@toolgate/core/toolset'
+import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
+import type { ServerRow, GroupRow } from './servers.ts'
+import type { MayStillRow, PlacedMayStill } from '../api/wire/reasons.ts'
+
+/** `GET /api/tools?as=<user>&app=<app>&kind=<kind>`: the items of one kind; without `kind`, the tools. */
+export interface ToolsBody {
+  readonly as: string
+  readonly app?: string
+  readonly policyRevision: number
+  readonly catalogRevision: number
+  readonly kind: ItemKind
+  readonly tools: readonly ToolRow[]
+  readonly servers: readonly ServerRow[]
+  readonly groups: readonly GroupRow[]
+  /** Whose lists are shown, of the servers with a list for each user. Absent if there are none. */
+  readonly lists?: readonly ListRow[]
+}
+
+/** `GET /api/tools/columns`: a `ToolsBody` in columns, which is half as long, and parsed in a fourth of the time. */
+export interface ToolColumnsBody extends Omit<ToolsBody, 'tools'> {
+  readonly columns: ToolColumns
+}
+
+/** Fields of `ToolRow`s, each in the order of the items. A column is absent where no item has the field. */
+export interface ToolColumns {
+  /** The distinct decisions. */
+  readonly decisions: readonly Pick<ToolRow, 'outcome' | 'visible' | 'reasons' | 'mayStill'>[]
+  /** The distinct lists of tags. */
+  readonly tagSets: readonly (readonly string[])[]
+  readonly id: readonly string[]
+  readonly description: readonly string[]
+  /** Places in `decisions`. */
+  readonly decision: readonly number[]
+  /** Places in `tagSets`. */
+  readonly tags: readonly number[]
+  /** Absent where each is the id with `__` for `:`. */
+  readonly wireName?: readonly string[]
+  /** Empty for none. */
+  readonly title?: readonly string[]
+  /** Empty for none. */
+  readonly hash?: readonly string[]
+}
+
+/** What a caller sees of the tools of a row. */
+export interface MatrixCell {
+  readonly visible: number
+  readonly total: number
+  /** How many of the visible ones ask a person. */
+  readonly asks: number
+  /** How many of the visible ones have calls that end otherwise, by the input, the run or a hook. */
+  readonly depends: number
+  /** The most common reason of the hidden tools; empty for none. */
+  readonly why: string
+}
+
+/** A group, or the tools of a server that are in no group. */
+export interface MatrixRow {
+  readonly key: string
+  readonly name: string
+  readonly title?: string
+  readonly group?: Omit<GroupRow, 'tools'>
+  /** How many tools it has. */
+  readonly tools: number
+}
+
+/** `GET /api/matrix` */
+export interface MatrixBody {
+  /** How many callers there are, and the place of the first column among them. */
+  readonly total: number
+  readonly from: number
+  readonly rows: readonly MatrixRow[]
+  readonly columns: readonly {
+    readonly user: string
+    readonly tenant?: string
+    readonly roles: readonly string[]
+    readonly for: 'mcp' | 'console' | 'host'
+    /** In the order of the rows. */
+    readonly cells: readonly MatrixCell[]
+    /** In the order of the tools of the open row. */
+    readonly tools?: readonly {
+      readonly outcome: OutcomeWord
+      readonly visible: boolean
+      /** The deciding reason; empty for a plain allow. */
+      readonly why: string
+      readonly mayStill?: readonly MayStillRow[]
+    }[]
+  }[]
+  /** The row whose tools are shown one by one: their ids, and how many others it has. */
+  readonly open?: { readonly key: string; readonly tools: readonly string[]; readonly more: number }
+}
+
+/**
+ * Whose list of a server is shown. `known`: it is part of the answer. `unknown`: no instance of this user has listed yet.
+ * `no_user`: the caller has none. `withheld`: only approvers and the user see it.
+ */
+export interface ListRow {
+  readonly server: string
+  readonly user?: string
+  readonly tenant?: string
+  readonly state: 'known' | 'unknown' | 'no_user' | 'withheld'
+  /** Why it is unknown. Absent where nobody has asked for it yet. */
+  readonly reason?: string
+}
+
+/** A tool, or an item of another kind. */
+export interface ToolRow {
+  readonly id: string
+  readonly kind: ItemKind
+  /** The name on the wire, `namespace__name`; of a resource its URI, of a template its URI template. */
+  readonly wireName: string
+  readonly title?: string
+  readonly description: string
+  /** Of its definition, for a server with a list for each user: the `hash` of its pin. */
+  readonly hash?: string
+  readonly tags: readonly string[]
+  readonly outcome: OutcomeWord
+  /** Whether the caller sees it. */
+  readonly visible: boolean
+  /** The deciding one first; empty for a plain allow. */
+  readonly reasons: readonly Reason[]
+  /**
+   * The outcomes that a call may still get, each once: by its input, its run, a hook, or the state now, such as a
+   * used-up limit. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by which
+   * rules.
+   */
+  readonly mayStill?: readonly MayStillRow[]
+}
+
+/** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what users have switched off for themselves. */
+export interface PreferencesBody {
+  readonly groups: readonly string[]
+  readonly tools: readonly string[]
+}
+
+/** `GET /api/tool?tool=<id>&as=<user>`: one tool in full. */
+export interface ToolBody {
+  readonly tool: ToolRow
+  /** As in `WhyBody`. */
+  readonly mayStill?: readonly PlacedMayStill[]
+  /** A JSON Schema. */
+  readonly inputSchema: unknown
+  /** A JSON Schema. */
+  readonly outputSchema?: unknown
+  /** As the server sent them, such as MCP's `ToolAnnotations`. */
+  readonly annotations: unknown
+  /** Fields of the input that say where it sends something, as the operator names them. */
+  readonly addressees?: readonly string[]
+  readonly groups: readonly string[]
+  /** As `20/60`, each with its selector. */
+  readonly limits: readonly string[]
+  readonly exports: readonly ToolExport[]
+}
+
+export interface ToolExport {
+  readonly target: string
+  /** As this provider or framework takes it. */
+  readonly definition: unknown
+  readonly warnings: readonly string[]
+  readonly errors: readonly string[]
+  readonly tokens?: number
+}
+
+/** `GET /api/callers`: the callers that `as` may name, without their keys. */
+export interface CallersBody {
+  readonly callers: readonly {
+    readonly user: string
+    readonly tenant?: string
+    readonly roles: readonly string[]
+    readonly for: 'mcp' | 'console' | 'host'
+    /** This person may make calls as this caller: an agent of their own user. */
+    readonly mayCall?: true
+    readonly visible: number
+  }[]
+}
+
+/** `GET /api/pins?status=`: every tool of the catalog; empty if neither pins nor the definition check are on */
+export interface PinsBody {
+  readonly pins: readonly PinRow[]
+}
+
+/** The state of one tool's definition. `POST /api/pins/accept` returns it, too. */
+export interface PinRow {
+  readonly tool: string
+  readonly status: PinStatus
+  /** A new tool of a known server that nobody has accepted yet. Only with `pins: { new: suspend }`. */
+  readonly isNew?: boolean
+  /** Of the current definition, which would be accepted. */
+  readonly hash: string
+  readonly pinnedHash?: string
+  readonly since?: number
+  /** Who accepted it. Absent if it was pinned at first sight. */
+  readonly by?: string
+  /** From the pinned definition to the current one. */
+  readonly diff?: DefinitionDiff
+  readonly findings: readonly DefinitionFinding[]
+  readonly quarantined: boolean
+  /** Whose own lists have this definition. Absent where all callers share it. Only approvers get such rows. */
+  readonly users?: readonly { readonly user: string; readonly tenant?: string | undefined }[]
+}
+
+/** `POST /api/pins/accept` */
+export interface AcceptPinBody {
+  /**
+   * @minLength 1
+   * @maxLength 300
+   */
+  readonly tool: string
+  /**
+   * Of the definition that was reviewed. Another hash is refused with `pin_unknown`.
+   *
+   * @pattern ^[0-9a-f]{64}$
+   */
+  readonly hash: string
+}

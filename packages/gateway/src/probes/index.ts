@@ -1,5 +1,0 @@
-export type { ProcessWatch } from '../bounded-command.ts'
-export { commandProbe, type CommandProbeOptions } from './command-probe.ts'
-export { envProbe, type EnvProbeOptions } from './probes.ts'
-export { httpProbe, type HttpProbeOptions } from './network-probes.ts'
-export { type ProbeOptions, tcpProbe, type TcpTarget } from './network-probes.ts'

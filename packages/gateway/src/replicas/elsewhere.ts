@@ -1,0 +1,267 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Caller } from '@toolgate/core'
+import { isObject, type JsonObject, type MaybePromise } from '@toolgate/core/internal'
+import { ownerOf as sessionOwnerOf } from '@toolgate/mcp'
+import type { ClientAddresses, RequestSource } from '../util/client-address.ts'
+import { RpcFault } from '../model/protocol.ts'
+import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
+import type { Owned, OwnerStore, ReplicaRow } from './replica-store.ts'
+import { type Owner, ownerOf } from '../model/owner.ts'
+import { FORWARDED_HEADER, type ForwardProof } from './forward-proof.ts'
+import { Forwarder, unreachable } from './forward.ts'
+import { type HomeInstances, Homes } from './homes.ts'
+import { SessionOwners, sessionIdsIn } from './session-owners.ts'
+
+export interface ElsewhereDeps {
+  /** The incarnation of this replica. */
+  readonly self: string
+  readonly owners: OwnerStore
+  /** Returns the rows of all replicas. */
+  readonly replicas: () => Promise<readonly ReplicaRow[]>
+  readonly proof: ForwardProof
+  readonly onFault: (error: unknown) => void
+}
+
+/** What of this gateway belongs to one replica. */
+export interface Here {
+  readonly sessions: () => Pick<Sessions, 'handOver' | 'restore' | 'retain'>
+  readonly instances: () => HomeInstances
+  /** Whether a request may need an instance of its user. */
+  readonly needsInstance: (method: string | undefined, params: JsonObject | undefined) => boolean
+  readonly addresses: Pick<ClientAddresses, 'of'>
+  /** Whether this replica gives up what it has. */
+  readonly isStopping: () => boolean
+}
+
+/** A request of a client. */
+export interface Asked {
+  readonly caller: Caller
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The body. */
+  readonly text?: string | undefined
+}
+
+/** A lost owner is known to be lost after 2 s. */
+const LOST_MS = 5_000
+/** An owner that stops gives things up when the calls in them have ended. */
+const GIVEN_UP_MS = 30_000
+const AGAIN_MS = 100
+const HOLDER = /@([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+/**
+ * What the replicas have that a request may need, and the way to it. A request is answered by the replica that has what it
+ * needs: the session of an earlier client, the home of its user, or the call that it goes on with. Every other replica
+ * forwards it, and a request that was forwarded is never forwarded again.
+ *
+ * What a lost replica had is taken over by the one that is asked next, as far as it can be gone on with.
+ */
+export class Elsewhere {
+  readonly sessions: SessionOwners
+  readonly homes: Homes
+  readonly self: string
+  readonly #deps: ElsewhereDeps
+  readonly #here: Here
+  readonly #forwarder = new Forwarder()
+
+  constructor(deps: ElsewhereDeps, here: Here) {
+    const { owners, self, onFault } = deps
+    this.#deps = deps
+    this.#here = here
+    this.self = self
+    this.sessions = new SessionOwners(owners, self, onFault)
+    this.homes = new Homes({ owners, self, instances: here.instances, onFault })
+  }
+
+  /** Returns whether another replica has forwarded a request. @throws {RpcFault} `forward_refused` */
+  check(request: IncomingMessage): boolean {
+    const header = request.headers[FORWARDED_HEADER]
+    if (header === undefined) return false
+    if (!this.#deps.proof.holds(String(header), this.self, request))
+      throw new RpcFault('forward_refused', 'This request does not come from another replica.')
+    return true
+  }
+
+  /** Returns the address of the client of a request that another replica has forwarded; `undefined` for any other. */
+  addressOf(request: RequestSource): string | undefined {
+    const header = request.headers[FORWARDED_HEADER]
+    return header === undefined ? undefined : this.#deps.proof.addressOf(String(header), this.self, request)
+  }
+
+  /**
+   * Has the home of the user, or the holder of the call that a request goes on with, answer it. Returns `false` for one that
+   * this replica answers.
+   *
+   * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`
+   */
+  place(asked: Asked, method?: string, params?: JsonObject): MaybePromise<boolean> {
+    const holder = holderIn(params)
+    if (holder !== undefined) return holder !== this.self && this.#toHolder(asked, holder)
+    // A session is at the home of its user, whatever is asked in it.
+    const of = readSession(asked.request.headers) === undefined ? method : undefined
+    return this.#here.needsInstance(of, params) && this.placeAtHome(asked)
+  }
+
+  /**
+   * Has the home of the user answer a request. Returns `false` if that is this replica, which it stays until it has answered.
+   *
+   * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`, `stopping`
+   */
+  placeAtHome(asked: Asked): MaybePromise<boolean> {
+    const owner = ownerOf(asked.caller)
+    if (!owner || this.homes.enter(owner, asked.response)) return false
+    return this.#reach(asked, async () => {
+      this.#checkStopping(asked)
+      const found = await this.homes.find(owner)
+      if (!found) this.homes.enter(owner, asked.response)
+      return found
+    })
+  }
+
+  /**
+   * Has the home of a user answer a request that is about them, if another replica is their home. Returns `false` for one that
+   * this replica answers.
+   *
+   * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`
+   */
+  async askHomeOf(owner: Owner, asked: Omit<Asked, 'caller'>): Promise<boolean> {
+    try {
+      return await this.#reach(asked, () => this.homes.look(owner))
+    } catch (error) {
+      // A home that is gone has nothing to show.
+      if (error instanceof RpcFault && error.rule === 'owner_lost' && !asked.response.headersSent) return false
+      throw error
+    }
+  }
+
+  /** Whether a request goes on with a call that waits here. */
+  holds(params: JsonObject | undefined): boolean {
+    return holderIn(params) === this.self
+  }
+
+  /**
+   * Returns the session of a request once it is here; `undefined` once its owner has answered the request.
+   *
+   * @throws {RpcFault} `session_unknown`, `session_elsewhere`, `owner_unreachable`, `owner_lost`, `stopping`
+   */
+  async reach(id: string, asked: Asked): Promise<Session | undefined> {
+    let session: Session | undefined
+    const isAnswered = await this.#reach(asked, async () => {
+      this.#checkStopping(asked)
+      const found = await this.sessions.find(id)
+      if (found?.kept.owner !== sessionOwnerOf(asked.caller)) throw unknown()
+      const { owned, kept } = found
+      // It began before this replica was the home of its user: its client begins another.
+      const owner = ownerOf(asked.caller)
+      const isHome = owner !== undefined && this.homes.has(owner)
+      if (owned.owner !== this.self && isHome && this.check(asked.request)) throw unknown()
+      if (owned.owner !== this.self) return owned
+      // Nobody else can go on with what it listens to.
+      if (kept.listens) {
+        await this.sessions.remove(id)
+        throw unknown()
+      }
+      session = this.#here.sessions().restore(asked.caller, id, kept)
+      return owned
+    })
+    return isAnswered ? undefined : session
+  }
+
+  /** Forgets what others have taken over while this replica could not be reached. */
+  async review(): Promise<void> {
+    const keys = await this.#deps.owners.keysOf(this.self)
+    this.#here.sessions().retain(sessionIdsIn(keys))
+    await this.homes.retain(new Set(keys))
+  }
+
+  /** Gives up each session and home when nothing runs in it, for so long. */
+  async handOver(forMs: number): Promise<void> {
+    try {
+      for (let leftMs = forMs; leftMs > 0; leftMs -= AGAIN_MS) {
+        const left = await Promise.all([this.#here.sessions().handOver(), this.homes.handOver()])
+        if (!left.includes(true)) break
+        await sleep(AGAIN_MS)
+      }
+    } catch (error) {
+      // Without the database, the others take over what was lost.
+      this.#deps.onFault(error)
+    }
+  }
+
+  close(): void {
+    this.#forwarder.close()
+  }
+
+  /** Forwards a request until its owner has answered. Returns `false` once `find` says that it is this replica. */
+  async #reach(asked: Omit<Asked, 'caller'>, find: () => Promise<Owned | undefined>): Promise<boolean> {
+    const isForwarded = this.check(asked.request)
+    let lost: { readonly from: Owned; readonly fault: RpcFault } | undefined
+    for (let leftMs = LOST_MS; leftMs > 0 && !asked.response.destroyed; leftMs -= AGAIN_MS) {
+      const owned = await find()
+      if (lost && !hasGivenUp(lost.from, owned)) throw lost.fault
+      lost = undefined
+      if (!owned || owned.owner === this.self) return false
+      if (isForwarded) throw elsewhereFault()
+      const result = await this.#forward(asked, owned).catch((fault: unknown) => {
+        if (!(fault instanceof RpcFault) || fault.rule !== 'owner_lost') throw fault
+        lost = { from: owned, fault }
+      })
+      if (result === 'answered') return true
+      if (result === 'elsewhere') leftMs = Math.max(leftMs, GIVEN_UP_MS)
+      await sleep(AGAIN_MS)
+    }
+    throw unreachable('The replica that has what this request needs does not answer.')
+  }
+
+  async #toHolder(asked: Asked, holder: string): Promise<boolean> {
+    if (this.check(asked.request)) throw elsewhereFault()
+    const row = (await this.#deps.replicas()).find(({ incarnation, isLive }) => incarnation === holder && isLive)
+    const result = row && (await this.#forward(asked, { owner: holder, url: row.url }))
+    if (result === 'answered') return true
+    throw new RpcFault('owner_lost', 'The replica that held this call is gone, and the call with it.')
+  }
+
+  #forward({ request, response, text }: Omit<Asked, 'caller'>, { owner, url }: Pick<Owned, 'owner' | 'url'>) {
+    if (url === undefined) throw unreachable('The replica that has what this request needs has no URL.')
+    const proof = this.#deps.proof.make(owner, this.#here.addresses.of(request), request)
+    return this.#forwarder.send({ request, text, response, url, proof })
+  }
+
+  /** A replica that stops takes nothing over. @throws {RpcFault} `stopping`, `session_elsewhere` */
+  #checkStopping({ request }: Asked): void {
+    if (!this.#here.isStopping()) return
+    if (this.check(request)) throw elsewhereFault()
+    const headers = { 'retry-after': '1', connection: 'close' }
+    throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
+  }
+}
+
+/** Returns the state of a call with the replica that holds it. */
+export function withHolder(state: string, holder: string | undefined): string {
+  return holder === undefined ? state : `${state}@${holder}`
+}
+
+/** Returns the replica that holds the call that a request goes on with. */
+function holderIn(params: JsonObject | undefined): string | undefined {
+  const state = isObject(params) ? params['requestState'] : undefined
+  return typeof state === 'string' ? HOLDER.exec(state.slice(-HOLDER_CHARS))?.[1] : undefined
+}
+
+const HOLDER_CHARS = 37
+
+/**
+ * Whether an owner that did not answer has given up what it had, by what is found after that. It does so when everything that
+ * it runs there has been answered, so it has not taken the request. An owner that was lost may have.
+ */
+function hasGivenUp(before: Owned, now: Owned | undefined): boolean {
+  return now !== undefined && now.owner !== before.owner && now.losses === before.losses
+}
+
+function unknown(): RpcFault {
+  return new RpcFault('session_unknown', 'Session not found.')
+}
+
+export function elsewhereFault(): RpcFault {
+  return new RpcFault('session_elsewhere', 'This replica does not have what the request needs.')
+}

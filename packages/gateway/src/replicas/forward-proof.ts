@@ -1,0 +1,69 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { StateStore } from '@toolgate/core/stores'
+import type { RequestSource } from '../util/client-address.ts'
+
+/** The header by which a replica proves that it forwards a request. */
+export const FORWARDED_HEADER = 'toolgate-forwarded'
+
+const KEY = 'gateway/forward-key'
+const KEY_BYTES = 32
+/** In place of the address of a client that is not known. */
+const UNKNOWN = '-'
+const FORM = /^([\w:.%-]{1,64}) ([\w-]{43})$/
+
+type Asked = Pick<RequestSource, 'method' | 'url' | 'headers'>
+
+/**
+ * Proves that a request comes from a replica. It opens nothing: the owner reads the credential of the request itself.
+ *
+ * The replicas share a key, which is in their state. A proof is bound to one start of one replica, to the address of the
+ * client, and to the request's method, path, host, origin, credential and session.
+ */
+export class ForwardProof {
+  readonly #key: Buffer
+
+  private constructor(key: Buffer) {
+    this.#key = key
+  }
+
+  static async open(state: Pick<StateStore, 'add' | 'get'>): Promise<ForwardProof> {
+    await state.add(KEY, randomBytes(KEY_BYTES).toString('base64'))
+    const kept = await state.get(KEY)
+    const key = Buffer.from(typeof kept === 'string' ? kept : '', 'base64')
+    if (key.byteLength !== KEY_BYTES) throw new Error('the key of forwarded requests cannot be read from the state')
+    return new ForwardProof(key)
+  }
+
+  /** Returns the header for a request that goes to an incarnation. */
+  make(to: string, address: string | undefined, request: Asked): string {
+    const from = address ?? UNKNOWN
+    return `${from} ${this.#sign(to, from, request).toString('base64url')}`
+  }
+
+  /** Returns whether a header is one that a replica has made for this request. */
+  holds(header: string, to: string, request: Asked): boolean {
+    return this.#open(header, to, request) !== undefined
+  }
+
+  /** Returns the address of the client of a forwarded request; `undefined` for one that was not, and where it is not known. */
+  addressOf(header: string, to: string, request: Asked): string | undefined {
+    const from = this.#open(header, to, request)
+    return from === UNKNOWN ? undefined : from
+  }
+
+  #open(header: string, to: string, request: Asked): string | undefined {
+    const [, from = '', proof = ''] = FORM.exec(header) ?? []
+    if (from === '') return undefined
+    return timingSafeEqual(Buffer.from(proof, 'base64url'), this.#sign(to, from, request)) ? from : undefined
+  }
+
+  #sign(to: string, from: string, { method, url, headers }: Asked): Buffer {
+    const credential = createHash('sha256')
+      .update(JSON.stringify([headers.authorization ?? null, headers.cookie ?? null]))
+      .digest('base64url')
+    const named = [headers.host, headers.origin, headers['mcp-session-id']].map((value) => value ?? null)
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([to, from, method, url, credential, ...named]))
+      .digest()
+  }
+}

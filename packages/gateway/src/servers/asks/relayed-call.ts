@@ -1,0 +1,139 @@
+import type { CallContext } from '@toolgate/core'
+import { type Cancelling, canonicalize, type JsonObject } from '@toolgate/core/internal'
+import { InputRequired } from '@toolgate/core/toolset'
+import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
+import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
+import type { Asked } from './asked.ts'
+import type { ClientLink } from './client-link.ts'
+import { heldIn } from './held-calls.ts'
+import { type CallAsks, MAX_ASKS } from './server-asks.ts'
+
+export interface ServerRequest {
+  readonly method: CallMethod
+  readonly params: JsonObject
+}
+
+/**
+ * Sends a call to its server, and passes on what the server asks the client in between.
+ *
+ * A server of an earlier revision asks over the stream of its client. A server of MCP 2026-07-28 answers that it needs
+ * input: a client of the same revision gets an {@link InputRequired}, and one of an earlier revision is asked at once. A
+ * client of 2026-07-28 gets one from a server of an earlier revision too, whose call is held meanwhile.
+ *
+ * @throws {McpError}
+ */
+export async function relayCall(
+  upstream: Pick<Upstream, 'call'>,
+  request: ServerRequest,
+  call: CallContext,
+  asks: CallAsks,
+): Promise<McpResult | InputRequired> {
+  try {
+    return await (isHeld(asks) ? relayHeld : relayAtOnce)(upstream, request, call, asks)
+  } catch (error) {
+    throw asks.admitError(error)
+  }
+}
+
+type Relayed = Promise<McpResult | InputRequired>
+
+function relayAtOnce(
+  upstream: Pick<Upstream, 'call'>,
+  request: ServerRequest,
+  call: CallContext,
+  asks: CallAsks,
+): Relayed {
+  const asked = toCall(request, call, asks, {
+    signal: call,
+    onProgress: call.onProgress,
+    onAsk: (method, params, signal) => askNow(asks, method, params, signal),
+    onLog: asks.log,
+  })
+  return finish(upstream, asked, asks, call)
+}
+
+/** A client of 2026-07-28 that a server may ask has no stream. Its call is held until the retry that answers. */
+function isHeld({ link, capabilities }: CallAsks): boolean {
+  return link?.era === 'modern' && (capabilities !== undefined || heldIn(link.answers?.state) !== undefined)
+}
+
+function relayHeld(
+  upstream: Pick<Upstream, 'call'>,
+  request: ServerRequest,
+  call: CallContext,
+  asks: CallAsks,
+): Relayed {
+  const owner = { caller: call.caller, tool: call.tool.id, key: canonicalize(request) }
+  const { answers } = asks.link ?? {}
+  const id = heldIn(answers?.state)
+  if (id !== undefined) return asks.held.resume(id, owner).next(call, asks.log, answers?.responses)
+  const held = asks.held.begin(owner, ({ signal, onProgress, onLog, ask }) => {
+    const onAsk: UpstreamCall['onAsk'] = (method, params, withdrawn) =>
+      ask(method, asks.admit(method, params), withdrawn)
+    return finish(upstream, toCall(request, call, asks, { signal, onProgress, onAsk, onLog }), asks, signal)
+  })
+  return held.next(call, asks.log)
+}
+
+function toCall(
+  request: ServerRequest,
+  { caller }: CallContext,
+  { link, mayLog, capabilities }: CallAsks,
+  { onLog, ...ports }: Pick<UpstreamCall, 'signal' | 'onProgress' | 'onAsk' | 'onLog'>,
+): UpstreamCall {
+  return {
+    ...request,
+    ...ports,
+    caller,
+    onLog: mayLog ? onLog : undefined,
+    logLevel: mayLog ? link?.logLevel : undefined,
+    capabilities,
+    answers: answersOf(link),
+  }
+}
+
+async function finish(
+  upstream: Pick<Upstream, 'call'>,
+  asked: UpstreamCall,
+  asks: CallAsks,
+  signal: Cancelling,
+): Promise<McpResult | InputRequired> {
+  let next = asked
+  for (let rounds = 0; rounds < MAX_ASKS; rounds++) {
+    const result = await upstream.call(next)
+    if (result['resultType'] !== 'input_required') return result
+    const { inputRequests = {}, requestState } = result as { inputRequests?: JsonObject; requestState?: string }
+    const requests = asks.admitAll(inputRequests)
+    if (asks.link?.era === 'modern') return new InputRequired({ requests, state: requestState } satisfies Asked)
+    next = { ...asked, answers: { inputResponses: await askAll(asks, requests, signal), requestState } }
+  }
+  throw new UpstreamError('upstream_protocol', `asked for more input more than ${MAX_ASKS} times`)
+}
+
+function answersOf(link: ClientLink | undefined): UpstreamCall['answers'] {
+  const answers = link?.answers
+  if (!answers) return undefined
+  const { responses, state } = answers
+  return { inputResponses: responses, ...(typeof state === 'string' ? { requestState: state } : {}) }
+}
+
+/** Asks a client of an earlier revision one after the other, as people answer. */
+async function askAll(asks: CallAsks, requests: JsonObject, signal: Cancelling): Promise<JsonObject> {
+  const answers: [string, JsonObject][] = []
+  for (const [key, request] of Object.entries(requests)) {
+    const { method, params } = request as { readonly method: string; readonly params: JsonObject }
+    answers.push([key, await askLink(asks, method, params, signal)])
+  }
+  return Object.fromEntries(answers)
+}
+
+function askNow(asks: CallAsks, method: string, params: JsonObject, signal: Cancelling): Promise<JsonObject> {
+  return askLink(asks, method, asks.admit(method, params), signal)
+}
+
+async function askLink(asks: CallAsks, method: string, params: JsonObject, signal: Cancelling): Promise<JsonObject> {
+  const ask = asks.link?.ask
+  if (!ask) throw new RpcError(RPC_CODES.methodNotFound, 'The client of this call cannot be asked.')
+  await asks.enter(params)
+  return ask(method, params, signal)
+}

@@ -1,0 +1,285 @@
+import type { CallContext } from '@toolgate/core'
+import type { AuditEntry } from '@toolgate/core/audit'
+import {
+  chain,
+  enterSaid,
+  isObject,
+  type JsonObject,
+  type MaybePromise,
+  messageOf,
+  safely,
+} from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
+import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
+import type { ServerConfig } from '../../config/config.ts'
+import { MAY_NOTHING, type ServerMay } from '../../config/may.ts'
+import { clip } from '../transport/json-rpc.ts'
+import { type AskRules, toForm, toSample, toUrl } from './ask-params.ts'
+import { type ClientCapabilities, type ClientLink, toClientLink } from './client-link.ts'
+import type { HeldCalls } from './held-calls.ts'
+
+/** How often a server may ask during one call, over all of its rounds in this process. */
+export const MAX_ASKS = 10
+/** How many log messages of one call are passed on. */
+const MAX_LOGS = 1_000
+const MAX_LOG_CHARS = 64 * 1024
+
+/** The error of a request for which the client lacks a capability (MCP 2026-07-28). */
+const MISSING_CAPABILITY = -32_021
+/** The error that asks a client to open URLs first (MCP 2025-11-25). */
+const URLS_REQUIRED = -32_042
+
+/** What a server asks for, by the words of `may`. */
+type Want = 'elicit' | 'open' | 'sample' | 'roots'
+
+const WANTS: Readonly<
+  Record<
+    Want,
+    {
+      readonly isAllowed: (may: ServerMay) => boolean
+      readonly capability: (client: ClientCapabilities) => unknown
+      /** What the server gets told that the client can do. */
+      readonly declared: JsonObject
+      readonly toParams: (params: JsonObject, rules: AskRules) => JsonObject
+    }
+  >
+> = {
+  elicit: {
+    isAllowed: ({ elicit }) => elicit,
+    capability: ({ elicitation }) => elicitation && (elicitation.form ?? (elicitation.url ? undefined : elicitation)),
+    declared: { elicitation: { form: {} } },
+    toParams: toForm,
+  },
+  open: {
+    isAllowed: ({ open }) => open.length > 0,
+    capability: ({ elicitation }) => elicitation?.url,
+    declared: { elicitation: { url: {} } },
+    toParams: toUrl,
+  },
+  sample: {
+    isAllowed: ({ sample }) => sample,
+    capability: ({ sampling }) => sampling,
+    declared: { sampling: {} },
+    toParams: toSample,
+  },
+  roots: {
+    isAllowed: ({ roots }) => roots,
+    capability: ({ roots }) => roots,
+    declared: { roots: {} },
+    toParams: () => ({}),
+  },
+}
+
+const WANT_NAMES = Object.keys(WANTS) as Want[]
+
+/** What an entry allows its server to ask, and the same as words. */
+interface AskedMay {
+  readonly may: ServerMay
+  readonly wants: readonly Want[]
+}
+
+/** Sampling and roots are deprecated: only clients of earlier revisions are asked. */
+const EARLIER_ONLY: ReadonlySet<Want> = new Set(['sample', 'roots'])
+
+/** The record of one request. Its revisions and time are added. */
+export type AskEntry = Omit<AuditEntry, 'policy_revision' | 'catalog_revision' | 'wallMs'>
+
+export interface ServerAsksOptions {
+  readonly server: Pick<ServerConfig, 'name' | 'may' | 'per'>
+  /** Whether an origin is one of this gateway. */
+  readonly isOwn: (origin: string) => boolean
+  readonly record: (entry: AskEntry) => void
+  /** The calls of all servers that wait for the answer of a client that has no request open. */
+  readonly held: HeldCalls
+}
+
+/** The requests of one server to the clients of its calls: what its entry allows, checked and recorded. */
+export class ServerAsks {
+  readonly #options: ServerAsksOptions
+  readonly #may: AskedMay
+
+  constructor(options: ServerAsksOptions) {
+    this.#options = options
+    const may = options.server.may ?? MAY_NOTHING
+    this.#may = { may, wants: WANT_NAMES.filter((want) => WANTS[want].isAllowed(may)) }
+  }
+
+  /** Returns the requests of one call to its client. */
+  ofCall(call: CallContext): CallAsks {
+    return new CallAsks(this.#options, this.#may, call)
+  }
+}
+
+/** The requests of a server during one call. */
+export class CallAsks {
+  /** The client; `undefined` for calls without one, such as those of the console. */
+  readonly link: ClientLink | undefined
+  /** What the server is told that the client can do: what both its entry and the client allow. */
+  readonly capabilities: JsonObject | undefined
+  /** Whether log messages are passed on. */
+  readonly mayLog: boolean
+  readonly #options: ServerAsksOptions
+  readonly #may: ServerMay
+  readonly #wants: readonly Want[]
+  readonly #call: CallContext
+  #asks = 0
+  #logs = 0
+
+  constructor(options: ServerAsksOptions, { may, wants }: AskedMay, call: CallContext) {
+    this.#options = options
+    this.#may = may
+    this.#wants = wants
+    this.#call = call
+    this.link = toClientLink(call.context)
+    this.capabilities = this.#declared()
+    this.mayLog = may.log && this.link !== undefined
+  }
+
+  get held(): HeldCalls {
+    return this.#options.held
+  }
+
+  /**
+   * Checks and records a request of the server. Returns its params as the client gets them.
+   *
+   * @throws {RpcError} the error for the server
+   */
+  admit(method: string, params: JsonObject): JsonObject {
+    return this.#admit(method, params, RPC_CODES.methodNotFound)
+  }
+
+  #admit(method: string, params: JsonObject, missing: number): JsonObject {
+    // A server that asks in a loop does not fill the audit either.
+    if (++this.#asks > MAX_ASKS + 1) throw tooMany()
+    try {
+      const admitted = this.#check(method, params, missing)
+      this.#record('relayed', describe(method, admitted))
+      return admitted
+    } catch (error) {
+      this.#record('refused', `${describe(method, params)}: ${messageOf(error)}`)
+      throw error
+    }
+  }
+
+  /**
+   * Checks and records the requests of an `input_required`. Returns them as the client gets them.
+   *
+   * @throws {RpcError} the error for the client, if one of them is refused: then no answer can be complete
+   */
+  admitAll(requests: JsonObject): JsonObject {
+    const admitted = Object.entries(requests).map(([key, request]) => {
+      const { method, params } = request as { readonly method: string; readonly params?: JsonObject }
+      return [key, { method, params: this.#admit(method, params ?? {}, MISSING_CAPABILITY) }] as const
+    })
+    return Object.fromEntries(admitted)
+  }
+
+  /** Returns the error of a server's answer as the client gets it: the URLs in it are checked like any other. */
+  admitError(error: unknown): unknown {
+    const rpc = error instanceof McpError ? error.rpc : undefined
+    if (rpc?.code !== URLS_REQUIRED) return error
+    try {
+      const asked = isObject(rpc.data) ? rpc.data['elicitations'] : undefined
+      if (!Array.isArray(asked)) throw new RpcError(RPC_CODES.invalidParams, 'elicitations are missing.')
+      const elicitations = asked.map((params: unknown) =>
+        this.admit('elicitation/create', isObject(params) ? { ...params, mode: 'url' } : {}),
+      )
+      const { name } = this.#options.server
+      return new RpcError(URLS_REQUIRED, `Server "${name}" asks for a page to be opened.`, { elicitations })
+    } catch (refusal) {
+      const { name } = this.#options.server
+      const why = `Server "${name}" asked for a page to be opened, which was refused: ${messageOf(refusal)}`
+      return new RpcError(RPC_CODES.internalError, why)
+    }
+  }
+
+  /** Passes a log message on to the client, under the server's name. */
+  readonly log = (params: JsonObject): void => {
+    const { level, logger, data } = params
+    if (!this.mayLog || ++this.#logs > MAX_LOGS || toJsonText(data ?? null).length > MAX_LOG_CHARS) return
+    const { name } = this.#options.server
+    const from = typeof logger === 'string' ? `${name}: ${logger.slice(0, 200)}` : name
+    const message = { level, logger: from, data: data ?? null }
+    // It may be lost. A history that cannot be written also fails the end of the call.
+    safely(() => chain(this.enter(message), () => this.link?.log(message)))()
+  }
+
+  /** Enters what the server says in the history of the run. Nobody may get it before this resolves. */
+  enter(said: unknown): MaybePromise<void> {
+    return enterSaid(this.#call, said)
+  }
+
+  #check(method: string, params: JsonObject, missing: number): JsonObject {
+    if (this.#asks > MAX_ASKS) throw tooMany()
+    const want = wantOf(method, params)
+    if (!want || !WANTS[want].isAllowed(this.#may))
+      throw new RpcError(RPC_CODES.methodNotFound, `The server may not ask for ${clip(method, 100)}.`)
+    if (!this.#can(want)) {
+      const data = { requiredCapabilities: WANTS[want].declared }
+      throw new RpcError(missing, `The client of this call does not support ${clip(method, 100)}.`, data)
+    }
+    return WANTS[want].toParams(params, {
+      server: this.#options.server.name,
+      mayOpen: (origin) => this.#mayOpen(origin),
+    })
+  }
+
+  #mayOpen(origin: string): boolean {
+    const { server, isOwn } = this.#options
+    return server.per !== 'shared' && !isOwn(origin) && this.#may.open.includes(origin)
+  }
+
+  #can(want: Want): boolean {
+    const { link } = this
+    if (!link || (link.era === 'modern' && EARLIER_ONLY.has(want))) return false
+    // The stream of a client of an earlier revision may be closed.
+    return WANTS[want].capability(link.capabilities) !== undefined && (link.era === 'modern' || link.ask !== undefined)
+  }
+
+  #declared(): JsonObject | undefined {
+    // Most servers may ask for nothing, and this runs for each call.
+    if (!this.link || this.#wants.length === 0) return undefined
+    const wants = this.#wants.filter((want) => this.#can(want))
+    if (wants.length === 0) return undefined
+    const form = wants.includes('elicit') ? { form: {} } : {}
+    const url = wants.includes('open') ? { url: {} } : {}
+    return {
+      ...(wants.includes('elicit') || wants.includes('open') ? { elicitation: { ...form, ...url } } : {}),
+      ...(wants.includes('sample') ? WANTS.sample.declared : {}),
+      ...(wants.includes('roots') ? WANTS.roots.declared : {}),
+    }
+  }
+
+  #record(reason: 'relayed' | 'refused', detail: string): void {
+    const { caller, callId, tool } = this.#call
+    const { user, tenant, session, agent, chat } = caller
+    this.#options.record({
+      event: 'server_asked',
+      tool: tool.id,
+      tool_call_id: callId,
+      user_id: user,
+      tenant,
+      session_id: session,
+      agent,
+      chat_id: chat?.id,
+      reason,
+      detail: `${this.#options.server.name}: ${detail}`,
+    })
+  }
+}
+
+function tooMany(): RpcError {
+  return new RpcError(RPC_CODES.internalError, `The server asked more than ${MAX_ASKS} times during one call.`)
+}
+
+function wantOf(method: string, { mode }: JsonObject): Want | undefined {
+  if (method === 'elicitation/create')
+    return mode === 'url' ? 'open' : mode === undefined || mode === 'form' ? 'elicit' : undefined
+  return method === 'sampling/createMessage' ? 'sample' : method === 'roots/list' ? 'roots' : undefined
+}
+
+/** Returns a request for the audit, such as `elicitation/create: Who are you?`. */
+function describe(method: string, { message, url }: JsonObject): string {
+  const said = [message, url].filter((text) => typeof text === 'string').map((text) => clip(text, 200))
+  return [clip(method, 100), ...said].join(': ')
+}

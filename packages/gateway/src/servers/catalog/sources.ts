@@ -1,0 +1,157 @@
+import type { CallContext, Tool } from '@toolgate/core'
+import type { JsonObject } from '@toolgate/core/internal'
+import type { OwnSources, Source } from '@toolgate/core/toolset'
+import { InputRequired } from '@toolgate/core/toolset'
+import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
+import { toClientLink } from '../asks/client-link.ts'
+import { isStartedTask, isTaskState, TaskCaller, taskSupportOf } from '../asks/upstream-tasks.ts'
+import type { ServerConfig } from '../../config/config.ts'
+import { relayCall } from '../asks/relayed-call.ts'
+import { withRaised } from '../asks/raised-labels.ts'
+import type { ServerAsks } from '../asks/server-asks.ts'
+import type { RunningCalls } from '../transport/running-calls.ts'
+import {
+  type CallMethod,
+  type Offer,
+  type RejectedItem,
+  type Upstream,
+  type UpstreamItems,
+} from '../../model/upstream.ts'
+
+type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'accepts' | 'resources' | 'prompts'>
+
+/** A server that lists, as its source uses it. */
+type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
+
+/** What the calls of all sources of a server share. */
+export interface CallParts {
+  readonly asks: Pick<ServerAsks, 'ofCall'>
+  readonly running: Pick<RunningCalls, 'count'>
+}
+
+/** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
+export class UpstreamSource implements Source {
+  readonly name: string
+  readonly namespaces: readonly string[]
+  readonly own: OwnSources | undefined
+  readonly #upstream: ListedUpstream
+  readonly #offers: readonly Offer[]
+  readonly #tools: ServerTools
+  readonly #items: ServerItems
+  #read: UpstreamItems | undefined
+  /** Whether the server ran tasks when its tools were read. */
+  #ranTasks = false
+  #wasReady = false
+
+  constructor(
+    { name, tools, trustHints, offers, accepts = [], resources, prompts }: SourceConfig,
+    upstream: ListedUpstream,
+    { asks, running }: CallParts,
+    own?: OwnSources,
+  ) {
+    this.own = own
+    this.name = name
+    this.namespaces = [name]
+    this.#upstream = upstream
+    this.#offers = offers
+    const send = (
+      method: CallMethod,
+      params: JsonObject,
+      call: CallContext,
+      through: Pick<Upstream, 'call'> = upstream,
+    ) => {
+      const relayed = relayCall(through, { method, params }, call, asks.ofCall(call))
+      return running.count(accepts.length === 0 ? relayed : withRaised(relayed, call, accepts))
+    }
+    const followed = new Set<string>()
+    this.#tools = new ServerTools({
+      namespace: name,
+      overlays: tools,
+      trustHints,
+      runsTasks: () => this.#runsTasks(),
+      executeOf: (tool, execution) => {
+        const support = taskSupportOf(execution)
+        return (input, call) => {
+          const params = { name: tool, arguments: input }
+          const link = toClientLink(call.context)
+          if (!this.#runsTasks() && !isTaskState(link?.answers?.state)) return send('tools/call', params, call)
+          const { isWanted = false, leave } = link?.tasks ?? {}
+          const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
+          return send('tools/call', params, call, caller).then(toTaskRound, (error: unknown) => {
+            caller.abandon()
+            throw error
+          })
+        }
+      },
+    })
+    this.#items = new ServerItems({
+      namespace: name,
+      resources,
+      prompts,
+      read: (uri, call) => send('resources/read', { uri }, call),
+      getPrompt: (prompt, input, call) => send('prompts/get', { name: prompt, arguments: input }, call),
+    })
+  }
+
+  /** Listed items that the catalog rejects, with the reason. */
+  get rejected(): readonly RejectedItem[] {
+    const tools = this.#tools.leftOut.map(
+      ({ tool, error }) => ({ kind: 'tool', name: tool, reason: error.message }) as const,
+    )
+    return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: error.message }))]
+  }
+
+  /** The names of all listed tools, those that are switched off too. */
+  get toolNames(): readonly string[] {
+    return this.#tools.names
+  }
+
+  /** The kinds that the server has and its entry does not offer. */
+  get dropped(): readonly Offer[] {
+    return (this.#upstream.state.has ?? []).filter((offer) => !this.#offers.includes(offer))
+  }
+
+  /** Whether the server has listed its items once. With lists of single users, others may always come. */
+  isListed(): boolean {
+    return this.own === undefined && (this.#wasReady ||= this.#upstream.state.status === 'ready')
+  }
+
+  tools(): Iterable<Tool> {
+    const { items } = this.#upstream
+    const read = this.#read
+    if (read?.tools !== items.tools || this.#ranTasks !== this.#runsTasks()) this.#tools.read(items.tools)
+    if (!read || OTHER_LISTS.some((list) => read[list] !== items[list])) this.#items.read(items)
+    this.#read = items
+    this.#ranTasks = this.#runsTasks()
+    return this.#items.items.length === 0 ? this.#tools.tools : [...this.#tools.tools, ...this.#items.items]
+  }
+
+  /** A tool that can only run as a task is offered where its server runs tasks. */
+  #runsTasks(): boolean {
+    return this.#upstream.state.tasks === true
+  }
+
+  /** A server may have resources that it does not list. */
+  unlisted(uri: string): Tool | undefined {
+    return this.#offers.includes('resources') ? this.#items.unlisted(uri) : undefined
+  }
+
+  subscribe(listener: () => void): () => void {
+    const unsubscribe = this.#upstream.subscribe?.(() => {
+      const isFirst = !this.#wasReady && this.isListed()
+      const { items } = this.#upstream
+      const read = this.#read
+      const isOther = this.#ranTasks !== this.#runsTasks() || !read || LISTS.some((list) => read[list] !== items[list])
+      if (isFirst || isOther) listener()
+    })
+    return unsubscribe ?? (() => {})
+  }
+}
+
+/** A call that its server runs as a task goes on in another round. */
+function toTaskRound(result: McpResult | InputRequired): McpResult | InputRequired {
+  return isStartedTask(result) ? new InputRequired(result) : result
+}
+
+const OTHER_LISTS = ['resources', 'templates', 'prompts'] as const
+const LISTS = ['tools', ...OTHER_LISTS] as const

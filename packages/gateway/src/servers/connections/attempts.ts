@@ -1,0 +1,101 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readOwnJson } from '@toolgate/core/internal'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+import type { Sealer } from '../../util/sealer.ts'
+import type { OAuthClient } from './clients.ts'
+import { type ConnectionKey, digestOf } from './connection-store.ts'
+import { ConnectProblem } from './problem.ts'
+
+/** What has to be remembered while a user signs in elsewhere. */
+export interface Attempt extends ConnectionKey {
+  readonly of: string
+  readonly issuer: string
+  readonly client: OAuthClient
+  readonly resource: string
+  readonly scopes?: readonly string[] | undefined
+  readonly verifier: string
+  /** The path where its answer arrives. */
+  readonly callback: string
+  /** Whether its answer must have `iss`: what the authorization server said when the attempt began. */
+  readonly namesIssuer: boolean
+}
+
+/** What an authorization server answered, and where it arrived. */
+export interface AttemptAnswer {
+  readonly state: string
+  readonly callback: string
+  readonly iss?: string | undefined
+}
+
+export interface AttemptsDeps {
+  readonly state: StateStore
+  readonly sealer: Sealer
+  readonly clock: Pick<Clock, 'wallMs'>
+}
+
+export const ATTEMPT_MS: number = 10 * 60_000
+const ATTEMPTS = 'gateway/connection-attempts/'
+const PART = /^[\w-]{43}$/
+
+/**
+ * The attempts to connect that are under way, sealed in the state store.
+ *
+ * An attempt is found with both its `state` and the secret in the browser's cookie, and once.
+ */
+export class Attempts {
+  readonly #deps: AttemptsDeps
+
+  constructor(deps: AttemptsDeps) {
+    this.#deps = deps
+  }
+
+  /** Begins an attempt in place of an earlier one. Returns the `state` for the authorization server, and the secret for the browser. */
+  async begin(attempt: Attempt): Promise<{ readonly state: string; readonly secret: string }> {
+    const { state: store, sealer, clock } = this.#deps
+    const [code, secret] = [random(), random()]
+    const owner = digestOf(attempt)
+    // The latest one counts, so that a user has one.
+    for (const { key } of await store.list(`${ATTEMPTS}${owner}/`)) await store.take(key)
+    const text = JSON.stringify({ attempt, secret: digest(secret) })
+    const kept = { sealed: await sealer.seal(text, ['attempt', digest(code)]) }
+    await store.set(`${ATTEMPTS}${owner}/${digest(code)}`, kept, { expiresAt: clock.wallMs() + ATTEMPT_MS })
+    return { state: `${owner}.${code}`, secret }
+  }
+
+  /** Ends an attempt, and returns it. @throws {ConnectProblem} for one that is unknown, over, used, or of another browser, user or authorization server */
+  async finish(
+    { state, callback, iss }: AttemptAnswer,
+    secret: string,
+    person: Pick<ConnectionKey, 'user' | 'tenant'>,
+  ): Promise<Attempt> {
+    const [owner = '', code = ''] = state.split('.')
+    if (!PART.test(owner) || !PART.test(code)) throw unknownAttempt()
+    const key = `${ATTEMPTS}${owner}/${digest(code)}`
+    const kept = (await this.#deps.state.get(key)) as { readonly sealed: string } | undefined
+    const text = kept && (await this.#deps.sealer.open(kept.sealed, ['attempt', digest(code)]))
+    if (text === undefined) throw unknownAttempt()
+    const { attempt, secret: known } = readOwnJson(text) as { readonly attempt: Attempt; readonly secret: string }
+    const isSameBrowser = timingSafeEqual(Buffer.from(known), Buffer.from(digest(secret)))
+    if (!isSameBrowser || attempt.user !== person.user || attempt.tenant !== person.tenant) throw unknownAttempt()
+    const isOfIssuer = attempt.namesIssuer ? iss === attempt.issuer : iss === undefined || iss === attempt.issuer
+    if (attempt.callback !== callback || !isOfIssuer) throw unknownAttempt()
+    // The last question, so that nobody else can use an attempt up.
+    if ((await this.#deps.state.take(key)) === undefined) throw unknownAttempt()
+    return attempt
+  }
+}
+
+/** It does not say which, so that a forged answer learns nothing. */
+function unknownAttempt(): ConnectProblem {
+  return new ConnectProblem(
+    'this attempt is over, or began in another browser, as another user or at another authorization server',
+  )
+}
+
+function random(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+function digest(text: string): string {
+  return hash('sha256', text, 'base64url')
+}

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import { generateRandomCodeVerifier } from 'oauth4webapi'
+import { messageOf } from '@toolgate/core/internal'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+import { remember } from '../../auth/oauth/remember.ts'
+import type { Sealer } from '../../util/sealer.ts'
+import { type Attempt, Attempts } from './attempts.ts'
+import { Clients, codeOf, isUnknownClient, namesIssuer } from './clients.ts'
+import type { Connection, ConnectionKey, ConnectionSecret } from './connection-store.ts'
+import { discover, readServer } from './discovery.ts'
+import { authorizationUrl, exchange, type Granted, type Party, refresh, revoke } from './grants.ts'
+import { createGuardedFetch } from './guarded-fetch.ts'
+import type { OAuthServer } from './oauth-server.ts'
+import { ConnectionRefused, ConnectProblem } from './problem.ts'
+
+export interface AuthorityDeps {
+  readonly state: StateStore
+  readonly sealer: Sealer
+  readonly clock: Clock
+  readonly publicUrl: string
+}
+
+const METADATA_FRESH_MS = 10 * 60_000
+/** A server may name another issuer each time that somebody connects it. */
+const MAX_PARTIES = 100
+
+/** Talks to the authorization servers of MCP servers, as their client. Loaded at the first use. */
+export class Authority {
+  readonly #deps: AuthorityDeps
+  readonly #clients: Clients
+  readonly #attempts: Attempts
+  readonly #parties = new Map<string, { readonly party: Party; readonly readMs: number }>()
+
+  constructor(deps: AuthorityDeps) {
+    this.#deps = deps
+    this.#clients = new Clients(deps)
+    this.#attempts = new Attempts(deps)
+  }
+
+  /** Begins to connect a user. Returns the page of the authorization server, and the secret of the browser. @throws {ConnectProblem} */
+  begin(server: OAuthServer, owner: Omit<ConnectionKey, 'server'>, of: string) {
+    return explained(async () => {
+      const fetch = fetchFor(server)
+      const found = await discover(new URL(server.url ?? ''), server.oauth, fetch)
+      const { client, callback } = await this.#clients.find(server, found.server, fetch)
+      const { issuer } = found.server
+      const { resource, scopes } = found
+      const verifier = generateRandomCodeVerifier()
+      const { user, tenant } = owner
+      const key: ConnectionKey = { server: server.name, user, ...(tenant === undefined ? {} : { tenant }) }
+      const mark = { callback, namesIssuer: namesIssuer(found.server) }
+      const attempt: Attempt = { ...key, of, issuer, client, resource, scopes, verifier, ...mark }
+      const { state, secret } = await this.#attempts.begin(attempt)
+      const request = { redirectUri: this.#redirectUri(callback), state, verifier }
+      return { url: await authorizationUrl({ server: found.server, client }, found, request), secret }
+    })
+  }
+
+  /**
+   * Ends an attempt with the answer of the authorization server, the URL at which it arrived. `person` is who is logged in now.
+   *
+   * @throws {ConnectProblem}
+   */
+  finish(
+    { pathname: callback, searchParams: answer }: URL,
+    secret: string,
+    person: Omit<ConnectionKey, 'server'>,
+    serverOf: (attempt: Attempt) => OAuthServer | undefined,
+  ): Promise<{ readonly connection: Connection; readonly secret: ConnectionSecret }> {
+    return explained(async () => {
+      const state = answer.get('state') ?? ''
+      const iss = answer.get('iss') ?? undefined
+      const attempt = await this.#attempts.finish({ state, callback, iss }, secret, person)
+      const configured = serverOf(attempt)
+      if (!configured) throw new ConnectProblem('the server was changed meanwhile; connect it again')
+      const { server, user, tenant, of, issuer, client, resource, verifier } = attempt
+      const party = { ...(await this.#partyOf(configured, issuer)), client: clientOf(configured, client) }
+      const granted = await exchange(party, answer, {
+        redirectUri: this.#redirectUri(callback),
+        state,
+        verifier,
+        resource,
+      }).catch(async (error: unknown) => {
+        if (isUnknownClient(error)) await this.#clients.forget(configured, issuer)
+        throw error
+      })
+      const scopes = granted.scopes ?? attempt.scopes
+      return {
+        connection: {
+          id: randomBytes(16).toString('base64url'),
+          server,
+          user,
+          ...(tenant === undefined ? {} : { tenant }),
+          of,
+          issuer,
+          ...(scopes === undefined ? {} : { scopes }),
+          ...(granted.account === undefined ? {} : { account: granted.account }),
+          since: this.#deps.clock.wallMs(),
+        },
+        secret: { tokens: granted.tokens, client, resource },
+      }
+    })
+  }
+
+  /** @throws {ConnectionRefused} where the connection is over. @throws {ConnectProblem} */
+  refresh(
+    server: OAuthServer,
+    { issuer }: Connection,
+    { tokens, client, resource }: ConnectionSecret,
+  ): Promise<Granted> {
+    return explained(async () => {
+      if (tokens.refresh === undefined) throw new ConnectionRefused('its token ended, and it has no refresh token')
+      const party = { ...(await this.#partyOf(server, issuer)), client: clientOf(server, client) }
+      return refresh(party, tokens.refresh, resource).catch(async (error: unknown) => {
+        if (error instanceof ConnectionRefused && isUnknownClient(error.cause))
+          await this.#clients.forget(server, issuer)
+        throw error
+      })
+    })
+  }
+
+  /** Has the tokens of a connection withdrawn. Returns whether the authorization server offers that. @throws {ConnectProblem} */
+  revoke(server: OAuthServer, { issuer }: Connection, { tokens, client }: ConnectionSecret): Promise<boolean> {
+    return explained(async () => {
+      const party = { ...(await this.#partyOf(server, issuer)), client: clientOf(server, client) }
+      return revoke(party, tokens)
+    })
+  }
+
+  #redirectUri(callback: string): string {
+    return `${this.#deps.publicUrl}${callback}`
+  }
+
+  /** The metadata of an issuer is kept for a while. */
+  async #partyOf(server: OAuthServer, issuer: string): Promise<Omit<Party, 'client'>> {
+    const { clock } = this.#deps
+    const key = JSON.stringify([server.name, server.url, issuer])
+    const known = this.#parties.get(key)
+    if (known && clock.monotonicMs() - known.readMs < METADATA_FRESH_MS) return known.party
+    const fetch = fetchFor(server)
+    const party = { server: await readServer(issuer, fetch), fetch, nowMs: () => clock.wallMs(), client: NO_CLIENT }
+    remember(this.#parties, key, { party, readMs: clock.monotonicMs() }, MAX_PARTIES)
+    return party
+  }
+}
+
+const NO_CLIENT = { id: '' }
+
+/** A configured secret may be rotated. The client that a connection was made for stays. */
+function clientOf({ oauth: { clientId, clientSecret } }: OAuthServer, made: ConnectionSecret['client']) {
+  return clientId === made.id && clientSecret !== undefined ? { id: clientId, secret: clientSecret } : made
+}
+
+/** The hosts that the operator has written may be on private addresses. */
+function fetchFor({ url, oauth: { issuer } }: OAuthServer) {
+  const trusted = [url, issuer].flatMap((text) => (text === undefined ? [] : [new URL(text).hostname]))
+  return createGuardedFetch({ trusted })
+}
+
+/** Messages of the library may quote answers, which hold tokens: only codes are kept. */
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ConnectProblem || error instanceof ConnectionRefused) throw error
+    const code = codeOf(error)
+    const shown = code !== undefined && CODE.test(code) ? `the authorization server answered ${code}` : undefined
+    throw new ConnectProblem(shown ?? `the authorization server answered something else than expected: ${short(error)}`)
+  }
+}
+
+const CODE = /^[\w.-]{1,64}$/
+
+/** The library's own messages name the field that is wrong, and no value. */
+function short(error: unknown): string {
+  const isOfLibrary = error instanceof Error && 'code' in error && String(error.code).startsWith('OAUTH_')
+  return isOfLibrary ? messageOf(error).slice(0, 200) : 'it cannot be used'
+}

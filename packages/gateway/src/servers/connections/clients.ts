@@ -1,0 +1,119 @@
+import * as oauth from 'oauth4webapi'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
+import type { StateStore } from '@toolgate/core/stores'
+import { hash } from 'node:crypto'
+import type { Sealer } from '../../util/sealer.ts'
+import type { GuardedFetch } from './guarded-fetch.ts'
+import { callbackOf, CLIENT_PATH, metadataOf, type OAuthServer } from './oauth-server.ts'
+import { ConnectProblem } from './problem.ts'
+
+/** The gateway as a client of an authorization server. */
+export interface OAuthClient {
+  readonly id: string
+  readonly secret?: string
+}
+
+/** A client, and the path where the answers for it arrive. */
+export interface ClientAt {
+  readonly client: OAuthClient
+  readonly callback: string
+}
+
+export interface ClientsDeps {
+  readonly state: StateStore
+  readonly sealer: Sealer
+  /** Where the gateway serves the pages of connections. */
+  readonly publicUrl: string
+}
+
+type Named = Pick<OAuthServer, 'name' | 'oauth'>
+
+const CLIENTS = 'gateway/connection-clients/'
+
+/** Finds the client that the gateway is at an authorization server: the configured one, its document, or a registered one. */
+export class Clients {
+  readonly #deps: ClientsDeps
+
+  constructor(deps: ClientsDeps) {
+    this.#deps = deps
+  }
+
+  /** @throws {ConnectProblem} */
+  async find({ name, oauth: own }: Named, server: oauth.AuthorizationServer, fetch: GuardedFetch): Promise<ClientAt> {
+    const { clientId: id, clientSecret: secret } = own
+    const at = (kind: Parameters<typeof callbackOf>[0], client: OAuthClient): ClientAt => ({
+      client,
+      callback: callbackOf(kind, name, server.issuer),
+    })
+    if (id !== undefined) return at('configured', { id, ...(secret === undefined ? {} : { secret }) })
+    const { publicUrl } = this.#deps
+    const takesDocuments = server['client_id_metadata_document_supported'] === true && namesIssuer(server)
+    if (takesDocuments && publicUrl.startsWith('https:')) return at('document', { id: `${publicUrl}${CLIENT_PATH}` })
+    if (server.registration_endpoint === undefined)
+      throw new ConnectProblem(
+        'the authorization server registers no clients, and takes no metadata documents with "iss" in its answers; configure a "clientId"',
+      )
+    const callback = callbackOf('registered', name, server.issuer)
+    return at('registered', (await this.#findRegistered(callback)) ?? (await this.#register(server, callback, fetch)))
+  }
+
+  /** Forgets a registration that the authorization server no longer knows. */
+  async forget({ name }: Pick<OAuthServer, 'name'>, issuer: string): Promise<void> {
+    await this.#deps.state.take(this.#keyOf(callbackOf('registered', name, issuer)))
+  }
+
+  async #findRegistered(callback: string): Promise<OAuthClient | undefined> {
+    const key = this.#keyOf(callback)
+    const kept = await this.#deps.state.get(key)
+    const opened = typeof kept === 'string' ? await this.#deps.sealer.open(kept, key) : undefined
+    return opened === undefined ? undefined : (readOwnJson(opened) as OAuthClient)
+  }
+
+  async #register(server: oauth.AuthorizationServer, callback: string, fetch: GuardedFetch): Promise<OAuthClient> {
+    const { state, sealer, publicUrl } = this.#deps
+    const metadata = metadataOf(publicUrl, callback)
+    const response = await oauth.dynamicClientRegistrationRequest(server, metadata, {
+      [oauth.allowInsecureRequests]: true,
+      [oauth.customFetch]: fetch,
+    })
+    const registered = await oauth.processDynamicClientRegistrationResponse(response).catch((cause: unknown) => {
+      throw new ConnectProblem(`the authorization server registered no client (${response.status})`, { cause })
+    })
+    const { client_id: id, client_secret: secret, client_secret_expires_at: endsAt = 0 } = registered
+    const client: OAuthClient = { id, ...(typeof secret === 'string' ? { secret } : {}) }
+    const key = this.#keyOf(callback)
+    const ends = typeof endsAt === 'number' && endsAt > 0 ? { expiresAt: endsAt * 1000 } : {}
+    await state.set(key, await sealer.seal(JSON.stringify(client), key), ends)
+    return client
+  }
+
+  #keyOf(callback: string): string {
+    return CLIENTS + hash('sha256', `${this.#deps.publicUrl}${callback}`, 'base64url')
+  }
+}
+
+/** Whether an authorization server says that each of its answers has `iss` (RFC 9207). */
+export function namesIssuer(server: oauth.AuthorizationServer): boolean {
+  return server.authorization_response_iss_parameter_supported === true
+}
+
+/** How a client proves itself at the token endpoint. */
+export function authenticationOf({ secret }: OAuthClient, server: oauth.AuthorizationServer): oauth.ClientAuth {
+  if (secret === undefined) return oauth.None()
+  const methods: unknown = server.token_endpoint_auth_methods_supported
+  const takesBasic = !Array.isArray(methods) || methods.includes('client_secret_basic')
+  return takesBasic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret)
+}
+
+/** Whether an error of an authorization server says that it does not know the client. */
+export function isUnknownClient(error: unknown): boolean {
+  return codeOf(error) === 'invalid_client'
+}
+
+/** Returns the code of an answer with an error, as RFC 6749 §5.2 has it. */
+export function codeOf(error: unknown): string | undefined {
+  if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) return error.error
+  return error instanceof Error && isObject(error.cause) && error.cause instanceof Error
+    ? codeOf(error.cause)
+    : undefined
+}

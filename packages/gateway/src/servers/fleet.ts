@@ -1,0 +1,346 @@
+import type { Caller } from '@toolgate/core'
+import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { CallContext } from '@toolgate/core'
+import type { Admission, JsonObject } from '@toolgate/core/internal'
+import type { Redactor } from '@toolgate/core/redact'
+import type { Clock } from '@toolgate/core/stores'
+import type { ListRow, ServerInstances, ServerRow } from '../model/rows.ts'
+import { serverGroupName } from './catalog/groups.ts'
+import { UserSources } from './catalog/own-sources.ts'
+import { type CallParts, UpstreamSource } from './catalog/sources.ts'
+import { toComparable } from '../config/comparable.ts'
+import type { GatewayConfig, ServerConfig } from '../config/config.ts'
+import type { Connections } from './connections/connections.ts'
+import type { WatchedServer } from './catalog/server-identity.ts'
+import { withVia } from '../mcp/endpoint.ts'
+import type { InstructingServer } from './catalog/instructions.ts'
+import { redactServer } from '../config/redaction.ts'
+import type { Homes } from '../replicas/homes.ts'
+import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
+import { cancelTask } from './asks/upstream-tasks.ts'
+import type { FindTracing } from '../telemetry/tracing.ts'
+import { createUpstream } from './lifecycle/create-upstream.ts'
+import { countStates, DEFAULT_INSTANCES, Instances, type InstanceRow } from './instances/instances.ts'
+import { ownerOf } from '../model/owner.ts'
+import { PerUserUpstream, type ServerConnections } from './instances/per-user-upstream.ts'
+import { createReaper, type Reaper } from '../util/reaper.ts'
+import { RunningCalls } from './transport/running-calls.ts'
+import { ServerLogs, type UpstreamLogLine } from './transport/server-logs.ts'
+import type { Upstream, UpstreamCall } from '../model/upstream.ts'
+import type { UserList, UserLists } from './instances/user-lists.ts'
+
+export interface FleetDeps {
+  readonly clock: Clock
+  readonly log: (line: UpstreamLogLine) => void
+  readonly redact: Redactor
+  readonly tracing: FindTracing
+  /** Throws where no call may be sent now. Default: never. */
+  readonly checkStart?: (() => void) | undefined
+  /** Which replica has the instances of a user. Absent where this gateway is alone. */
+  readonly homes?: (() => Homes | undefined) | undefined
+  /** The accounts that users have connected servers to. Default: none. */
+  readonly connections?: Pick<Connections, 'credentialOf' | 'missingOf' | 'onEnded'>
+  /** What holds for the requests of every server to clients. */
+  readonly asks: Omit<ServerAsksOptions, 'server'>
+}
+
+interface Server {
+  readonly config: ServerConfig
+  readonly upstream: Upstream
+  readonly source: UpstreamSource
+  /** The calls that it runs, of every source it had. */
+  readonly running: RunningCalls
+  /** Absent for a server that all users share. */
+  readonly perUser: PerUserUpstream | undefined
+}
+
+/** The servers of another configuration. */
+export interface StagedFleet {
+  readonly upstreams: readonly Upstream[]
+  readonly sources: readonly UpstreamSource[]
+  /** Replaces the servers. Returns those to start, and those that end when their calls have. */
+  commit(): { readonly started: readonly Upstream[]; readonly retired: readonly RetiredServer[] }
+}
+
+export interface RetiredServer {
+  readonly upstream: Upstream
+  readonly running: Pick<RunningCalls, 'idle'>
+}
+
+/** What the gateway says about a server's items. Its process knows nothing of these. */
+const OVERLAYS: ReadonlySet<string> = new Set([
+  'tools',
+  'resources',
+  'prompts',
+  'trustHints',
+  'accepts',
+  'names',
+  'instructions',
+])
+
+function isSameProcess(a: ServerConfig, b: ServerConfig): boolean {
+  const ofProcess = (config: ServerConfig) => Object.entries(config).filter(([key]) => !OVERLAYS.has(key))
+  return isDeepStrictEqual(Object.fromEntries(ofProcess(a)), Object.fromEntries(ofProcess(b)))
+}
+
+function byName(servers: readonly Server[]): ReadonlyMap<string, Server> {
+  return new Map(servers.map((server) => [server.config.name, server]))
+}
+
+/** The servers of a configuration, in its order. */
+export class Fleet {
+  readonly reaper: Reaper = createReaper()
+  readonly logs: ServerLogs
+  readonly instances: Instances
+  readonly #deps: FleetDeps
+  readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser' | 'running'>
+  #servers: readonly Server[]
+  #byName: ReadonlyMap<string, Server>
+
+  /** `via` identifies the requests of this gateway, so that it does not serve itself. */
+  constructor(
+    { file, instances: given = {} }: Pick<GatewayConfig, 'file' | 'instances'>,
+    servers: readonly ServerConfig[],
+    via: string,
+    deps: FleetDeps,
+  ) {
+    this.#deps = deps
+    const { path: folder = path.join(path.dirname(file), '.toolgate/instances'), ...bounds } = given
+    this.instances = new Instances({ ...DEFAULT_INSTANCES, ...bounds }, () => deps.homes?.())
+    const own = { instances: this.instances, folder, homes: deps.homes }
+    this.logs = new ServerLogs(deps.clock)
+    const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
+    this.#open = (config) => {
+      const sent = withVia(config, via)
+      const connections = toServerConnections(config, deps.connections)
+      const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own, connections }) : undefined
+      return { perUser, upstream: perUser ?? createUpstream(sent, shared), running: new RunningCalls() }
+    }
+    this.#servers = servers.map((config) => this.#create(config, undefined))
+    this.#byName = byName(this.#servers)
+    deps.connections?.onEnded((ended) => {
+      for (const { server, user, tenant } of ended)
+        void this.#byName.get(server)?.perUser?.endOf({ user, ...(tenant === undefined ? {} : { tenant }) })
+    })
+  }
+
+  /** Returns whose lists a caller sees, of the servers with a list for each user. */
+  listsOf(caller: Caller): readonly ListRow[] {
+    const owner = ownerOf(caller)
+    return this.#servers.flatMap(({ config: { name }, perUser }): readonly ListRow[] => {
+      if (!perUser?.lists) return []
+      if (!owner) return [{ server: name, state: 'no_user' }]
+      const { name: user, ofTenant: tenant } = owner
+      const state = perUser.listOf(caller) ? 'known' : 'unknown'
+      const why = perUser.whyUnknown(caller)?.text
+      const reason = why === undefined ? {} : { reason: this.#deps.redact.redactText(why) }
+      return [{ server: name, user, ...(tenant === undefined ? {} : { tenant }), state, ...reason }]
+    })
+  }
+
+  /** Returns why a caller's tools may be more than their list, for the caller. `undefined`: every list is known. */
+  listProblemOf(caller: Caller): string | undefined {
+    const { connections } = this.#deps
+    const problems = this.#servers.flatMap(({ config: { name }, perUser }) => {
+      const why = perUser?.whyUnknown(caller)
+      if (!why) return []
+      const missing = connections?.missingOf(name, caller)
+      return `The server ${name} cannot list for you now: ${why.message}. ${missing ? (missing.suggestion ?? '') : 'Try again later.'}`.trim()
+    })
+    return problems.length === 0 ? undefined : problems.join(' ')
+  }
+
+  /**
+   * Waits for the lists that a caller has alone, until they are known or have had their time. `undefined`: there is
+   * nothing to wait for. `isList`: the request is for a list.
+   */
+  prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
+    const waits = this.#servers.flatMap(({ perUser }) => perUser?.prepare(caller, isList) ?? [])
+    return waits.length === 0 ? undefined : Promise.all(waits)
+  }
+
+  /** Whether a call of a server needs an instance of its caller. Without a name: of any server. */
+  needsInstance(name?: string): boolean {
+    if (name !== undefined) return this.#byName.get(name)?.perUser?.needsInstances === true
+    return this.#servers.some(({ perUser }) => perUser?.needsInstances === true)
+  }
+
+  /** Whether some server has a list for each user. */
+  get hasUserLists(): boolean {
+    return this.#servers.some(({ perUser }) => perUser?.lists !== undefined)
+  }
+
+  /** Lets calls into the instances of their callers. */
+  readonly admission: Admission = {
+    admit: ({ namespace = '' }, caller) => this.#byName.get(namespace)?.perUser?.admit(caller),
+  }
+
+  /**
+   * Returns the servers of another configuration beside the present ones: those whose entry did not change as they are, and
+   * those whose process did not change with the same process. Nothing changes until `commit`.
+   */
+  stage(servers: readonly ServerConfig[]): StagedFleet {
+    const next = servers.map((config) => {
+      const before = this.#byName.get(config.name)
+      const isSame = before && isDeepStrictEqual(toComparable(before.config), toComparable(config))
+      return isSame ? before : this.#create(config, before)
+    })
+    const before = this.#servers
+    const kept = new Set(next.map(({ upstream }) => upstream))
+    const known = new Set(before.map(({ upstream }) => upstream))
+    return {
+      upstreams: next.map(({ upstream }) => upstream),
+      sources: next.map(({ source }) => source),
+      commit: () => {
+        this.#servers = next
+        this.#byName = byName(next)
+        return {
+          started: next.flatMap(({ upstream }) => (known.has(upstream) ? [] : [upstream])),
+          retired: before.flatMap(({ upstream, running }) => (kept.has(upstream) ? [] : [{ upstream, running }])),
+        }
+      },
+    }
+  }
+
+  #create(config: ServerConfig, before: Server | undefined): Server {
+    const isSame = before !== undefined && isSameProcess(before.config, config)
+    const { upstream, perUser, running } = isSame ? before : this.#open(config)
+    const asks = new ServerAsks({ ...this.#deps.asks, server: config })
+    const source = toSource(config, upstream, { asks, running }, perUser?.lists)
+    return { config, upstream, perUser, running, source }
+  }
+
+  get upstreams(): readonly Upstream[] {
+    return this.#servers.map(({ upstream }) => upstream)
+  }
+
+  /** Returns the server of an implicit group, if it is one. */
+  serverOfGroup(group: string): Upstream | undefined {
+    return this.#servers.find(({ config }) => serverGroupName(config.name) === group)?.upstream
+  }
+
+  get sources(): readonly UpstreamSource[] {
+    return this.#servers.map(({ source }) => source)
+  }
+
+  /** Cancels a task of a server that no call follows. Never rejects. */
+  async cancelTask(server: string, state: string, caller: Caller): Promise<void> {
+    const found = this.#servers.find(({ config }) => config.name === server)
+    if (found) await cancelTask(found.upstream, state, caller)
+  }
+
+  /** Each server with its instructions. */
+  get instructing(): readonly InstructingServer[] {
+    return this.#servers.map(({ config: { name, instructions: configured }, upstream, perUser }) => ({
+      name,
+      configured,
+      own: (caller) => (perUser?.lists ? perUser.listOf(caller)?.state : upstream.state)?.instructions,
+    }))
+  }
+
+  /** Each server with the data of its identity. */
+  get watched(): readonly WatchedServer[] {
+    return this.#servers.map(({ config, upstream, perUser }) => ({
+      config,
+      get state() {
+        return upstream.state
+      },
+      subscribe: (listener) => upstream.subscribe(listener),
+      subscribeInstances: (listener) => perUser?.subscribeInstances(listener) ?? (() => {}),
+    }))
+  }
+
+  /** Returns the rows of the API. `changeOf` returns the latest change of a server's identity. */
+  rows(changeOf: (name: string) => ServerRow['changed'] | undefined): readonly ServerRow[] {
+    return this.#servers.map((server) => {
+      const changed = changeOf(server.config.name)
+      return redactServer({ ...toServerRow(server), ...(changed ? { changed } : {}) }, this.#deps.redact)
+    })
+  }
+
+  /** Restarts a server, or all its instances. Does nothing for an unknown name. */
+  async restart(name: string): Promise<void> {
+    const server = this.#byName.get(name)
+    if (!server) throw new Error(`no server is named ${name}`)
+    await server.upstream.restart()
+  }
+
+  /** Asks a server for the values that an argument of its prompt or template may have. */
+  async complete(name: string, params: JsonObject, call: CallContext): Promise<JsonObject> {
+    const server = this.#servers.find(({ config }) => config.name === name)
+    if (!server) throw new Error(`no server is named ${name}`)
+    const { caller, onProgress } = call
+    return server.upstream.call({ method: 'completion/complete', params, caller, signal: call, onProgress })
+  }
+
+  /** Calls the listener after each announced change of a server's resource, until the returned function is called. */
+  async watchResource(name: string, uri: string, { caller }: CallContext, listener: () => void): Promise<() => void> {
+    const server = this.#servers.find(({ config }) => config.name === name)
+    if (!server) throw new Error(`no server is named ${name}`)
+    return server.upstream.watch(uri, caller, listener)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map(({ upstream }) => upstream.close()))
+    await this.reaper.close()
+  }
+}
+
+/** Returns the source of a server; where each user has their own list, with a source for each. */
+function toSource(
+  config: ServerConfig,
+  upstream: Upstream,
+  ofCalls: CallParts,
+  lists: UserLists | undefined,
+): UpstreamSource {
+  const { name } = upstream
+  const call = (asked: UpstreamCall) => upstream.call(asked)
+  const openList = (list: UserList) =>
+    new UpstreamSource(
+      config,
+      {
+        name,
+        call,
+        get state() {
+          return list.state
+        },
+        get items() {
+          return list.items
+        },
+      },
+      ofCalls,
+    )
+  return new UpstreamSource(config, upstream, ofCalls, lists && new UserSources(lists, openList))
+}
+
+function toServerConnections(
+  config: ServerConfig,
+  connections: FleetDeps['connections'],
+): ServerConnections | undefined {
+  if (!config.oauth || !connections) return undefined
+  return {
+    credentialOf: (user) => connections.credentialOf(config, user),
+    missingOf: (caller) => connections.missingOf(config.name, caller),
+  }
+}
+
+function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {
+  return {
+    name,
+    status: state.status,
+    ...(state.reason === undefined ? {} : { reason: state.reason }),
+    since: state.since,
+    restarts: state.restarts,
+    toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
+    ...(state.era === undefined ? {} : { era: state.era }),
+    rejected: [...state.rejected, ...source.rejected],
+    ...(perUser?.lists ? { listing: 'user' as const } : {}),
+    ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),
+  }
+}
+
+function toInstances(rows: readonly InstanceRow[]): ServerInstances {
+  const users = rows.map(({ user, tenant, state }) => ({ user, ...(tenant === undefined ? {} : { tenant }), state }))
+  return { ...countStates(rows), users }
+}

@@ -1,0 +1,93 @@
+import { createEmitter } from '@toolgate/core/internal'
+import type { Owner } from '../../model/owner.ts'
+import { NO_ITEMS, type Upstream, type UpstreamItems, type UpstreamState } from '../../model/upstream.ts'
+
+const NOT_STARTED: UpstreamState = { status: 'starting', since: 0, restarts: 0, rejected: [] }
+
+/**
+ * What one user's own instance lists. It stays when the instance ends, so that a client's list does not change with it,
+ * and is read again at the next start.
+ */
+export class UserList implements Pick<Upstream, 'state' | 'items'> {
+  readonly owner: Owner
+  #items: UpstreamItems = NO_ITEMS
+  #state: UpstreamState = NOT_STARTED
+  #unfollow: (() => void) | undefined
+
+  constructor(owner: Owner) {
+    this.owner = owner
+  }
+
+  /** Whether an instance of the user has been ready. */
+  get isKnown(): boolean {
+    return this.#state !== NOT_STARTED
+  }
+
+  /** As of the latest time that an instance was ready. */
+  get items(): UpstreamItems {
+    return this.#items
+  }
+
+  get state(): UpstreamState {
+    return this.#state
+  }
+
+  /** Takes the lists of an instance from now on, and calls `changed` when they are others. */
+  follow(upstream: Upstream, changed: () => void): void {
+    this.#unfollow?.()
+    this.#unfollow = upstream.subscribe(() => {
+      const { state, items } = upstream
+      if (state.status !== 'ready') return
+      const isOther = !this.isKnown || items !== this.#items || state.tasks !== this.#state.tasks
+      this.#items = items
+      this.#state = state
+      if (isOther) changed()
+    })
+  }
+}
+
+/** The lists of one server's users, where each has their own. */
+export class UserLists {
+  readonly #max: number
+  /** The one whose instance started longest ago is first. */
+  readonly #lists = new Map<string, UserList>()
+  readonly #changes: ReturnType<typeof createEmitter<[UserList]>>
+
+  /** Of at most `max` users. */
+  constructor(max: number, onFault: (error: unknown) => void) {
+    this.#max = max
+    this.#changes = createEmitter<[UserList]>(onFault)
+  }
+
+  /** Returns the list of a user, if it is known. */
+  of({ key }: Owner): UserList | undefined {
+    const list = this.#lists.get(key)
+    return list?.isKnown ? list : undefined
+  }
+
+  /** The lists that are known. */
+  get all(): readonly UserList[] {
+    return [...this.#lists.values()].filter(({ isKnown }) => isKnown)
+  }
+
+  /** Calls the listener when a list has come, changed or gone. */
+  subscribe(listener: (list: UserList) => void): () => void {
+    return this.#changes.subscribe(listener)
+  }
+
+  /** Takes the list of a user from their new instance. */
+  follow(owner: Owner, upstream: Upstream): void {
+    const list = this.#lists.get(owner.key) ?? new UserList(owner)
+    this.#lists.delete(owner.key)
+    this.#lists.set(owner.key, list)
+    list.follow(upstream, () => {
+      // One that was dropped meanwhile is nobody's.
+      if (this.#lists.get(owner.key) === list) this.#changes.emit(list)
+    })
+    for (const [key, oldest] of this.#lists) {
+      if (this.#lists.size <= this.#max) return
+      this.#lists.delete(key)
+      this.#changes.emit(oldest)
+    }
+  }
+}

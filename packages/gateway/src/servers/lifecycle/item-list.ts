@@ -1,0 +1,238 @@
+import {
+  describeExcess,
+  isObject,
+  JSON_BOUNDS,
+  JsonFault,
+  type JsonObject,
+  measureJson,
+  readJson,
+} from '@toolgate/core/internal'
+import { toJsonText } from '@toolgate/core/words'
+import { RPC_CODES } from '@toolgate/mcp'
+import { findMembers } from '../../util/json-text.ts'
+import { nextTurn } from '../../util/next-turn.ts'
+import type { Connection, Era } from '../transport/connection.ts'
+import { ITEM_KINDS, type ItemKind, type ItemOf, type ListName } from './item-kinds.ts'
+import { clip, JsonText } from '../transport/json-rpc.ts'
+import { LIMITS } from '../transport/limits.ts'
+import { completeResult } from '../transport/protocol.ts'
+import { type RejectedItem, UpstreamError } from '../../model/upstream.ts'
+
+export interface ItemList<Item> {
+  /** In the server's order, without duplicates. */
+  readonly items: readonly Item[]
+  /** By name, URI or URI template. */
+  readonly byKey: ReadonlyMap<string, Item>
+  readonly rejected: readonly RejectedItem[]
+  /** How long the server says the list stays fresh. */
+  readonly ttlMs: number | undefined
+  /** Equal lists have equal text. */
+  readonly text: string
+  /** Equal items have equal texts. */
+  readonly texts: ReadonlyMap<Item, string>
+}
+
+export const EMPTY_LIST: ItemList<never> = {
+  items: [],
+  byKey: new Map<string, never>(),
+  rejected: [],
+  ttlMs: undefined,
+  text: '[]',
+  texts: new Map<never, string>(),
+}
+
+export interface FetchOptions {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Reads all pages of one of a server's lists, some items in each turn of the event loop. Invalid items are rejected with
+ * a reason and do not affect the others.
+ *
+ * @throws {UpstreamError} for a list that never ends, is too large or is not a list
+ */
+export async function fetchList<Name extends ListName>(
+  connection: Connection,
+  name: Name,
+  options: FetchOptions,
+): Promise<ItemList<ItemOf<Name>>> {
+  const kind = ITEM_KINDS[name]
+  if (!isObject(connection.capabilities[kind.offer])) return EMPTY_LIST
+  const deadlineMs = performance.now() + options.timeoutMs
+  const cursors = new Set<string>()
+  const sieve = new Sieve<ItemOf<Name>>(kind, connection.era)
+  let ttlMs: number | undefined
+  for (let cursor: string | undefined; ; cursors.add(cursor)) {
+    const timeoutMs = Math.max(1, deadlineMs - performance.now())
+    const page = await fetchPage(connection, kind, cursor, { ...options, timeoutMs })
+    if (!page) return EMPTY_LIST
+    checkSize(kind, sieve.count + page.items.length, sieve.chars, cursors.size)
+    for (const slice of slicesOf(page.items, (item) => (item instanceof JsonText ? item.text.length : 0))) {
+      for (const item of slice) sieve.add(item)
+      await nextTurn()
+    }
+    if (page.ttlMs !== undefined) ttlMs = Math.min(ttlMs ?? page.ttlMs, page.ttlMs)
+    checkSize(kind, sieve.count, sieve.chars, cursors.size)
+    if (page.nextCursor === undefined) break
+    if (cursors.has(page.nextCursor))
+      throw new UpstreamError('upstream_protocol', `lists its ${kind.many} in a circle: a cursor came twice`)
+    cursor = page.nextCursor
+  }
+  return sieve.toList(ttlMs)
+}
+
+interface Page {
+  readonly items: readonly unknown[]
+  readonly nextCursor: string | undefined
+  readonly ttlMs: number | undefined
+}
+
+/** Returns `undefined` if the server does not know the method, as servers with resources but without templates may. */
+async function fetchPage(
+  connection: Connection,
+  { method, field }: ItemKind,
+  cursor: string | undefined,
+  options: FetchOptions,
+): Promise<Page | undefined> {
+  let page: JsonObject
+  try {
+    page = await connection.request(method, cursor === undefined ? {} : { cursor }, options)
+  } catch (error) {
+    const isUnknown = error instanceof UpstreamError && error.rpc?.code === RPC_CODES.methodNotFound
+    if (isUnknown && method !== ITEM_KINDS.tools.method) return undefined
+    throw error
+  }
+  const { [field]: items, nextCursor, ttlMs } = completeResult(connection.era, page)
+  if (!Array.isArray(items)) throw new UpstreamError('upstream_protocol', `answered ${method} without a list`)
+  return {
+    items,
+    nextCursor: typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined,
+    ttlMs: typeof ttlMs === 'number' && ttlMs >= 0 ? ttlMs : undefined,
+  }
+}
+
+function checkSize({ many, one }: ItemKind, items: number, bytes: number, pages: number): void {
+  const most = one === 'template' ? LIMITS.templates : LIMITS.items
+  const beyond =
+    items > most
+      ? `more than ${most} ${many}`
+      : bytes > LIMITS.listBytes
+        ? `${many} of more than ${LIMITS.listBytes / 1024 / 1024} MiB`
+        : pages >= LIMITS.listPages
+          ? `more than ${LIMITS.listPages} pages of ${many}`
+          : undefined
+  if (beyond !== undefined) throw new UpstreamError('upstream_too_large', `lists ${beyond}`)
+}
+
+/** Collects the valid items, and the others with the reason. */
+class Sieve<Item> {
+  readonly #kind: ItemKind
+  readonly #era: Era
+  readonly #items = new Map<string, Item>()
+  readonly #rejected: RejectedItem[] = []
+  readonly #listed: string[] = []
+  readonly #texts = new Map<Item, string>()
+  #chars = 0
+
+  constructor(kind: ItemKind, era: Era) {
+    this.#kind = kind
+    this.#era = era
+  }
+
+  get count(): number {
+    return this.#listed.length
+  }
+
+  get chars(): number {
+    return this.#chars
+  }
+
+  add(listed: unknown): void {
+    const { key, one, field } = this.#kind
+    const text = listed instanceof JsonText ? listed.text : toJsonText(listed)
+    this.#listed.push(text)
+    this.#chars += text.length
+    const { item, problem } = readItem(listed, text, this.#kind, this.#era)
+    const id = item?.[key]
+    if (typeof id !== 'string' || this.#items.has(id)) {
+      const reason = problem ?? 'is listed twice; the first counts'
+      this.#rejected.push({ kind: one, name: keyIn(text, key) ?? `${field}[${this.count - 1}]`, reason })
+      return
+    }
+    this.#items.set(id, item as Item)
+    this.#texts.set(item as Item, text)
+  }
+
+  toList(ttlMs: number | undefined): ItemList<Item> {
+    return {
+      items: [...this.#items.values()],
+      byKey: this.#items,
+      rejected: this.#rejected,
+      ttlMs,
+      text: `[${this.#listed.join()}]`,
+      texts: this.#texts,
+    }
+  }
+}
+
+type ReadItem =
+  | { readonly item: JsonObject; readonly problem?: undefined }
+  | { readonly item?: undefined; readonly problem: string }
+
+function readItem(listed: unknown, text: string, kind: ItemKind, era: Era): ReadItem {
+  if (text.length > LIMITS.itemChars) return { problem: `is larger than ${LIMITS.itemChars} characters` }
+  const { value: item, problem: fault } = readWhole(listed, text)
+  if (fault !== undefined) return { problem: fault }
+  if (!isObject(item)) return { problem: 'is not an object' }
+  const problem = kind.problemOf(item, era)
+  return problem === undefined ? { item } : { problem }
+}
+
+/** An item that was parsed with its message must still pass its own bounds. */
+function readWhole(listed: unknown, text: string): { readonly value?: unknown; readonly problem?: string } {
+  try {
+    if (listed instanceof JsonText) return { value: readJson(text, { bounds: JSON_BOUNDS.item, integers: 'exact' }) }
+    const { excess } = measureJson(text, JSON_BOUNDS.item)
+    return excess ? { problem: describeExcess(excess) } : { value: listed }
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    return { problem: error.problem }
+  }
+}
+
+/** Returns the key of an item that may be too large to be parsed. */
+function keyIn(text: string, key: ItemKind['key']): string | undefined {
+  const span = findMembers(text, [key]).get(key)
+  if (!span) return undefined
+  const written = text.slice(span.start, span.end).trim()
+  // The longest escape of one character has six.
+  const cut = written.slice(0, MAX_SHOWN_KEY * 6)
+  try {
+    const value: unknown = cut === written ? readJson(cut) : cut.slice(1)
+    return typeof value === 'string' && value !== '' ? clip(value, MAX_SHOWN_KEY) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const MAX_SHOWN_KEY = 128
+
+/** Items that are parsed, compared or announced in one turn of the event loop. */
+const SLICE_ITEMS = 200
+const SLICE_CHARS = 512 * 1024
+
+/** Splits items into slices, each short enough for one turn of the event loop. */
+export function* slicesOf<Item>(items: readonly Item[], charsOf: (item: Item) => number): Generator<readonly Item[]> {
+  let slice: Item[] = []
+  let chars = 0
+  for (const item of items) {
+    slice.push(item)
+    chars += charsOf(item)
+    if (slice.length < SLICE_ITEMS && chars < SLICE_CHARS) continue
+    yield slice
+    slice = []
+    chars = 0
+  }
+  if (slice.length > 0) yield slice
+}

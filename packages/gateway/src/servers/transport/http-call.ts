@@ -1,0 +1,294 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { JsonObject } from '@toolgate/core/internal'
+import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
+import type { RequestCredential } from './credential.ts'
+import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
+import {
+  answerError,
+  createPool,
+  type HttpAnswer,
+  HttpExchange,
+  type HttpRequest,
+  type ServerPool,
+} from './http-exchange.ts'
+import { answersOther, clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
+import { reopenDelayMs } from './lines.ts'
+import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
+import { UpstreamError } from '../../model/upstream.ts'
+
+const NOTIFY_TIMEOUT_MS = 5_000
+const MAX_RESUMES = 100
+/** Headers that describe the request. A configuration cannot set them. */
+const OWN_HEADER = /^(?:accept|connection|content-length|content-type|host|mcp-.*|transfer-encoding)$/
+
+/** How requests are sent. A lost legacy session is replaced by a new handshake. */
+export interface Session {
+  readonly era: Era
+  readonly id: string | undefined
+  /** Alternating names and values, ready to send. */
+  readonly headers: readonly string[]
+}
+
+/** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
+export class HttpEndpoint {
+  readonly #pool: ServerPool
+  readonly #path: string
+  readonly #headers: readonly string[]
+  readonly #credential: RequestCredential | undefined
+
+  constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
+    this.#credential = credential
+    this.#pool = createPool(url)
+    this.#path = `${url.pathname}${url.search}`
+    const own = Object.entries(configured)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => !OWN_HEADER.test(name))
+    this.#headers = [...own.flat(), 'content-type', 'application/json', 'accept', 'application/json, text/event-stream']
+  }
+
+  /** Returns how requests are sent without a session. */
+  bareSession(era: Era): Session {
+    const version = era === 'modern' ? ['mcp-protocol-version', MODERN_VERSION] : []
+    return { era, id: undefined, headers: [...this.#headers, ...version] }
+  }
+
+  legacySession(protocolVersion: string, id: string | undefined): Session {
+    const session = id === undefined ? [] : ['mcp-session-id', id]
+    return { era: 'legacy', id, headers: [...this.#headers, 'mcp-protocol-version', protocolVersion, ...session] }
+  }
+
+  exchange(request: Omit<HttpRequest, 'path'>, onEvent: (data: string) => void = ignore): HttpExchange {
+    const authorization = this.#credential?.header
+    if (authorization === undefined) return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
+    const headers = [...request.headers, 'authorization', authorization]
+    // A server may repeat what it is sent, and neither the model nor a record may get it.
+    const secret = authorization.replace(/^Bearer /, '')
+    return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent, secret)
+  }
+
+  /** Waits until requests can be sent with a credential. `undefined`: they can be. @throws {UpstreamError} */
+  prepare(): Promise<void> | undefined {
+    return this.#credential?.prepare()
+  }
+
+  /** The credential of requests that are sent now. */
+  get authorization(): string | undefined {
+    return this.#credential?.header
+  }
+
+  /** Returns whether a request that was refused with this credential may be sent again with another one. */
+  async renew(refused: string | undefined): Promise<boolean> {
+    return refused !== undefined && this.#credential !== undefined && this.#credential.renew(refused)
+  }
+
+  /** Sends a notification or the answer to a request of the server. */
+  async post(session: Session, message: JsonObject): Promise<void> {
+    await this.prepare()
+    const ownHeaders = session.era === 'modern' ? ['mcp-method', String(message['method'])] : undefined
+    const sent = this.exchange({ method: 'POST', headers: session.headers, ownHeaders, body: encode(message) })
+    const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
+    const { status } = await sent.answer.finally(() => clearTimeout(timer))
+    if (status >= 300) throw new UpstreamError('upstream_protocol', `answered a notification with HTTP ${status}`)
+  }
+
+  async close(reason?: Error): Promise<void> {
+    await this.#pool.destroy(reason)
+  }
+}
+
+/** The param that a request repeats in its `Mcp-Name` header. */
+const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+])
+
+/** Returns the headers that a request of MCP 2026-07-28 has beside those of its session. */
+export function modernHeaders(
+  method: string,
+  params: JsonObject,
+  paramHeaders: readonly string[] = [],
+): readonly string[] {
+  const param = NAME_PARAMS.get(method)
+  const name = param === undefined ? undefined : params[param]
+  const named = typeof name === 'string' ? ['mcp-name', toHeaderValue(name)] : []
+  return ['mcp-method', method, ...named, ...paramHeaders]
+}
+
+/** The result of a request, and the session id sent with it. */
+export interface Received {
+  readonly result: JsonObject
+  readonly sessionId: string | undefined
+}
+
+/** The parts of a connection that a call uses. */
+export interface CallHost {
+  readonly endpoint: HttpEndpoint
+  readonly clients: AskedClients
+  /** Handles a notification or a request of the server. `of` is the request on whose stream it came, if any. */
+  onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void
+  /** The server answered in this session. */
+  onProven(session: Session): void
+  /** The connection broke, or a proxy answered for the server. */
+  onBroken(error: UpstreamError): void
+}
+
+/** Proxies answer with these statuses when the server behind them is gone. */
+const GATEWAY_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504])
+
+/** One JSON-RPC request over HTTP, from its sending to its answer. */
+export class HttpCall {
+  readonly #host: CallHost
+  readonly #session: Session
+  readonly #id: number
+  readonly #method: string
+  readonly #pending: Pending<Received>
+  #asked = NOBODY
+  #removeAsked: (() => void) | undefined
+  readonly #checkStart: (() => void) | undefined
+  #exchange: HttpExchange | undefined
+
+  constructor(host: CallHost, session: Session, id: number, method: string, options: RequestOptions) {
+    this.#host = host
+    this.#session = session
+    this.#id = id
+    this.#method = method
+    this.#checkStart = options.checkStart
+    const onSettled = () => this.#removeAsked?.()
+    this.#pending = createPending<Received>(options, (error) => this.#giveUp(error), onSettled)
+  }
+
+  /** @throws {UpstreamError} */
+  send(params: JsonObject, options: RequestOptions): Promise<Received> {
+    const { client } = options
+    const added = client && this.#host.clients.add({ client, hold: this.#pending.hold })
+    if (added) {
+      this.#asked = added.request
+      this.#removeAsked = added.remove
+    }
+    this.#roundTrip(params, options).catch((thrown: unknown) => {
+      const error = UpstreamError.from(thrown)
+      this.#pending.reject(error)
+      if (error.code === 'upstream_down') this.#host.onBroken(error)
+    })
+    return this.#pending.promise
+  }
+
+  async #roundTrip(params: JsonObject, { onProgress, paramHeaders, trace, meta }: RequestOptions): Promise<void> {
+    const { era } = this.#session
+    const { headers } = this.#session
+    const ownHeaders = era === 'modern' ? modernHeaders(this.#method, params, paramHeaders) : undefined
+    trace?.sentAs(this.#id)
+    const body = encodeRequest(era, this.#id, this.#method, params, {
+      progress: onProgress !== undefined,
+      meta: joinMeta(trace?.meta, meta),
+    })
+    const answer = await this.#resume(await this.#askWith({ method: 'POST', headers, ownHeaders, body }))
+    if (answer?.status === 200) this.#host.onProven(this.#session)
+    if (answer && !this.#pending.isSettled()) this.#conclude(answer)
+  }
+
+  /** Sends a request; once more where its credential was refused and there is another. A refused request has not run. */
+  async #askWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
+    const { endpoint } = this.#host
+    await endpoint.prepare()
+    const { authorization } = endpoint
+    const answer = await this.#exchangeWith(request)
+    if (answer.status !== 401 || this.#pending.isSettled()) return answer
+    return (await endpoint.renew(authorization)) && !this.#pending.isSettled() ? this.#exchangeWith(request) : answer
+  }
+
+  #exchangeWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
+    if (request.method === 'POST') this.#checkStart?.()
+    this.#exchange = this.#host.endpoint.exchange(request, this.#onEvent)
+    return this.#exchange.answer
+  }
+
+  /** Resumes an event stream that broke before the answer. Returns `undefined` once the request has settled. */
+  async #resume(broken: HttpAnswer): Promise<HttpAnswer | undefined> {
+    let answer = broken
+    for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {
+      await sleep(reopenDelayMs(answer.retryMs), undefined, { ref: false })
+      if (this.#pending.isSettled()) return undefined
+      const { headers } = this.#session
+      answer = await this.#exchangeWith({
+        method: 'GET',
+        headers,
+        ownHeaders: ['last-event-id', answer.lastEventId ?? ''],
+      })
+    }
+    return answer
+  }
+
+  #canResume({ status, contentType, lastEventId }: HttpAnswer): boolean {
+    const isBrokenStream = status === 200 && contentType === 'text/event-stream' && !this.#pending.isSettled()
+    return isBrokenStream && this.#session.era === 'legacy' && lastEventId !== undefined
+  }
+
+  readonly #onEvent = (data: string): void => {
+    this.#read(data, this.#exchange?.sessionId())
+    if (this.#pending.isSettled()) this.#exchange?.expectEnd()
+  }
+
+  #read(text: string, sessionId: string | undefined): void {
+    for (const message of parseMessages(text)) {
+      if (message.kind === 'notification' || message.kind === 'request') this.#onServerMessage(message)
+      else if (message.id !== this.#id) continue
+      else if (message.kind === 'result') this.#pending.resolve({ result: message.result, sessionId })
+      else this.#pending.reject(message.kind === 'error' ? rpcError(message.error) : message.error)
+    }
+  }
+
+  #onServerMessage(message: ServerMessage): void {
+    if (message.kind === 'notification' && message.method === 'notifications/progress') {
+      if (message.params['progressToken'] === this.#id) this.#pending.progress(message.params)
+      return
+    }
+    this.#host.onMessage(message, this.#session, this.#asked)
+    // MCP 2026-07-28 has no way to answer a server's request, so the server would wait forever.
+    if (message.kind === 'request' && this.#session.era === 'modern')
+      this.#pending.reject(
+        new UpstreamError('upstream_protocol', `sent the request ${clip(message.method, 50)} to its client`),
+      )
+  }
+
+  /** Settles a request whose answer has ended: with the JSON in it, or with an error that describes the answer. */
+  #conclude(answer: HttpAnswer): void {
+    const { status, contentType, text, sessionId } = answer
+    if (status === 200 && contentType === 'application/json') {
+      this.#read(text, sessionId)
+      if (!this.#pending.isSettled()) this.#pending.reject(this.#explain(text))
+    } else if (status === 200 && contentType === 'text/event-stream') {
+      this.#pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
+    } else {
+      const inSession = this.#session.id !== undefined
+      const error = answerError(answer, { id: this.#id, inSession, isProbe: this.#method === DISCOVER })
+      this.#pending.reject(error)
+      if (GATEWAY_STATUSES.has(status)) this.#host.onBroken(error)
+    }
+  }
+
+  /** Returns the error for JSON that does not answer this request. */
+  #explain(text: string): UpstreamError {
+    if (!parseMessages(text).some((message) => answersOther(message, this.#id))) return notMcp(text)
+    // It may be for another user, who alone may read it. The next answer on this connection would be one too late as well.
+    this.#exchange?.distrust()
+    return new UpstreamError('upstream_protocol', 'answered another request')
+  }
+
+  #giveUp({ message: reason }: UpstreamError): void {
+    this.#exchange?.abort()
+    // MCP 2026-07-28 cancels by closing the connection. In earlier revisions that cancels nothing.
+    if (this.#session.era === 'modern' || this.#method === 'initialize') return
+    const params = { requestId: this.#id, reason }
+    const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    this.#host.endpoint.post(this.#session, message).catch(ignore)
+  }
+}
+
+function ignore(): undefined {
+  return undefined
+}

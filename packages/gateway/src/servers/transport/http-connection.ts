@@ -1,0 +1,284 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { AskedClients, type AskedRequest } from './asked-clients.ts'
+import { announcedLists, changedList, listenTo, RESOURCE_UPDATED } from './announcements.ts'
+import type { RequestCredential } from './credential.ts'
+import {
+  abortedError,
+  type Connection,
+  type ConnectOptions,
+  type Handshake,
+  type RequestOptions,
+} from './connection.ts'
+import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
+import { type CallHost, HttpCall, HttpEndpoint, type Received, type Session } from './http-call.ts'
+import { SessionLost, StatusError } from './http-exchange.ts'
+import { explainHandshake } from './http-sse.ts'
+import { clip, type ServerMessage } from './json-rpc.ts'
+import { DISCOVER, discover, handshakeCapabilities, initialize, MODERN_VERSION } from './protocol.ts'
+import { UpstreamError } from '../../model/upstream.ts'
+
+const CHECK_TIMEOUT_MS = 5_000
+const GOODBYE_MS = 300
+const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
+
+interface HttpOptions extends ConnectOptions {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** The credential of each request, where it may change. */
+  readonly credential?: RequestCredential | undefined
+  /** Whether to end the session on close. A child process that is stopped anyway needs no such request. */
+  readonly goodbye: boolean
+}
+
+/**
+ * Connects to a server over Streamable HTTP.
+ *
+ * `auto` tries MCP 2026-07-28 first and falls back to `initialize` if the server
+ * does not support it.
+ *
+ * @throws {UpstreamError} when the handshake fails
+ */
+export async function connectHttp(options: HttpOptions): Promise<Connection> {
+  const { signal } = options
+  const endpoint = new HttpEndpoint(options.url, options.headers, options.credential)
+  const connection = new HttpConnection(endpoint, options)
+  const onStopped = () => void endpoint.close(abortedError(signal))
+  signal.addEventListener('abort', onStopped)
+  try {
+    const handshake = await connection.open()
+    return {
+      ...handshake,
+      request: (method, params, asked) => connection.request(method, params, asked),
+      ...(handshake.era === 'modern' && { watch: (uris: readonly string[]) => connection.watch(uris) }),
+      close: () => connection.close(),
+    }
+  } catch (error) {
+    await endpoint.close()
+    throw await explainHandshake(UpstreamError.from(error), options)
+  } finally {
+    signal.removeEventListener('abort', onStopped)
+  }
+}
+
+class HttpConnection implements CallHost, AnnouncementsHost {
+  readonly endpoint: HttpEndpoint
+  readonly clients = new AskedClients()
+  readonly #options: HttpOptions
+  readonly #closing = new AbortController()
+  readonly #announcements = new HttpAnnouncements(this)
+  #session: Session
+  #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
+  /** The session in which the server last answered a request. */
+  #proven: Session | undefined
+  #renewing: Promise<void> | undefined
+  #nextId = 1
+  #isConnected = false
+  #isChecking = false
+
+  constructor(endpoint: HttpEndpoint, options: HttpOptions) {
+    this.endpoint = endpoint
+    this.#options = options
+    this.#session = endpoint.bareSession('legacy')
+  }
+
+  /** Makes the handshake and opens the stream of announcements. */
+  async open(): Promise<Handshake> {
+    const handshake = await this.#shakeHands()
+    this.#isConnected = true
+    // Awaited, as a change between the first reading of the list and the first stream would be missed.
+    await this.#listen(handshake)
+    return handshake
+  }
+
+  async request(method: string, params: JsonObject, asked: RequestOptions): Promise<JsonObject> {
+    const used = this.#session
+    try {
+      return (await this.#send(used, method, params, asked)).result
+    } catch (error) {
+      if (!(error instanceof SessionLost)) throw error
+    }
+    await this.#renew(used)
+    // A server that does not know the session has not processed the request, so sending it again cannot run it twice.
+    return (await this.#send(this.#session, method, params, asked)).result
+  }
+
+  /** Opens the stream again, for these resources too. */
+  async watch(uris: readonly string[]): Promise<void> {
+    const { lists, isDeclared } = this.#announced
+    if (lists.length + uris.length === 0) return this.#announcements.stop()
+    await this.#announcements.listen(this.#session, listenTo(lists, uris), isDeclared || uris.length > 0)
+    // Between the two streams nothing was announced.
+    this.onGap()
+  }
+
+  async close(): Promise<void> {
+    const wasConnected = this.#isConnected
+    const { id, headers } = this.#session
+    this.#isConnected = false
+    this.#stop()
+    if (wasConnected && this.#options.goodbye && id !== undefined) {
+      const goodbye = this.endpoint.exchange({ method: 'DELETE', headers })
+      await Promise.race([goodbye.answer.catch(ignore), sleep(GOODBYE_MS, undefined, { ref: false })])
+    }
+    await this.endpoint.close(new UpstreamError('upstream_down', 'was stopped'))
+  }
+
+  onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void {
+    const { hooks } = this.#options
+    if (message.kind === 'request') {
+      if (session.era === 'modern')
+        return hooks.log('warn', 'sent a request to its client, which was ignored', clip(message.method))
+      const answering = this.clients.answer(message, of).then((answer) => this.endpoint.post(session, answer))
+      return void answering.catch(ignore)
+    }
+    const { method, params } = message
+    const list = changedList(method)
+    if (list !== undefined) hooks.onListChanged(list)
+    else if (method === RESOURCE_UPDATED) hooks.onResourceUpdated(params['uri'])
+    else if (method === 'notifications/message') this.clients.log(params, of)
+    else if (method === 'notifications/cancelled') this.clients.cancel(params)
+  }
+
+  onProven(session: Session): void {
+    this.#proven = session
+  }
+
+  onBroken(error: UpstreamError): void {
+    void this.check(error)
+  }
+
+  onGap(): void {
+    const { hooks } = this.#options
+    hooks.offers.forEach(hooks.onListChanged)
+  }
+
+  nextId(): number {
+    return this.#nextId++
+  }
+
+  async ping(): Promise<void> {
+    await this.request('ping', {}, { timeoutMs: CHECK_TIMEOUT_MS }).catch(ignore)
+  }
+
+  /** One broken connection does not mean a dead server, so the server is asked whether it still answers. */
+  async check(reason: UpstreamError): Promise<boolean> {
+    if (!this.#isConnected || this.#isChecking) return this.#isConnected
+    this.#isChecking = true
+    try {
+      const method = this.#session.era === 'modern' ? DISCOVER : 'ping'
+      await this.request(method, {}, { timeoutMs: CHECK_TIMEOUT_MS })
+    } catch (thrown) {
+      const error = UpstreamError.from(thrown)
+      // Any answer counts, also a refusal.
+      if (error.code !== 'upstream_rpc') this.#fail(error.code === 'upstream_timeout' ? reason : error)
+    } finally {
+      this.#isChecking = false
+    }
+    return this.#isConnected
+  }
+
+  #send(session: Session, method: string, params: JsonObject, asked: RequestOptions): Promise<Received> {
+    if (asked.signal?.aborted) return Promise.reject(abortedError(asked.signal))
+    return new HttpCall(this, session, this.nextId(), method, asked).send(params, asked)
+  }
+
+  async #shakeHands(): Promise<Handshake> {
+    const { era, timeoutMs, signal } = this.#options
+    if (era === 'legacy') return this.#openSession({ timeoutMs, signal })
+    this.#session = this.endpoint.bareSession('modern')
+    const handshake = await this.#probe()
+    if (handshake) return handshake
+    if (era === 'modern') throw new UpstreamError('upstream_protocol', `does not speak MCP ${MODERN_VERSION}`)
+    return this.#openSession({ timeoutMs, signal })
+  }
+
+  /** Returns `undefined` for a server that speaks an earlier revision. */
+  async #probe(): Promise<Handshake | undefined> {
+    const { timeoutMs, signal } = this.#options
+    try {
+      return await discover((method, params) => this.request(method, params, { timeoutMs, signal }))
+    } catch (error) {
+      if (error instanceof StatusError && mayBeLegacy(error.status)) return undefined
+      throw error
+    }
+  }
+
+  async #openSession(asked: RequestOptions): Promise<Handshake> {
+    const bare = this.endpoint.bareSession('legacy')
+    let id: string | undefined
+    const ask = async (method: string, params: JsonObject) => {
+      const { result, sessionId } = await this.#send(bare, method, params, asked)
+      id = sessionId
+      return result
+    }
+    const handshake = await initialize(ask, handshakeCapabilities(this.#options.may))
+    if (id !== undefined && !SESSION_ID.test(id))
+      throw new UpstreamError('upstream_protocol', 'gave a session id that is not visible ASCII')
+    this.#session = this.endpoint.legacySession(handshake.protocolVersion, id)
+    await this.endpoint.post(this.#session, { jsonrpc: '2.0', method: 'notifications/initialized' })
+    return { ...handshake, hasSession: id !== undefined }
+  }
+
+  /** Makes one new handshake for all requests that lost the same session. A session that never worked is not renewed. */
+  async #renew(lost: Session): Promise<void> {
+    if (lost !== this.#session) return
+    if (lost !== this.#proven) {
+      const error = new UpstreamError('upstream_down', 'does not know the session that it gave')
+      this.#fail(error)
+      throw error
+    }
+    this.#renewing ??= this.#renewOnce().finally(() => (this.#renewing = undefined))
+    await this.#renewing
+  }
+
+  async #renewOnce(): Promise<void> {
+    const { hooks, timeoutMs } = this.#options
+    try {
+      const handshake = await this.#openSession({ timeoutMs, signal: this.#closing.signal })
+      hooks.log('info', 'lost the session and got a new one')
+      hooks.onRenewed(handshake)
+      this.onGap()
+      void this.#listen(handshake)
+    } catch (error) {
+      this.#fail(UpstreamError.from(error))
+      throw new UpstreamError('upstream_down', 'lost its session', { cause: error })
+    }
+  }
+
+  /** Opens the stream on which the server announces changes, if it does. */
+  async #listen(handshake: Handshake): Promise<void> {
+    const { offers } = this.#options.hooks
+    this.#announced = announcedLists(handshake, offers)
+    const { lists, isDeclared } = this.#announced
+    // A server of an earlier revision announces everything on the one stream.
+    const { resources } = handshake.capabilities
+    const isOne =
+      handshake.era === 'legacy' &&
+      offers.includes('resources') &&
+      isObject(resources) &&
+      resources['subscribe'] === true
+    if (lists.length > 0 || isOne) await this.#announcements.listen(this.#session, listenTo(lists), isDeclared)
+  }
+
+  #fail(error: UpstreamError): void {
+    if (!this.#isConnected) return
+    this.#isConnected = false
+    this.#stop()
+    this.#options.hooks.onLost(error)
+  }
+
+  #stop(): void {
+    this.#closing.abort()
+    this.#announcements.stop()
+  }
+}
+
+/** Whether an old server may answer an unknown request so. A refusal, a fault or a redirect means something else. */
+function mayBeLegacy(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 401 && status !== 403
+}
+
+function ignore(): undefined {
+  return undefined
+}

@@ -1,0 +1,275 @@
+import { isUtf8 } from 'node:buffer'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
+import type { JsonRpcError } from '@toolgate/mcp'
+import { Http1Pool, type PoolHandler, type PoolRequest } from './http1/http1-pool.ts'
+import type { AnswerHeaders } from './http1/response-reader.ts'
+import { UndiciPool } from './http1/undici-pool.ts'
+import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
+import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
+import { createEventStream, type EventStream, messageTooLarge, notUtf8 } from './lines.ts'
+import { Pieces } from './pieces.ts'
+import { UpstreamError } from '../../model/upstream.ts'
+
+const OPTIONS = { maxConnections: 256, connectTimeoutMs: 5_000 }
+/** How much of an error body is read for the reason. */
+const ERROR_BODY_BYTES = 64 * 1024
+const LINGER_MS = 1_000
+
+/** Kept-alive connections to one origin. */
+export type ServerPool = Pick<Http1Pool, 'send'> & { destroy(error?: Error): void | Promise<void> }
+
+/** Returns the connections to an origin. They have no timeouts, as a call may be silent for long: callers set them. */
+export function createPool(url: URL): ServerPool {
+  return url.protocol === 'http:' ? new Http1Pool(url, OPTIONS) : new UndiciPool(url, OPTIONS)
+}
+
+export interface HttpRequest extends PoolRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+}
+
+interface AnswerHead {
+  readonly status: number
+  /** The media type alone, in lower case. */
+  readonly contentType: string
+  readonly sessionId: string | undefined
+  readonly location: string | undefined
+}
+
+export interface HttpAnswer extends AnswerHead {
+  /** The body; empty for an event stream. */
+  readonly text: string
+  /** Where to resume an event stream that ended too early. */
+  readonly lastEventId: string | undefined
+  readonly retryMs: number | undefined
+}
+
+/** One HTTP request and its answer. */
+export class HttpExchange implements PoolHandler {
+  /** Settles when the answer has ended. @throws {UpstreamError} `upstream_down`, `upstream_too_large`, `aborted` */
+  readonly answer: Promise<HttpAnswer>
+  readonly #resolve: (answer: HttpAnswer) => void
+  readonly #reject: (error: UpstreamError) => void
+  readonly #onEvent: (data: string) => void
+  readonly #secret: string | undefined
+  readonly #body = new Pieces()
+  #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
+  #events: EventStream | undefined
+  #flood: FloodGuard | undefined
+  #abort: ((reason: Error) => void) | undefined
+  #distrust: (() => void) | undefined
+  #failure: UpstreamError | undefined
+  #lingering: NodeJS.Timeout | undefined
+  #hasEnded = false
+
+  /**
+   * Sends the request. `onEvent` receives the data of each event while an event stream goes on. A `secret` is taken out of
+   * all that the server answers.
+   */
+  constructor(pool: ServerPool, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
+    const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
+    this.answer = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#secret = secret
+    this.#onEvent = secret === undefined ? onEvent : (data) => onEvent(without(secret, data))
+    try {
+      pool.send(request, this)
+    } catch (error) {
+      reject(toUpstreamError(error))
+    }
+  }
+
+  /** Returns the session id in the answer's headers, once they have arrived. */
+  sessionId(): string | undefined {
+    return this.#head.sessionId
+  }
+
+  /** Aborts a stream that does not end soon after its answer. */
+  expectEnd(): void {
+    if (!this.#hasEnded) this.#lingering ??= setTimeout(this.abort, LINGER_MS)
+  }
+
+  readonly abort = (): void => this.#fail(new UpstreamError('aborted', 'was aborted'))
+
+  /** Ends the connection that the answer came on, with what is on it now. */
+  distrust(): void {
+    this.#distrust?.()
+  }
+
+  onStart(abort: (reason: Error) => void, distrust?: () => void): void {
+    this.#abort = abort
+    this.#distrust = distrust
+    if (this.#failure) abort(this.#failure)
+  }
+
+  onHead(status: number, headers: AnswerHeaders): void {
+    const { 'content-type': type = '', 'mcp-session-id': sessionId, location } = headers
+    const contentType = type === JSON_TYPE ? type : (type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
+    this.#head = { status, contentType, sessionId, location }
+    if (status !== 200 || contentType !== 'text/event-stream') return
+    this.#events = createEventStream(LIMITS.messageBytes, this.#onEvent)
+    this.#flood = createFloodGuard(() => performance.now())
+  }
+
+  onBody(chunk: Buffer): void {
+    try {
+      this.#read(chunk)
+    } catch (error) {
+      this.#fail(toUpstreamError(error))
+    }
+  }
+
+  onEnd(): void {
+    this.#end()
+    const body = this.#textOf(this.#body.take())
+    if (body === undefined) return this.#reject(notUtf8())
+    const text = this.#secret === undefined ? body : without(this.#secret, body)
+    const { status, contentType, sessionId, location } = this.#head
+    const { lastEventId, retryMs } = this.#events ?? {}
+    this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
+  }
+
+  /** The text of an error is for messages only. */
+  #textOf(bytes: Buffer): string | undefined {
+    return this.#head.status !== 200 || isUtf8(bytes) ? bytes.toString() : undefined
+  }
+
+  onError(error: Error): void {
+    this.#end()
+    this.#reject(this.#failure ?? toUpstreamError(error))
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#events) {
+      this.#events.push(chunk)
+      if (this.#flood?.add(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
+      return
+    }
+    this.#body.push(chunk)
+    if (this.#head.status === 200) {
+      if (this.#body.bytes > LIMITS.messageBytes) throw messageTooLarge()
+    } else if (this.#body.bytes > ERROR_BODY_BYTES) {
+      this.onEnd()
+      this.#abort?.(messageTooLarge())
+    }
+  }
+
+  #fail(error: UpstreamError): void {
+    if (this.#hasEnded) return
+    this.#failure = error
+    this.#end()
+    this.#reject(error)
+    this.#abort?.(error)
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    clearTimeout(this.#lingering)
+  }
+}
+
+function without(secret: string, text: string): string {
+  return text.includes(secret) ? text.replaceAll(secret, '[redacted]') : text
+}
+
+const JSON_TYPE = 'application/json'
+
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'refused the connection: nothing listens there'],
+  ['ENOTFOUND', 'was not found: no such host'],
+  ['EAI_AGAIN', 'was not found: names cannot be looked up now'],
+  ['ECONNRESET', 'closed the connection'],
+  ['EPIPE', 'closed the connection'],
+  ['EHOSTUNREACH', 'cannot be reached'],
+  ['ENETUNREACH', 'cannot be reached'],
+  ['UND_ERR_SOCKET', 'closed the connection'],
+  ['CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
+])
+
+function toUpstreamError(error: unknown): UpstreamError {
+  if (error instanceof UpstreamError) return error
+  // A name with several addresses fails with one error for each.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const code = errnoOf(first)
+  const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
+  return new UpstreamError('upstream_down', reason, { cause: error })
+}
+
+/** The codes of servers for an unknown session: that of the SDKs, the one before it, and that of JSON-RPC. */
+const LOST_SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600])
+
+/** An HTTP status that means a failure, if the body has no JSON-RPC error. */
+export class StatusError extends UpstreamError {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super('upstream_protocol', message)
+    this.status = status
+  }
+}
+
+/** The server does not know the session of a request. Internal: the request is sent again. */
+export class SessionLost extends UpstreamError {
+  constructor() {
+    super('upstream_down', 'no longer knows its session')
+  }
+}
+
+/**
+ * Returns the error for an answer without a result.
+ *
+ * A refusal of access (401, 403) is described by its status, anything else by the JSON-RPC error in the body, if it has
+ * one. Proxies in front of a server answer 5xx too, so there the error must carry the request's id, and says nothing
+ * about the server's era.
+ */
+export function answerError(
+  answer: HttpAnswer,
+  request: { readonly id: number; readonly inSession: boolean; readonly isProbe?: boolean },
+): UpstreamError {
+  const { status, text } = answer
+  if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
+  const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
+  const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
+  if (error) return rpcError(error)
+  // The text of another request may be another user's.
+  return statusError(answerToOther(text, request.id) ? { ...answer, text: '' } : answer)
+}
+
+function answerToOther(text: string, id: number): RpcMessage | undefined {
+  try {
+    return parseMessages(text).find((message) => answersOther(message, id))
+  } catch {
+    return undefined
+  }
+}
+
+function losesSession({ status, text }: HttpAnswer, id: number): boolean {
+  if (status !== 404 && status !== 400) return false
+  const other = answerToOther(text, id)
+  // It says nothing about this request, which may have run, unless it is about the session.
+  if (other) return other.kind === 'error' && LOST_SESSION_CODES.has(other.error.code)
+  const error = errorIn(text, id, { named: false })
+  return error === undefined || LOST_SESSION_CODES.has(error.code)
+}
+
+/** Returns the JSON-RPC error in a body: about this request or, unless it must be `named`, about an unknown one. */
+function errorIn(text: string, id: number, { named }: { readonly named: boolean }): JsonRpcError | undefined {
+  try {
+    const message = parseMessages(text)[0]
+    return message?.kind === 'error' && (message.id === id || (message.id === null && !named))
+      ? message.error
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function statusError({ status, contentType, location, text }: HttpAnswer): StatusError {
+  if (status === 200) return new StatusError(status, notMcp(text === '' ? contentType : text).message)
+  if (status === 401) return new StatusError(status, 'asked for other credentials (HTTP 401)')
+  if (status === 403) return new StatusError(status, 'refused access (HTTP 403)')
+  if (status < 400 && location)
+    return new StatusError(status, `answered with a redirect (HTTP ${status}), which is not followed`)
+  return new StatusError(status, `answered HTTP ${status}${text ? ` (${clip(text, 100)})` : ''}`)
+}

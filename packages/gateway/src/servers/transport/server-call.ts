@@ -1,0 +1,196 @@
+import { isObject, type JsonObject, LeaseEndedError } from '@toolgate/core/internal'
+import { type McpResult, META } from '@toolgate/mcp'
+import type { ServerConfig } from '../../config/config.ts'
+import { isLargeResult, nextTurn } from '../../util/next-turn.ts'
+import type { FindTracing, McpOperation, SentRequest } from '../../telemetry/tracing.ts'
+import type { Connection } from './connection.ts'
+import { type ParamHeader, toParamHeaders } from './param-headers.ts'
+import { completeResult } from './protocol.ts'
+import { type CallMethod, type RequestClient, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
+
+/** Progress extends the timeout of a call up to this many times its length. */
+const MAX_TIMEOUT_FACTOR = 10
+
+/** The server and settings of one call. */
+export interface CallTarget {
+  readonly connection: Connection
+  /** The arguments that a tool wants in HTTP headers. */
+  readonly headers: readonly ParamHeader[] | undefined
+  /** Called when the list of header arguments is out of date. */
+  readonly onHeaderMismatch: () => void
+}
+
+const HEADER_MISMATCH = -32_020
+
+/** Sends the calls of one server, and traces them if an SDK is registered. */
+export class ServerCaller {
+  readonly #config: ServerConfig
+  readonly #tracing: FindTracing | undefined
+  readonly #checkStart: (() => void) | undefined
+  readonly #address: Pick<SentRequest, 'transport' | 'host' | 'port'>
+
+  constructor(
+    config: ServerConfig,
+    {
+      tracing,
+      checkStart,
+    }: { readonly tracing?: FindTracing | undefined; readonly checkStart?: (() => void) | undefined },
+  ) {
+    this.#config = config
+    this.#tracing = tracing
+    this.#checkStart = checkStart
+    this.#address = addressOf(config)
+  }
+
+  /** @throws {UpstreamError} that names the server */
+  call(target: CallTarget, asked: UpstreamCall): Promise<McpResult> {
+    const operation = this.#tracing?.()?.startSent({
+      method: asked.method,
+      tool: toolOf(asked),
+      server: this.#config.name,
+      ...this.#address,
+      protocolVersion: target.connection.protocolVersion,
+    })
+    if (!operation) return this.#request(target, asked)
+    return followCall(operation, () => this.#request(target, asked, operation))
+  }
+
+  async #request(
+    { connection, headers, onHeaderMismatch }: CallTarget,
+    asked: UpstreamCall,
+    trace?: McpOperation,
+  ): Promise<McpResult> {
+    const { name, callTimeoutMs } = this.#config
+    const { method, params, signal, onProgress, answers } = asked
+    const checkStart = STARTING.has(method) ? this.#checkStart : undefined
+    try {
+      checkStart?.()
+      const result = await connection.request(method, answers ? { ...params, ...answers } : params, {
+        timeoutMs: callTimeoutMs,
+        maxTimeoutMs: callTimeoutMs * MAX_TIMEOUT_FACTOR,
+        signal,
+        onProgress,
+        checkStart,
+        paramHeaders: headers && toParamHeaders(headers, params['arguments']),
+        trace,
+        meta: connection.era === 'modern' ? metaOf(asked) : undefined,
+        client: clientOf(asked),
+      })
+      if (isLargeResult(result)) await nextTurn()
+      if (connection.era === 'modern' && result['resultType'] === 'input_required')
+        return checkInputRequired(method, result)
+      if (connection.era === 'modern' && result['resultType'] === 'task' && method === 'tools/call') return result
+      return checkResult(method, completeResult(connection.era, result))
+    } catch (error) {
+      if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) onHeaderMismatch()
+      throw toCallError(name, error)
+    }
+  }
+}
+
+/** Returns a server's address for traces. A port that is chosen at each start is left out. */
+function addressOf({ url }: ServerConfig): Pick<SentRequest, 'transport' | 'host' | 'port'> {
+  if (url === undefined) return { transport: 'pipe', host: undefined, port: undefined }
+  const fixed = url.replace(':${port}', '')
+  const { hostname, port, protocol } = URL.canParse(fixed) ? new URL(fixed) : NOWHERE
+  const implied = fixed === url ? (protocol === 'https:' ? 443 : 80) : undefined
+  return { transport: 'tcp', host: hostname || undefined, port: port === '' ? implied : Number(port) }
+}
+
+const NOWHERE = { hostname: '', port: '', protocol: '' }
+
+async function followCall(operation: McpOperation, call: () => Promise<McpResult>): Promise<McpResult> {
+  try {
+    const result = await operation.within(call)
+    if (result.isError === true) operation.fail('tool_error')
+    return result
+  } catch (error) {
+    const { code, rpc } = UpstreamError.from(error)
+    operation.fail(rpc ? String(rpc.code) : code, rpc?.code)
+    throw error
+  } finally {
+    operation.end()
+  }
+}
+
+/** The shape of each result, as far as others rely on it. */
+const RESULTS: Readonly<Record<CallMethod, (result: JsonObject) => boolean>> = {
+  'tools/call': ({ content, isError }) =>
+    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean'),
+  'resources/read': ({ contents }) => Array.isArray(contents) && contents.every(isContents),
+  'prompts/get': ({ messages }) => Array.isArray(messages) && messages.every(isObject),
+  'completion/complete': ({ completion }) =>
+    isObject(completion) &&
+    Array.isArray(completion['values']) &&
+    completion['values'].every((value) => typeof value === 'string'),
+  'tasks/get': ({ taskId, status }) => isText(taskId) && isText(status),
+  'tasks/result': ({ content, isError }) =>
+    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean'),
+  'tasks/update': () => true,
+  'tasks/cancel': () => true,
+}
+
+function isContents(item: unknown): boolean {
+  return isObject(item) && typeof item['uri'] === 'string' && (isText(item['text']) || isText(item['blob']))
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+/** Checks the shape of a result. Its content is not changed. */
+function checkResult(method: CallMethod, result: JsonObject): McpResult {
+  if (RESULTS[method](result)) return result
+  throw new UpstreamError('upstream_protocol', `answered something that is no result of ${method}`)
+}
+
+/** The methods that a lease must cover when they are sent. What has begun may be looked at and cancelled. */
+const STARTING: ReadonlySet<CallMethod> = new Set([
+  'tools/call',
+  'resources/read',
+  'prompts/get',
+  'completion/complete',
+])
+
+/** The methods that a server of MCP 2026-07-28 may answer with `input_required`. */
+const ASKING: ReadonlySet<CallMethod> = new Set(['tools/call', 'resources/read', 'prompts/get'])
+
+function checkInputRequired(method: CallMethod, result: JsonObject): McpResult {
+  const { inputRequests, requestState } = result
+  const areRequests =
+    inputRequests === undefined || (isObject(inputRequests) && Object.values(inputRequests).every(isInputRequest))
+  const fits = areRequests && (requestState === undefined || isText(requestState))
+  if (ASKING.has(method) && fits && (inputRequests ?? requestState) !== undefined) return result
+  throw new UpstreamError('upstream_protocol', `answered ${method} with an input_required that is invalid`)
+}
+
+function isInputRequest(request: unknown): boolean {
+  return isObject(request) && isText(request['method']) && isObject(request['params'] ?? {})
+}
+
+/** Returns what a request of MCP 2026-07-28 says about its client; `undefined` for a client that can do nothing. */
+function metaOf({ capabilities, logLevel }: UpstreamCall): JsonObject | undefined {
+  if (capabilities === undefined && logLevel === undefined) return undefined
+  return {
+    ...(capabilities !== undefined && { [META.clientCapabilities]: capabilities }),
+    ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
+  }
+}
+
+function clientOf({ caller, onAsk, onLog }: UpstreamCall): RequestClient | undefined {
+  return onAsk || onLog ? { caller, ask: onAsk, log: onLog } : undefined
+}
+
+/** Returns the name of the called tool. */
+function toolOf({ method, params: { name } }: UpstreamCall): string | undefined {
+  return method === 'tools/call' && typeof name === 'string' ? name : undefined
+}
+
+/** Errors of calls name the server. The reason why it is down may quote its stderr, so callers do not see it. */
+function toCallError(server: string, error: unknown): Error {
+  const cause = error instanceof UpstreamError ? error.cause : error
+  if (cause instanceof LeaseEndedError) return cause
+  const { code, message, rpc } = UpstreamError.from(error)
+  const text = code === 'upstream_down' ? 'is not running' : message
+  return new UpstreamError(code, `server "${server}" ${text}`, { ...(rpc ? { rpc } : {}), cause: error })
+}
