@@ -16,7 +16,7 @@ import { once } from '../util/lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from '../util/certificate.ts'
 import { type ClientAddresses, createClientAddresses } from '../util/client-address.ts'
 import { challengeOf, proveIdentity } from '../util/identity.ts'
-import { discardRest } from '../http/rest-of-body.ts'
+import { discardRest } from '../util/rest-of-body.ts'
 import type { MetricsEndpoint } from '../admin/metrics/metrics-endpoint.ts'
 
 export interface HttpDeps {

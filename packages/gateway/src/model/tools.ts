@@ -2,7 +2,7 @@ import type { OutcomeWord, Reason } from '@toolgate/core'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
 import type { ServerRow, GroupRow } from './servers.ts'
-import type { MayStillRow, PlacedMayStill } from '../api/wire/reasons.ts'
+import type { MayStillRow, PlacedMayStill } from './reasons.ts'
 
 /** `GET /api/tools?as=<user>&app=<app>&kind=<kind>`: the items of one kind; without `kind`, the tools. */
 export interface ToolsBody {

@@ -3,7 +3,7 @@ import type { OutcomeWord } from '@toolgate/core'
 import type { JsonObject, LayerAnswer, NeededChange, SchemaWarning } from '@toolgate/core/internal'
 import type { ConfigPlace } from '../config/problems.ts'
 import type { ItemKind } from '@toolgate/core/toolset'
-import type { PlacedMayStill, PlacedReason } from '../api/wire/reasons.ts'
+import type { PlacedMayStill, PlacedReason } from './reasons.ts'
 import type { ListRow } from './tools.ts'
 
 /** `GET /api/why?tool=<id>&as=<user>&app=<app>` */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
 import { redactor } from '@toolgate/core/redact'
 import { memoryState } from '@toolgate/core/stores'
-import type { Program } from '../../live/program.ts'
+import type { Program } from './program.ts'
 import { watchIdentities, type WatchedServer } from './server-identity.ts'
 
 const CONFIG = { name: 'files', command: 'npx', args: ['server', '--root', '/a'] }

@@ -5,7 +5,7 @@ import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../../config/config.ts'
 import type { UpstreamState } from '../../model/upstream.ts'
-import type { Program, ProgramOf } from '../../live/program.ts'
+import type { Program, ProgramOf } from './program.ts'
 
 /** A watched server. */
 export interface WatchedServer {

@@ -5,7 +5,7 @@ import { redactor } from '@toolgate/core/redact'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../../../model/faults.ts'
-import { type KnownPerson, nearestFew } from '../../../api/known-people.ts'
+import { type KnownPerson, nearestFew } from '../known-people.ts'
 import { invalidBody, oneOf, parseQuery, readBody, type Route, textUpTo } from '../request.ts'
 import type { HaltReach, HaltReachBody, HaltRow, HaltsBody } from '../../../model/rows.ts'
 

@@ -6,8 +6,8 @@ import { after, before, describe, it } from 'node:test'
 import { defineTool } from '@toolgate/core'
 import { toSnapshot } from '@toolgate/core/change'
 import { definePrompt, defineResource } from '@toolgate/core/toolset'
-import { loadConfig } from '../config/load-config.ts'
-import { compareConfigs } from '../admin/change/compare-configs.ts'
+import { loadConfig } from '../../config/load-config.ts'
+import { compareConfigs } from './compare-configs.ts'
 
 const namespace = 'files'
 const CATALOG = toSnapshot([

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
-import type { KeyRow } from '../auth/keys.ts'
-import { CountedAudit } from '../admin/overview/counted-audit.ts'
-import { createListCosts } from '../admin/http/list-costs.ts'
-import { createNamedCallers } from '../admin/http/callers.ts'
-import type { ApiDeps } from '../admin/http/deps.ts'
-import { peopleRoute } from '../admin/http/routes/people.ts'
-import type { PeopleBody } from '../model/rows.ts'
+import type { KeyRow } from '../../auth/keys.ts'
+import { CountedAudit } from '../overview/counted-audit.ts'
+import { createListCosts } from './list-costs.ts'
+import { createNamedCallers } from './callers.ts'
+import type { ApiDeps } from './deps.ts'
+import { peopleRoute } from './routes/people.ts'
+import type { PeopleBody } from '../../model/rows.ts'
 
 const OWNER: Caller = { user: 'owner', roles: ['approver'] }
 const CALLERS: readonly (readonly [use: 'mcp' | 'console', caller: Caller])[] = [

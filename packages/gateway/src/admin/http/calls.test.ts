@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, memoryAudit } from '@toolgate/core'
-import type { ApiDeps } from '../admin/http/deps.ts'
-import { callsExportRoute, callsRoute } from '../admin/http/routes/calls.ts'
-import type { CallsBody } from '../model/rows.ts'
+import type { ApiDeps } from './deps.ts'
+import { callsExportRoute, callsRoute } from './routes/calls.ts'
+import type { CallsBody } from '../../model/rows.ts'
 
 const OWNER: Caller = { user: 'owner' }
 const OF_ACME: Caller = { user: 'olga', tenant: 'acme', roles: ['approver'] }

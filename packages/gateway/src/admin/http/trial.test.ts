@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { memoryHistories, systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../auth/keyring.ts'
-import { createOriginRules } from '../auth/origin.ts'
-import type { CallerConfig } from '../config/config.ts'
-import { type Api, createApi } from '../admin/http/api.ts'
-import type { AgentCallBody, ErrorBody, MatrixBody, ToolBody, ToolsBody, WhyBody, WhyInputBody } from '../model/rows.ts'
+import { authenticateKeys } from '../../auth/keyring.ts'
+import { createOriginRules } from '../../auth/origin.ts'
+import type { CallerConfig } from '../../config/config.ts'
+import { type Api, createApi } from './api.ts'
+import type { AgentCallBody, ErrorBody, MatrixBody, ToolBody, ToolsBody, WhyBody, WhyInputBody } from '../../model/rows.ts'
 
 const opened: Gate[] = []
 after(async () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Approval, type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
-import { CountedAudit } from '../admin/overview/counted-audit.ts'
-import { createListCosts } from '../admin/http/list-costs.ts'
-import { createNamedCallers } from '../admin/http/callers.ts'
-import type { ApiDeps } from '../admin/http/deps.ts'
-import { overviewRoute } from '../admin/http/routes/overview.ts'
-import type { OverviewBody, ServerRow } from '../model/rows.ts'
+import { CountedAudit } from '../overview/counted-audit.ts'
+import { createListCosts } from './list-costs.ts'
+import { createNamedCallers } from './callers.ts'
+import type { ApiDeps } from './deps.ts'
+import { overviewRoute } from './routes/overview.ts'
+import type { OverviewBody, ServerRow } from '../../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
 const OWNER: Caller = { user: 'owner', roles: ['operator'] }

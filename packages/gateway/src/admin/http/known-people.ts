@@ -1,6 +1,6 @@
 import { nearestOf } from '@toolgate/core/internal'
-import type { CountedAudit } from '../admin/overview/counted-audit.ts'
-import { personKey } from '../admin/overview/caller-tally.ts'
+import type { CountedAudit } from '../overview/counted-audit.ts'
+import { personKey } from '../overview/caller-tally.ts'
 
 /** A user whom the gateway has seen. */
 export interface KnownPerson {

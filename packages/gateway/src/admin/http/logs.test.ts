@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
-import { ApiFault } from '../model/faults.ts'
-import { logsRoute } from '../admin/http/routes/logs.ts'
-import type { ApiDeps } from '../admin/http/deps.ts'
-import type { LogsBody, ServerRow } from '../model/rows.ts'
+import { ApiFault } from '../../model/faults.ts'
+import { logsRoute } from './routes/logs.ts'
+import type { ApiDeps } from './deps.ts'
+import type { LogsBody, ServerRow } from '../../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
 const OWNER: Caller = { user: 'owner', roles: ['operator'] }

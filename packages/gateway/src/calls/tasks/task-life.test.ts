@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { type TaskProcess, TaskWorld, VERA } from '../testing/tasks.ts'
-import type { Task } from '../calls/tasks/task.ts'
+import { type TaskProcess, TaskWorld, VERA } from '../../testing/tasks.ts'
+import type { Task } from './task.ts'
 
 /** Invariant 8: every call that started has exactly one terminal record, however the life of its task goes. */
 

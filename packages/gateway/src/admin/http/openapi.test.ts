@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../auth/keyring.ts'
-import { createOriginRules } from '../auth/origin.ts'
-import { OPENAPI } from '../util/files.ts'
-import { createApi } from '../admin/http/api.ts'
-import type { ApiDeps } from '../admin/http/deps.ts'
+import { authenticateKeys } from '../../auth/keyring.ts'
+import { createOriginRules } from '../../auth/origin.ts'
+import { OPENAPI } from '../../util/files.ts'
+import { createApi } from './api.ts'
+import type { ApiDeps } from './deps.ts'
 
 type Methods = Readonly<Record<string, { readonly operationId: string }>>
 const text = readFileSync(OPENAPI, 'utf8')
