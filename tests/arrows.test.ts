@@ -51,6 +51,25 @@ const CORE_ORDER = [
   'entry',
 ]
 
+/** The gateway's floors, from below: a room stands on those before it. */
+const GATEWAY_ORDER = [
+  'util',
+  'model',
+  'config',
+  'telemetry',
+  'auth',
+  'servers',
+  'calls',
+  'stdio',
+  'replicas',
+  'admin',
+  'mcp',
+  'edge',
+  'compose',
+  'index.ts',
+  'testing',
+]
+
 /** An entry of its own, which loads one of two large tables. */
 const TOKENIZERS = 'packages/core/src/expose/tokenizers.ts'
 
@@ -90,7 +109,7 @@ describe('the arrows inside core', () => {
   it('go from what comes later in the pipeline to what comes before', () => {
     const wrong = inCore.filter((one) => {
       const target = targetFile(one)
-      return target !== undefined && placeInCore(target) > placeInCore(one.from)
+      return target !== undefined && placeIn(CORE_ORDER, target) > placeIn(CORE_ORDER, one.from)
     })
     assert.deepEqual(wrong.map(describeImport), [])
   })
@@ -104,6 +123,17 @@ describe('the arrows inside core', () => {
     const wrong = inCore
       .filter(({ from }) => !from.startsWith('packages/core/src/testing/'))
       .filter(({ specifier }) => isBuiltin(specifier) && !CORE_BUILTINS.has(specifier))
+    assert.deepEqual(wrong.map(describeImport), [])
+  })
+})
+
+describe('the arrows inside the gateway', () => {
+  it('go down: a room imports those that stand below it', () => {
+    const wrong = imports.filter((one) => {
+      const target = targetFile(one)
+      if (packageOf(one.from) !== 'gateway' || target === undefined || packageOf(target) !== 'gateway') return false
+      return placeIn(GATEWAY_ORDER, target) > placeIn(GATEWAY_ORDER, one.from)
+    })
     assert.deepEqual(wrong.map(describeImport), [])
   })
 })
@@ -143,10 +173,10 @@ function targetPackage(one: Import): string | undefined {
   return /^@toolgate\/([^/]+)/.exec(one.specifier)?.[1]
 }
 
-function placeInCore(file: string): number {
+function placeIn(order: readonly string[], file: string): number {
   const top = file.split('/')[3] ?? ''
-  const place = CORE_ORDER.indexOf(top)
-  assert.notEqual(place, -1, `${file}: "${top}" has no place in the pipeline of core`)
+  const place = order.indexOf(top)
+  assert.notEqual(place, -1, `${file}: "${top}" has no place in the order of its package`)
   return place
 }
 

@@ -1,5 +1,6 @@
 export { findAuditProblems, openAudit } from './config/open-stores.ts'
-export { compareConfigs, type ConfigComparison, configuredRules } from './admin/change/compare-configs.ts'
+export { compareConfigs, configuredRules } from './admin/change/compare-configs.ts'
+export type { ConfigComparison } from './model/config-comparison.ts'
 export { readCatalogFile } from './admin/change/catalog-file.ts'
 export {
   parseSentTests,
@@ -7,13 +8,14 @@ export {
   type PolicyTestFileOptions,
   readPolicyTests,
 } from './admin/change/policy-tests.ts'
-export { type FileResults, type MissedRow, type TestedClauseRow, toClauseRows, toRows } from './admin/change/test-rows.ts'
+export { toClauseRows, toRows } from './admin/change/test-rows.ts'
+export type { FileResults, MissedRow, TestedClauseRow } from './model/test-rows.ts'
 export { rulesOfChange } from './admin/change/rules-of-change.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'
 export { ConfigFileError } from './config/problems.ts'
-export type { LogLine } from './compose/gate-parts.ts'
+export type { LogLine } from './model/log-line.ts'
 export { type GatewayOptions, type RunningGateway, startGateway } from './compose/gateway.ts'
-export type { KeyRow } from './auth/keys.ts'
-export type { Reload } from './admin/reload/describe.ts'
+export type { KeyRow } from './model/key-row.ts'
+export type { Reload } from './model/reload.ts'
 export type * from './model/rows.ts'

@@ -3,7 +3,7 @@ import type { Clock } from '@toolgate/core/stores'
 import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
 import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
-import type { LogLine } from '../compose/gate-parts.ts'
+import type { LogLine } from '../model/log-line.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
 

@@ -13,7 +13,7 @@ import {
   StateInvalid,
   TooManyStates,
 } from '../servers/asks/sealed-state.ts'
-import { withHolder } from '../replicas/elsewhere.ts'
+import { withHolder } from '../model/holder.ts'
 import { isAsked } from '../servers/asks/asked.ts'
 import { heldIn } from '../servers/asks/held-calls.ts'
 

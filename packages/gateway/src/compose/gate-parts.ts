@@ -1,3 +1,4 @@
+import type { LogLine } from '../model/log-line.ts'
 import { randomUUID } from 'node:crypto'
 import { ConfigError, createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
@@ -32,16 +33,6 @@ import { createTelemetry } from '../telemetry/create-telemetry.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import type { Upstream } from '../model/upstream.ts'
 import { createWarnings, type Warnings } from './warnings.ts'
-
-/** One line of the gateway's log. `detail` is not for callers. */
-export interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error'
-  readonly message: string
-  readonly server?: string
-  /** The user whose instance of the server it is. */
-  readonly user?: string
-  readonly detail?: string
-}
 
 /** Shared by every part of a gateway. */
 export interface GatewayBase {

@@ -4,13 +4,7 @@ import { maySee } from '../admin/http/callers.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
 import { withRules } from '../auth/revision.ts'
 import { ChangeThread } from '../admin/change/change-thread.ts'
-import type { Answers, Asker, Question, Reading, RecordsQuery } from '../admin/change/questions.ts'
-
-/** Answers the questions that people ask a running gateway about changes. */
-export interface Questions {
-  /** @throws {ApiFault} for a text that cannot be used, and for a question that is too large */
-  ask<Asked extends Question>(question: Asked, asker: Asker): Promise<Answers[Asked['what']]>
-}
+import type { Questions, Reading, RecordsQuery } from '../admin/change/questions.ts'
 
 /** Returns what answers questions in a thread of its own, until the gateway closes. */
 export function openQuestions(base: GatewayBase, { gate, audit }: GateParts, reading: Reading = {}): Questions {

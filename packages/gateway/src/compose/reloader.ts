@@ -1,3 +1,4 @@
+import type { ReloadOptions } from '../admin/reload/describe.ts'
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
@@ -12,24 +13,12 @@ import type { OpenedReplica, ReadProposed } from '../replicas/open-replica.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'
 import { type Revision, RULES, type Settings } from '../auth/revision.ts'
 import { findEnded } from '../auth/keyring.ts'
-import { findChanges, type RuleChange } from '../admin/reload/changes.ts'
-import { describeReload, type Reload } from '../admin/reload/describe.ts'
+import { findChanges } from '../admin/reload/changes.ts'
+import type { RuleChange } from '../model/reload.ts'
+import { describeReload } from '../admin/reload/describe.ts'
+import type { Reload } from '../model/reload.ts'
 import { findUnproven } from '../admin/change/tighter.ts'
 import { compareAccess } from '../admin/reload/who-gains.ts'
-
-export interface ReloadOptions {
-  /** Who reloads, for the audit. */
-  readonly by?: string | undefined
-  readonly through: 'signal' | 'api' | 'host' | 'publication' | 'watch'
-  /** Only says what would change. */
-  readonly isDryRun?: boolean | undefined
-  /** Has all replicas run the file of this one. */
-  readonly publishes?: boolean | undefined
-  /** Publishes also what a live replica cannot run, which then starts no call. */
-  readonly isForced?: boolean | undefined
-  /** Of a dry run: nothing is reloaded if it would show something else now. */
-  readonly preview?: string | undefined
-}
 
 export interface ReloaderDeps {
   readonly base: GatewayBase

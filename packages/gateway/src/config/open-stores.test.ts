@@ -9,7 +9,7 @@ import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
 import type { AuditEvidenceBody } from '../model/rows.ts'
 import type { AuditConfig, GatewayConfig } from './config.ts'
-import type { LogLine } from '../compose/gate-parts.ts'
+import type { LogLine } from '../model/log-line.ts'
 import { type RunningGateway, startGateway } from '../compose/gateway.ts'
 
 const KEY = 'console-key'

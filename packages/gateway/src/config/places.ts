@@ -1,4 +1,5 @@
-import { type ConfigPath, type ConfigPlace, formatPath } from './problems.ts'
+import { type ConfigPath, formatPath } from './problems.ts'
+import type { ConfigPlace } from '../model/config-place.ts'
 import type { Source, SourceNode } from './source.ts'
 
 /** Where policies, their lists and their clauses are written, by the paths of reasons, such as `policy[0].deny[1]`; and where each `compare` is. */

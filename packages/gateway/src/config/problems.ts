@@ -1,11 +1,5 @@
+import type { ConfigPlace } from '../model/config-place.ts'
 import { ToolgateError } from '@toolgate/core'
-
-/** A place in a configuration file. Lines and columns start at 1. */
-export interface ConfigPlace {
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
 
 /** One problem in a configuration file. */
 export interface ConfigProblem extends ConfigPlace {

@@ -12,7 +12,8 @@ import {
   type YAMLParseError,
 } from 'yaml'
 import type { Filled } from './fill.ts'
-import { type ConfigPath, type ConfigPlace, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
+import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
+import type { ConfigPlace } from '../model/config-place.ts'
 
 /** A parsed file: its values, each with its position. */
 export interface Source {

@@ -1,3 +1,4 @@
+import { VIA_HEADER } from '../servers/via.ts'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
@@ -14,7 +15,6 @@ import {
   toKeyId,
   toResource,
 } from '../auth/credential.ts'
-import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../util/next-turn.ts'
 import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
 import type { Offer } from '../model/upstream.ts'
@@ -391,14 +391,6 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   if (!response.headersSent) sendJson(response, text, fault.status, fault.headers)
   else if (response.getHeader('content-type') === 'text/event-stream') response.end(toEvent(text))
   else response.destroy()
-}
-
-/** The header that carries the gateway's id to the servers behind it. */
-export const VIA_HEADER = 'toolgate-via'
-
-/** Adds the header with the gateway's id to a server that has a URL. */
-export function withVia(server: ServerConfig, via: string): ServerConfig {
-  return server.url === undefined ? server : { ...server, headers: { ...server.headers, [VIA_HEADER]: via } }
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { AccessDifference, Suggestion, TallyState } from '@toolgate/core/change'
-import type { ConfigComparison } from '../admin/change/compare-configs.ts'
-import type { FileResults, TestedClauseRow } from '../admin/change/test-rows.ts'
-import type { Reload } from '../admin/reload/describe.ts'
+import type { ConfigComparison } from './config-comparison.ts'
+import type { FileResults, TestedClauseRow } from './test-rows.ts'
+import type { Reload } from './reload.ts'
 import type { ClauseRef } from '@toolgate/core/internal'
-import type { ConfigPlace } from '../config/problems.ts'
+import type { ConfigPlace } from './config-place.ts'
 
 /** The body of `POST /api/reload`. */
 export interface ReloadRequestBody {

@@ -1,4 +1,4 @@
-import type { KeyRow } from '../auth/keys.ts'
+import type { KeyRow } from './key-row.ts'
 
 /** `GET /api/people?text=&tenant=&role=&limit=`: by name. */
 export interface PeopleBody {

@@ -1,6 +1,6 @@
 import type { OutcomeWord, Reason } from '@toolgate/core'
 import type { DependsOn } from '@toolgate/core/internal'
-import type { ConfigPlace } from '../config/problems.ts'
+import type { ConfigPlace } from './config-place.ts'
 
 /** A reason with the place of its rule in the configuration, and how often its clause has held for calls. */
 export interface PlacedReason extends Reason {

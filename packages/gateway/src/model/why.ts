@@ -1,7 +1,7 @@
 import type { StatedHistory } from '@toolgate/core/change'
 import type { OutcomeWord } from '@toolgate/core'
 import type { JsonObject, LayerAnswer, NeededChange, SchemaWarning } from '@toolgate/core/internal'
-import type { ConfigPlace } from '../config/problems.ts'
+import type { ConfigPlace } from './config-place.ts'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { PlacedMayStill, PlacedReason } from './reasons.ts'
 import type { ListRow } from './tools.ts'

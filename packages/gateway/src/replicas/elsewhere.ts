@@ -237,11 +237,6 @@ export class Elsewhere {
   }
 }
 
-/** Returns the state of a call with the replica that holds it. */
-export function withHolder(state: string, holder: string | undefined): string {
-  return holder === undefined ? state : `${state}@${holder}`
-}
-
 /** Returns the replica that holds the call that a request goes on with. */
 function holderIn(params: JsonObject | undefined): string | undefined {
   const state = isObject(params) ? params['requestState'] : undefined

@@ -13,10 +13,10 @@ import { toComparable } from '../config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts'
 import type { Connections } from './connections/connections.ts'
 import type { WatchedServer } from './catalog/server-identity.ts'
-import { withVia } from '../mcp/endpoint.ts'
+import { withVia } from './via.ts'
 import type { InstructingServer } from './catalog/instructions.ts'
 import { redactServer } from '../config/redaction.ts'
-import type { Homes } from '../replicas/homes.ts'
+import type { UserHomes } from '../model/homes.ts'
 import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
@@ -38,7 +38,7 @@ export interface FleetDeps {
   /** Throws where no call may be sent now. Default: never. */
   readonly checkStart?: (() => void) | undefined
   /** Which replica has the instances of a user. Absent where this gateway is alone. */
-  readonly homes?: (() => Homes | undefined) | undefined
+  readonly homes?: (() => UserHomes | undefined) | undefined
   /** The accounts that users have connected servers to. Default: none. */
   readonly connections?: Pick<Connections, 'credentialOf' | 'missingOf' | 'onEnded'>
   /** What holds for the requests of every server to clients. */

@@ -1,9 +1,9 @@
+import type { ConfigComparison } from '../../model/config-comparison.ts'
 import {
   type CatalogSnapshot,
   comparePolicies,
   type ComparePoliciesOptions,
   type OtherCallers,
-  type PolicyComparison,
   type RulesOfChange,
 } from '@toolgate/core/change'
 import { inSession } from '@toolgate/mcp'
@@ -13,12 +13,6 @@ import type { IssuerConfig } from '../../config/oauth.ts'
 import { findUnproven } from './tighter.ts'
 import { rulesOfChange } from './rules-of-change.ts'
 import { configuredItems, OFFER_OF } from './snapshot-items.ts'
-
-/** Whether a configuration grants no more than another. */
-export interface ConfigComparison extends PolicyComparison {
-  /** Sections that differ, grant more for all that is known, and are not compared tool by tool. */
-  readonly sections: readonly string[]
-}
 
 /**
  * How each section is compared. `tools`: over the tools of the catalog. `form`: by its form, whatever the tools are.

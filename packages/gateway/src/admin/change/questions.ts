@@ -107,3 +107,9 @@ export interface Asker {
   readonly person: Caller
   readonly signal: AbortSignal
 }
+
+/** Answers the questions that people ask a running gateway about changes. */
+export interface Questions {
+  /** @throws {ApiFault} for a text that cannot be used, and for a question that is too large */
+  ask<Asked extends Question>(question: Asked, asker: Asker): Promise<Answers[Asked['what']]>
+}

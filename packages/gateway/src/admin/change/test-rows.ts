@@ -1,30 +1,8 @@
+import type { FileResults, MissedRow, TestedClauseRow } from '../../model/test-rows.ts'
 import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/core/change'
 import { clauseText } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import type { PolicyTestFile } from './policy-tests.ts'
-
-/** The results of one file. */
-export interface FileResults {
-  readonly file: string
-  readonly tests: readonly TestRow[]
-}
-
-/** The result of one test, with the places of what it missed. */
-export interface TestRow {
-  readonly shows: string
-  readonly ok: boolean
-  readonly missed: readonly MissedRow[]
-}
-
-export interface MissedRow {
-  readonly line: number
-  readonly column: number
-  /** Such as `expect.call files:write_file`. */
-  readonly what: string
-  readonly expected: string
-  readonly found: string
-  readonly because: readonly string[]
-}
 
 /** Returns the results of a file as rows. */
 export function toRows({ file, placeOf }: PolicyTestFile, { results }: PolicyTestReport): FileResults {
@@ -47,18 +25,6 @@ function toMissed(
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (toJsonText(value) ?? 'nothing')
-}
-
-/** A clause of a configuration, and how many expected calls it held for. */
-export interface TestedClauseRow {
-  readonly file: string
-  readonly line: number
-  readonly column: number
-  readonly clause: string
-  readonly match: string
-  readonly hits: number
-  /** How many real calls it held for, where that was asked. */
-  readonly recorded?: number
 }
 
 /** Returns the clauses of the tested configurations, with the hits of all files, in the order in which they are written. */

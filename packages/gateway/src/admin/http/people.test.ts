@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
-import type { KeyRow } from '../../auth/keys.ts'
+import type { KeyRow } from '../../model/key-row.ts'
 import { CountedAudit } from '../overview/counted-audit.ts'
 import { createListCosts } from './list-costs.ts'
 import { createNamedCallers } from './callers.ts'

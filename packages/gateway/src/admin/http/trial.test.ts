@@ -7,7 +7,15 @@ import { authenticateKeys } from '../../auth/keyring.ts'
 import { createOriginRules } from '../../auth/origin.ts'
 import type { CallerConfig } from '../../config/config.ts'
 import { type Api, createApi } from './api.ts'
-import type { AgentCallBody, ErrorBody, MatrixBody, ToolBody, ToolsBody, WhyBody, WhyInputBody } from '../../model/rows.ts'
+import type {
+  AgentCallBody,
+  ErrorBody,
+  MatrixBody,
+  ToolBody,
+  ToolsBody,
+  WhyBody,
+  WhyInputBody,
+} from '../../model/rows.ts'
 
 const opened: Gate[] = []
 after(async () => {

@@ -1,17 +1,8 @@
+import type { RuleChange } from '../../model/reload.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { toComparable } from '../../config/comparable.ts'
 import type { CallerConfig } from '../../config/config.ts'
 import type { Revision } from '../../auth/revision.ts'
-
-/** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
-export interface RuleChange {
-  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'labels' | 'limits' | 'policy' | 'listen'
-  readonly what: 'added' | 'removed' | 'changed'
-  /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */
-  readonly name: string
-  /** The fields that differ. */
-  readonly fields?: readonly string[]
-}
 
 type Named = ReadonlyMap<string, unknown>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { RuleChange } from './changes.ts'
+import type { RuleChange } from '../../model/reload.ts'
 import { describeChanges } from './describe-rules.ts'
 
 const rule = (what: RuleChange['what'], kind: string, clause: object | string, more = ''): RuleChange => ({

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
-import type { RuleChange } from './changes.ts'
+import type { RuleChange } from '../../model/reload.ts'
 
 const MARKS = { added: '+', removed: '-', changed: '~' } as const
 

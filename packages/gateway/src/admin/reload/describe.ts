@@ -1,21 +1,5 @@
-import type { RuleChange } from './changes.ts'
+import type { Reload } from '../../model/reload.ts'
 import { describeChanges } from './describe-rules.ts'
-import type { AccessChange } from './who-gains.ts'
-
-/** What a reload changed, or would change. It holds no secrets. */
-export interface Reload {
-  /** Whether the rules were replaced. */
-  readonly isApplied: boolean
-  readonly revision: { readonly id: string; readonly number: number }
-  readonly changes: readonly RuleChange[]
-  readonly access: readonly AccessChange[]
-  /** The fields that are read at the start only, and that differ now. */
-  readonly restartNeeded: readonly string[]
-  /** Of a dry run: its name, for a reload that is to apply exactly this. */
-  readonly preview?: string
-  /** The same in words, a line each. */
-  readonly text: readonly string[]
-}
 
 const MAX_LINES = 200
 const MAX_IDS = 10
@@ -46,4 +30,18 @@ export function describeReload(
 function listOf(ids: readonly string[]): string {
   const more = ids.length > MAX_IDS ? ` and ${ids.length - MAX_IDS} more` : ''
   return `${ids.slice(0, MAX_IDS).join(', ')}${more}`
+}
+
+export interface ReloadOptions {
+  /** Who reloads, for the audit. */
+  readonly by?: string | undefined
+  readonly through: 'signal' | 'api' | 'host' | 'publication' | 'watch'
+  /** Only says what would change. */
+  readonly isDryRun?: boolean | undefined
+  /** Has all replicas run the file of this one. */
+  readonly publishes?: boolean | undefined
+  /** Publishes also what a live replica cannot run, which then starts no call. */
+  readonly isForced?: boolean | undefined
+  /** Of a dry run: nothing is reloaded if it would show something else now. */
+  readonly preview?: string | undefined
 }

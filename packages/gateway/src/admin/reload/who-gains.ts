@@ -1,15 +1,9 @@
+import type { AccessChange } from '../../model/reload.ts'
 import type { Caller, Gate, Tool } from '@toolgate/core'
 import { callerKey, createTrial } from '@toolgate/core/internal'
 import { rulesOfChange } from '../change/rules-of-change.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Revision } from '../../auth/revision.ts'
-
-/** What the configured callers with one name gain and lose by a reload, of the tools that are known now. */
-export interface AccessChange {
-  readonly caller: string
-  readonly gains: readonly string[]
-  readonly loses: readonly string[]
-}
 
 /** Ids that are named for one caller. */
 const MAX_NAMED = 100

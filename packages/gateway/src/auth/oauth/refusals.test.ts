@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { LogLine } from '../../compose/gate-parts.ts'
+import type { LogLine } from '../../model/log-line.ts'
 import { TokenRefusals } from './refusals.ts'
 
 function setup() {

@@ -1,5 +1,5 @@
 import type { Clock } from '@toolgate/core/stores'
-import type { LogLine } from '../../compose/gate-parts.ts'
+import type { LogLine } from '../../model/log-line.ts'
 import type { TokenReason } from './token-problem.ts'
 
 export interface TokenRefusalsDeps {

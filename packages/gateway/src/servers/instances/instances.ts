@@ -1,3 +1,4 @@
+import type { UserHomes } from '../../model/homes.ts'
 import type { NoPlace, Place } from '@toolgate/core/internal'
 import type { Owner } from '../../model/owner.ts'
 import type { Upstream } from '../../model/upstream.ts'
@@ -41,24 +42,15 @@ export interface HeldInstance extends Place {
   again(): () => void
 }
 
-/** Which replica has the instances of a user. */
-export interface InstanceHomes {
-  /** Whether it is this one. */
-  has(owner: Owner): boolean
-  /** Returns whether the instance of a server was lost with another replica. It is said once. */
-  takeLost(owner: Owner, server: string): boolean
-  note(owner: Owner, server: string, isOpen: boolean): void
-}
-
 /** The instances of all servers with one for each user, within their bounds. */
 export class Instances {
   readonly #limits: InstanceLimits
-  readonly #homes: () => InstanceHomes | undefined
+  readonly #homes: () => UserHomes | undefined
   /** The one that was used longest ago is first. */
   readonly #open = new Map<string, Instance>()
   readonly #closing = new Map<string, Promise<void>>()
 
-  constructor(limits: InstanceLimits, homes: () => InstanceHomes | undefined = () => undefined) {
+  constructor(limits: InstanceLimits, homes: () => UserHomes | undefined = () => undefined) {
     this.#limits = limits
     this.#homes = homes
   }

@@ -16,7 +16,7 @@ import { abortedError } from '../transport/connection.ts'
 import type { RequestCredential } from '../transport/credential.ts'
 import { createUpstream, type UpstreamDeps } from '../lifecycle/create-upstream.ts'
 import { makeFolders, mentionsOwner, toInstanceConfig } from '../../config/instance-config.ts'
-import type { Homes } from '../../replicas/homes.ts'
+import type { UserHomes } from '../../model/homes.ts'
 import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
 import { LISTING, type Owner, ownerOf } from '../../model/owner.ts'
 import { Pauses } from './pauses.ts'
@@ -37,7 +37,7 @@ export interface PerUserDeps extends UpstreamDeps {
   /** Absolute. Each instance has a folder below it. */
   readonly folder: string
   /** Which replica has the instances of a user. */
-  readonly homes?: (() => Pick<Homes, 'find'> | undefined) | undefined
+  readonly homes?: (() => Pick<UserHomes, 'find'> | undefined) | undefined
   /** The accounts that users have connected the server to, if it wants that. */
   readonly connections?: ServerConnections | undefined
 }

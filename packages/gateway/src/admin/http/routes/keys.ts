@@ -1,5 +1,5 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import type { KeyRow } from '../../../auth/keys.ts'
+import type { KeyRow } from '../../../model/key-row.ts'
 import type { NewKey } from '../../../auth/made-key.ts'
 import { maySee } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'

@@ -1,5 +1,5 @@
 import type { Caller } from '@toolgate/core'
-import type { KeyRow } from '../../../auth/keys.ts'
+import type { KeyRow } from '../../../model/key-row.ts'
 import { personKey } from '../../overview/caller-tally.ts'
 import { turnEach } from '../../../util/next-turn.ts'
 import { maySeeListsOf, type NamedCallers } from '../callers.ts'

@@ -23,7 +23,16 @@ import { shortMayStill, type ToolRows, withRefusals } from '../tool-rows.ts'
 import { mayCallAs } from '../own-agent.ts'
 import { countStates } from '../../../servers/instances/instances.ts'
 import { mayStillOf, placing, wouldAllowOf } from './policy.ts'
-import type { CallersBody, ToolBody, ListRow, ToolExport, ServerRow, ToolRow, ToolsBody, WhyBody } from '../../../model/rows.ts'
+import type {
+  CallersBody,
+  ToolBody,
+  ListRow,
+  ToolExport,
+  ServerRow,
+  ToolRow,
+  ToolsBody,
+  WhyBody,
+} from '../../../model/rows.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
 export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
