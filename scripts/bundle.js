@@ -18,7 +18,7 @@ const NOT_ASCII = /[^\0-\x7F]/g
 const { metafile, outputFiles } = await build({
   absWorkingDir: ROOT,
   // A thread of the gateway has an entry of its own, beside the command's.
-  entryPoints: { main: 'packages/cli/src/main.ts', 'change-thread': 'packages/gateway/src/compose/change-thread.ts' },
+  entryPoints: { main: 'packages/cli/src/main.ts', 'change-thread': 'packages/gateway/src/change-thread.ts' },
   outdir: DIST,
   bundle: true,
   // Each command, and each part of the gateway that is loaded later, has chunks of its own.

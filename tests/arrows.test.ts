@@ -53,6 +53,8 @@ const CORE_ORDER = [
 
 /** The gateway's floors, from below: a room stands on those before it. */
 const GATEWAY_ORDER = [
+  // It names files beside it, also in a bundle.
+  'files.ts',
   'util',
   'model',
   'config',
@@ -66,6 +68,8 @@ const GATEWAY_ORDER = [
   'mcp',
   'edge',
   'compose',
+  // The program of a thread, which a bundle has beside its main file.
+  'change-thread.ts',
   'index.ts',
   'testing',
 ]

@@ -12,7 +12,7 @@ const ROOT = path.resolve(import.meta.dirname, '..')
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/core/src/util/read-json.ts', 'it is the reader'],
   ['packages/core/src/util/json-parser.ts', 'it parses single texts, never an object'],
-  ['packages/gateway/src/util/files.ts', 'it reads the version in the package.json of the package itself'],
+  ['packages/gateway/src/files.ts', 'it reads the version in the package.json of the package itself'],
   ['packages/cli/src/files.ts', 'it reads the version in the package.json of the package itself'],
   ['packages/cli/src/commands/demo-servers.ts', 'it reads package.json files of the demo, for their versions'],
   ['packages/gateway/src/testing/mcp.ts', 'it is a client for tests'],

@@ -16,7 +16,7 @@ import {
 import { isObject } from '@toolgate/core/internal'
 import { createSdkFinder, runWithin, type Sdk, UNKNOWN_TOOL } from '@toolgate/core/telemetry'
 import type { McpOperation, McpTracing, SentRequest, ServedRequest, Transport } from './tracing.ts'
-import { VERSION } from '../util/files.ts'
+import { VERSION } from '../files.ts'
 
 /** In seconds, as the OpenTelemetry conventions for MCP recommend. */
 const DURATION_BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]

@@ -4,7 +4,7 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import { type ReadRecords, toSnapshot } from '@toolgate/core/change'
 import { errnoOf } from '@toolgate/core/internal'
 import { ApiFault } from '../../model/faults.ts'
-import { CHANGE_THREAD } from '../../util/files.ts'
+import { CHANGE_THREAD } from '../../files.ts'
 import type { Answers, Question, RecordsQuery, Situation } from './questions.ts'
 import type { FromThread, Reads, ReadWhat, RecordsPage, ToThread } from './thread-messages.ts'
 

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { systemClock } from '@toolgate/core/stores'
 import { authenticateKeys } from '../../auth/keyring.ts'
 import { createOriginRules } from '../../auth/origin.ts'
-import { OPENAPI } from '../../util/files.ts'
+import { OPENAPI } from '../../files.ts'
 import { createApi } from './api.ts'
 import type { ApiDeps } from './deps.ts'
 

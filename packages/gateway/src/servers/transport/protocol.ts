@@ -6,7 +6,7 @@ import type { ServerMay } from '../../config/may.ts'
 import { clip, notMcp } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from '../../model/upstream.ts'
-import { VERSION } from '../../util/files.ts'
+import { VERSION } from '../../files.ts'
 
 /** The stateless revision. It has no handshake: every request identifies its client. */
 export const MODERN_VERSION = '2026-07-28'

@@ -3,10 +3,10 @@ import { ConfigError } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { CatalogSnapshot, ReadRecords, SnapshotItem } from '@toolgate/core/change'
 import { compareToolIds } from '@toolgate/core/internal'
-import { answerQuestion } from '../admin/change/answer-question.ts'
-import { changeDeps, type Question, type RecordsQuery, type Situation } from '../admin/change/questions.ts'
-import type { FromThread, Reads, ReadWhat, ToThread } from '../admin/change/thread-messages.ts'
-import { ConfigFileError } from '../config/problems.ts'
+import { answerQuestion } from './admin/change/answer-question.ts'
+import { changeDeps, type Question, type RecordsQuery, type Situation } from './admin/change/questions.ts'
+import type { FromThread, Reads, ReadWhat, ToThread } from './admin/change/thread-messages.ts'
+import { ConfigFileError } from './config/problems.ts'
 
 // A thread of its own, started by `change/change-thread.ts`: it answers one question at a time, and has nothing but what it is sent.
 

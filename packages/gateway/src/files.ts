@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 // This module is in `src`, in `dist`, or in `dist` of the command, whose bundle has the same files around it (`scripts/bundle.js`).
-const PACKAGE = new URL('../../', import.meta.url)
+const PACKAGE = new URL('../', import.meta.url)
 
 const manifest = JSON.parse(readFileSync(new URL('package.json', PACKAGE), 'utf8')) as { version: string }
 
