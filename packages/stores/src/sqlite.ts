@@ -6,6 +6,7 @@ import {
   type ChainEnd,
   checkCountQuery,
   createRecordTree,
+  type RecordTree,
   createSealer,
   GENESIS,
   readLink,
@@ -186,11 +187,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
 const BACKLOG_PART = 1000
 
 /** Returns the records of a tree and those after a number as a segment. */
-function segmentAfter(
-  db: DatabaseSync,
-  after: number,
-  tree: ReturnType<typeof createRecordTree>,
-): Omit<Segment, 'epoch'> {
+function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   addRecords(db, tree, { after, upTo: seq, most: -1 })
   return { seq, headHash, count: tree.size, merkleRoot: tree.root() }
@@ -199,7 +196,7 @@ function segmentAfter(
 /** Adds the records between two numbers, at most so many, and returns the number of the last; `-1`: all. */
 function addRecords(
   db: DatabaseSync,
-  tree: ReturnType<typeof createRecordTree>,
+  tree: RecordTree,
   { after, upTo, most }: { readonly after: number; readonly upTo: number; readonly most: number },
 ): number {
   let last = after
