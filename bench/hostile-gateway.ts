@@ -283,7 +283,7 @@ async function startGateway(): Promise<ServerProcess> {
     config,
     `
 servers:
-  up: { command: "${process.execPath}", args: ["${pathOf('hostile-upstream.js')}"], tools: { send: { addressees: [to] } } }
+  up: { command: "${process.execPath}", per: shared, args: ["${pathOf('hostile-upstream.js')}"], tools: { send: { addressees: [to] } } }
 callers:
   - { key: "${KEY}", user: vera }
   - { key: "bench-agent-0123456789", user: otto }

@@ -14,6 +14,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 const PATTERNS = ['packages/**/*.test.ts', 'tests/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts']
@@ -176,6 +177,7 @@ async function runBatch(batch) {
 function runNode(batch, results) {
   const args = [
     '--conditions=toolgate-source',
+    ...(long ? [] : [`--import=${pathToFileURL(path.join(ROOT, 'scripts/one-seed.js'))}`]),
     '--test',
     '--test-isolation=none',
     `--test-timeout=${TEST_TIMEOUT_MS * patienceWith(batch)}`,

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 
@@ -35,6 +36,11 @@ describe('the tiers of tests', () => {
       weighed.filter((file) => !first.includes(file)),
       [],
     )
+  })
+
+  it('take the same examples each time, but for `npm run test:long`', () => {
+    const { seed } = fc.readConfigureGlobal() ?? {}
+    assert.equal(seed, process.env['TOOLGATE_LONG'] ? undefined : 1)
   })
 
   it('run the properties twice: a third of their runs first, then all of them', () => {

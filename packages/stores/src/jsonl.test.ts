@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { canonicalize } from '@toolgate/core/internal'
 import { auditEntry, auditSinkContract } from '@toolgate/core/testing'
+import { checkpointsPath } from './evidence.ts'
 import { openJsonlAudit } from './jsonl.ts'
 import { readAll, readCallIds } from './testing/read-all.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
+import { verifyAudit } from './verify.ts'
 
 for (const mode of ['batched', 'required'] as const) {
   auditSinkContract(`openJsonlAudit, ${mode}`, (t) => {
@@ -24,6 +26,35 @@ async function withRecords(t: TestContext, count: number): Promise<string> {
 }
 
 describe('openJsonlAudit', () => {
+  for (const signed of [0, 3])
+    it(`signs a long backlog after ${signed} signed records in parts that leave turns to calls`, async (t) => {
+      const path = signed > 0 ? await withRecords(t, signed) : join(scratchFolder(t), 'audit.jsonl')
+      const unsigned = openJsonlAudit({ path, checkpoints: false })
+      for (let i = 0; i < 20_000; i++) await unsigned.write(auditEntry({ event: 'tool_result', wallMs: i }))
+      await unsigned.close()
+      const audit = openJsonlAudit({ path, mode: 'required', checkpoints: { everyRecords: 1 } })
+      await audit.write(auditEntry())
+      let turns = 0
+      // Records that come meanwhile belong to the next checkpoint.
+      const meanwhile: unknown[] = []
+      while ((audit.evidence().checkpoints?.signedSeq ?? 0) < 20_000) {
+        meanwhile.push(audit.write(auditEntry({ tool_call_id: `meanwhile-${turns}` })))
+        await new Promise((resolve) => setImmediate(resolve))
+        turns++
+      }
+      await Promise.all(meanwhile)
+      await audit.close()
+      assert.ok(turns >= 6, `${turns} turns`)
+      const { status, checkpoints, lastSeq } = await verifyAudit({ path, mustBeSigned: true })
+      assert.deepEqual([status, checkpoints.lastSeq], ['ok', lastSeq])
+      assert.ok(lastSeq > 20_000)
+      const counts = [...readFileSync(checkpointsPath(path), 'utf8').matchAll(/"count":(\d+)/g)].map(([, n]) =>
+        Number(n),
+      )
+      const total = counts.reduce((sum, count) => sum + count, 0)
+      assert.equal(total, lastSeq)
+    })
+
   for (const mode of ['batched', 'required'] as const)
     it(`returns functions that work without their object and in a copy of it, ${mode}`, async (t) => {
       const path = join(scratchFolder(t), 'audit.jsonl')

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import { prepareSchema, type Schema } from './schema.ts'
+import { checkSchema, prepareSchema, type Schema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
 import { openSqliteAudit } from './sqlite.ts'
 import { openScratchStores } from './testing/open-scratch-stores.ts'
@@ -130,6 +130,20 @@ describe('prepareSchema', () => {
     assert.equal(numberOf(db, 'PRAGMA user_version'), 1)
     assert.equal(numberOf(db, "SELECT count(*) FROM pragma_table_info('a')"), 1)
     assert.equal(numberOf(db, 'SELECT count(*) FROM a'), 0)
+  })
+
+  it('is done by another process while this one looks whether the file is new', (t) => {
+    const path = join(scratchFolder(t), 'a.db')
+    const [db, other] = [new DatabaseSync(path), new DatabaseSync(path)]
+    t.after(() => [db, other].forEach((one) => one.close()))
+    const prepare = db.prepare.bind(db)
+    let asked = 0
+    t.mock.method(db, 'prepare', (sql: string) => {
+      if (asked++ === 1) prepareSchema(other, path, { ...schema, version: 1 })
+      return prepare(sql)
+    })
+    assert.doesNotThrow(() => checkSchema(db, { ...schema, version: 1 }, { mayBeNew: true }))
+    assert.ok(asked > 1)
   })
 
   it('refuses a version that it cannot upgrade', (t) => {

@@ -20,8 +20,10 @@ const MAX_COPIED_BYTES = 64 * 1024 * 1024
 /** @throws {Error} for a database of another program, or of a later version */
 export function checkSchema(db: DatabaseSync, schema: Schema, { mayBeNew }: { readonly mayBeNew: boolean }): void {
   const { name, applicationId, version: known } = schema
+  // The tables first: another process may make them and set the id between these two.
+  const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
   const id = numberOf(db, 'PRAGMA application_id')
-  const isNew = id === 0 && numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
+  const isNew = id === 0 && isEmpty
   if (id !== applicationId && !(isNew && mayBeNew)) throw new Error(`it is not ${name} database`)
   const version = numberOf(db, 'PRAGMA user_version')
   if (version > known)

@@ -8,6 +8,7 @@ import { auditEntry, auditSinkContract } from '@toolgate/core/testing'
 import { openSqliteAudit } from './sqlite.ts'
 import { readCallIds } from './testing/read-all.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
+import { verifyAudit } from './verify.ts'
 
 for (const mode of ['batched', 'required'] as const) {
   auditSinkContract(`openSqliteAudit, ${mode}`, (t) => {
@@ -47,6 +48,26 @@ describe('openSqliteAudit', () => {
       buckets.map(({ done }) => done),
       [5250, 5250],
     )
+  })
+
+  it('signs a long backlog in parts that leave turns to calls', async (t) => {
+    const path = join(scratchFolder(t), 'audit.db')
+    const unsigned = openSqliteAudit({ path, checkpoints: false })
+    for (let i = 0; i < 5500; i++) await unsigned.write(auditEntry({ event: 'tool_result', wallMs: i }))
+    await unsigned.close()
+    const audit = openSqliteAudit({ path })
+    await audit.write(auditEntry())
+    let turns = 0
+    let next = setImmediate(function count() {
+      turns++
+      next = setImmediate(count)
+    })
+    await audit.close()
+    clearImmediate(next)
+    assert.ok(turns >= 5, `${turns} turns`)
+    const { status, checkpoints, lastSeq } = await verifyAudit({ path, mustBeSigned: true })
+    assert.deepEqual([status, checkpoints.lastSeq], ['ok', lastSeq])
+    assert.ok(lastSeq > 5500)
   })
 
   it('makes a file that only its owner may read, in a folder that need not exist', async (t) => {

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import {
   type AuditEntry,
   type ChainEnd,
   checkCountQuery,
   createRecordTree,
+  type RecordTree,
   createSealer,
   GENESIS,
   readLink,
@@ -144,8 +146,20 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
     async checkpoint(file, _sync, prunedSeq) {
+      const from = file.last()?.seq ?? 0
+      const tree = createRecordTree()
+      const { seq: upTo } = endOf(db.prepare(NEWEST).get())
+      let read = from
+      // Calls have their turns while a long backlog is read. The rest is read when no other process signs.
+      while (read + BACKLOG_PART < upTo) {
+        const last = addRecords(db, tree, { after: read, upTo, most: BACKLOG_PART })
+        if (last === read) break
+        read = last
+        await endOfTurn()
+      }
       await file.alone(() => {
-        const segment = segmentAfter(db, file.last()?.seq ?? 0)
+        const last = file.last()?.seq ?? 0
+        const segment = last === from ? segmentAfter(db, read, tree) : segmentAfter(db, last, createRecordTree())
         // A checkpoint must not be ahead of the disk.
         syncLog(path)
         file.append({ ...segment, epoch }, prunedSeq)
@@ -169,17 +183,31 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   }
 }
 
-/** Returns the records after a number as a segment. */
-function segmentAfter(db: DatabaseSync, after: number): Omit<Segment, 'epoch'> {
+/** How many records of a backlog are read in one turn: about two milliseconds. */
+const BACKLOG_PART = 1000
+
+/** Returns the records of a tree and those after a number as a segment. */
+function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
-  const tree = createRecordTree()
+  addRecords(db, tree, { after, upTo: seq, most: -1 })
+  return { seq, headHash, count: tree.size, merkleRoot: tree.root() }
+}
+
+/** Adds the records between two numbers, at most so many, and returns the number of the last; `-1`: all. */
+function addRecords(
+  db: DatabaseSync,
+  tree: RecordTree,
+  { after, upTo, most }: { readonly after: number; readonly upTo: number; readonly most: number },
+): number {
+  let last = after
   for (const row of db
-    .prepare('SELECT record FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq')
-    .iterate(after, seq)) {
+    .prepare('SELECT seq, record FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?')
+    .iterate(after, upTo, most)) {
+    last = Number(row['seq'])
     const link = readLink(textIn(row, 'record'))
     if (link !== undefined) tree.add(link.hash)
   }
-  return { seq, headHash, count: tree.size, merkleRoot: tree.root() }
+  return last
 }
 
 const NEWEST = 'SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1'

@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { type ChainEnd, createRecordTree, readLink, type RecordTree } from '@toolgate/core/audit'
 import type { CheckpointFile, Segment } from '../checkpoint-file.ts'
 import type { LogView } from './log-files.ts'
@@ -24,15 +25,24 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   /** Segments whose checkpoint could not be written. They are signed first at the next try. */
   let waiting: Segment[] = []
 
-  /** Returns a tree of the records that were in the file at the opening and are not signed. */
-  function firstTree(file: CheckpointFile): RecordTree {
+  /** Returns a tree of the records so far that are not signed. Calls have their turns while those in the file are read. */
+  async function firstTree(file: CheckpointFile): Promise<RecordTree> {
     const last = file.last()
-    const grown = createRecordTree()
-    const hashes = last === undefined ? hashesIn(records) : hashesAfter(records, last.seq)
-    for (const hash of hashes) grown.add(hash)
-    for (const group of added) for (const hash of group) grown.add(hash)
+    const before = added
     added = []
-    return grown
+    try {
+      const grown = createRecordTree()
+      const hashes = last === undefined ? hashesIn(records) : hashesAfter(records, last.seq)
+      for await (const group of hashes) {
+        for (const hash of group) grown.add(hash)
+        await endOfTurn()
+      }
+      for (const group of before) for (const hash of group) grown.add(hash)
+      return grown
+    } catch (error) {
+      added = [...before, ...added]
+      throw error
+    }
   }
 
   function close(grown: RecordTree, { seq, head }: ChainEnd): void {
@@ -52,7 +62,9 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
       return true
     },
     async sign(file, sync, { prunedSeq, ...end }) {
-      close((tree ??= firstTree(file)), end)
+      close(tree ?? (await firstTree(file)), end)
+      for (const group of added) for (const hash of group) tree?.add(hash)
+      added = []
       const signing = waiting
       waiting = []
       try {
@@ -68,23 +80,29 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   }
 }
 
-/** Returns the hashes of all records of the chain. */
-function* hashesIn(records: LogView): Generator<string> {
-  for (const lines of records.forwards()) {
-    for (const line of lines) {
-      const link = readLink(line)
-      if (link !== undefined) yield link.hash
-    }
-  }
+/** What one turn does of a long backlog: about two milliseconds. */
+const PART_HASHES = 1000
+const PART_CHARACTERS = 500_000
+
+/** Returns the hashes of all records of the chain, in the parts in which the file is read. */
+function* hashesIn(records: LogView): Generator<readonly string[]> {
+  for (const lines of records.forwards()) yield lines.flatMap((line) => readLink(line)?.hash ?? [])
 }
 
 /** Returns the hashes of the records after a number, in their order. */
-function hashesAfter(records: LogView, seq: number): readonly string[] {
+async function* hashesAfter(records: LogView, seq: number): AsyncGenerator<readonly string[]> {
   const hashes: string[] = []
+  let characters = 0
   for (const { text } of records.backwards()) {
     const link = readLink(text)
     if (link === undefined || link.seq <= seq) break
     hashes.push(link.hash)
+    characters += text.length
+    if (characters > PART_CHARACTERS) {
+      characters = 0
+      await endOfTurn()
+    }
   }
-  return hashes.toReversed()
+  hashes.reverse()
+  for (let at = 0; at < hashes.length; at += PART_HASHES) yield hashes.slice(at, at + PART_HASHES)
 }

@@ -78,7 +78,9 @@ export class Automaton {
     let state = this.#startState(beforeAt(text, from), work)
     let end = -1
     let at = from
-    for (; at < text.length; at++) {
+    // What is left is not exceeded by a long text: the run ends where it would be spent.
+    const last = Math.min(text.length, from + Math.max(work.left, 0) + 1)
+    for (; at < last; at++) {
       const code = text.charCodeAt(at)
       let next = code < 128 ? state.next[ascii[code] as number] : undefined
       if (next === undefined) {
@@ -100,7 +102,8 @@ export class Automaton {
     let state = this.#startState(beforeAt(text, from, 'backward'), work)
     let start = -1
     let at = from
-    while (at > downTo) {
+    const last = Math.max(downTo, from - Math.max(work.left, 0) - 1)
+    while (at > last) {
       let code = text.charCodeAt(at - 1)
       const step = isLow(code) && at - 2 >= downTo && isHigh(text.charCodeAt(at - 2)) ? 2 : 1
       if (step === 2) code = text.codePointAt(at - 2) as number

@@ -127,15 +127,27 @@ describe('createPattern', () => {
       ['(a|aa)+$', 'a'],
       ['(.*)*x', 'ab'],
     ] as const) {
-      const work = plenty()
       const pattern = createPattern(source, 'ecma')
-      pattern.test(text.repeat(length / text.length), { left: 1e8 })
-      pattern.test(text.repeat(length / text.length), work)
-      assert.ok(1e8 - work.left <= length + 1000, `${source} took ${1e8 - work.left} steps`)
+      // The first run makes the states. They are dropped once where other patterns have filled what is kept.
+      const taken = [1, 2, 3].map(() => {
+        const work = plenty()
+        pattern.test(text.repeat(length / text.length), work)
+        return 1e8 - work.left
+      })
+      assert.ok(Math.min(...taken) <= length + 1000, `${source} took ${taken} steps`)
     }
   })
 
-  it('stops where the steps are used up', () => {
+  it('stops where the steps are used up, and not at the end of a long text', () => {
+    const long = 'x1'.repeat(2_000_000)
+    for (const source of ['x2y', 'y$', '(?<=b)x2'])
+      assert.throws(() => createPattern(source, 'ecma').test(long, { left: 1000 }), WorkSpentError)
+    const work = { left: 1000 }
+    assert.throws(() => createPattern('x2y', 'ecma').test(long, work), WorkSpentError)
+    assert.ok(work.left > -1000, `${work.left} steps are left`)
+  })
+
+  it('stops where the steps of states are used up', () => {
     const random = Array.from({ length: 100_000 }, (_, i) => 'ab'[(Math.imul(i, 2_654_435_761) >>> 13) & 1]).join('')
     assert.throws(() => createPattern('a[ab]{500}[ab]{500}c', 'ecma').test(random, { left: 200_000 }), WorkSpentError)
     assert.throws(() => createPattern('b', 'ecma').test('a'.repeat(1000), { left: 999 }), WorkSpentError)
