@@ -17,7 +17,7 @@ import type { Gate, GateOptions, ToolDefinition } from './index.ts'
 import * as root from './index.ts'
 import type { StepChange, StepsOptions } from './gate/steps.ts'
 import * as telemetry from './telemetry/open-telemetry.ts'
-import { manualClock } from './testing/manual-clock.ts'
+import { manualClock } from '../../testing/src/manual-clock.ts'
 
 /** Every entry but those with a table of their own. `parseCaps` reads an option of the gate. */
 const core = {

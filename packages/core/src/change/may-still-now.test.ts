@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
 import { mayStillNow, refusedNow } from './may-still-now.ts'
 

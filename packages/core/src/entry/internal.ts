@@ -46,7 +46,7 @@ export {
 export type { JsonIntegers } from '../util/json-parser.ts'
 export { JSON_BOUNDS, readJson, readOwnJson, readUtf8 } from '../util/read-json.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
-export { LeaseEndedError } from '../call/outcome.ts'
+export { LeaseEndedError, wordOf } from '../call/outcome.ts'
 export { Mirror } from '../state/mirror.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 
@@ -60,6 +60,7 @@ export { approvalStatusAt, type DatedApproval, isEndSeen } from '../memory/appro
 
 // Callers, gates and views
 export { createTrial } from '../change/trial.ts'
+export { unlock } from '../change/scene.ts'
 export { checkHistory, dryRun, type DryRun } from '../change/dry-run.ts'
 export type { NeededChange } from '../change/needed-change.ts'
 export { whatWouldAllow } from '../change/what-would-allow.ts'
