@@ -63,7 +63,9 @@ describe('each entry of a package', () => {
 
     it(`${path.posix.join(manifest.name, entry)} needs nothing of what is not packed`, () =>
       assert.deepEqual(
-        reached.files.filter((file) => /\/src\/(?:.+\/)?(?:testing|matrix)\/|\/support\/|\.test(?:-d)?\.ts$/.test(file)),
+        reached.files.filter((file) =>
+          /\/src\/(?:.+\/)?(?:testing|matrix)\/|\/support\/|\.test(?:-d)?\.ts$/.test(file),
+        ),
         [],
       ))
   }

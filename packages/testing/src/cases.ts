@@ -13,10 +13,11 @@ import {
   type ToolDefinition,
   type View,
 } from '@toolgate/core'
-import { unlock, wordOf } from '@toolgate/core/internal'
+import { unlock } from '@toolgate/change/internal'
+import { wordOf } from '@toolgate/core/call'
 import { type Group, type GroupState, memoryAvailability } from '@toolgate/core/groups'
 import { createSteps, unchanged, withTools } from '@toolgate/core/steps'
-import type { Unlocking } from '@toolgate/core/change'
+import type { Unlocking } from '@toolgate/change'
 
 /** A decision as data: what somebody who does not program can read and check. */
 export interface DecisionCase {

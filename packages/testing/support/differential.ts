@@ -1,5 +1,5 @@
 import { wordOf } from '../../core/src/call/outcome.ts'
-import { unlock } from '../../core/src/change/scene.ts'
+import { unlock } from '@toolgate/change/internal'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createSteps, withTools } from '@toolgate/core/steps'

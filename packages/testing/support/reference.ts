@@ -3,7 +3,7 @@ import type { Group } from '@toolgate/core/groups'
 import { defineTemplate } from '@toolgate/core/toolset'
 import { judge, type Verdict } from './conditions.ts'
 import type { WrittenClause, WrittenDecide, WrittenPolicy } from './policies.ts'
-import type { Unlocking } from '@toolgate/core/change'
+import type { Unlocking } from '@toolgate/change'
 import { idOf, type Moment, type World, type WrittenItem } from './worlds.ts'
 
 /**

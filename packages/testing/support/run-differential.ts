@@ -7,7 +7,7 @@ import { decideAtCall } from '../../core/src/decide/layers/at-call.ts'
 import { indexPolicy } from '../../core/src/decide/layers/clauses.ts'
 import { callerEffects, fixedEffects } from '../../core/src/decide/layers/policy.ts'
 import type { RunFacts } from '../../core/src/history/facts.ts'
-import { parsePolicies } from '@toolgate/core/internal'
+import { parsePolicies } from '@toolgate/core/policy'
 import { createToolset } from '@toolgate/core/toolset'
 import { decideRun, type Json, naiveFacts, type RunPolicy, toRunPolicy, type Trace } from './naive-history.ts'
 import {

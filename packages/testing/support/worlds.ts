@@ -11,8 +11,8 @@ import {
   type View,
 } from '@toolgate/core'
 import { OUTCOMES } from '../../core/src/decide/decision.ts'
-import type { Unlocking } from '@toolgate/core/change'
-import { unlock } from '../../core/src/change/scene.ts'
+import type { Unlocking } from '@toolgate/change'
+import { unlock } from '@toolgate/change/internal'
 import { type Group, memoryAvailability, type MemoryAvailability, type UnlockRule } from '@toolgate/core/groups'
 import { definePrompt, defineResource, defineTemplate, type ItemKind, type Source } from '@toolgate/core/toolset'
 import { ITEM_KINDS } from '@toolgate/core/words'

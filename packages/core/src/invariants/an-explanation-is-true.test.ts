@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { mayStillNow, refusedNow } from '../change/may-still-now.ts'
+import { mayStillNow, refusedNow } from '../gate/may-still-now.ts'
 import { runs } from '../../../testing/src/runs.ts'
 import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../../../testing/support/worlds.ts'
 
