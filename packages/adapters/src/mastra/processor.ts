@@ -12,7 +12,7 @@ import { PROCESSOR_ID } from './options.ts'
 import { isSameCaller, type Request, type Requests } from './runs.ts'
 import type { WrappedTools } from './wrapped.ts'
 
-export interface ProcessorPorts {
+interface ProcessorPorts {
   readonly requests: Requests
   readonly calls: Calls
   readonly wrapped: WrappedTools

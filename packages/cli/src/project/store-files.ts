@@ -1,7 +1,7 @@
 import type { GatewayConfig } from '@toolgate/gateway'
 
 /** A file that keeps the gateway from starting: of another kind, or of a later version. */
-export interface UnusableFile {
+interface UnusableFile {
   readonly path: string
   readonly why: string
 }

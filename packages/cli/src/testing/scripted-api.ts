@@ -8,7 +8,7 @@ import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from './fake-io.ts'
 
 /** One received request. */
-export interface Asked {
+interface Asked {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly authorization: string | undefined
@@ -16,13 +16,13 @@ export interface Asked {
   readonly body: unknown
 }
 
-export interface Answer {
+interface Answer {
   /** Default 200. */
   readonly status?: number
   readonly body: object
 }
 
-export interface Ran {
+interface Ran {
   readonly code: number
   readonly out: string
   readonly err: string

@@ -73,7 +73,7 @@ export interface LogView {
   close(): void
 }
 
-export interface LogPart {
+interface LogPart {
   /** Empty for the file that is written. */
   readonly path: string
   /** Absent until it is read. */
@@ -83,7 +83,7 @@ export interface LogPart {
 }
 
 /** The file that is written. */
-export interface ActivePart {
+interface ActivePart {
   readonly fd: number
   readonly end: number
 }

@@ -19,7 +19,7 @@ export const DEFAULT_LIMIT = 100
 export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 
 /** What is bound and shown, as a column keeps it. */
-export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
+type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
 
 export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail, asker }: ApprovalAbout): Request {
   const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = binding
