@@ -23,7 +23,7 @@ interface ProcessorPorts {
 interface StepState {
   step: PreparedStep | undefined
   /** The gate's texts for calls that Mastra itself refused. */
-  readonly told: Map<string, RefusedByMastra>
+  readonly told: Map<string, { readonly toolName: string; readonly args: unknown; readonly text: string }>
 }
 
 interface PreparedStep {
@@ -31,12 +31,6 @@ interface PreparedStep {
   readonly view: View
   /** By name. */
   readonly offered: ReadonlySet<string>
-}
-
-interface RefusedByMastra {
-  readonly toolName: string
-  readonly args: unknown
-  readonly text: string
 }
 
 /**

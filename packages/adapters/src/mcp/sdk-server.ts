@@ -136,13 +136,10 @@ interface Fitting {
   fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
 }
 
-/** A server of v2. */
-interface FittingServer {
-  projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
-}
-
 /** v2 adapts lists by itself, and results on request. */
-function fittingV2(server: FittingServer): Fitting {
+function fittingV2(server: {
+  projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
+}): Fitting {
   return {
     fitList: (tools) => tools,
     fitResult: (result, outputSchema) => server.projectCallToolResult(result, outputSchema),

@@ -22,14 +22,10 @@ interface Answer {
   readonly body: object
 }
 
-interface Ran {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
 /** Serves scripted answers in place of a gateway while a suite runs. Returns a function that runs the command against it with a console key. */
-export function serveScripted(answer: (asked: Asked) => Answer): (...args: string[]) => Promise<Ran> {
+export function serveScripted(
+  answer: (asked: Asked) => Answer,
+): (...args: string[]) => Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   let url = ''
   const server = createServer((request, response) => {
     let text = ''
