@@ -8,7 +8,7 @@ import { type Offering, offeringOf, widenOffering, type WireTool } from './offer
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One prepared step of the loop. */
-export interface OpenStep {
+interface OpenStep {
   readonly view: View
   readonly stepNumber: number
   readonly model: string | undefined
@@ -32,7 +32,7 @@ interface HostApproval {
   readonly mustBeAsked: boolean
 }
 
-export interface LoopRunParts {
+interface LoopRunParts {
   readonly gate: AnyGate
   readonly view: View
   readonly options: GuardOptions

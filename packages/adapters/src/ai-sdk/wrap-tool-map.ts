@@ -28,7 +28,7 @@ import { copyWith, fieldsOf, isAsyncGenerator, isFunction } from '../shared/fiel
 import { isStream, lastOf } from '../shared/refused.ts'
 
 /** Tools by name, as the AI SDK takes them. */
-export type ToolMap = Readonly<Record<string, object>>
+type ToolMap = Readonly<Record<string, object>>
 
 /** One call of a tool of a plain tool map. */
 export interface ToolMapCall<Name extends string = string> {

@@ -5,7 +5,7 @@ import type { ConfigPath } from './problems.ts'
 type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
 /** An `ask` clause whose text is hidden from the people who decide. */
-export interface AskWarning {
+interface AskWarning {
   readonly code: 'ask_unexplained'
   readonly at: ConfigPath
   readonly path: string

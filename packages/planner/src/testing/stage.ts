@@ -42,7 +42,7 @@ export interface StageOptions {
 }
 
 /** The tools that really ran: each records it. */
-export interface Witness {
+interface Witness {
   readonly ran: readonly string[]
   body(name: string): () => string
 }
