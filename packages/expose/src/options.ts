@@ -13,7 +13,7 @@ export const EXPOSE_TARGETS = [
 ] as const
 export type ExposeTarget = (typeof EXPOSE_TARGETS)[number]
 
-/** Counts the tokens of a text. `@toolgate/core/tokens` has some. */
+/** Counts the tokens of a text. `@toolgate/expose/tokens` has some. */
 export interface Tokenizer {
   readonly name: string
   /** The targets whose models use it. */
