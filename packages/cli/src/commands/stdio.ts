@@ -82,7 +82,7 @@ async function ownGateway(
 ): Promise<Endpoint> {
   const [{ readConfig }, { endsWithin }] = await Promise.all([
     import('@toolgate/gateway'),
-    import('@toolgate/core/internal'),
+    import('@toolgate/values'),
   ])
   const config = await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const agent = findCaller(config, as, file)

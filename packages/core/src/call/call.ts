@@ -1,6 +1,18 @@
 import { type Decision, type Reason, ruleText } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
-import { ToolgateError, isErrorOf, messageOf } from '../util/errors.ts'
+import {
+  capOutput,
+  chain,
+  cutText,
+  isErrorOf,
+  isStream,
+  messageOf,
+  outputText,
+  safely,
+  sizeOf,
+  toolErrorOf,
+  ToolgateError,
+} from '@toolgate/values'
 import type { Approval, MaybePromise, AttemptEvent } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import {
@@ -37,11 +49,9 @@ import {
   InputRequired,
 } from './outcome.ts'
 import { approvalsFull, callerGone, historyFull, storeFailed } from './refusals.ts'
-import { safely, chain } from '../util/async.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
 import { enterEnd, enterStreamEnd, hasHistory, watchItems, watchProgress } from './history.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
-import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
 import { nextRound } from './rounds.ts'
 import { settleLimits } from './settle.ts'
 import { type StreamEnd, watchStream } from './streams.ts'

@@ -18,13 +18,11 @@ import type {
   NoPlace,
   Place,
 } from '../ports/ports.ts'
-import type { Cancelling } from '../util/cancelling.ts'
+import { type Cancelling, catchRejection, chain, sizeOf, TimeoutError } from '@toolgate/values'
 import type { ParseInput } from '../tools/standard-schema.ts'
-import { CostError, withCosts } from './costs.ts'
-import type { LimitUseOf } from './costs.ts'
+import { CostError, type LimitUseOf, withCosts } from './costs.ts'
 import type { Tool } from '../tools/tool.ts'
-import { catchRejection, TimeoutError, chain } from '../util/async.ts'
-import { frozenCopy, type InputProblem } from '../util/json.ts'
+import { frozenCopy, type InputProblem } from '@toolgate/values/json'
 import {
   type Attempt,
   type CallPorts,
@@ -65,7 +63,6 @@ import { type ApprovalDemand, coversDemand, demandOf, whyAsked } from './approva
 import { findLive, keyOf, shownInput } from './approvals.ts'
 import { comparedValues } from './compared-values.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
-import { sizeOf } from '../util/output.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
 import { trailOf } from './trail.ts'

@@ -1,10 +1,9 @@
 import { structuredOf } from '../history/call-history.ts'
 import type { MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain } from '../util/async.ts'
+import { chain } from '@toolgate/values'
 import { type Attempt, storeInTime, usesToTake } from './attempt.ts'
-import { settledCosts } from './costs.ts'
-import type { LimitUseOf } from './costs.ts'
+import { type LimitUseOf, settledCosts } from './costs.ts'
 import type { CallDone, CallFailed, CallInputRequired } from './outcome.ts'
 
 /**

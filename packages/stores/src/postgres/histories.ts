@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import type { HistoryAddition, HistoryAnswer, HistoryMark, HistoryPart, HistoryStore } from '@toolgate/core/stores'
 import {
   bytesOf,

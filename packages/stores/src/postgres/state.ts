@@ -1,5 +1,5 @@
 import { ToolgateError } from '@toolgate/core'
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import {
   checkStateKey,
   checkStatePrefix,

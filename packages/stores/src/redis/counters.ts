@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { checkShape, messageOf, shapeOf } from '@toolgate/core/internal'
+import { checkShape, messageOf, shapeOf } from '@toolgate/values'
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
 import { checkServer } from './check-server.ts'
 import { type Ask, openConnection, type RedisConnection } from './connection.ts'

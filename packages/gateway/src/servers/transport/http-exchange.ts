@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { Http1Pool, type PoolHandler, type PoolRequest } from './http1/http1-pool.ts'
 import type { AnswerHeaders } from './http1/response-reader.ts'
