@@ -13,7 +13,7 @@ import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { QueryCalls } from './calls.ts'
 import { harnessNameOf, type HarnessNames } from './import-tools.ts'
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly view: View
   readonly names: HarnessNames
   readonly calls: QueryCalls
@@ -22,7 +22,7 @@ export interface ServerOptions {
 }
 
 /** The gate's own server for the SDK's `mcpServers`: in this process, with the visible tools that the gate runs. */
-export interface ServerConfig {
+interface ServerConfig {
   type: 'sdk'
   name: string
   instance: McpServer

@@ -7,9 +7,9 @@ import type { OpenRun, Runs } from './runs.ts'
 import { type AnyRunContext, type Arguments, readArguments, whileRestoring } from './sdk.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own types of states and agents have it
-export type AnyAgent = Agent<any, any>
+type AnyAgent = Agent<any, any>
 // oxlint-disable-next-line typescript/no-explicit-any -- likewise
-export type AnyRunState = RunState<any, any>
+type AnyRunState = RunState<any, any>
 
 export interface PersonsAnswer {
   readonly decision: 'approve' | 'reject'

@@ -83,7 +83,7 @@ const unawaited = createUnawaited('run.next()', ['tools', 'config'])
 type StepExposure = Omit<Exposure, 'target' | 'tools'> & { readonly tools: object }
 
 /** A step, and its tools in the form of the run's target. */
-export interface PreparedStep {
+interface PreparedStep {
   readonly step: Step
   readonly exposure: StepExposure
 }

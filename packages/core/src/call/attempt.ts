@@ -552,7 +552,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
   const wallMs = ports.clock.wallMs()
   if (!attempt.isCounted && !comparing) {
     attempt.isCounted = true
-    ports.coverage.count(decided, attempt.hits, wallMs)
+    ports.coverage.tallies.count(decided, attempt.hits, wallMs)
   }
   // One shape for every entry and no spread, as this runs twice in each call.
   const written = ports.audit.write({

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createWireNames, toWireName } from './names.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const part = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'b', '_', '-', 'A', '1'), minLength: 1, maxLength: 40 }),

@@ -28,7 +28,7 @@ import { steadyClock, systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { memoryState } from '../memory/state.ts'
 import { createEmitter, type Emitter } from '../util/emitter.ts'
-import { createAvailability } from '../groups/availability.ts'
+import { openAvailability } from '../groups/availability.ts'
 import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
 import { Coverage } from '../decide/coverage.ts'
@@ -100,7 +100,7 @@ export interface Shared {
   /** Grows with every change that a decision may depend on. */
   readonly changes: Revision
   /** The current rules. Another object after each replacement. */
-  readonly rules: () => Rules
+  readonly rules: { readonly now: Rules }
   /**
    * Replaces the rules, with the policies of the gate's stack. Returns a function that tells the listeners of the catalog.
    *
@@ -109,6 +109,8 @@ export interface Shared {
   replaceRules(next: GateRules, stack: PolicyStack, alongside?: () => void): () => void
   readonly catalog: Catalog
   readonly availability: AvailabilitySource
+  /** The same, where it is the host's own. */
+  readonly hostAvailability: AvailabilitySource | undefined
   readonly loads: GroupLoads
   readonly unlocks: Unlocks
   readonly halts: Halts
@@ -173,6 +175,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
       replaceRules(next, { options, gateOf, tools, ports, halts, stack, alongside }),
     catalog,
     availability,
+    hostAvailability: options.availability,
     loads,
     unlocks: createUnlocks(basis),
     halts,
@@ -285,7 +288,9 @@ function toRules(
 function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
   const first = readDefinitions(options, gateOf)
   const { groups, definitions } = first
-  const watched = options.availability ? undefined : createAvailability(definitions, { clock, onFault })
+  const watched = options.availability
+    ? undefined
+    : openAvailability(definitions, { clock, onFault }, () => changes.bump())
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = new GroupLoads({ groups, availability, clock, onFault })
   // A source may announce a change while it is subscribed to.
@@ -313,17 +318,16 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   }
   lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()
-  let current = toRules(first, parsed, names)
-  const rules = () => current
+  const rules = { now: toRules(first, parsed, names) }
   reading.ended = () => {
-    rules().names.look()
-    warnOfConditions(policies.current().parsed, rules().labels, rules().costs)
+    rules.now.names.look()
+    warnOfConditions(policies.current().parsed, rules.now.labels, rules.now.costs)
     lookAtSchemas()
   }
   const parse = (policy: Policies | undefined, root?: string): readonly ParsedPolicy[] => {
-    const own = parsePolicies(policy, current.groups.selectors, root)
-    current.names.check(selectorsOfPolicies(own))
-    lookAtConditions(own, current)
+    const own = parsePolicies(policy, rules.now.groups.selectors, root)
+    rules.now.names.check(selectorsOfPolicies(own))
+    lookAtConditions(own, rules.now)
     return own
   }
   const policies = createPolicyStack({ own: parsed.own, changes })
@@ -335,9 +339,6 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
     catalog,
     unlisted,
     rules,
-    setRules(next: Rules) {
-      current = next
-    },
     watchNames,
     parse,
     policies,
@@ -358,7 +359,7 @@ interface Replacing {
 /** Checks everything first, so that nothing after `alongside` can fail. */
 function replaceRules(next: GateRules, replacing: Replacing): () => void {
   const { options, gateOf, tools, ports, halts, stack, alongside } = replacing
-  const { catalog, loads, watched, watchNames, setRules } = tools
+  const { catalog, loads, watched, watchNames, rules } = tools
   checkShape('setRules', next, GATE_RULES)
   const definitions = readDefinitions(next, gateOf)
   const { groups, aliases } = definitions
@@ -374,11 +375,11 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   watched?.replace(definitions.definitions)
   const announce = staged.commit()
   const names = watchNames(definitions)
-  setRules(toRules(definitions, parsed, names))
+  rules.now = toRules(definitions, parsed, names)
   ports.slots?.regroup(parsed.caps)
   ports.histories.use(historyUse(policiesOf(parsed)))
   ports.coverage.follow(policiesOf(parsed))
-  Object.assign(ports.checks, checksFor(options, tools.rules(), ports.histories))
+  Object.assign(ports.checks, checksFor(options, rules.now, ports.histories))
   halts.regroup()
   stack.replace(parsed.own)
   names.checkAliases()
@@ -394,7 +395,7 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
   const events = createEmitter<[GateNotice]>(onFault)
   const live = createLiveCalls()
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
-  const groups = () => rules().groups.selectors
+  const groups = () => rules.now.groups.selectors
   const ofStore = { changes, state, groups, onFault, deadlineMs: storeDeadlineMs }
   const halts = createHalts({
     ...ofStore,
@@ -413,7 +414,7 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
     changes.bump()
     events.emit({ event: 'connections-changed' })
   })
-  const revisions = () => revisionsOf(policies, catalog, rules().groups)
+  const revisions = () => revisionsOf(policies, catalog, rules.now.groups)
   const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
   const pins = createPins({
     state,
@@ -450,10 +451,10 @@ function createPorts(
   const deadlines = createDeadlines(() => clock.monotonicMs())
   const histories = createHistories(options.history, {
     clock,
-    labels: () => rules().labels,
+    labels: () => rules.now.labels,
     inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
     onActive: () => {
-      Object.assign(ports.checks, checksFor(options, rules(), histories))
+      Object.assign(ports.checks, checksFor(options, rules.now, histories))
       // Views that were made before know nothing of the calls of their runs.
       changes.bump()
       return live.hasBegun
@@ -461,7 +462,7 @@ function createPorts(
   })
   const counters = options.counters ?? memoryCounters({ clock })
   const ports: CallPorts = {
-    checks: checksFor(options, rules(), histories),
+    checks: checksFor(options, rules.now, histories),
     histories,
     coverage: new Coverage(() => clock.wallMs()),
     runs: options.runs,

@@ -8,13 +8,13 @@ import { InputRequired } from '../call/outcome.ts'
 import { createWireNames } from '../expose/names.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
-import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { openWorld, viewOptionsOf, worldArbitrary } from '../../../testing/support/worlds.ts'
 import { type CallContext, defineTool, type Progress, type Tool } from '../tools/tool.ts'
 import type { View } from '../gate/view.ts'
 import { isItemId } from '../tools/tool-id.ts'
 import { callingOf } from './calling.ts'
 import { META_TEXTS, type MetaAnswer, metaTools } from './meta-tools.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const SEND = defineTool({
   namespace: 'mail',

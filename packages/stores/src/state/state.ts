@@ -13,7 +13,7 @@ import { lockLost, sessionBytes } from '../leased-lock.ts'
 import { bytesIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
 
-export interface SqliteState extends StateStore {
+interface SqliteState extends StateStore {
   close(): void
 }
 
@@ -141,7 +141,7 @@ function toBound(expiresAt: number): number | null {
   return expiresAt > 0 ? null : -Number.MAX_VALUE
 }
 
-export interface Changes {
+interface Changes {
   /** Counts a change, in the transaction that makes it. */
   count(): void
   /** Notifies the listeners of a change by this process. */
@@ -157,7 +157,7 @@ const POLL_MS = 250
  * Returns the notifications of changes. While there are listeners, it polls the file four times a second for changes of
  * other processes.
  */
-export function createChanges(db: StoresDatabase): Changes {
+function createChanges(db: StoresDatabase): Changes {
   const countUp = db.prepare('UPDATE machine SET state_revision = state_revision + 1')
   const selectRevision = db.prepare('SELECT state_revision FROM machine')
   const selectVersion = db.prepare('PRAGMA data_version')
@@ -234,7 +234,7 @@ export async function tried(work: () => unknown): Promise<void> {
 }
 
 /** Returns a value after calling `then` with it: at once, or when it resolves. */
-export function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
+function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
   if (!(value instanceof Promise)) {
     then(value)
     return value

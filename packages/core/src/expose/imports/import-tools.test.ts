@@ -14,7 +14,7 @@ import {
   type ImportedTools,
   type ImportOptions,
 } from './import-tools.ts'
-import { runs } from '../../testing/runs.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 
 const RUNS = runs(200, 5000)
 const SCHEMA: JsonSchema = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] }

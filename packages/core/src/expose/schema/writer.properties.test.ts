@@ -6,7 +6,7 @@ import * as dialects from './dialect.ts'
 import { KEYWORDS } from './keywords.ts'
 import { isObject, SchemaProblem } from './node.ts'
 import { writeSchema } from './writer.ts'
-import { runs } from '../../testing/runs.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 
 const DIALECTS: readonly dialects.Dialect[] = [
   dialects.ANY,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Approval, type CallOutcome, type Caller, defineCaller, type View } from '@toolgate/core'
-import { type Approvals, isObject, isShownWhole, type JsonObject } from '@toolgate/core/internal'
+import { type Approvals, isShownWhole } from '@toolgate/core/call'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import { isMcpResult, unwrapOutcome } from '@toolgate/mcp'
