@@ -1,5 +1,5 @@
 import type { CallPorts, CallView } from '../call/attempt.ts'
-import { acceptedInput } from '../call/checks.ts'
+import { acceptedInput } from '../call/deciding.ts'
 import { type CallPreview, preview } from '../call/preview.ts'
 import { answersOf, decideShadows, type LayerAnswer } from '../decide/decide.ts'
 import { ASKED_LAYERS, type Decision, LAYER_ORDER } from '../decide/decision.ts'
