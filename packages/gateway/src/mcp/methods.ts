@@ -150,7 +150,7 @@ export class McpMethods {
       if (task) return { created: toCreated(request, task) }
     } catch (error) {
       if (!(error instanceof TooManyTasks)) throw error
-      await view.call({ tool, continues: outcome.continues, abandoned: error.message })
+      await view.call({ tool, continues: outcome.continues, as: { kind: 'abandoned', why: error.message } })
       return { result: errorResult(`${name} failed: ${error.message}`) }
     }
     return { result: errorResult(outcome.text) }
