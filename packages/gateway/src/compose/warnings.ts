@@ -5,7 +5,7 @@ import type { ContestedUri, NameClash } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import type { Revision } from '../auth/revision.ts'
 import { type ConfigWarning, formatPath } from '../config/problems.ts'
-import { problemOfRule } from '../admin/comparisons/rule.ts'
+import { problemOfRule } from '../admin/approvals/compare-rule.ts'
 import { serverGroupName } from '../servers/catalog/groups.ts'
 import type { UpstreamSource } from '../servers/catalog/sources.ts'
 

@@ -13,44 +13,64 @@ import {
   createSessions,
   type Sessions,
 } from './access.ts'
-import { agentRoutes } from './agent.ts'
-import { mayCall, ownAgent } from './own-agent.ts'
-import { type Asker, askingHost, askingPerson, endRunRoute, type RunRouteDeps, runsRoute, startRun } from './runs.ts'
-import { SharedSessions } from './shared-sessions.ts'
-import { createApprovalPage } from './approval-page.ts'
-import { createConnectPage, PERSON_SECONDS } from './connect-page.ts'
+import { agentRoutes } from '../agents/routes.ts'
+import { mayCall, ownAgent } from '../trial/own-agent.ts'
+import {
+  type Asker,
+  askingHost,
+  askingPerson,
+  endRunRoute,
+  type RunRouteDeps,
+  runsRoute,
+  startRun,
+} from '../runs/routes.ts'
+import { SharedSessions } from '../login/shared-sessions.ts'
+import { createApprovalPage } from '../approvals/approval-page.ts'
+import { createConnectPage, PERSON_SECONDS } from '../connections/connect-page.ts'
 import { createNamedCallers, findCaller, parseWhose } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from '../../model/faults.ts'
-import { policyRoute } from './routes/policy.ts'
-import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
+import { policyRoute } from '../policy/routes.ts'
+import { appsRoute, groupsRoute, needsRoute, warningsRoute } from '../groups/routes.ts'
 import { OPENAPI } from '../../files.ts'
 import type { RequestSource } from '../../util/client-address.ts'
-import { approvalsRoute, compareRoute, findToCompare, verdictRoute, waitingApprovalsRoute } from './routes/approvals.ts'
-import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRotateRoute, auditRoute } from './routes/audit.ts'
-import { callersRoute, toolColumnsRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
-import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
-import { matrixRoute } from './routes/matrix.ts'
-import { limitsRoute } from './routes/limits.ts'
-import { logsRoute } from './routes/logs.ts'
-import { restartRoute, serversRoute } from './routes/servers.ts'
-import { knownPeople } from './known-people.ts'
-import { peopleRoute } from './routes/people.ts'
-import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
-import { callsExportRoute, callsRoute } from './routes/calls.ts'
+import {
+  approvalsRoute,
+  compareRoute,
+  findToCompare,
+  verdictRoute,
+  waitingApprovalsRoute,
+} from '../approvals/routes.ts'
+import {
+  auditCountsRoute,
+  auditEvidenceRoute,
+  auditExportRoute,
+  auditRotateRoute,
+  auditRoute,
+} from '../audit/routes.ts'
+import { callersRoute, toolColumnsRoute, toolRoute, toolsRoute, whyRoute } from '../tools/routes.ts'
+import { haltReachRoute, haltRoute, haltsRoute, releaseRoute } from '../halts/routes.ts'
+import { matrixRoute } from '../matrix/routes.ts'
+import { limitsRoute } from '../limits/routes.ts'
+import { logsRoute } from '../servers/logs.ts'
+import { restartRoute, serversRoute } from '../servers/routes.ts'
+import { knownPeople } from '../halts/known-people.ts'
+import { peopleRoute } from '../people/routes.ts'
+import { acceptPinRoute, pinsRoute } from '../pins/routes.ts'
+import { callsExportRoute, callsRoute } from '../calls/routes.ts'
 import { CountedAudit } from '../overview/counted-audit.ts'
-import { createListCosts } from './list-costs.ts'
-import { type Counts, overviewRoute } from './routes/overview.ts'
-import { createKeyRoute, keysRoute, revokeKeyRoute } from './routes/keys.ts'
-import { connectionsRoute, disconnectRoute } from './routes/connections.ts'
-import { reloadRoute } from './routes/reload.ts'
-import { changeRoutes } from './routes/changes.ts'
-import { ownCallRoute, readTrialText, whyInputRoute } from './routes/trial.ts'
-import { acceptReplicasRoute, replicasRoute } from './routes/replicas.ts'
-import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
-import { createOidcRoutes } from './oidc.ts'
+import { createListCosts } from '../overview/list-costs.ts'
+import { type Counts, overviewRoute } from '../overview/routes.ts'
+import { createKeyRoute, keysRoute, revokeKeyRoute } from '../keys/routes.ts'
+import { connectionsRoute, disconnectRoute } from '../connections/routes.ts'
+import { reloadRoute } from '../reload/routes.ts'
+import { changeRoutes } from '../change/routes.ts'
+import { ownCallRoute, readTrialText, whyInputRoute } from '../trial/routes.ts'
+import { acceptReplicasRoute, replicasRoute } from '../replicas/routes.ts'
+import { preferencesRoute, setPreferencesRoute } from '../preferences/routes.ts'
+import { createOidcRoutes } from '../login/oidc.ts'
 import { checkPath, jsonResponse, parseQuery, queryOf, type Route } from './request.ts'
-import { ToolRows } from './tool-rows.ts'
+import { ToolRows } from '../tools/tool-rows.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 
 export interface Api {

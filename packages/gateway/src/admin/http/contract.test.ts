@@ -12,7 +12,7 @@ import { createOriginRules } from '../../auth/origin.ts'
 import { type Api, createApi } from './api.ts'
 import type { ApiDeps } from './deps.ts'
 import { API_FAULTS } from '../../model/faults.ts'
-import { toolReach } from './routes/halts.ts'
+import { toolReach } from '../halts/routes.ts'
 import type { ErrorBody } from '../../model/rows.ts'
 
 const OWN = 'http://127.0.0.1:8787'

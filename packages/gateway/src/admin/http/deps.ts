@@ -7,15 +7,15 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { FailedLogins } from '../../auth/failed-logins.ts'
 import type { Authenticator } from '../../auth/credential.ts'
 import type { Keys } from '../../auth/keys.ts'
-import type { RunRouteDeps } from './runs.ts'
+import type { RunRouteDeps } from '../runs/routes.ts'
 import type { OriginRules } from '../../auth/origin.ts'
 import type { RequestSource } from '../../util/client-address.ts'
 import type { ServerLogLine } from '../../servers/transport/server-logs.ts'
-import type { Comparisons } from '../comparisons/comparisons.ts'
-import type { PageConnections } from './connect-page.ts'
+import type { Comparisons } from '../approvals/comparisons.ts'
+import type { PageConnections } from '../connections/connect-page.ts'
 import type { CallerConfig } from '../../config/config.ts'
 import type { ConfigPlaces, PolicySource } from '../../config/places.ts'
-import type { OidcDeps } from './oidc.ts'
+import type { OidcDeps } from '../login/oidc.ts'
 import type { Questions } from '../change/questions.ts'
 import type { Reload } from '../../model/reload.ts'
 import type { ReloadOptions } from '../reload/describe.ts'
@@ -32,8 +32,8 @@ import type {
   ServerRow,
   WarningRow,
 } from '../../model/rows.ts'
-import type { AgentDeps } from './agent.ts'
-import type { CountedClauses } from '../overview/clause-hits.ts'
+import type { AgentDeps } from '../agents/routes.ts'
+import type { CountedClauses } from '../policy/clause-hits.ts'
 
 /** The halts of the gate, and what their targets match now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release' | 'underWay'> {
