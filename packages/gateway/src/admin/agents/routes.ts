@@ -1,55 +1,37 @@
-import {
-  type Approval,
-  type CallDone,
-  type Caller,
-  type CallOutcome,
-  type CallRefused,
-  type CallRequest,
-  retryAfterSeconds,
-  type Tool,
-  ToolgateError,
-  type View,
-} from '@toolgate/core'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { preparedViews } from '../../heart/views.ts'
+import { approvalUrl } from '../../calls/approval-doors.ts'
+import { toBody, toRefusal } from '../http/call-body.ts'
+import { type Caller, type CallRefused, type CallRequest, type Tool, ToolgateError, type View } from '@toolgate/core'
 import { isObject } from '@toolgate/core/internal'
 import { ITEM_KINDS } from '@toolgate/core/words'
-import { isMcpResult, unwrapOutcome } from '@toolgate/mcp'
-import {
-  type Authenticator,
-  callerAt,
-  isRefused,
-  opensEndpoint,
-  type RefusalReason,
-  toKeyId,
-  toResource,
-} from '../../auth/credential.ts'
+import { unwrapOutcome } from '@toolgate/mcp'
+import { callerAt, isRefused, opensEndpoint, type RefusalReason, toKeyId, toResource } from '../../auth/credential.ts'
 import { MAX_BODY_BYTES } from '../../model/body.ts'
 import { lackingScopes } from '../../model/scopes.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { invalidBody, jsonResponse, oneOf, parseQuery, queryOf, readBody, shortText } from '../http/request.ts'
-import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody, AgentRefusal } from '../../model/rows.ts'
+import { invalidBody, oneOf, parseQuery, queryOf, readBody, shortText } from '../http/request.ts'
+import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody } from '../../model/rows.ts'
 
-/** What agents that speak no MCP reach. */
-export interface AgentDeps {
-  readonly authenticator: Authenticator
-  /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
-  view(caller: Caller, app: string | undefined): Promise<View>
-  /** Returns where a person decides an approval; `undefined` without a public URL. */
-  approvalUrl(approval: Approval): string | undefined
-  readonly isStopping: () => boolean
+/** What agents that speak no MCP reach. Each route acts for the caller of the agent's own credential. */
+export const room: Room = {
+  name: 'agents',
+  open({ gate, servers, door, stopping }) {
+    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }), stopping }
+    const by = 'agent'
+    return {
+      routes: [
+        { method: 'GET', path: '/api/list', by, answer: (request) => list(request, deps) },
+        { method: 'POST', path: '/api/decide', by, answer: (request) => decide(request, deps) },
+        { method: 'POST', path: '/api/call', by, answer: (request) => call(request, deps) },
+      ],
+    }
+  },
 }
 
-interface AgentRoute {
-  readonly method: 'GET' | 'POST'
-  readonly answer: (request: Request) => Promise<Response>
-}
-
-/** The routes of agents, by path. Each acts for the caller of the agent's own credential. */
-export function agentRoutes(deps: AgentDeps): Readonly<Record<string, AgentRoute>> {
-  return {
-    '/api/list': { method: 'GET', answer: async (request) => jsonResponse(await list(request, deps)) },
-    '/api/decide': { method: 'POST', answer: async (request) => jsonResponse(await decide(request, deps)) },
-    '/api/call': { method: 'POST', answer: async (request) => call(request, deps) },
-  }
+interface AgentDeps extends Pick<Heart, 'stopping'>, Pick<Heart['door'], 'authenticator' | 'publicUrl'> {
+  readonly view: ReturnType<typeof preparedViews>
 }
 
 /** `GET /api/list?kind=&app=`: what the agent sees. */
@@ -84,10 +66,10 @@ async function decide(request: Request, deps: AgentDeps): Promise<AgentDecisionB
 }
 
 /** `POST /api/call?app=` with `{ tool, input }`: makes the call. Its status is in the body. */
-async function call(request: Request, deps: AgentDeps): Promise<Response> {
+async function call(request: Request, deps: AgentDeps): Promise<AgentCallBody> {
   const agent = await openAs(request, appOf(request), deps)
   const asked = await readCall(request)
-  if (deps.isStopping())
+  if (deps.stopping.isStopping)
     throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
   const { signal } = request
   const outcome = unwrapOutcome(
@@ -98,7 +80,7 @@ async function call(request: Request, deps: AgentDeps): Promise<Response> {
     const challenge = deps.authenticator.insufficientScope(scopes, agent.resource)
     throw new ApiFault('scope_insufficient', (outcome as CallRefused).text, { 'www-authenticate': challenge })
   }
-  return jsonResponse(toBody(outcome, deps))
+  return toBody(outcome, ({ id }) => approvalUrl(id, deps.publicUrl))
 }
 
 /** An agent, as its credential says, in its view. */
@@ -164,41 +146,4 @@ async function readCall(
   if (typeof tool !== 'string' || tool === '') throw invalidBody('The field "tool" must be the id of a tool.')
   // An attempt to call a tool leaves a record.
   return input === undefined || isObject(input) ? { tool, input } : { tool, malformed: 'input must be an object.' }
-}
-
-/** Returns the outcome of a call, as agents get it. */
-export function toBody(outcome: CallOutcome, { approvalUrl }: Pick<AgentDeps, 'approvalUrl'>): AgentCallBody {
-  const { callId, text } = outcome
-  switch (outcome.status) {
-    case 'done':
-      return { status: 'done', callId, isError: outcome.isError, result: outcome.output, text: textOf(outcome) }
-    case 'refused':
-      return { status: 'refused', callId, ...toRefusal(outcome) }
-    case 'waiting': {
-      const { id, expiresAt } = outcome.approval
-      const url = approvalUrl(outcome.approval)
-      return { status: 'waiting', callId, text, approval: { id, expiresAt, ...(url === undefined ? {} : { url }) } }
-    }
-    case 'failed':
-      return { status: 'failed', callId, reason: outcome.code, text }
-    case 'input_required':
-      return { status: 'failed', callId, reason: 'input_required', text }
-  }
-}
-
-/** Returns the texts of a server's result, or the result itself as JSON where it holds anything else. */
-function textOf({ output, text }: CallDone): string {
-  const content = isMcpResult(output) ? (output.content ?? []) : []
-  const texts = content.flatMap((block) =>
-    isObject(block) && typeof block['text'] === 'string' ? [block['text']] : [],
-  )
-  return texts.length > 0 && texts.length === content.length ? texts.join('\n') : text
-}
-
-/** A limit tells when to try again, as its text does. The reasons of other refusals stay here. */
-function toRefusal({ decision, text }: Pick<CallRefused, 'decision' | 'text'>): AgentRefusal {
-  const [deciding] = decision.reasons
-  const outcome = decision.outcome === 'wait' ? 'wait' : 'deny'
-  if (deciding?.code !== 'rate_limited') return { outcome, text }
-  return { outcome, text, retryAfterSeconds: retryAfterSeconds(deciding.resetMs ?? 0) }
 }

@@ -1,3 +1,5 @@
+import type { Heart } from '../../heart/heart.ts'
+import { preparedViews } from '../../heart/views.ts'
 import { randomUUID } from 'node:crypto'
 import { type Approval, type CallOutcome, type Caller, defineCaller, type View } from '@toolgate/core'
 import { type Approvals, isObject, isShownWhole, type JsonObject } from '@toolgate/core/internal'
@@ -7,7 +9,13 @@ import { isMcpResult, unwrapOutcome } from '@toolgate/mcp'
 import type { ApprovalComparisonBody } from '../../model/rows.ts'
 import { type Authenticator, callerAt, toResource } from '../../auth/credential.ts'
 import type { ServerConfig } from '../../config/config.ts'
-import { type CompareRule, compareRuleOf, isReadOnly, NOT_READ_ONLY, valueOf } from './compare-rule.ts'
+import {
+  type CompareRule,
+  compareRuleOf,
+  isReadOnly,
+  NOT_READ_ONLY,
+  valueOf,
+} from '../../servers/catalog/compare-rule.ts'
 
 export interface ComparisonsDeps {
   readonly approvals: Pick<Approvals, 'get'>
@@ -22,6 +30,21 @@ export interface ComparisonsDeps {
   /** How long a reading may take. Default 15 s. */
   readonly deadlineMs?: number
 }
+
+/** Returns the comparisons of a gateway. */
+export function openComparisons({ gate, revisions, door, servers, redact, clock }: ComparingHeart): Comparisons {
+  return new Comparisons({
+    approvals: gate.approvals,
+    servers: () => revisions.current.servers,
+    authenticator: door.authenticator,
+    loadRun: (id) => door.runs.load(id),
+    view: preparedViews({ gate, servers }),
+    redact,
+    clock,
+  })
+}
+
+type ComparingHeart = Pick<Heart, 'gate' | 'revisions' | 'door' | 'servers' | 'redact' | 'clock'>
 
 const DEADLINE_MS = 15_000
 /** What a person can compare, and a browser show. */

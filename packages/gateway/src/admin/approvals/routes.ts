@@ -1,22 +1,57 @@
+import type { Answer } from '../../heart/route.ts'
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import { notOther } from '@toolgate/core/internal'
-import type { ApprovalVerdict } from '@toolgate/core/stores'
+import { type Approvals, notOther } from '@toolgate/core/internal'
+import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
+import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { turnEach } from '../../util/next-turn.ts'
 import { maySee, toName } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import {
-  invalidBody,
-  oneOf,
-  parseQuery,
-  readBody,
-  type Route,
-  shortText,
-  taggedJson,
-  wholeNumber,
-} from '../http/request.ts'
+import type { Room } from '../../heart/room.ts'
+import type { FindSubject } from '../../heart/route.ts'
+import { redactApprovals } from '../../config/redaction.ts'
+import { room as login } from '../login/routes.ts'
+import { createApprovalPage } from './approval-page.ts'
+import { openComparisons } from './comparisons.ts'
+import type { Comparisons } from './comparisons.ts'
+import { APPROVAL_PATH } from '../../calls/approval-doors.ts'
+import { invalidBody, oneOf, parseQuery, readBody, shortText, taggedJson, wholeNumber } from '../http/request.ts'
 import { approvalFor } from '../http/rule-text.ts'
 import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'approvals',
+  needs: [login],
+  open(heart, rooms) {
+    const approvals = redactApprovals(heart.gate.approvals, heart.redact)
+    const { clock, door, onFault } = heart
+    const callers = () => heart.revisions.current.callers
+    const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock }
+    const people = rooms.ask(login)
+    const page = people && createApprovalPage({ ...people, approvals, clock, logins: door.logins, onFault })
+    return {
+      routes: [
+        { method: 'GET', path: '/api/approvals', by: 'person', answer: approvalsRoute(deps) },
+        { method: 'GET', path: '/api/approvals/waiting', by: 'person', answer: waitingApprovalsRoute(deps) },
+        { method: 'POST', path: '/api/approvals/:id', by: 'person', answer: verdictRoute(deps) },
+        {
+          method: 'POST',
+          path: '/api/approvals/:id/compare',
+          by: 'person',
+          answer: compareRoute(deps),
+          subject: comparedIn(deps),
+        },
+      ],
+      pages: page ? [{ under: APPROVAL_PATH, ...page }] : [],
+    }
+  },
+}
+
+export interface ApprovalsDeps {
+  readonly approvals: Approvals
+  readonly callers: () => readonly CallerConfig[]
+  readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
+  readonly clock: Pick<Clock, 'wallMs'>
+}
 
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
@@ -25,7 +60,7 @@ const MAX_LIMIT = 1000
 const ROWS_A_TURN = 10
 
 /** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */
-export function approvalsRoute(deps: ApiDeps): Route {
+function approvalsRoute(deps: ApprovalsDeps): Answer {
   return async ({ query, person }) => {
     const filter = parseQuery(query, {
       limit: wholeNumber(1, MAX_LIMIT),
@@ -49,7 +84,7 @@ export function approvalsRoute(deps: ApiDeps): Route {
 }
 
 /** `GET /api/approvals/waiting`: how many calls wait, and whose: what every page of the console shows. */
-export function waitingApprovalsRoute({ approvals }: ApiDeps): Route {
+function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
   return async ({ query, person, request }) => {
     parseQuery(query, {})
     const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
@@ -66,7 +101,7 @@ export function waitingApprovalsRoute({ approvals }: ApiDeps): Route {
 }
 
 /** `POST /api/approvals/<id>`: a person approves, rejects or revokes. The gate decides who may. */
-export function verdictRoute(deps: ApiDeps): Route {
+function verdictRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
     const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
@@ -76,18 +111,25 @@ export function verdictRoute(deps: ApiDeps): Route {
 }
 
 /** `POST /api/approvals/<id>/compare`: reads what an open call would change, for a person who may decide it. */
-export function compareRoute(deps: ApiDeps): Route {
+function compareRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, query, request }) => {
     parseQuery(query, {})
     const approval = await findToCompare(deps, person, id)
-    const { comparisons, clock } = deps
-    if (!comparisons) return { approval: id, atMs: clock.wallMs(), notShown: 'Nothing is compared here.' }
-    return comparisons.compare(approval, toName(person), request.signal)
+    return deps.comparisons.compare(approval, toName(person), request.signal)
+  }
+}
+
+/** Returns whose call a person compares with what is there: their home reads it. */
+function comparedIn(deps: ApprovalsDeps): FindSubject {
+  return async ({ person, id }) => {
+    const approval = await findToCompare(deps, person, id)
+    const caller = await deps.comparisons.askerOf(approval.id)
+    return caller && { tool: approval.tool, caller }
   }
 }
 
 /** @throws {ToolgateError} `approval_unknown`, `approval_forbidden`, `approval_decided` */
-export async function findToCompare({ approvals }: ApiDeps, person: Caller, id: string): Promise<Approval> {
+async function findToCompare({ approvals }: ApprovalsDeps, person: Caller, id: string): Promise<Approval> {
   const approval = await findSeen(approvals, person, id)
   if (!approvals.mayDecide(person, approval))
     throw new ToolgateError('approval_forbidden', 'You may not decide this approval.')
@@ -96,7 +138,7 @@ export async function findToCompare({ approvals }: ApiDeps, person: Caller, id: 
 }
 
 /** A person of a tenant must not learn whether another tenant has an approval. @throws {ToolgateError} `approval_unknown` */
-async function findSeen(approvals: ApiDeps['approvals'], person: Caller, id: string): Promise<Approval> {
+async function findSeen(approvals: Approvals, person: Caller, id: string): Promise<Approval> {
   const approval = await approvals.get(id)
   if (approval && maySee(person, approval)) return approval
   throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
@@ -122,7 +164,7 @@ const MAX_DECIDERS = 20
 function toApprovalRow(
   given: Approval,
   person: Caller,
-  { approvals, callers, comparisons }: Pick<ApiDeps, 'approvals' | 'callers' | 'comparisons'>,
+  { approvals, callers, comparisons }: ApprovalsDeps,
 ): ApprovalRow {
   const approval = approvalFor(person, given)
   if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
@@ -139,6 +181,6 @@ function toApprovalRow(
     ...approval,
     mayDecide,
     deciders: [...names].toSorted().slice(0, MAX_DECIDERS),
-    ...(mayDecide && comparisons?.has(approval.tool) ? { mayCompare: true as const } : {}),
+    ...(mayDecide && comparisons.has(approval.tool) ? { mayCompare: true as const } : {}),
   }
 }

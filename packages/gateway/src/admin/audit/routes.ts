@@ -1,22 +1,28 @@
+import type { Answer } from '../../heart/route.ts'
 import { basename } from 'node:path'
 import type { AuditExportQuery } from '@toolgate/core/audit'
 import { AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
-import type { ApiDeps } from '../http/deps.ts'
-import {
-  invalidQuery,
-  oneOf,
-  parseQuery,
-  readBody,
-  required,
-  shortText,
-  time,
-  wholeNumber,
-  type Route,
-} from '../http/request.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { invalidQuery, oneOf, parseQuery, readBody, required, shortText, time, wholeNumber } from '../http/request.ts'
 import { countFor, exportFor, queryFor } from '../http/callers.ts'
 import { streamText } from '../http/stream.ts'
 import type { AuditBody, AuditCountsBody, AuditEvidenceBody, AuditRotationBody } from '../../model/rows.ts'
-import { nameOperator } from '../reload/routes.ts'
+import { nameOperator } from '../http/may.ts'
+import { evidenceOf } from './start.ts'
+
+export const room: Room = {
+  name: 'audit',
+  open: (heart) => ({
+    routes: [
+      { method: 'GET', path: '/api/audit', by: 'person', answer: auditRoute(heart) },
+      { method: 'GET', path: '/api/audit/counts', by: 'person', answer: auditCountsRoute(heart) },
+      { method: 'GET', path: '/api/audit/evidence', by: 'person', answer: auditEvidenceRoute(heart) },
+      { method: 'POST', path: '/api/audit/rotate', by: 'person', answer: auditRotateRoute(heart) },
+      { method: 'GET', path: '/api/audit/export', by: 'person', answer: auditExportRoute(heart) },
+    ],
+  }),
+}
 
 const seq = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 const FILTERS = {
@@ -36,10 +42,10 @@ const MAX_BUCKETS = 500
 const COUNT_PARAMETERS = { ...FILTERS, bucket: wholeNumber(1, Number.MAX_SAFE_INTEGER) }
 
 /** `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&run=&since=&until=&before=&after=`: newest first. */
-export function auditRoute(deps: ApiDeps): Route {
+function auditRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   return async ({ query, person }) => {
     const { limit, ...filter } = parseQuery(query, PARAMETERS)
-    const records = await queryFor(person, deps.audit, {
+    const records = await queryFor(person, stores.audit, {
       ...(limit === undefined ? {} : { limit }),
       ...toQuery(filter),
     })
@@ -51,9 +57,9 @@ export function auditRoute(deps: ApiDeps): Route {
 const PART_HEADER = 'toolgate-part'
 
 /** `GET /api/audit/export`, with the same filters: all matches, oldest first, streamed as JSON lines. */
-export function auditExportRoute(deps: ApiDeps): Route {
+function auditExportRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   return ({ query, person }) => {
-    const records = exportFor(person, deps.audit, toQuery(parseQuery(query, RANGE)))
+    const records = exportFor(person, stores.audit, toQuery(parseQuery(query, RANGE)))
     return streamText(records, (record) => `${JSON.stringify(record)}\n`, {
       type: 'application/x-ndjson; charset=utf-8',
       name: 'audit.jsonl',
@@ -64,7 +70,7 @@ export function auditExportRoute(deps: ApiDeps): Route {
 }
 
 /** `GET /api/audit/counts?since=&until=&bucket=` with the filters: how many attempts ended in each way, in buckets of time. */
-export function auditCountsRoute(deps: ApiDeps): Route {
+function auditCountsRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   return async ({ query, person }) => {
     const { bucket, ...filter } = parseQuery(query, COUNT_PARAMETERS)
     const since = required('since', filter.since)
@@ -74,27 +80,27 @@ export function auditCountsRoute(deps: ApiDeps): Route {
     const leastMs = Math.ceil((until - since) / MAX_BUCKETS)
     if (bucketMs < leastMs)
       throw invalidQuery('bucket', `must be at least ${leastMs}: at most ${MAX_BUCKETS} buckets are counted`)
-    const counts = await countFor(person, deps.audit, { ...filter, since, until, bucketMs })
+    const counts = await countFor(person, stores.audit, { ...filter, since, until, bucketMs })
     return counts satisfies AuditCountsBody
   }
 }
 
 /** `GET /api/audit/evidence`: the checkpoints of the audit, and their problems. */
-export function auditEvidenceRoute(deps: ApiDeps): Route {
+function auditEvidenceRoute(heart: Pick<Heart, 'config' | 'stores'>): Answer {
   return ({ query, person }) => {
     parseQuery(query, {})
-    const evidence: AuditEvidenceBody = deps.evidence?.() ?? { store: 'memory', problems: [] }
+    const evidence = evidenceOf(heart)
     return person.tenant === undefined ? evidence : withoutPaths(evidence)
   }
 }
 
 /** `POST /api/audit/rotate`: closes the file of JSON lines and begins another. */
-export function auditRotateRoute({ audit }: ApiDeps): Route {
+function auditRotateRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
     await readBody(request, [])
     nameOperator(person, 'audit_forbidden', 'A rotation')
-    const closed = await audit.rotate?.()
+    const closed = await stores.audit.rotate?.()
     return { closed: closed === undefined ? null : basename(closed) } satisfies AuditRotationBody
   }
 }

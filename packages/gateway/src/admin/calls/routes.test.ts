@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, memoryAudit } from '@toolgate/core'
-import type { ApiDeps } from '../http/deps.ts'
+import { heartOf } from '../../testing/heart.ts'
 import { callsExportRoute, callsRoute } from './routes.ts'
 import type { CallsBody } from '../../model/rows.ts'
 
@@ -102,7 +102,7 @@ async function download(query: string, person = OWNER): Promise<{ type: string; 
 
 async function ask(route: typeof callsRoute, query: string, person: Caller): Promise<object> {
   const request = new Request('http://gateway/api/calls')
-  return route({ audit } as Partial<ApiDeps> as ApiDeps)({
+  return route(heartOf({ audit }))({
     request,
     query: new URLSearchParams(query),
     person,

@@ -1,9 +1,32 @@
-import type { ApiDeps } from '../http/deps.ts'
+import type { Answer } from '../../heart/route.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { policy } from '../policy/start.ts'
+import { openQuestions } from './open-questions.ts'
+import type { Questions } from './questions.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { invalidBody, parseQuery, readBody, type Route, time } from '../http/request.ts'
+import { invalidBody, parseQuery, readBody, time } from '../http/request.ts'
 import type { ProposedText, Question } from './questions.ts'
-import { isRedacted } from '../policy/routes.ts'
-import { nameOperator } from '../reload/routes.ts'
+import { isRedacted } from '../policy/placed.ts'
+import { nameOperator } from '../http/may.ts'
+
+export const room: Room = {
+  name: 'change',
+  needs: [policy],
+  open(heart) {
+    const { close, ...questions } = openQuestions(heart)
+    const routeOf = (asking: Asking) => changeRoute(asking, questions, heart)
+    return {
+      routes: [
+        { method: 'POST', path: '/api/what-if', by: 'person', answer: routeOf(WHAT_IF) },
+        { method: 'POST', path: '/api/compare', by: 'person', answer: routeOf(COMPARE) },
+        { method: 'POST', path: '/api/test', by: 'person', answer: routeOf(TEST) },
+        { method: 'POST', path: '/api/suggest', by: 'person', answer: routeOf(SUGGEST) },
+      ],
+      close,
+    }
+  },
+}
 
 /** A file of 1 MiB, each character of which JSON may escape. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024
@@ -61,22 +84,21 @@ const SUGGEST: Asking = {
   },
 }
 
-/** Returns the routes about changes. None changes anything. One at a time over all of them; each ends when its client goes. */
-export function changeRoutes(deps: ApiDeps): Readonly<Record<'whatIf' | 'compare' | 'test' | 'suggest', Route>> {
-  const routeOf =
-    ({ what, fields, read }: Asking): Route =>
-    async ({ person, query, request }) => {
-      parseQuery(query, {})
-      const body = await readBody(request, fields, MAX_BODY_BYTES)
-      nameOperator(person, 'what_if_forbidden', what)
-      const question = read(body)
-      const { changes } = deps
-      if (!changes) throw new ApiFault('reload_refused', 'This gateway has no file to compare with.')
-      if (body.has('policy') && isRedacted(deps))
-        throw new ApiFault('reload_refused', 'The policy holds text that is redacted here; change it in the file.')
-      return changes.ask(question, { person, signal: request.signal })
-    }
-  return { whatIf: routeOf(WHAT_IF), compare: routeOf(COMPARE), test: routeOf(TEST), suggest: routeOf(SUGGEST) }
+/** A question changes nothing. One is answered at a time over all routes; each ends when its client goes. */
+function changeRoute(
+  { what, fields, read }: Asking,
+  questions: Questions,
+  heart: Pick<Heart, 'revisions' | 'redact'>,
+): Answer {
+  return async ({ person, query, request }) => {
+    parseQuery(query, {})
+    const body = await readBody(request, fields, MAX_BODY_BYTES)
+    nameOperator(person, 'what_if_forbidden', what)
+    const question = read(body)
+    if (body.has('policy') && isRedacted(heart))
+      throw new ApiFault('reload_refused', 'The policy holds text that is redacted here; change it in the file.')
+    return questions.ask(question, { person, signal: request.signal })
+  }
 }
 
 function readProposed(body: Body): ProposedText {

@@ -1,28 +1,47 @@
+import type { Answer } from '../../heart/route.ts'
 import type { Caller } from '@toolgate/core'
 import type { ConnectionRow as Row } from '../../servers/connections/connections.ts'
-import { connectUrl } from '../../servers/connections/connections.ts'
+import { CONNECT_PATH, connectUrl } from '../../servers/connections/connections.ts'
 import { maySeeListsOf } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import type { Room } from '../../heart/room.ts'
+import { room as login } from '../login/routes.ts'
+import { createConnectPage, type PageConnections } from './connect-page.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { parseQuery, type Route, shortText } from '../http/request.ts'
+import { parseQuery, shortText } from '../http/request.ts'
 import type { ConnectionRow, ConnectionsBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'connections',
+  needs: [login],
+  open({ servers: { connections }, door: { logins }, onFault }, rooms) {
+    const people = rooms.ask(login)
+    const page = people && createConnectPage({ ...people, connections, logins, onFault })
+    return {
+      routes: [
+        { method: 'GET', path: '/api/connections', by: 'person', answer: connectionsRoute(connections) },
+        { method: 'DELETE', path: '/api/connections/:id', by: 'person', answer: disconnectRoute(connections) },
+      ],
+      pages: page ? [{ under: CONNECT_PATH, ...page }] : [],
+    }
+  },
+}
 
 const WHOSE = { user: shortText, tenant: shortText }
 
 /** `GET /api/connections?user=&tenant=`: the servers that want a connection, with the person's own, or for approvers a user's. */
-export function connectionsRoute({ connections }: ApiDeps): Route {
+function connectionsRoute(connections: PageConnections): Answer {
   return ({ person, query }) => {
     const whose = whoseOf(person, parseQuery(query, WHOSE))
-    return { connections: (connections?.rowsOf(whose) ?? []).map(toRow) } satisfies ConnectionsBody
+    return { connections: connections.rowsOf(whose).map(toRow) } satisfies ConnectionsBody
   }
 }
 
 /** `DELETE /api/connections/<server>?user=&tenant=`: ends a connection, and has its tokens withdrawn. */
-export function disconnectRoute({ connections }: ApiDeps): Route {
+function disconnectRoute(connections: PageConnections): Answer {
   return async ({ id, person, query }) => {
     const whose = whoseOf(person, parseQuery(query, WHOSE))
-    checkWanted(connections?.rowsOf(whose), id)
-    await connections?.disconnect(id, whose, whose === person ? undefined : person.user)
+    checkWanted(connections.rowsOf(whose), id)
+    await connections.disconnect(id, whose, whose === person ? undefined : person.user)
     return { server: id, page: connectUrl(id, undefined) } satisfies ConnectionRow
   }
 }
@@ -36,8 +55,8 @@ function whoseOf(person: Caller, { user, tenant }: { readonly user?: string; rea
   throw new ApiFault('connection_forbidden', 'Connections of others take the role "approver", within the tenant.')
 }
 
-function checkWanted(rows: readonly Row[] | undefined, server: string): void {
-  if (!rows?.some((row) => row.server === server))
+function checkWanted(rows: readonly Row[], server: string): void {
+  if (!rows.some((row) => row.server === server))
     throw new ApiFault('server_unknown', 'No server of this name wants a connection.')
 }
 

@@ -11,7 +11,8 @@ export interface KnownPerson {
 export interface KnownPeopleDeps {
   /** Returns the users of the configuration, of keys, and those who are signed in. */
   signedIn(): Iterable<{ readonly user?: string | undefined; readonly tenant?: string | undefined }>
-  readonly counted: Pick<CountedAudit, 'readCallers'>
+  /** Absent: nobody is known by their calls. */
+  readonly counted: Pick<CountedAudit, 'readCallers'> | undefined
 }
 
 /** Returns the users who have a key, are signed in, or called in the last week; of one tenant, or of all for `undefined`. */
@@ -26,7 +27,7 @@ export async function knownPeople(
   }
   for (const caller of signedIn()) add(caller.user, caller.tenant)
   // An unreadable audit must not prevent a halt.
-  const called = await counted.readCallers(tenant).catch(() => undefined)
+  const called = await counted?.readCallers(tenant).catch(() => undefined)
   for (const one of called?.callers.values() ?? []) add(one.user, one.tenant)
   return [...known.values()]
 }

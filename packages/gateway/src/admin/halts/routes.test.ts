@@ -3,12 +3,10 @@ import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
-import { memoryState, systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
+import { memoryState } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
-import { type Api, createApi } from '../http/api.ts'
-import { toolReach } from './routes.ts'
+import type { Api } from '../http/api.ts'
+import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type { ErrorBody, HaltRow, HaltsBody } from '../../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
@@ -47,31 +45,16 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
   opened.push(gate)
   const faults: unknown[] = []
   const signedIn: Caller[] = []
-  const api = createApi({
-    signedIn: () => signedIn,
-    authenticator: authenticateKeys(callers),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: () => callers,
-    view: (caller) => gate.view(caller),
-    tools: () => gate.catalog.snapshot().tools,
-    wireName: (id) => id,
-    groups: () => [],
-    servers: () => [],
-    audit,
-    approvals: gate.approvals,
-    halts: {
-      halt: gate.halt,
-      release: gate.release,
-      underWay: gate.underWay,
-      list: () => gate.halts,
-      reach: (target) =>
-        toolReach(target, { tools: gate.catalog.snapshot().tools, groups: parseGroups(GROUPS).selectors }),
-    },
-    clock: systemClock,
-    policyRevision: () => 1,
-    catalogRevision: () => 1,
-    onFault: (error) => faults.push(error),
-  })
+  const api = apiOf(
+    heartOf({
+      gate,
+      callers,
+      audit,
+      catalog: { lists: nameFor((id) => id), selectors: () => parseGroups(GROUPS).selectors },
+      door: { signedIn: () => signedIn },
+      onFault: (error) => faults.push(error),
+    }),
+  )
   return { api, gate, audit, faults, signedIn }
 }
 
@@ -87,7 +70,11 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-function ask(api: Api, path: string, { key = 'owner', method, body, headers = {} }: Asked = {}): Promise<Response> {
+function ask(
+  api: Pick<Api, 'fetch'>,
+  path: string,
+  { key = 'owner', method, body, headers = {} }: Asked = {},
+): Promise<Response> {
   const given = { authorization: `Bearer key-of-${key}`, host: '127.0.0.1:8787', 'content-type': 'application/json' }
   const sent = body === undefined ? {} : { body: JSON.stringify(body) }
   const init = { method: method ?? (body === undefined ? 'GET' : 'POST'), headers: { ...given, ...headers }, ...sent }

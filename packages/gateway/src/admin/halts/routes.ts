@@ -1,13 +1,41 @@
-import { type Caller, ConfigError, type Halt, type Tool, ToolgateError } from '@toolgate/core'
+import type { Answer } from '../../heart/route.ts'
+import { type Caller, ConfigError, type Gate, type Halt, type Tool, ToolgateError } from '@toolgate/core'
 import type { parseGroups } from '@toolgate/core/groups'
 import type { HaltRequest, HaltTarget } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
-import type { ApiDeps, HaltDeps } from '../http/deps.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { room as login } from '../login/routes.ts'
+import { room as overview } from '../overview/routes.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { type KnownPerson, nearestFew } from './known-people.ts'
-import { invalidBody, oneOf, parseQuery, readBody, type Route, textUpTo } from '../http/request.ts'
+import { type KnownPerson, knownPeople, nearestFew } from './known-people.ts'
+import { invalidBody, oneOf, parseQuery, readBody, textUpTo } from '../http/request.ts'
 import type { HaltReach, HaltReachBody, HaltRow, HaltsBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'halts',
+  needs: [login, overview],
+  open(heart, rooms) {
+    const { door, revisions } = heart
+    const signedIn = () => [
+      ...revisions.current.callers.map(({ caller }) => caller),
+      ...door.keys.list(),
+      ...door.signedIn(),
+      ...(rooms.ask(login)?.signedIn() ?? []),
+    ]
+    const known: KnownPeople = (tenant) => knownPeople({ signedIn, counted: rooms.ask(overview)?.counted }, tenant)
+    return {
+      routes: [
+        { method: 'GET', path: '/api/halts', by: 'person', answer: haltsRoute(heart, known) },
+        { method: 'POST', path: '/api/halts', by: 'person', answer: haltRoute(heart, known) },
+        { method: 'GET', path: '/api/halts/reach', by: 'person', answer: haltReachRoute(heart, known) },
+        { method: 'DELETE', path: '/api/halts/:id', by: 'person', answer: releaseRoute(heart, known) },
+      ],
+    }
+  },
+}
+
+type HaltHeart = Pick<Heart, 'gate' | 'catalog' | 'replica' | 'redact'>
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
 const FIELDS = [...TARGETS, 'all', 'reason']
@@ -25,34 +53,33 @@ const ASKED = {
 type KnownPeople = (tenant: string | undefined) => Promise<readonly KnownPerson[]>
 
 /** `GET /api/halts`: newest first. */
-export function haltsRoute(deps: ApiDeps, known: KnownPeople): Route {
-  const { halts } = deps
+function haltsRoute(heart: HaltHeart, known: KnownPeople): Answer {
+  const { gate } = heart
   return async ({ person, query }) => {
     parseQuery(query, {})
-    const inForce = await readInForce(deps)
-    const seen = (halts?.list() ?? []).filter((halt) => isWithin(person, halt)).toSorted((a, b) => b.at - a.at)
+    const inForce = await readInForce(heart)
+    const seen = gate.halts.filter((halt) => isWithin(person, halt)).toSorted((a, b) => b.at - a.at)
     const people = await peopleFor(
       seen.map(({ target }) => target),
       person,
       known,
     )
     return {
-      halts: seen.map((halt) => ({ ...toRow(halt, person, people, deps), ...inForce(halt) })),
-      mayHalt: halts !== undefined && mayHalt(person),
+      halts: seen.map((halt) => ({ ...toRow(halt, person, people, heart), ...inForce(halt) })),
+      mayHalt: mayHalt(person),
     } satisfies HaltsBody
   }
 }
 
 /** `GET /api/halts/reach?user=&session=&tool=&tenant=&all=true`: what a halt would stop, before it is set. */
-export function haltReachRoute({ halts }: ApiDeps, known: KnownPeople): Route {
+function haltReachRoute(heart: HaltHeart, known: KnownPeople): Answer {
   return async ({ person, query }) => {
     const { all, ...asked } = parseQuery(query, ASKED)
     const { tenant } = nameOperator(person)
     const target = narrowTo(tenant, { ...asked, ...(all && { all: true }) })
-    if (!halts) throw new ApiFault('halt_forbidden', 'Nothing can be halted here.')
     const people = await peopleFor([target], person, known)
     try {
-      return { ...reachOf(target, people, halts), underWay: halts.underWay(target) } satisfies HaltReachBody
+      return { ...reachOf(target, people, heart), underWay: heart.gate.underWay(target) } satisfies HaltReachBody
     } catch (error) {
       throw error instanceof ConfigError ? new ApiFault('query_invalid', `${error.message}.`) : error
     }
@@ -64,20 +91,19 @@ export function haltReachRoute({ halts }: ApiDeps, known: KnownPeople): Route {
  *
  * A name that nobody knows is halted, too: a wrong halt is released at once, and a refused one stops nobody.
  */
-export function haltRoute(deps: ApiDeps, known: KnownPeople): Route {
-  const { halts } = deps
+function haltRoute(heart: HaltHeart, known: KnownPeople): Answer {
+  const { gate } = heart
   return async ({ person, query, request }) => {
     parseQuery(query, {})
     const body = await readBody(request, FIELDS)
     const { reason, ...asked } = parseHalt(body)
     const { user: by, tenant } = nameOperator(person)
     const target = narrowTo(tenant, asked)
-    if (!halts) throw new ApiFault('halt_forbidden', 'Nothing can be halted here.')
     try {
-      checkStanding(person, target, halts)
-      const halt = await halts.halt({ ...target, reason, by, byTenant: tenant })
+      checkStanding(person, target, gate)
+      const halt = await gate.halt({ ...target, reason, by, byTenant: tenant })
       const people = await peopleFor([halt.target], person, known)
-      return { ...toRow(halt, person, people, deps), ...(await readInForce(deps))(halt) }
+      return { ...toRow(halt, person, people, heart), ...(await readInForce(heart))(halt) }
     } catch (error) {
       throw toHaltFault(error)
     }
@@ -85,18 +111,18 @@ export function haltRoute(deps: ApiDeps, known: KnownPeople): Route {
 }
 
 /** `DELETE /api/halts/<id>` */
-export function releaseRoute(deps: ApiDeps, known: KnownPeople): Route {
-  const { halts } = deps
+function releaseRoute(heart: HaltHeart, known: KnownPeople): Answer {
+  const { gate } = heart
   return async ({ id, person, query }) => {
     parseQuery(query, {})
     const { user: by } = nameOperator(person)
-    const halt = halts?.list().find((one) => one.id === id && isWithin(person, one))
+    const halt = gate.halts.find((one) => one.id === id && isWithin(person, one))
     // A person of a tenant must not learn whether another tenant has this halt.
-    if (!halts || !halt) throw new ToolgateError('halt_unknown', 'Nothing is halted under that id.')
+    if (!halt) throw new ToolgateError('halt_unknown', 'Nothing is halted under that id.')
     if (!mayRelease(person, halt)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
     try {
       const people = await peopleFor([halt.target], person, known)
-      return toRow(await halts.release({ id, by }), person, people, deps)
+      return toRow(await gate.release({ id, by }), person, people, heart)
     } catch (error) {
       if (error instanceof ToolgateError && error.code === 'state_unavailable')
         throw new ToolgateError(error.code, 'It is still halted: the state store did not take the release.', {
@@ -108,8 +134,8 @@ export function releaseRoute(deps: ApiDeps, known: KnownPeople): Route {
 }
 
 /** Returns on which replicas each halt is in force. A database that does not answer keeps nobody from the halts. */
-async function readInForce({ replica }: ApiDeps): Promise<(halt: Halt) => Pick<HaltRow, 'inForce'>> {
-  const inForce = await replica?.inForce().catch(() => undefined)
+async function readInForce({ replica }: HaltHeart): Promise<(halt: Halt) => Pick<HaltRow, 'inForce'>> {
+  const inForce = await replica?.report.inForce().catch(() => undefined)
   return ({ at }) => (inForce ? { inForce: inForce(at) } : {})
 }
 
@@ -158,8 +184,8 @@ function mayRelease(person: Caller, halt: Halt): boolean {
 }
 
 /** Halting the same target again would replace the halt, and its owner. */
-function checkStanding(person: Caller, target: HaltTarget, halts: HaltDeps): void {
-  const standing = halts.list().find((halt) => isSameTarget(halt.target, target))
+function checkStanding(person: Caller, target: HaltTarget, { halts }: Pick<Gate, 'halts'>): void {
+  const standing = halts.find((halt) => isSameTarget(halt.target, target))
   if (standing && !mayRelease(person, standing)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
 }
 
@@ -179,20 +205,15 @@ function toHaltFault(error: unknown): unknown {
 }
 
 /** Redacts the reason, which may contain the leaked secret. */
-function toRow(
-  halt: Halt,
-  person: Caller,
-  people: readonly KnownPerson[],
-  { halts, redact = redactor }: ApiDeps,
-): HaltRow {
+function toRow(halt: Halt, person: Caller, people: readonly KnownPerson[], heart: HaltHeart): HaltRow {
   const { id, target, reason, by, at } = halt
   return {
     id,
     target,
-    reason: redact.redactText(reason),
+    reason: heart.redact.redactText(reason),
     ...(by === undefined ? {} : { by }),
     since: at,
-    reach: halts ? reachOf(target, people, halts) : { tools: 0 },
+    reach: reachOf(target, people, heart),
     mayRelease: mayRelease(person, halt),
   }
 }
@@ -211,8 +232,12 @@ function namesPeople({ user, tenant }: HaltTarget): boolean {
 }
 
 /** Returns the tools and people that a target matches now. */
-function reachOf(target: HaltTarget, people: readonly KnownPerson[], halts: HaltDeps): HaltReach {
-  return { ...halts.reach(target), ...(namesPeople(target) && peopleReach(target, people)) }
+function reachOf(target: HaltTarget, people: readonly KnownPerson[], { gate, catalog }: HaltHeart): HaltReach {
+  const tools = [...gate.catalog.snapshot(), ...ownToolsOf(gate, target)]
+  return {
+    ...toolReach(target, { tools, groups: catalog.selectors() }),
+    ...(namesPeople(target) && peopleReach(target, people)),
+  }
 }
 
 /** Returns the number of people that a target names, or the nearest names if it matches nobody. */
@@ -248,16 +273,22 @@ function nearestPeople({ user, tenant }: HaltTarget, people: readonly KnownPerso
   ]
 }
 
+/** Returns the tools on the lists of the users that a target names, each id once. */
+function ownToolsOf({ catalog }: Pick<Gate, 'catalog'>, { user, tenant }: HaltTarget): readonly Tool[] {
+  const isNamed = (owner: { readonly user: string; readonly tenant?: string | undefined }) =>
+    (user === undefined || owner.user === user) && (tenant === undefined || owner.tenant === tenant)
+  const own = catalog.own.flatMap(({ owner, tools }) => (isNamed(owner) ? tools : []))
+  const others = own.filter(({ id, kind }) => kind === 'tool' && !catalog.get(id))
+  return [...new Map(others.map((tool) => [tool.id, tool])).values()]
+}
+
 interface HaltWorld {
   readonly tools: readonly Tool[]
   readonly groups: ReturnType<typeof parseGroups>['selectors']
 }
 
 /** Returns the tools that a target matches now, or the nearest ids if it matches no tool. */
-export function toolReach(
-  { tool }: HaltTarget,
-  { tools, groups }: HaltWorld,
-): Pick<HaltReach, 'tools' | 'nearestTools'> {
+function toolReach({ tool }: HaltTarget, { tools, groups }: HaltWorld): Pick<HaltReach, 'tools' | 'nearestTools'> {
   if (tool === undefined) return { tools: tools.length }
   const selector = parseSelector(tool, groups)
   const named = tools.filter((one) => matchesSelector(selector, one, 'possible'))

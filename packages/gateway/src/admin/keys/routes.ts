@@ -1,54 +1,72 @@
+import type { Answer } from '../../heart/route.ts'
 import { type Caller, ConfigError } from '@toolgate/core'
 import type { KeyRow } from '../../model/key-row.ts'
 import type { NewKey } from '../../auth/made-key.ts'
 import { maySee } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { isOperator } from '../http/may.ts'
+import { recordChange } from '../http/record-change.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { invalidBody, parseQuery, readBody, type Route, shortText } from '../http/request.ts'
+import { invalidBody, parseQuery, readBody, shortText } from '../http/request.ts'
 import type { KeysBody, NewKeyBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'keys',
+  open: (heart) => ({
+    routes: [
+      { method: 'GET', path: '/api/keys', by: 'person', answer: keysRoute(heart) },
+      { method: 'POST', path: '/api/keys', by: 'person', answer: createKeyRoute(heart) },
+      { method: 'DELETE', path: '/api/keys/:id', by: 'person', answer: revokeKeyRoute(heart) },
+    ],
+  }),
+}
+
+type KeysHeart = Pick<Heart, 'door' | 'gate' | 'stores' | 'clock'>
 
 const FIELDS = ['for', 'user', 'tenant', 'like', 'apps', 'expiresAt', 'id']
 const MAX_TEXT = 300
 
 /** `GET /api/keys?user=&tenant=`: the keys, without the keys themselves. With a user, those of this user of the tenant or of none. */
-export function keysRoute({ keys }: ApiDeps): Route {
+function keysRoute({ door }: KeysHeart): Answer {
   return ({ person, query }) => {
     const { user, tenant } = parseQuery(query, { user: shortText, tenant: shortText })
     nameOperator(person)
-    const seen = (keys?.list() ?? []).filter(
-      (row) =>
-        maySee(person, row) &&
-        (user === undefined || row.user === user) &&
-        (user === undefined && tenant === undefined ? true : row.tenant === tenant),
-    )
+    const seen = door.keys
+      .list()
+      .filter(
+        (row) =>
+          maySee(person, row) &&
+          (user === undefined || row.user === user) &&
+          (user === undefined && tenant === undefined ? true : row.tenant === tenant),
+      )
     return { keys: seen } satisfies KeysBody
   }
 }
 
 /** `POST /api/keys`: makes a key. The answer is the only place where it is. */
-export function createKeyRoute({ keys, recordChange }: ApiDeps): Route {
+function createKeyRoute(heart: KeysHeart): Answer {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
     const asked = parseNewKey(await readBody(request, FIELDS))
     const by = nameOperator(person)
     checkMayMake(person, asked)
-    if (!keys) throw new ApiFault('key_forbidden', 'No keys can be made here.')
-    const made = await safely(() => keys.create(asked, person))
+    const made = await safely(() => heart.door.keys.create(asked, person))
     const isOwn = asked.user === person.user && asked.tenant === person.tenant
     const whose = isOwn ? 'their own' : `made by ${by} for ${asked.user}`
-    await recordChange?.('key_created', `${made.row.id} of ${asked.user} (${asked.for}), ${whose}`, by)
+    const detail = `${made.row.id} of ${asked.user} (${asked.for}), ${whose}`
+    await recordChange(heart, 'key_created', { detail, by })
     return { ...made.row, key: made.key } satisfies NewKeyBody
   }
 }
 
 /** `DELETE /api/keys/<id>`: what was opened with it ends before the answer. */
-export function revokeKeyRoute({ keys, recordChange }: ApiDeps): Route {
+function revokeKeyRoute(heart: KeysHeart): Answer {
   return async ({ id, person, query }) => {
     parseQuery(query, {})
     const by = nameOperator(person)
-    if (!keys) throw new ApiFault('key_forbidden', 'No keys can be revoked here.')
-    const row: KeyRow = await safely(() => keys.revoke(id))
-    await recordChange?.('key_revoked', `${row.id} of ${row.user} (${row.for})`, by)
+    const row: KeyRow = await safely(() => heart.door.keys.revoke(id))
+    await recordChange(heart, 'key_revoked', { detail: `${row.id} of ${row.user} (${row.for})`, by })
     return row
   }
 }
@@ -73,13 +91,8 @@ function parseNewKey(body: ReadonlyMap<string, unknown>): NewKey {
 
 /** A key opens what its user may do, so making one takes a person without a tenant. */
 function nameOperator(person: Caller): string {
-  if (mayManageKeys(person)) return person.user
+  if (isOperator(person)) return person.user
   throw new ApiFault('key_forbidden', 'Keys take a person with the role "operator" or "approver" and no tenant.')
-}
-
-export function mayManageKeys(person: Caller): person is Caller & { readonly user: string } {
-  const { user, tenant, roles = [] } = person
-  return user !== undefined && tenant === undefined && roles.some((role) => role === 'operator' || role === 'approver')
 }
 
 /** With another person's console key, somebody could approve in their name. */

@@ -1,10 +1,32 @@
+import type { Answer } from '../../heart/route.ts'
 import type { Tool } from '@toolgate/core'
 import { nextTurn } from '../../util/next-turn.ts'
-import type { NamedCallers } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import { parseQuery, type Route, shortText, wholeNumber } from '../http/request.ts'
+import { createNamedCallers, type NamedCallers } from '../http/callers.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { groups } from '../groups/start.ts'
+import { room as tools } from '../tools/routes.ts'
+import { parseQuery, shortText, wholeNumber } from '../http/request.ts'
 import { type RowDecision, type ToolRows, withRefusals } from '../tools/tool-rows.ts'
 import type { GroupRow, MatrixBody, MatrixCell, MatrixRow } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'matrix',
+  needs: [groups, tools],
+  open(heart, rooms) {
+    const decisions = rooms.ask(tools)
+    if (!decisions) return undefined
+    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const deps = { gate: heart.gate, callers, decisions, groups: () => rooms.ask(groups)?.rows() ?? [] }
+    return { routes: [{ method: 'GET', path: '/api/matrix', by: 'person', answer: matrixRoute(deps) }] }
+  },
+}
+
+interface MatrixDeps extends Pick<Heart, 'gate'> {
+  readonly callers: NamedCallers
+  readonly decisions: ToolRows
+  groups(): readonly GroupRow[]
+}
 
 /** Each caller needs the decisions about all tools. */
 const MAX_CALLERS = 24
@@ -18,7 +40,7 @@ type Members = MatrixRow & { readonly members: readonly number[]; readonly ids: 
  * `GET /api/matrix?from=&limit=&open=`: what configured callers see of each group, in the order of `/api/callers`; of the tools
  * that all callers share. `open` is the key of a row whose tools are shown one by one.
  */
-export function matrixRoute(deps: ApiDeps, callers: NamedCallers, decisions: ToolRows): Route {
+function matrixRoute({ gate, callers, decisions, groups: groupRows }: MatrixDeps): Answer {
   return async ({ query, person }) => {
     const {
       from = 0,
@@ -30,8 +52,8 @@ export function matrixRoute(deps: ApiDeps, callers: NamedCallers, decisions: Too
       open: shortText,
     })
     const mine = [...callers(person).values()]
-    const tools = deps.tools()
-    const rows = toRows(tools, deps.groups())
+    const { tools } = gate.catalog.snapshot()
+    const rows = toRows(tools, groupRows())
     const opened = rows.find(({ key }) => key === open)
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
     const columns: MatrixBody['columns'][number][] = []

@@ -3,7 +3,7 @@ import { toJsonText } from '@toolgate/core/words'
 import { toListedTool } from '@toolgate/mcp'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { NamedCaller } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import type { Heart } from '../../heart/heart.ts'
 import type { ListCostRow, OverviewBody } from '../../model/rows.ts'
 
 /** Of how many agents the lists are counted. */
@@ -18,7 +18,7 @@ export interface ListCosts {
   /** Returns the most expensive lists, of the first 500 agents or `max`. */
   all(
     agents: readonly NamedCaller[],
-    deps: Pick<ApiDeps, 'view' | 'clock'>,
+    heart: Pick<Heart, 'gate' | 'clock'>,
     max?: number,
   ): Promise<Pick<OverviewBody, 'lists' | 'moreLists'>>
   /** Estimates the tokens of one list. */
@@ -49,13 +49,13 @@ export function createListCosts(): ListCosts {
 
   async function all(
     agents: readonly NamedCaller[],
-    { view, clock }: Pick<ApiDeps, 'view' | 'clock'>,
+    { gate, clock }: Pick<Heart, 'gate' | 'clock'>,
     max = MAX_COUNTED,
   ): Promise<Pick<OverviewBody, 'lists' | 'moreLists'>> {
     const rows: ListCostRow[] = []
     let turnAt = clock.monotonicMs()
     for (const { name, caller } of agents.slice(0, max)) {
-      const seen = await view(caller)
+      const seen = await gate.view(caller)
       const { tenant } = caller
       rows.push({ user: name, ...(tenant !== undefined && { tenant }), tools: seen.size, tokens: tokensOf(seen) })
       if (clock.monotonicMs() - turnAt < TURN_MS) continue

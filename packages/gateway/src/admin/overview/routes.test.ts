@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Approval, type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { type Approval, type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { CountedAudit } from './counted-audit.ts'
 import { createListCosts } from './list-costs.ts'
 import { createNamedCallers } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { gateWith, heartOf } from '../../testing/heart.ts'
 import { overviewRoute } from './routes.ts'
 import type { OverviewBody, ServerRow } from '../../model/rows.ts'
 
@@ -94,17 +94,14 @@ async function ask(query: string, person: Caller = OWNER): Promise<OverviewBody>
     policy: { allow: ['*'], deny: [{ match: 'files:write', when: "caller.user == 'otto'" }] },
   })
   const callers = ['otto', 'vera'].map((user) => ({ keyHash: Buffer.alloc(32), for: 'mcp' as const, caller: { user } }))
-  const route = overviewRoute(
-    {
-      audit,
-      clock,
-      view: (caller) => gate.view(caller),
-      servers: () =>
-        [
-          { name: 'files', status: 'ready', since: 1, restarts: 0 },
-          { name: 'web', status: 'down', since: 1, restarts: 3, reason: 'exited' },
-        ] as ServerRow[],
-      logs: (server: string) =>
+  const fleet = {
+    rows: () =>
+      [
+        { name: 'files', status: 'ready', since: 1, restarts: 0 },
+        { name: 'web', status: 'down', since: 1, restarts: 3, reason: 'exited' },
+      ] as ServerRow[],
+    logs: {
+      of: (server: string) =>
         server === 'web'
           ? ['line 1', 'line 2', 'line 3', `token=${SECRET}`].map((text, seq) => ({
               seq,
@@ -113,11 +110,14 @@ async function ask(query: string, person: Caller = OWNER): Promise<OverviewBody>
               text,
             }))
           : [],
-      approvals: {
-        list: async ({ tenant }: { tenant?: string }) =>
-          tenant === undefined ? ([{ requestedAt: 9 }, { requestedAt: 5 }] as Approval[]) : [],
-      } as Partial<ApiDeps['approvals']>,
-    } as Partial<ApiDeps> as ApiDeps,
+    },
+  }
+  const approvals = {
+    list: async ({ tenant }: { tenant?: string }) =>
+      tenant === undefined ? ([{ requestedAt: 9 }, { requestedAt: 5 }] as Approval[]) : [],
+  } as Partial<Gate['approvals']> as Gate['approvals']
+  const route = overviewRoute(
+    heartOf({ gate: gateWith(gate, { approvals }), audit, clock, fleet }),
     createNamedCallers(() => callers),
     { counted: new CountedAudit({ audit, clock }), costs: createListCosts() },
   )

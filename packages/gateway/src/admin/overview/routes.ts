@@ -1,14 +1,28 @@
-import { redactor } from '@toolgate/core/redact'
+import type { Answer } from '../../heart/route.ts'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
-import type { CountedAudit } from './counted-audit.ts'
-import type { ListCosts } from './list-costs.ts'
+import { CountedAudit } from './counted-audit.ts'
+import { createListCosts, type ListCosts } from './list-costs.ts'
 import { type Counted, type Figures, noneCounted } from './sum.ts'
 import { PERIODS, type Period } from './tally.ts'
-import type { NamedCallers } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import { oneOf, parseQuery, type Route } from '../http/request.ts'
+import { createNamedCallers, type NamedCallers } from '../http/callers.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { oneOf, parseQuery } from '../http/request.ts'
 import type { AttemptsRow, OverviewBody, OverviewServerRow } from '../../model/rows.ts'
-import { maySeeLogs } from '../servers/logs.ts'
+import { maySeeLogs } from '../http/may.ts'
+
+export const room: Room<Counts> = {
+  name: 'overview',
+  open(heart) {
+    const { stores, clock, revisions } = heart
+    const counts = { counted: new CountedAudit({ audit: stores.audit, clock }), costs: createListCosts() }
+    const callers = createNamedCallers(() => revisions.current.callers)
+    const answer = overviewRoute(heart, callers, counts)
+    return { service: counts, routes: [{ method: 'GET', path: '/api/overview', by: 'person', answer }] }
+  },
+}
+
+type OverviewHeart = Pick<Heart, 'gate' | 'clock' | 'servers' | 'redact'>
 
 const MAX_TOOLS = 200
 const MAX_DENIED = 20
@@ -21,30 +35,30 @@ export interface Counts {
 }
 
 /** `GET /api/overview?period=`: what happened in the last hour, day or week. */
-export function overviewRoute(deps: ApiDeps, callers: NamedCallers, { counted, costs }: Counts): Route {
+export function overviewRoute(heart: OverviewHeart, callers: NamedCallers, { counted, costs }: Counts): Answer {
   return async ({ query, person }) => {
     const { period = '24h' } = parseQuery(query, { period: oneOf(Object.keys(PERIODS) as Period[]) })
     const { tenant } = person
-    const pending = await deps.approvals.list({
+    const pending = await heart.gate.approvals.list({
       status: 'pending',
       limit: MAX_PENDING,
       ...(tenant !== undefined && { tenant }),
     })
     const oldestAt = pending.at(-1)?.requestedAt
     const agents = [...callers(person).values()].filter((one) => one.for === 'mcp')
-    const costly = await costs.all(agents, deps)
+    const costly = await costs.all(agents, heart)
     const figures = await counted.read(period, tenant)
     return {
       period,
       since: figures.since,
-      until: deps.clock.wallMs(),
+      until: heart.clock.wallMs(),
       isComplete: figures.isComplete,
       ...toRow(figures.all),
       bucketMs: figures.bucketMs,
       buckets: figures.buckets,
       tools: toToolRows(figures),
       moreTools: Math.max(0, figures.tools.size - MAX_TOOLS),
-      servers: toServerRows(figures, deps, maySeeLogs(person)),
+      servers: toServerRows(figures, heart, maySeeLogs(person)),
       denied: figures.denials.slice(0, MAX_DENIED).map(present),
       waiting: { count: pending.length, ...(oldestAt !== undefined && { oldestAt }) },
       ...costly,
@@ -75,14 +89,14 @@ const STDERR_LINES = 3
 /** Returns all servers, and the namespaces of no server where calls ran. Those that are down come first, then the most called. */
 function toServerRows(
   { servers: counts }: Figures,
-  { servers, logs, redact = redactor }: ApiDeps,
+  { servers: { fleet }, redact }: OverviewHeart,
   seesLogs: boolean,
 ): readonly OverviewServerRow[] {
-  const states = new Map(servers().map((server) => [server.name, server]))
+  const states = new Map(fleet.rows().map((server) => [server.name, server]))
   const names = new Set([...states.keys(), ...counts.keys()])
   const rows = [...names].map((name) => {
     const state = states.get(name)
-    const lines = state && seesLogs ? (logs?.(name, { limit: 500 }) ?? []) : []
+    const lines = state && seesLogs ? fleet.logs.of(name, { limit: 500 }) : []
     const stderr = lines.filter(({ level }) => level === 'stderr').slice(-STDERR_LINES)
     return {
       name,

@@ -5,7 +5,9 @@ import type { KeyRow } from '../../model/key-row.ts'
 import { CountedAudit } from '../overview/counted-audit.ts'
 import { createListCosts } from '../overview/list-costs.ts'
 import { createNamedCallers } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { heartOf } from '../../testing/heart.ts'
+import type { Keys } from '../../auth/keys.ts'
+import type { Connections } from '../../servers/connections/connections.ts'
 import { peopleRoute } from './routes.ts'
 import type { PeopleBody } from '../../model/rows.ts'
 
@@ -106,26 +108,23 @@ async function ask(query: string, person: Caller = OWNER): Promise<PeopleBody> {
     policy: { allow: ['*'], deny: [{ match: 'files:write', unless: "'admin' in caller.roles" }] },
   })
   const clock = { monotonicMs: () => 0, wallMs: () => Date.now() }
-  const callers = CALLERS.map(([use, caller]) => ({ keyHash: Buffer.alloc(32), for: use, caller }))
+  const callers = CALLERS.map(([use, caller], i) => ({ keyHash: Buffer.alloc(32, i), for: use, caller }))
   const key = { for: 'mcp', from: 'made', isExpired: false } as const
   const keys: readonly KeyRow[] = [
     { ...key, id: 'a', user: 'vera', tenant: 'acme', expiresAt: 9000, lastUsedAt: 50 },
     { ...key, id: 'b', user: 'vera', tenant: 'acme', expiresAt: 5, isExpired: true },
     { ...key, id: 'c', user: 'gone', isOrphan: true },
   ]
-  const deps: Partial<ApiDeps> = {
-    audit,
-    clock,
-    callers: () => callers,
-    view: (caller) => gate.view(caller),
-    keys: { list: () => keys } as Partial<ApiDeps['keys']> as NonNullable<ApiDeps['keys']>,
-    connections: { rowsOf: () => [{ server: 'mail' }] } as Partial<ApiDeps['connections']> as NonNullable<
-      ApiDeps['connections']
-    >,
+  const { door, ...heart } = heartOf({ gate, audit, clock, callers })
+  const { servers, ...rest } = heart
+  const deps = {
+    ...rest,
+    door: { ...door, keys: { list: () => keys, isExpired: () => false } as Partial<Keys> as Keys },
+    servers: { ...servers, connections: { rowsOf: () => [{ server: 'mail' }] } as Partial<Connections> as Connections },
   }
   const counts = { counted: new CountedAudit({ audit, clock, waitMs: 60_000 }), costs: createListCosts() }
   const route = peopleRoute(
-    deps as ApiDeps,
+    deps,
     createNamedCallers(() => callers),
     counts,
   )

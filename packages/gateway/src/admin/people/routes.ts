@@ -1,14 +1,31 @@
+import type { Answer } from '../../heart/route.ts'
 import type { Caller } from '@toolgate/core'
 import type { KeyRow } from '../../model/key-row.ts'
 import { personKey } from '../overview/caller-tally.ts'
 import { turnEach } from '../../util/next-turn.ts'
-import { maySeeListsOf, type NamedCallers } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import { mayCallAs } from '../trial/own-agent.ts'
-import { parseQuery, type Route, shortText, wholeNumber } from '../http/request.ts'
+import { createNamedCallers, maySeeListsOf, type NamedCallers } from '../http/callers.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { isOperator } from '../http/may.ts'
+import { mayCallAs } from '../http/own-agent.ts'
+import { parseQuery, shortText, wholeNumber } from '../http/request.ts'
 import type { PeopleBody, PersonCaller, PersonRow } from '../../model/rows.ts'
-import { mayManageKeys } from '../keys/routes.ts'
-import type { Counts } from '../overview/routes.ts'
+import { type Counts, room as overview } from '../overview/routes.ts'
+
+export const room: Room = {
+  name: 'people',
+  needs: [overview],
+  open(heart, rooms) {
+    const counts = rooms.ask(overview)
+    if (!counts) return undefined
+    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    return {
+      routes: [{ method: 'GET', path: '/api/people', by: 'person', answer: peopleRoute(heart, callers, counts) }],
+    }
+  },
+}
+
+type PeopleHeart = Pick<Heart, 'gate' | 'clock' | 'door' | 'revisions' | 'servers'>
 
 const MAX_LIMIT = 2000
 /** How long an answer makes lists that nobody has asked for since the last change; less where it has waited already. */
@@ -21,7 +38,7 @@ type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] }
 type Person = Writable<Omit<PersonRow, 'callers'>> & { readonly callers: Writable<PersonCaller>[] }
 
 /** `GET /api/people?text=&tenant=&role=&limit=`: who can use the gateway, and who has used it in the last week. */
-export function peopleRoute(deps: ApiDeps, callers: NamedCallers, { counted, costs }: Counts): Route {
+export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted, costs }: Counts): Answer {
   return async ({ query, person }) => {
     const filters = { text: shortText, tenant: shortText, role: shortText, limit: wholeNumber(1, MAX_LIMIT) }
     const { limit = MAX_LIMIT, ...filter } = parseQuery(query, filters)
@@ -31,22 +48,22 @@ export function peopleRoute(deps: ApiDeps, callers: NamedCallers, { counted, cos
     of(person).isSelf = true
     const named = callers(person)
     for (const { name, for: use, caller } of named.values()) {
-      const mayCall = mayCallAs(deps, { person, caller }) && { mayCall: true as const }
+      const mayCall = mayCallAs(heart, { person, caller }) && { mayCall: true as const }
       of(caller).callers.push({ as: name, for: use, roles: caller.roles ?? [], ...mayCall })
     }
-    if (mayManageKeys(person)) for (const key of deps.keys?.list() ?? []) addKey(of(key), key)
+    if (isOperator(person)) for (const key of heart.door.keys.list()) addKey(of(key), key)
     for (const { user, tenant, roles, client, lastAt, calls, refused } of seen.values()) {
       const row = of({ user, ...(tenant !== undefined && { tenant }) })
       Object.assign(row, { calls, refused, lastCallAt: lastAt, ...(client !== undefined && { client }) })
       if (row.callers.length === 0 && roles) row.seenRoles = roles
     }
     const all = [...people.values()]
-    for (const row of all) addConnections(row, person, deps)
+    for (const row of all) addConnections(row, person, heart)
     const shown = all.filter((row) => matches(row, filter))
     shown.sort((a, b) => compare(a.name, b.name) || compare(a.tenant, b.tenant))
     const page = shown.slice(0, limit)
     const maxMs = isComplete ? LISTS_MS : LISTS_AFTER_WAIT_MS
-    const hasLists = await addLists(page, { deps, named, costs, maxMs })
+    const hasLists = await addLists(page, { heart, named, costs, maxMs })
     return {
       people: page,
       total: shown.length,
@@ -90,30 +107,30 @@ function least(a: number | undefined, b: number | undefined): number | undefined
 }
 
 /** As with lists of their own, approvers and the user see what somebody is connected to. */
-function addConnections(row: Person, person: Caller, { connections }: ApiDeps): void {
-  if (!connections || row.user === undefined || !maySeeListsOf(person, row)) return
+function addConnections(row: Person, person: Caller, { servers: { connections } }: PeopleHeart): void {
+  if (row.user === undefined || !maySeeListsOf(person, row)) return
   const rows = connections.rowsOf(row)
   if (rows.length === 0) return
   row.connections = { wanted: rows.length, connected: rows.filter(({ connection }) => connection).length }
 }
 
 interface ListsAsked extends Pick<Counts, 'costs'> {
-  readonly deps: ApiDeps
+  readonly heart: PeopleHeart
   readonly named: ReturnType<NamedCallers>
   readonly maxMs: number
 }
 
 /** Adds what agents see, and what that costs, as far as there is time. Returns whether all have it. */
-async function addLists(page: readonly Person[], { deps, named, costs, maxMs }: ListsAsked): Promise<boolean> {
-  const until = deps.clock.monotonicMs() + maxMs
+async function addLists(page: readonly Person[], { heart, named, costs, maxMs }: ListsAsked): Promise<boolean> {
+  const until = heart.clock.monotonicMs() + maxMs
   const pace = turnEach(CALLERS_A_TURN)
   for (const row of page)
     for (const one of row.callers) {
       const caller = named.get(one.as)?.caller
       if (one.for !== 'mcp' || !caller) continue
-      if (deps.clock.monotonicMs() > until) return false
+      if (heart.clock.monotonicMs() > until) return false
       await pace()
-      const view = await deps.view(caller)
+      const view = await heart.gate.view(caller)
       one.visible = view.size
       one.tokens = costs.tokensOf(view)
     }

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineTool, type Gate } from '@toolgate/core'
 import { createPins, type Pins } from '@toolgate/core/pins'
 import { memoryState, systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
 import type { CallerConfig } from '../../config/config.ts'
-import { type Api, createApi } from '../http/api.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import type { Api } from '../http/api.ts'
+import { apiOf, gateWith, heartOf } from '../../testing/heart.ts'
 import type { ErrorBody, PinRow, PinsBody } from '../../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
@@ -20,7 +18,7 @@ after(() => {
   for (const each of opened) each.close()
 })
 
-async function open(): Promise<{ api: Api; pins: Pins; hash: string }> {
+async function open(): Promise<{ api: Pick<Api, 'fetch'>; pins: Pins; hash: string }> {
   let listed = read
   let announce = () => {}
   const subscribe = (listener: () => void) => {
@@ -33,36 +31,16 @@ async function open(): Promise<{ api: Api; pins: Pins; hash: string }> {
   listed = defineTool({ namespace: 'files', name: 'read', ...CHANGED })
   announce()
   await pins.settled()
-  return { api: createApi(depsWith({ pins })), pins, hash: pins.list()[0]?.hash ?? '' }
+  return { api: apiWith(gateWith(gate, { pins: pins as Gate['pins'] })), pins, hash: pins.list()[0]?.hash ?? '' }
 }
 
-function depsWith(more: Partial<ApiDeps>): ApiDeps {
-  const people: readonly CallerConfig[] = [
+function apiWith(gate: Gate): Pick<Api, 'fetch'> {
+  const callers: readonly CallerConfig[] = [
     person('owner', { user: 'owner', roles: ['approver'] }),
     person('reader', { user: 'reader', roles: [] }),
     person('tenant', { user: 'tina', tenant: 'acme', roles: ['approver'] }),
   ]
-  return {
-    authenticator: authenticateKeys(people),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: () => people,
-    view: () => assert.fail('no view is asked for'),
-    tools: () => [],
-    wireName: (id) => id,
-    groups: () => [],
-    servers: () => [],
-    audit: memoryAudit(),
-    approvals: {
-      list: async () => [],
-      get: async () => undefined,
-      mayDecide: () => false,
-      decide: () => assert.fail('nothing is decided'),
-    },
-    clock: systemClock,
-    policyRevision: () => 1,
-    catalogRevision: () => 1,
-    ...more,
-  }
+  return apiOf(heartOf({ gate, callers }))
 }
 
 function person(key: string, caller: Caller): CallerConfig {
@@ -70,7 +48,7 @@ function person(key: string, caller: Caller): CallerConfig {
   return { keyHash: createHash('sha256').update(text).digest(), demoKey: text, for: 'console', caller }
 }
 
-function ask(api: Api, path: string, key = 'owner', body?: object): Promise<Response> {
+function ask(api: Pick<Api, 'fetch'>, path: string, key = 'owner', body?: object): Promise<Response> {
   const headers = { authorization: `Bearer console-${key}`, host: '127.0.0.1:8787', 'content-type': 'application/json' }
   const init = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) }
   return api.fetch(new Request(`http://127.0.0.1:8787${path}`, init))
@@ -101,7 +79,7 @@ describe('/api/pins', () => {
       policy: { deny: ['vault:*'] },
     })
     opened.push(gate)
-    const api = createApi(depsWith({ pins: gate.pins, view: (caller) => gate.view(caller) }))
+    const api = apiWith(gate)
     const idsFor = async (key: string) => {
       const { pins } = (await (await ask(api, '/api/pins', key)).json()) as PinsBody
       return pins.map(({ tool }) => tool)
@@ -130,7 +108,9 @@ describe('/api/pins', () => {
 
   it('accepts no other definition, no unknown tool, and nothing without pins', async () => {
     const hash = 'a'.repeat(64)
-    const none = createApi(depsWith({}))
+    const empty = createGate({ tools: [] })
+    opened.push(empty)
+    const none = apiWith(empty)
     const wrong = [
       await ask(world.api, '/api/pins/accept', 'owner', { tool: 'files:read', hash }),
       await ask(world.api, '/api/pins/accept', 'owner', { tool: 'files:gone', hash: world.hash }),

@@ -1,11 +1,23 @@
-import { type Caller, ToolgateError } from '@toolgate/core'
+import type { Answer } from '../../heart/route.ts'
+import type { Caller } from '@toolgate/core'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
-import { redactor, type Redactor } from '@toolgate/core/redact'
+import type { Redactor } from '@toolgate/core/redact'
 import { isApprover, maySee } from '../http/callers.ts'
-import { invalidBody, readBody, oneOf, parseQuery, type Route } from '../http/request.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { invalidBody, readBody, oneOf, parseQuery } from '../http/request.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
 import { ApiFault } from '../../model/faults.ts'
 import type { PinRow, PinsBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'pins',
+  open: (heart) => ({
+    routes: [
+      { method: 'GET', path: '/api/pins', by: 'person', answer: pinsRoute(heart) },
+      { method: 'POST', path: '/api/pins/accept', by: 'person', answer: acceptPinRoute(heart) },
+    ],
+  }),
+}
 
 const HASH = /^[0-9a-f]{64}$/
 const MAX_ID_LENGTH = 300
@@ -14,13 +26,13 @@ const MAX_ID_LENGTH = 300
  * `GET /api/pins?status=&noted=true`: the tools in the order of their ids. A person of a tenant sees those that are not denied to
  * them. Approvers also see those on the lists of single users, of their tenant or of all.
  */
-export function pinsRoute({ pins, view, redact = redactor }: ApiDeps): Route {
+function pinsRoute({ gate, redact }: Pick<Heart, 'gate' | 'redact'>): Answer {
   return async ({ person, query }) => {
     const { status, noted } = parseQuery(query, { status: oneOf(PIN_STATUSES), noted: oneOf(['true', 'false']) })
-    const rows = (pins?.list() ?? []).filter(
-      (pin) => (status === undefined || pin.status === status) && (noted !== 'true' || isNoted(pin)),
-    )
-    const seen = person.tenant === undefined ? undefined : await view(person)
+    const rows = gate.pins
+      .list()
+      .filter((pin) => (status === undefined || pin.status === status) && (noted !== 'true' || isNoted(pin)))
+    const seen = person.tenant === undefined ? undefined : await gate.view(person)
     const shown = rows.flatMap((pin): readonly PinnedTool[] => {
       if (!pin.users) return seen && seen.explain(pin.tool).outcome === 'deny' ? [] : [pin]
       const users = isApprover(person) ? pin.users.filter((user) => maySee(person, user)) : []
@@ -36,13 +48,12 @@ function isNoted({ status, findings }: PinnedTool): boolean {
 }
 
 /** `POST /api/pins/accept`: a person has looked at the definition with this hash. */
-export function acceptPinRoute({ pins, redact = redactor }: ApiDeps): Route {
+function acceptPinRoute({ gate, redact }: Pick<Heart, 'gate' | 'redact'>): Answer {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
     const { tool, hash } = parseAcceptance(await readBody(request, ['tool', 'hash']))
     const by = nameApprover(person)
-    if (!pins) throw new ToolgateError('pin_unknown', 'There are no pins here.')
-    return toRow(await pins.accept(tool, { hash, by }), redact)
+    return toRow(await gate.pins.accept(tool, { hash, by }), redact)
   }
 }
 

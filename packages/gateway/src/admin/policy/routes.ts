@@ -1,25 +1,35 @@
-import type { Caller, Reason } from '@toolgate/core'
-import { type ClauseCoverage, clauseText, type MayStill, type NeededChange } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
+import { type ClauseCoverage, clauseText } from '@toolgate/core/internal'
+import type { ConfigPlaces } from '../../config/places.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import type { Answer } from '../../heart/route.ts'
+import type { ClauseRow, PolicyBody } from '../../model/rows.ts'
 import { isApprover } from '../http/callers.ts'
-import type { ConfigPlaces, PolicySource } from '../../config/places.ts'
-import type { CountedClauses } from './clause-hits.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import { parseQuery, type Route } from '../http/request.ts'
-import { mayStillFor, readsRules, reasonFor, waysFor } from '../http/rule-text.ts'
-import type { ClauseRow, PlacedChange, PlacedMayStill, PlacedReason, PolicyBody } from '../../model/rows.ts'
+import { parseQuery } from '../http/request.ts'
+import { readsRules } from '../http/rule-text.ts'
+import { countsIn, type PlacedRules, shownText } from './placed.ts'
+import { policy } from './start.ts'
+
+export const room: Room = {
+  name: 'policy',
+  needs: [policy],
+  open({ revisions, redact }, rooms) {
+    const answer = policyRoute({ revisions, redact, hits: rooms.ask(policy) })
+    return { routes: [{ method: 'GET', path: '/api/policy', by: 'person', answer }] }
+  },
+}
 
 /**
  * `GET /api/policy`: each clause with its place and its hits; for approvers, the policy as it is written. A person of a tenant
  * gets neither: both are of all tenants.
  */
-export function policyRoute(deps: ApiDeps): Route {
+function policyRoute(rules: PlacedRules & Pick<Heart, 'redact'>): Answer {
   return async ({ query, person }) => {
     parseQuery(query, {})
-    const { clauses, isOwn } = await countsIn(deps, person)
-    const { revision, source: written, places } = deps.policy?.() ?? { revision: 0 }
+    const { clauses, isOwn } = await countsIn(rules, person)
+    const { number: revision, policySource: written, places } = rules.revisions.current
     const source = isApprover(person) && readsRules(person) ? written : undefined
-    const text = source ? shownText(source, deps) : ''
+    const text = source ? shownText(source, rules) : ''
     return {
       revision,
       ...(source && { ...source, text, isRedacted: text !== source.text }),
@@ -29,84 +39,7 @@ export function policyRoute(deps: ApiDeps): Route {
   }
 }
 
-async function countsIn(deps: ApiDeps, person: Caller, paths?: ReadonlySet<string>): Promise<CountedClauses> {
-  return (person.tenant === undefined && (await deps.clauses?.(paths))) || { clauses: [] }
-}
-
-/** Line by line, so that the lines stay where they are. */
-function shownText({ text }: PolicySource, { redact = redactor }: ApiDeps): string {
-  return text.split('\n').map(redact.redactText).join('\n')
-}
-
-/** Returns whether the policy as it is shown lacks something of the file. */
-export function isRedacted(deps: ApiDeps): boolean {
-  const source = deps.policy?.().source
-  return source !== undefined && shownText(source, deps) !== source.text
-}
-
-function toRow({ path, ref, matches, ...counts }: ClauseCoverage, places: ConfigPlaces | undefined): ClauseRow {
-  const place = places?.get(path)
+function toRow({ path, ref, matches, ...counts }: ClauseCoverage, places: ConfigPlaces): ClauseRow {
+  const place = places.get(path)
   return { clause: clauseText(ref), ref, path, ...(place && { place }), matchesTools: matches, ...counts }
-}
-
-/**
- * Returns a function that shows a person a reason, and adds where its rule is written and, for people without a
- * tenant, how often its clause has held.
- */
-export async function placing(
-  deps: ApiDeps,
-  person: Caller,
-  reasons: readonly Reason[],
-): Promise<(reason: Reason) => PlacedReason> {
-  const placed = await placingAsShown(deps, person, reasons)
-  return (given) => placed(reasonFor(person, given))
-}
-
-/** Returns the reasons that may still be against a call, with places and hits, as far as a person may read them. */
-export async function mayStillOf(
-  found: readonly MayStill[],
-  deps: ApiDeps,
-  person: Caller,
-): Promise<{ readonly mayStill?: readonly PlacedMayStill[] }> {
-  if (found.length === 0) return {}
-  const placed = await placingAsShown(deps, person, found)
-  return {
-    mayStill: found.map((given): PlacedMayStill => {
-      const may = mayStillFor(person, given)
-      return { ...may, ...placed(may) }
-    }),
-  }
-}
-
-async function placingAsShown(
-  deps: ApiDeps,
-  person: Caller,
-  reasons: readonly Reason[],
-): Promise<(reason: Reason) => PlacedReason> {
-  const { clauses } = await countsIn(deps, person, new Set(reasons.flatMap(({ path }) => path ?? [])))
-  const { places } = deps.policy?.() ?? {}
-  const byPath = new Map(clauses.map((clause) => [clause.path, clause]))
-  return (reason) => {
-    const { path = '' } = reason
-    const place = places?.get(path)
-    const counted = byPath.get(path)
-    if (!counted) return place ? { ...reason, place } : reason
-    const { hits, lastHitAt, countedSince } = counted
-    return { ...reason, ...(place && { place }), hits, ...(lastHitAt !== undefined && { lastHitAt }), countedSince }
-  }
-}
-
-/** Returns what would have to change, with the places of rules; nothing where no way is known. */
-export function wouldAllowOf(
-  found: readonly (readonly NeededChange[])[],
-  deps: ApiDeps,
-  person: Caller,
-): { readonly wouldAllow?: readonly (readonly PlacedChange[])[] } {
-  const { places } = deps.policy?.() ?? {}
-  const placed = (change: NeededChange): PlacedChange => {
-    const place = places?.get(change.path ?? '')
-    return place ? { ...change, place } : change
-  }
-  const ways = waysFor(person, found)
-  return ways.length === 0 ? {} : { wouldAllow: ways.map((way) => way.map(placed)) }
 }

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineTool, type Gate } from '@toolgate/core'
 import { createAvailability, type Probe } from '@toolgate/core/groups'
-import { createRedactor } from '@toolgate/core/redact'
-import { memoryState, systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
+import { memoryState } from '@toolgate/core/stores'
 import { toApps } from '../../servers/catalog/groups.ts'
-import type { CallerConfig } from '../../config/config.ts'
-import { type Api, createApi } from '../http/api.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import { toAppRows, createNeedRows } from '../groups/rows.ts'
+import type { CallerConfig, GatewayConfig } from '../../config/config.ts'
+import type { Api } from '../http/api.ts'
+import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type { AppsBody, ErrorBody, PreferencesBody, ToolsBody, WhyBody } from '../../model/rows.ts'
 
 const OWN = 'http://127.0.0.1:8787'
@@ -20,14 +16,15 @@ after(async () => {
   for (const gate of opened) await gate.close()
 })
 
-function open({ canStore = () => true, needs }: { canStore?: () => boolean; needs?: ApiDeps['needs'] } = {}) {
-  const callers = [
-    person('owner', { user: 'owner', roles: ['approver'] }),
-    person('reader', { user: 'reader' }),
-    person('tina', { user: 'tina', tenant: 'acme', roles: ['approver'] }),
-    person('agent', { user: 'vera', tenant: 'acme' }, 'mcp'),
-    person('agent-2', { user: 'reader' }, 'mcp'),
-  ]
+const CALLERS = [
+  person('owner', { user: 'owner', roles: ['approver'] }),
+  person('reader', { user: 'reader' }),
+  person('tina', { user: 'tina', tenant: 'acme', roles: ['approver'] }),
+  person('agent', { user: 'vera', tenant: 'acme' }, 'mcp'),
+  person('agent-2', { user: 'reader' }, 'mcp'),
+]
+
+function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
   const tools = ['files:read', 'files:write', 'web:search'].map((id) => {
     const [namespace, name] = id.split(':') as [string, string]
     return defineTool({ namespace, name, execute: () => 'ok' })
@@ -59,24 +56,8 @@ function open({ canStore = () => true, needs }: { canStore?: () => boolean; need
     pins: 'off',
   })
   opened.push(gate)
-  const api = createApi({
-    authenticator: authenticateKeys(callers),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: () => callers,
-    view: (caller, app) => gate.view(caller, { app }),
-    tools: () => gate.catalog.snapshot().tools,
-    wireName: (id) => id,
-    groups: () => [],
-    servers: () => [],
-    apps: () => toAppRows(gate.apps, new Set([own.id])),
-    ...(needs ? { needs } : {}),
-    preferences: gate.preferences,
-    audit: memoryAudit(),
-    approvals: gate.approvals,
-    clock: systemClock,
-    policyRevision: () => 1,
-    catalogRevision: () => 1,
-  })
+  const catalog = { lists: nameFor((id) => id), ownIds: () => new Set([own.id]) }
+  const api = apiOf(heartOf({ gate, callers: CALLERS, catalog }))
   return { api, gate }
 }
 
@@ -91,7 +72,11 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-async function ask(api: Api, path: string, { key = 'owner', put, headers }: Asked = {}): Promise<[number, unknown]> {
+async function ask(
+  api: Pick<Api, 'fetch'>,
+  path: string,
+  { key = 'owner', put, headers }: Asked = {},
+): Promise<[number, unknown]> {
   const given = headers ?? { authorization: `Bearer key-of-${key}` }
   const sent = put === undefined ? {} : { method: 'PUT', body: JSON.stringify(put) }
   const all = { host: '127.0.0.1:8787', 'content-type': 'application/json', ...given }
@@ -135,7 +120,7 @@ describe('/api/needs', () => {
     ask: () => ({ available: false, reason: `${URL_OF_WEB} answers with status 503` }),
   }
 
-  async function openNeeds(): Promise<Api> {
+  async function openNeeds(): Promise<Pick<Api, 'fetch'>> {
     const groups = {
       web: { tools: ['web:*'], availableWhen: [WEB], suggestion: `Start it with ${SECRET}.` },
       'server:web': { tools: ['web:*'], availableWhen: [WEB] },
@@ -148,8 +133,8 @@ describe('/api/needs', () => {
     const apps = { research: { import: ['web'] }, desk: { tools: ['note'] } }
     const gate = createGate({ tools, groups, apps, availability })
     opened.push(gate)
-    const redact = createRedactor({ secrets: [SECRET] })
-    return open({ needs: createNeedRows({ gate, groups: () => [{ name: 'web' }], redact }) }).api
+    const config = { groups: [{ name: 'web' }] as object as GatewayConfig['groups'] }
+    return apiOf(heartOf({ gate, callers: CALLERS, config, secrets: [SECRET] }))
   }
 
   it('lists what an app needs, in its configured groups and without secrets', async () => {

@@ -1,5 +1,8 @@
-import { type Caller, ConfigError, type Policy } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/internal'
+import type { Answer, Asked } from '../../heart/route.ts'
+import type { Room } from '../../heart/room.ts'
+import { room as overview } from '../overview/routes.ts'
+import { ConfigError, type Policy } from '@toolgate/core'
+import { type Approvals, parsePolicies } from '@toolgate/core/internal'
 import { type Authenticator, type Credential, isRefused, toKeyId } from '../../auth/credential.ts'
 import type { ListedRun } from '../../auth/made-run.ts'
 import type { NewRun, Runs } from '../../auth/runs.ts'
@@ -7,23 +10,37 @@ import type { CountedAudit } from '../overview/counted-audit.ts'
 import type { CountedRun } from '../overview/run-tally.ts'
 import { maySee } from '../http/callers.ts'
 import { ApiFault } from '../../model/faults.ts'
-import {
-  invalidBody,
-  oneOf,
-  parseQuery,
-  queryOf,
-  readBody,
-  type Route,
-  shortText,
-  time,
-  wholeNumber,
-} from '../http/request.ts'
+import { invalidBody, oneOf, parseQuery, queryOf, readBody, shortText, time, wholeNumber } from '../http/request.ts'
 import type { EndedRunBody, RunRow, RunsBody, StartedRunBody } from '../../model/rows.ts'
 
-/** What hosts reach: programs that run agents. People see and end runs, and start none. */
+/** Programs that run agents start, list and end runs. People see and end runs, and start none. */
+export const room: Room = {
+  name: 'runs',
+  needs: [overview],
+  open({ door, catalog, gate }, rooms) {
+    const { authenticator, runs } = door
+    const checkPolicy = (policy: readonly Policy[]) => void parsePolicies(policy, catalog.selectors())
+    const counted = rooms.ask(overview)?.counted
+    const list = runsRoute({ runs, counted, approvals: gate.approvals })
+    return {
+      routes: [
+        { method: 'GET', path: '/api/runs', by: 'host-or-person', answer: list },
+        {
+          method: 'POST',
+          path: '/api/runs',
+          by: 'host',
+          answer: (request) => startRun(request, { authenticator, runs, checkPolicy }),
+        },
+        { method: 'DELETE', path: '/api/runs/:id', by: 'host-or-person', answer: endRunRoute(runs) },
+      ],
+    }
+  },
+}
+
+/** What starts a run. */
 export interface RunRouteDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'challenge'>
-  readonly runs: Pick<Runs, 'start' | 'end' | 'list'>
+  readonly runs: Pick<Runs, 'start'>
   /** @throws {ConfigError} for a policy that cannot be used now */
   readonly checkPolicy: (policy: readonly Policy[]) => void
 }
@@ -37,7 +54,7 @@ const DEFAULT_LIMIT = 100
 const MAX_LISTED = 1000
 
 /** `POST /api/runs`: starts a run for a caller of the file, or for a sub-agent of one. The answer alone has its token. */
-export async function startRun(request: Request, deps: RunRouteDeps): Promise<StartedRunBody> {
+async function startRun(request: Request, deps: RunRouteDeps): Promise<StartedRunBody> {
   parseQuery(queryOf(request), {})
   const host = await hostOf(request, deps)
   const asked = parseRun(await readBody(request, FIELDS))
@@ -59,15 +76,18 @@ const FILTERS = {
 type RunFilter = ReturnType<typeof parseQuery<typeof FILTERS>>
 
 /** Where runs are read from: which go on, and what the audit says of them. */
-export interface RunsRead {
-  readonly runs?: Pick<Runs, 'list'> | undefined
-  readonly counted: CountedAudit
+interface RunsRead {
+  readonly runs: Pick<Runs, 'list'>
+  /** Absent: only runs that go on are known. */
+  readonly counted: Pick<CountedAudit, 'readRuns'> | undefined
   readonly approvals: Pick<Approvals, 'list'>
 }
 
 /** `GET /api/runs`: of a person those of the last week that they may see, the latest first; of a host its own that go on. */
-export function runsRoute(from: RunsRead, whose: Asker): Route {
-  return async ({ query, person }) => {
+function runsRoute(from: RunsRead): Answer {
+  return async (asked) => {
+    const { query, person } = asked
+    const whose = askerOf(asked)
     const parameters = {
       ...FILTERS,
       limit: wholeNumber(1, MAX_LISTED),
@@ -92,7 +112,7 @@ export function runsRoute(from: RunsRead, whose: Asker): Route {
 
 /** Returns every run that may be seen: those without a record yet first, then those with the latest records. */
 async function readRuns({ runs, counted, approvals }: RunsRead, whose: Asker, tenant: string | undefined) {
-  const open = ((await runs?.list(whose.host)) ?? []).filter((run) => whose.maySee(run))
+  const open = (await runs.list(whose.host)).filter((run) => whose.maySee(run))
   const left = new Map(open.map((run) => [keyOf(run), run]))
   const of = whose.host ? undefined : tenant
   const waiting = new Map<string, number>()
@@ -100,7 +120,7 @@ async function readRuns({ runs, counted, approvals }: RunsRead, whose: Asker, te
     const key = keyOf({ id: run ?? '', tenant: ofTenant })
     waiting.set(key, (waiting.get(key) ?? 0) + 1)
   }
-  const { runs: all, isComplete } = await counted.readRuns(of)
+  const { runs: all, isComplete } = (await counted?.readRuns(of)) ?? { runs: [], isComplete: true }
   const rows = all.flatMap((run): readonly RunRow[] => {
     const key = keyOf(run)
     const listed = run.kind === 'run' ? left.get(key) : undefined
@@ -126,9 +146,11 @@ function matchesRun(row: RunRow, { user, tenant, label, text, state, since, unti
 }
 
 /** `DELETE /api/runs/<id>`: the token opens nothing once this has answered, nor do those below it. */
-export function endRunRoute({ runs }: Pick<RunRouteDeps, 'runs'>, whose: Asker): Route {
-  return async ({ id, query }) => {
+function endRunRoute(runs: Pick<Runs, 'end'>): Answer {
+  return async (asked) => {
+    const { id, query } = asked
     parseQuery(query, {})
+    const whose = askerOf(asked)
     const { host, user: by } = whose
     if (!whose.mayEnd) throw new ApiFault('run_forbidden', 'A person ends runs with the role "operator" or "approver".')
     await safely(() => runs.end(id, { reason: host ? 'ended' : 'revoked', by }, whose.maySee, host))
@@ -137,24 +159,16 @@ export function endRunRoute({ runs }: Pick<RunRouteDeps, 'runs'>, whose: Asker):
 }
 
 /** Who asks about runs: a host, or a person. */
-export interface Asker {
+interface Asker {
   readonly user: string | undefined
   readonly host?: Credential
   readonly mayEnd: boolean
   maySee(run: ListedRun): boolean
 }
 
-/** Returns the host of a request; `undefined` for any other credential, and for none. */
-export async function askingHost(request: Request, { authenticator }: RunRouteDeps): Promise<Asker | undefined> {
-  const authorization = request.headers.get('authorization') ?? undefined
-  if (authorization === undefined) return undefined
-  const answer = await authenticator.authenticate({ authorization }, '/api')
-  if (isRefused(answer) || answer.for !== 'host' || answer.caller.run !== undefined) return undefined
-  return { user: answer.caller.user, host: answer, mayEnd: true, maySee: () => true }
-}
-
-export function askingPerson(person: Caller): Asker {
+function askerOf({ person, host }: Asked): Asker {
   const { user, roles = [] } = person
+  if (host) return { user, host, mayEnd: true, maySee: () => true }
   const mayEnd = user !== undefined && roles.some((role) => role === 'operator' || role === 'approver')
   return { user, mayEnd, maySee: (run) => maySee(person, run) }
 }

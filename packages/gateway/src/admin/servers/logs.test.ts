@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
 import { ApiFault } from '../../model/faults.ts'
 import { logsRoute } from './logs.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { heartOf } from '../../testing/heart.ts'
 import type { LogsBody, ServerRow } from '../../model/rows.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
@@ -11,13 +11,11 @@ const OWNER: Caller = { user: 'owner', roles: ['operator'] }
 
 async function ask(query: string, person: Caller = OWNER): Promise<LogsBody> {
   const asked: object[] = []
-  const route = logsRoute({
-    servers: () => [{ name: 'files' } as ServerRow],
-    logs: (server: string, range: object) => {
-      asked.push({ server, ...range })
-      return [{ seq: 3, wallMs: 0, level: 'stderr', text: `token=${SECRET}` }]
-    },
-  } as Partial<ApiDeps> as ApiDeps)
+  const of = (server: string, range: object) => {
+    asked.push({ server, ...range })
+    return [{ seq: 3, wallMs: 0, level: 'stderr', text: `token=${SECRET}` }]
+  }
+  const route = logsRoute(heartOf({ fleet: { rows: () => [{ name: 'files' } as ServerRow], logs: { of } } }))
   const request = new Request('http://gateway/api/logs')
   const body = await route({ request, query: new URLSearchParams(query), person, loginAt: 0, id: '' })
   return { ...(body as LogsBody), ...asked[0] }

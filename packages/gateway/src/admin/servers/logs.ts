@@ -1,20 +1,13 @@
-import type { Caller } from '@toolgate/core'
+import type { Answer } from '../../heart/route.ts'
+import { maySeeLogs } from '../http/may.ts'
 import { nearestOf } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
-import type { ApiDeps } from '../http/deps.ts'
+import type { Heart } from '../../heart/heart.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { parseQuery, required, type Route, shortText, wholeNumber } from '../http/request.ts'
+import { parseQuery, required, shortText, wholeNumber } from '../http/request.ts'
 import type { LogsBody, ServerRow } from '../../model/rows.ts'
 
-const ROLES: ReadonlySet<string> = new Set(['approver', 'operator'])
-
-/** A server writes of all users and tenants. */
-export function maySeeLogs({ tenant, roles = [] }: Caller): boolean {
-  return tenant === undefined && roles.some((role) => ROLES.has(role))
-}
-
 /** `GET /api/logs?server=&after=&limit=`: the latest lines of a server, oldest first. */
-export function logsRoute({ logs, servers, redact = redactor }: ApiDeps): Route {
+export function logsRoute({ servers: { fleet }, redact }: Pick<Heart, 'servers' | 'redact'>): Answer {
   return ({ query, person }) => {
     const { server: asked, ...range } = parseQuery(query, {
       server: shortText,
@@ -27,8 +20,8 @@ export function logsRoute({ logs, servers, redact = redactor }: ApiDeps): Route 
         'The logs of servers take a person with the role "operator" or "approver", and no tenant.',
       )
     const server = required('server', asked)
-    checkServer(server, servers())
-    const lines = (logs?.(server, range) ?? []).map((line) => ({ ...line, text: redact.redactText(line.text) }))
+    checkServer(server, fleet.rows())
+    const lines = fleet.logs.of(server, range).map((line) => ({ ...line, text: redact.redactText(line.text) }))
     return { server, lines } satisfies LogsBody
   }
 }

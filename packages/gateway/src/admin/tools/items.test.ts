@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { createGate, defineTool, memoryAudit } from '@toolgate/core'
-import { systemClock } from '@toolgate/core/stores'
+import { createGate, defineTool } from '@toolgate/core'
 import { definePrompt, defineResource, defineTemplate, type Source } from '@toolgate/core/toolset'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
 import type { CallerConfig } from '../../config/config.ts'
-import { createApi } from '../http/api.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type { ErrorBody, ToolBody, ToolsBody, WhyBody } from '../../model/rows.ts'
 
 const OWN = 'http://127.0.0.1:8787'
@@ -116,7 +112,7 @@ async function ask<Body>(path: string): Promise<[status: number, body: Body]> {
     pins: 'off',
   })
   try {
-    const api = createApi(depsOf(gate))
+    const api = apiWith(gate)
     const headers = { host: '127.0.0.1:8787', authorization: 'Bearer key-of-owner' }
     const answer = await api.fetch(new Request(`${OWN}${path}`, { headers }))
     return [answer.status, (await answer.json()) as Body]
@@ -125,24 +121,9 @@ async function ask<Body>(path: string): Promise<[status: number, body: Body]> {
   }
 }
 
-function depsOf(gate: ReturnType<typeof createGate>): ApiDeps {
+function apiWith(gate: ReturnType<typeof createGate>): ReturnType<typeof apiOf> {
   const callers = [person('owner', 'console'), person('vera', 'mcp')]
-  return {
-    authenticator: authenticateKeys(callers),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: () => callers,
-    view: (caller, app) => gate.view(caller, { app }),
-    tools: () => gate.catalog.snapshot().tools,
-    items: () => gate.catalog.items().tools,
-    wireName: (id) => id,
-    groups: () => [],
-    servers: () => [],
-    audit: memoryAudit(),
-    approvals: gate.approvals,
-    clock: systemClock,
-    policyRevision: () => gate.policyRevision,
-    catalogRevision: () => gate.catalog.revision,
-  }
+  return apiOf(heartOf({ gate, callers, catalog: { lists: nameFor((id) => id) } }))
 }
 
 function person(user: string, kind: 'console' | 'mcp'): CallerConfig {

@@ -1,47 +1,64 @@
-import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
-import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import {
-  isItemId,
-  kindOfId,
-  type MayStill,
-  mayStillNow,
-  nearestOf,
-  originalHash,
-  readOwnJson,
-  titleOf,
-  whatWouldAllow,
-} from '@toolgate/core/internal'
-import { ITEM_KINDS, toJsonText } from '@toolgate/core/words'
-import { redactor, type Redactor } from '@toolgate/core/redact'
-import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../http/callers.ts'
+import type { Answer } from '../../heart/route.ts'
+import type { Caller, Tool, View } from '@toolgate/core'
+import { kindOfId, type MayStill, mayStillNow, originalHash, titleOf, whatWouldAllow } from '@toolgate/core/internal'
+import { ITEM_KINDS } from '@toolgate/core/words'
+import { createNamedCallers, findCaller, type NamedCallers, parseWhose, WHOSE } from '../http/callers.ts'
 import { nextTurn } from '../../util/next-turn.ts'
-import type { ApiDeps } from '../http/deps.ts'
-import { ApiFault } from '../../model/faults.ts'
-import { itemId, oneOf, parseQuery, required, type Route, taggedJson } from '../http/request.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { groups, type Groups } from '../groups/start.ts'
+import { policy } from '../policy/start.ts'
+import { type PlacedRules, mayStillOf, placing, wouldAllowOf } from '../policy/placed.ts'
+import { createLimitsOf } from './limits-of.ts'
+import { exportTool, redactTexts } from './exports.ts'
+import { checkKnown, itemsIn, listOf, type Shown, shownTo, unknownTool } from './shown.ts'
+import { serverFor } from '../http/server-for.ts'
+import { wireName } from '../http/wire-name.ts'
+import type { FindSubject } from '../../heart/route.ts'
+import { itemId, oneOf, parseQuery, queryOf, required, taggedJson } from '../http/request.ts'
 import { reasonFor } from '../http/rule-text.ts'
-import { shortMayStill, type ToolRows, withRefusals } from './tool-rows.ts'
-import { mayCallAs } from '../trial/own-agent.ts'
-import { countStates } from '../../servers/instances/instances.ts'
-import { mayStillOf, placing, wouldAllowOf } from '../policy/routes.ts'
-import type {
-  CallersBody,
-  ToolBody,
-  ListRow,
-  ToolExport,
-  ServerRow,
-  ToolRow,
-  ToolsBody,
-  WhyBody,
-} from '../../model/rows.ts'
+import { shortMayStill, ToolRows, withRefusals } from './tool-rows.ts'
+import type { ToolBody, ToolRow, ToolsBody, WhyBody } from '../../model/rows.ts'
+
+/** Offers the rows of catalogs. */
+export const room: Room<ToolRows> = {
+  name: 'tools',
+  needs: [groups, policy],
+  open(heart, rooms) {
+    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const rows = new ToolRows(heart)
+    const limitsOf = createLimitsOf(heart)
+    const deps: ToolsDeps = { ...heart, callers, hits: rooms.ask(policy), groups: rooms.ask(groups), limitsOf }
+    const subject: FindSubject = ({ request, person }) => ({
+      caller: findCaller(callers, parseWhose(queryOf(request)), person).caller,
+    })
+    const by = 'person'
+    return {
+      service: rows,
+      routes: [
+        { method: 'GET', path: '/api/tools', by, answer: toolsRoute(deps, rows), subject },
+        { method: 'GET', path: '/api/tools/columns', by, answer: toolColumnsRoute(deps, rows), subject },
+        { method: 'GET', path: '/api/tool', by, answer: toolRoute(deps), subject },
+        { method: 'GET', path: '/api/why', by, answer: whyRoute(deps), subject },
+      ],
+    }
+  },
+}
+
+interface ToolsDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'redact'>, PlacedRules {
+  readonly callers: NamedCallers
+  readonly groups: Groups | undefined
+  limitsOf(tool: Tool): readonly string[]
+}
 
 /** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
-export function toolsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
-  return listRoute(deps, callers, { rows, write: async (...what) => `"tools":${await rows.write(...what)}` })
+function toolsRoute(deps: ToolsDeps, rows: ToolRows): Answer {
+  return listRoute(deps, { rows, write: async (...what) => `"tools":${await rows.write(...what)}` })
 }
 
 /** `GET /api/tools/columns`: the same in columns. */
-export function toolColumnsRoute(deps: ApiDeps, callers: NamedCallers, rows: ToolRows): Route {
-  return listRoute(deps, callers, { rows, write: async (...what) => `"columns":${await rows.writeColumns(...what)}` })
+function toolColumnsRoute(deps: ToolsDeps, rows: ToolRows): Answer {
+  return listRoute(deps, { rows, write: async (...what) => `"columns":${await rows.writeColumns(...what)}` })
 }
 
 interface ListForm {
@@ -50,11 +67,11 @@ interface ListForm {
   readonly write: (...what: Parameters<ToolRows['write']>) => Promise<string>
 }
 
-function listRoute(deps: ApiDeps, callers: NamedCallers, { rows, write }: ListForm): Route {
+function listRoute(deps: ToolsDeps, { rows, write }: ListForm): Answer {
   return async ({ query, person, request }) => {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
-    const { name, caller } = findCaller(callers, whose, person)
-    await deps.refreshGroups?.()
+    const { name, caller } = findCaller(deps.callers, whose, person)
+    await deps.groups?.refresh()
     const catalog = (): readonly Tool[] => {
       const { tools, items } = shownTo(person, caller, deps)
       return kind === 'tool' ? tools : items
@@ -66,47 +83,18 @@ function listRoute(deps: ApiDeps, callers: NamedCallers, { rows, write }: ListFo
     const body = {
       as: name,
       ...(app === undefined ? {} : { app }),
-      policyRevision: deps.policyRevision(),
-      catalogRevision: deps.catalogRevision(),
+      policyRevision: deps.gate.policyRevision,
+      catalogRevision: deps.gate.catalog.revision,
       kind,
-      servers: deps.servers().map((row) => serverFor(person, row)),
-      groups: deps.groups(),
+      servers: deps.servers.fleet.rows().map((row) => serverFor(person, row)),
+      groups: deps.groups?.rows() ?? [],
       ...(shown.lists.length > 0 ? { lists: shown.lists } : {}),
     } satisfies Omit<ToolsBody, 'tools'>
     return taggedJson(request, `${JSON.stringify(body).slice(0, -1)},${items}}`)
   }
 }
 
-/** What a person may look at of a caller's catalog. */
-interface Shown {
-  readonly tools: readonly Tool[]
-  readonly items: readonly Tool[]
-  readonly lists: readonly ListRow[]
-}
-
-/** Returns the catalog of a caller; without their own lists, for a person who may not see these. */
-function shownTo(person: Caller, caller: Caller, { tools, items, listsOf }: ApiDeps): Shown {
-  const lists = listsOf?.(caller) ?? []
-  if (lists.length === 0 || maySeeListsOf(person, caller))
-    return { tools: tools(caller), items: items?.(caller) ?? [], lists }
-  const withheld = lists.map(({ server }): ListRow => ({ server, state: 'withheld' }))
-  return { tools: tools(), items: items?.() ?? [], lists: withheld }
-}
-
-/** Returns whose list of its server an item was looked up in. */
-function listOf(id: string, { lists }: Shown): ListRow | undefined {
-  const [kind, server] = id.split(':', 2)
-  return lists.find((list) => list.server === (isItemId(id) ? server : kind))
-}
-
-/** Instances are counted within the tenant of a person. Only approvers see whose they are. */
-export function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow {
-  if (!instances) return row
-  const users = (instances.users ?? []).filter((user) => maySee(person, user))
-  return { ...row, instances: { ...countStates(users), ...(isApprover(person) && { users }) } }
-}
-
-interface RowDeps extends ApiDeps {
+interface RowDeps extends ToolsDeps {
   readonly person: Caller
   readonly mayStill: readonly MayStill[]
 }
@@ -114,12 +102,12 @@ interface RowDeps extends ApiDeps {
 /** Returns an item with its decision in a view. */
 function toRow(tool: Tool, view: View, shown: Shown, { person, mayStill, ...deps }: RowDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
-  const { redactText } = deps.redact ?? redactor
+  const { redactText } = deps.redact
   const title = titleOf(tool)
   return {
     id: tool.id,
     kind: tool.kind,
-    wireName: tool.uri ?? deps.wireName(tool.id, view) ?? '',
+    wireName: tool.uri ?? wireName(deps, tool.id, view) ?? '',
     ...(title === undefined ? {} : { title: redactText(title) }),
     description: redactText(tool.description),
     ...(listOf(tool.id, shown) ? { hash: originalHash(tool) } : {}),
@@ -132,17 +120,17 @@ function toRow(tool: Tool, view: View, shown: Shown, { person, mayStill, ...deps
 }
 
 /** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool, or one listed item of another kind, in full. */
-export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
+function toolRoute(deps: ToolsDeps): Answer {
   return async ({ query, person }) => {
     const { tool: asked, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', asked)
-    const { caller } = findCaller(callers, whose, person)
+    const { caller } = findCaller(deps.callers, whose, person)
     const shown = shownTo(person, caller, deps)
     const tool = itemsIn(id, shown).find((known) => known.id === id)
     if (!tool) throw unknownTool(id, shown, deps)
-    const { redact = redactor } = deps
+    const { redact } = deps
     const { inputSchema, outputSchema, annotations, addressees } = tool
-    const view = await deps.view(caller, app)
+    const view = await deps.gate.view(caller, { app })
     const mayStill = await mayStillNow(view, id, { rest: nextTurn })
     return {
       tool: toRow(tool, view, shown, { ...deps, person, mayStill }),
@@ -151,8 +139,8 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
       ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
       annotations: redactTexts(annotations, redact),
       ...(addressees.length === 0 ? {} : { addressees }),
-      groups: deps.groups().flatMap(({ name, tools }) => (tools.includes(id) ? [name] : [])),
-      limits: deps.limitsOf?.(tool) ?? [],
+      groups: (deps.groups?.rows() ?? []).flatMap(({ name, tools }) => (tools.includes(id) ? [name] : [])),
+      limits: deps.limitsOf(tool),
       // Providers and frameworks get tools only.
       exports: tool.kind === 'tool' ? await exportTool(tool, redact) : [],
     } satisfies ToolBody
@@ -160,12 +148,12 @@ export function toolRoute(deps: ApiDeps, callers: NamedCallers): Route {
 }
 
 /** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one item, the deciding one first. */
-export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
+function whyRoute(deps: ToolsDeps): Answer {
   return async ({ query, person }) => {
     const { tool, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', tool)
-    const { name, caller } = findCaller(callers, whose, person)
-    const view = await deps.view(caller, app)
+    const { name, caller } = findCaller(deps.callers, whose, person)
+    const view = await deps.gate.view(caller, { app })
     const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
     const placed = await placing(deps, person, [...reasons, ...(shadow?.reasons ?? [])])
@@ -185,108 +173,4 @@ export function whyRoute(deps: ApiDeps, callers: NamedCallers): Route {
       ...(list ? { list } : {}),
     } satisfies WhyBody
   }
-}
-
-/**
- * Returns whose list an item was looked up in, if it is of a list for each user.
- *
- * @throws {ApiFault} `tool_unknown` for what the person may not see, or is not there
- */
-export function checkKnown(
-  id: string,
-  { person, caller }: { readonly person: Caller; readonly caller: Caller },
-  deps: ApiDeps,
-): ListRow | undefined {
-  const shown = shownTo(person, caller, deps)
-  const list = listOf(id, shown)
-  // A resource need not be listed to be decided.
-  const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
-  if (!isKnown) throw unknownTool(id, shown, deps)
-  return list
-}
-
-function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
-  return isItemId(id) ? items : tools
-}
-
-/** Returns every item that a person may look at of a caller's catalog. */
-export function knownItems(person: Caller, caller: Caller, deps: ApiDeps): readonly Tool[] {
-  const { tools, items } = shownTo(person, caller, deps)
-  return [...tools, ...items]
-}
-
-/** Suggests an id, as people copy the wire name from their client, or misspell an id. */
-function unknownTool(id: string, shown: Shown, deps: ApiDeps): ApiFault {
-  const tools = itemsIn(id, shown)
-  const suggestion =
-    tools.find((tool) => deps.wireName(tool.id) === id || tool.name === id)?.id ??
-    nearestOf(
-      id,
-      tools.map((tool) => tool.id),
-    )
-  const list = listOf(id, shown)
-  if (list?.state === 'unknown')
-    return new ApiFault(
-      'tool_unknown',
-      `No tool has the id ${JSON.stringify(id)}: the server "${list.server}" has not listed for ${JSON.stringify(list.user)} yet${list.reason ? ` (${list.reason})` : ''}.`,
-    )
-  const hint = suggestion ? ` Did you mean ${JSON.stringify(suggestion)}?` : ' GET /api/tools lists the known ones.'
-  return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
-}
-
-/** `GET /api/callers`: the callers that `as` may name, each with its number of visible tools. */
-export function callersRoute(deps: ApiDeps, callers: NamedCallers): Route {
-  return async ({ query, person }) => {
-    parseQuery(query, {})
-    const rows = [...callers(person).values()].map(async ({ name, for: kind, caller }) => ({
-      user: name,
-      ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),
-      roles: caller.roles ?? [],
-      for: kind,
-      ...(mayCallAs(deps, { person, caller }) ? { mayCall: true as const } : {}),
-      visible: (await deps.view(caller)).size,
-    }))
-    return { callers: await Promise.all(rows) } satisfies CallersBody
-  }
-}
-
-/** Returns the tool's export for each provider, whether or not a caller sees it. */
-async function exportTool(tool: Tool, redact: Redactor): Promise<readonly ToolExport[]> {
-  const gate = createGate({ tools: [tool] })
-  try {
-    const view = await gate.view({})
-    return EXPOSE_TARGETS.map((target) => exportTo(target, view, redact))
-  } finally {
-    await gate.close()
-  }
-}
-
-function exportTo(target: ExposeTarget, view: View, redact: Redactor): ToolExport {
-  const { tools, warnings, errors, tokens } = expose(view, target)
-  return {
-    target,
-    definition: redactTexts(plain(tools), redact),
-    warnings: warnings.map((warning) => redact.redactText(toSentence(warning))),
-    errors: errors.map((error: ExposeError) => redact.redactText(error.message)),
-    ...(errors.length > 0 ? {} : { tokens: tokens.count }),
-  }
-}
-
-function toSentence({ path, feature, from, to, action }: ExposeWarning): string {
-  const where = path === '' ? '' : ` at ${path}`
-  return `${feature}${where}: ${from} is ${action}${to === undefined ? '' : `, to ${to}`}`
-}
-
-/** Drops functions, which some SDKs take, and unwraps a list of one tool. */
-function plain(tools: object): unknown {
-  const shown: unknown = readOwnJson(toJsonText(tools), 'exact')
-  return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
-}
-
-/** Redacts texts of a server. Key names do not matter here: in a schema they are parameters. */
-function redactTexts(value: unknown, redact: Pick<Redactor, 'redactText'>): unknown {
-  if (typeof value === 'string') return redact.redactText(value)
-  if (Array.isArray(value)) return value.map((item) => redactTexts(item, redact))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactTexts(item, redact)]))
 }

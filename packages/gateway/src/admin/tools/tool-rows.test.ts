@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type Gate } from '@toolgate/core'
 import { redactor } from '@toolgate/core/redact'
-import type { ApiDeps } from '../http/deps.ts'
+import { heartOf, nameFor } from '../../testing/heart.ts'
 import { taggedJson } from '../http/request.ts'
 import { ToolRows } from './tool-rows.ts'
 import type { ToolColumns, ToolRow } from '../../model/rows.ts'
@@ -22,11 +22,7 @@ const caller = { user: 'vera', roles: ['viewer'] }
 
 function open(): { gate: Gate; rows: ToolRows } {
   const gate = createGate({ tools, policy: { deny: ['tag:odd'], ask: ['server2:*'] } })
-  const deps = {
-    view: (one: object) => gate.view(one),
-    wireName: (id: string) => id.replace(':', '__'),
-  } as unknown as ApiDeps
-  return { gate, rows: new ToolRows(deps) }
+  return { gate, rows: new ToolRows(heartOf({ gate })) }
 }
 
 describe('the rows of a catalog', () => {
@@ -71,8 +67,7 @@ describe('the rows of a catalog', () => {
     })
     const plain = defineTool({ namespace: 'a', name: 'y', description: 'Y', execute: () => 1 })
     const gate = createGate({ tools: [named, plain] })
-    const deps = { view: (one: object) => gate.view(one), wireName: (id: string) => `short-${id.at(-1)}` }
-    const rows = new ToolRows(deps as unknown as ApiDeps)
+    const rows = new ToolRows(heartOf({ gate, catalog: { lists: nameFor((id) => `short-${id.at(-1)}`) } }))
     const decided = await rows.decide({ caller, person: {} }, () => gate.catalog.snapshot().tools)
     const options = { kind: 'tool', hashOf: ({ name }: { name: string }) => (name === 'y' ? 'h1' : undefined) } as const
     const written = JSON.parse(await rows.write(decided, options)) as unknown

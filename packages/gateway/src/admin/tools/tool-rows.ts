@@ -1,10 +1,10 @@
 import type { Caller, Tool, View } from '@toolgate/core'
 import { type JsonObject, type MayStill, readOwnJson, refusedNow, titleOf } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
-import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { nextTurn } from '../../util/next-turn.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import type { Heart } from '../../heart/heart.ts'
+import { wireName } from '../http/wire-name.ts'
 import { readsRules, reasonFor } from '../http/rule-text.ts'
 import type { MayStillRow, ToolRow } from '../../model/rows.ts'
 
@@ -23,6 +23,7 @@ export interface DecidedTools {
   readonly rows: readonly RowDecision[]
 }
 
+type RowsHeart = Pick<Heart, 'gate' | 'catalog' | 'revisions' | 'redact'>
 type KeptList = Omit<DecidedTools, 'view'>
 
 interface WriteOptions {
@@ -56,13 +57,13 @@ const MAX_ROUNDS = 3
 
 /** Decides about all tools of a catalog for a caller, and writes them as JSON. Both are kept while the rules stay. */
 export class ToolRows {
-  readonly #deps: ApiDeps
+  readonly #heart: RowsHeart
   /** For people who may read the text of rules, and for others. */
   readonly #decided = { whole: new Map<View, KeptList>(), withheld: new Map<View, KeptList>() }
   #texts = { revision: -1, ofTool: new WeakMap<Tool, ToolText>() }
 
-  constructor(deps: ApiDeps) {
-    this.#deps = deps
+  constructor(heart: RowsHeart) {
+    this.#heart = heart
   }
 
   /** Returns the decisions in the order of the tools, all by the same rules, with the view that has them. */
@@ -72,7 +73,7 @@ export class ToolRows {
   ): Promise<DecidedTools> {
     const decidedBefore = this.#decided[readsRules(person) ? 'whole' : 'withheld']
     for (let round = 1; ; round++) {
-      const view = await this.#deps.view(caller, app)
+      const view = await this.#heart.gate.view(caller, { app })
       const tools = toolsOf()
       const known = decidedBefore.get(view)
       if (known && isSameList(known.tools, tools)) {
@@ -81,7 +82,7 @@ export class ToolRows {
       }
       const rows = await decideAll(view, tools, person)
       // A change of the rules ends the view, and its last rows may be by the new ones.
-      const isSame = (await this.#deps.view(caller, app)) === view && isSameList(toolsOf(), tools)
+      const isSame = (await this.#heart.gate.view(caller, { app })) === view && isSameList(toolsOf(), tools)
       if (isSame) keep(decidedBefore, view, { tools, rows })
       if (isSame || round >= MAX_ROUNDS) return { view, tools, rows }
     }
@@ -146,18 +147,18 @@ export class ToolRows {
     for (const [i, tool] of tools.entries()) {
       const decision = rows[i]
       if (!decision || tool.kind !== kind) continue
-      const wireName = tool.uri ?? this.#deps.wireName(tool.id, view) ?? ''
-      add({ tool, text: textOf(tool), wireName, hash: hashOf(tool), decision })
+      const named = tool.uri ?? wireName(this.#heart, tool.id, view) ?? ''
+      add({ tool, text: textOf(tool), wireName: named, hash: hashOf(tool), decision })
       if (++added % TOOLS_A_TURN === 0) await nextTurn()
     }
   }
 
   /** Returns a function that writes what every caller sees of a tool. A reload may bring secrets, which are then redacted, too. */
   #textsNow(): (tool: Tool) => ToolText {
-    const revision = this.#deps.policy?.().revision ?? 0
+    const revision = this.#heart.revisions.current.number
     if (revision !== this.#texts.revision) this.#texts = { revision, ofTool: new WeakMap() }
     const { ofTool } = this.#texts
-    const { redactText } = this.#deps.redact ?? redactor
+    const { redactText } = this.#heart.redact
     return (tool) => {
       const known = ofTool.get(tool)
       if (known !== undefined) return known

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
-import { memoryHistories, systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
+import { memoryHistories } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
-import { type Api, createApi } from '../http/api.ts'
+import type { Api } from '../http/api.ts'
+import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type {
   AgentCallBody,
   ErrorBody,
@@ -77,31 +76,12 @@ function open() {
     limits: ['*:2/60'],
   })
   opened.push(gate)
-  const api = createApi({
-    authenticator: authenticateKeys(callers),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: () => callers,
-    view: (caller, app) => gate.view(caller, { app }),
-    tools: () => gate.catalog.snapshot().tools,
-    wireName: (id) => id,
-    groups: () => [],
-    servers: () => [],
-    audit,
-    approvals: gate.approvals,
-    agents: {
-      view: async (caller, app) => gate.view(caller, { app }),
-      approvalUrl: () => undefined,
-      isStopping: () => false,
-    },
-    clock: systemClock,
-    policyRevision: () => 1,
-    catalogRevision: () => 1,
-  })
+  const api = apiOf(heartOf({ gate, callers, audit, catalog: { lists: nameFor((id) => id) } }))
   return { api, gate, audit, histories, ran, callers }
 }
 
 async function post<Body>(
-  api: Api,
+  api: Pick<Api, 'fetch'>,
   path: string,
   body: object,
   as = 'owner',

@@ -1,19 +1,47 @@
+import type { Answer } from '../../heart/route.ts'
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import { checkHistory, dryRun, isObject, type JsonObject, kindOfId, mayStillNow } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import type { CallPreview } from '@toolgate/core/toolset'
 import { unwrapOutcome } from '@toolgate/mcp'
-import { toBody } from '../agents/routes.ts'
-import { findCaller, type NamedCallers, WHOSE } from '../http/callers.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { toBody } from '../http/call-body.ts'
+import { createNamedCallers, findCaller, type NamedCallers, WHOSE } from '../http/callers.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import type { FindSubject } from '../../heart/route.ts'
+import { preparedViews } from '../../heart/views.ts'
+import { approvalUrl } from '../../calls/approval-doors.ts'
+import { policy } from '../policy/start.ts'
+import { room as tools } from '../tools/routes.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { invalidBody, itemId, type Parameter, parseField, parseQuery, readBody, type Route } from '../http/request.ts'
-import { mayCall, ownAgent } from './own-agent.ts'
-import { mayStillOf, placing, wouldAllowOf } from '../policy/routes.ts'
-import { readHistory } from '../change/read-history.ts'
-import { checkKnown, knownItems } from '../tools/routes.ts'
+import { invalidBody, itemId, type Parameter, parseField, parseQuery, readBody } from '../http/request.ts'
+import { mayCall, ownAgent } from '../http/own-agent.ts'
+import { mayStillOf, type PlacedRules, placing, wouldAllowOf } from '../policy/placed.ts'
+import { readHistory } from '../http/read-history.ts'
+import { checkKnown, knownItems } from '../tools/shown.ts'
 import type { AgentCallBody, WhyInputBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'trial',
+  needs: [policy, tools],
+  open(heart, rooms) {
+    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const deps: TrialDeps = { ...heart, callers, hits: rooms.ask(policy) }
+    const subject = triedIn(deps)
+    const by = 'person'
+    return {
+      routes: [
+        { method: 'POST', path: '/api/why', by, answer: whyInputRoute(deps), subject },
+        { method: 'POST', path: '/api/tool/call', by, answer: ownCallRoute(deps), subject },
+      ],
+    }
+  },
+}
+
+interface TrialDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'door' | 'stopping'>, PlacedRules {
+  readonly callers: NamedCallers
+}
 
 const FIELDS = ['tool', 'as', 'caller', 'app', 'input']
 /** Those that are read at once, each with a body of that size at most. */
@@ -34,7 +62,7 @@ interface Trial {
  * `POST /api/why` with `{ tool, as | caller, app, input, history }`: what a call with this input would get now, or after what
  * is stated, and every reason. Runs nothing, takes no limit, asks nobody, and leaves neither a record nor a history.
  */
-export function whyInputRoute(deps: ApiDeps, callers: NamedCallers): Route {
+function whyInputRoute(deps: TrialDeps): Answer {
   let running = 0
   return async ({ query, person, request }) => {
     parseQuery(query, {})
@@ -42,17 +70,17 @@ export function whyInputRoute(deps: ApiDeps, callers: NamedCallers): Route {
       throw new ApiFault('dry_run_busy', 'Too many dry runs are asked for at once; ask again in a moment.')
     running++
     try {
-      return await dryRunOf(deps, await readTrial(request, person, callers, [...FIELDS, 'history']), person)
+      return await dryRunOf(deps, await readTrial(request, person, deps.callers, [...FIELDS, 'history']), person)
     } finally {
       running--
     }
   }
 }
 
-async function dryRunOf(deps: ApiDeps, trial: Trial, person: Caller): Promise<WhyInputBody> {
+async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<WhyInputBody> {
   const { tool, app, input, name, caller, history } = trial
   checkKnown(tool, { person, caller }, deps)
-  const view = await deps.view(caller, app)
+  const view = await deps.gate.view(caller, { app })
   const items = history === undefined ? [] : knownItems(person, caller, deps)
   const stated = history === undefined ? undefined : readHistory(history, (given) => checkHistory(view, given, items))
   const asked = { tool, input: toInput(tool, input, deps, caller), history: stated, items }
@@ -88,21 +116,20 @@ function outcomeOf(previewed: CallPreview): WhyInputBody['outcome'] {
  * `POST /api/tool/call` with `{ tool, as, app, input }`: makes a call as an agent of the person's own user, with the rights of
  * that agent. It passes every check that the agent's call would pass.
  */
-export function ownCallRoute(deps: ApiDeps, callers: NamedCallers): Route {
+function ownCallRoute(deps: TrialDeps): Answer {
+  const viewOf = preparedViews(deps)
   return async ({ query, person, request }) => {
     parseQuery(query, {})
-    const { tool, app, input, caller } = await readTrial(request, person, callers)
+    const { tool, app, input, caller } = await readTrial(request, person, deps.callers)
     if (!mayCall(person))
       throw new ApiFault('call_forbidden', 'A call takes a person with the role "operator" or "approver".')
     const keyNow = () => ownAgent(deps, { person, caller, app })
     const key = keyNow()
     if (!key) throw new ApiFault('call_forbidden', NOT_OWN)
     checkKnown(tool, { person, caller }, deps)
-    const { agents } = deps
-    if (!agents) throw new ApiFault('call_forbidden', 'No calls can be made here.')
-    if (agents.isStopping())
+    if (deps.stopping.isStopping)
       throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
-    const view = await agents.view(key.caller, app)
+    const view = await viewOf(key.caller, app)
     const outcome = await view.call({
       tool,
       input: toInput(tool, input, deps, caller),
@@ -111,7 +138,9 @@ export function ownCallRoute(deps: ApiDeps, callers: NamedCallers): Route {
       asker: Buffer.from(key.keyHash).toString('hex'),
       signal: request.signal,
     })
-    return toBody(unwrapOutcome(outcome), agents) satisfies AgentCallBody
+    return toBody(unwrapOutcome(outcome), ({ id: approval }) =>
+      approvalUrl(approval, deps.door.publicUrl),
+    ) satisfies AgentCallBody
   }
 }
 
@@ -119,14 +148,24 @@ const NOT_OWN =
   'A person makes calls only as an agent of their own user: the file has no key of an agent with your user and tenant that has not expired and opens this.'
 
 /** A resource is read by its URI alone. */
-function toInput(id: string, input: JsonObject, { items }: ApiDeps, caller: Caller): JsonObject {
+function toInput(id: string, input: JsonObject, { gate }: TrialDeps, caller: Caller): JsonObject {
   if (kindOfId(id) !== 'resource' || Object.keys(input).length > 0) return input
-  const { uri = id.split(':').slice(2).join(':') } = items?.(caller).find((item) => item.id === id) ?? {}
+  const { uri = id.split(':').slice(2).join(':') } =
+    gate.catalog.of(caller).items.tools.find((item) => item.id === id) ?? {}
   return { uri }
 }
 
+/** Returns what a person tries as a caller: the home of that caller answers. */
+function triedIn(deps: TrialDeps): FindSubject {
+  return async ({ request, person, readText }) => {
+    const { tool, caller, app } = await readTrialText(await readText(), person, deps.callers)
+    if (new URL(request.url).pathname === '/api/why') return { tool, caller }
+    return mayCall(person) && ownAgent(deps, { person, caller, app }) ? { tool, caller, isCall: true } : undefined
+  }
+}
+
 /** Returns what a body asks for, before the replica is known that answers it. @throws {ApiFault} */
-export async function readTrialText(text: string, person: Caller, callers: NamedCallers): Promise<Trial> {
+async function readTrialText(text: string, person: Caller, callers: NamedCallers): Promise<Trial> {
   const request = new Request('http://gateway', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

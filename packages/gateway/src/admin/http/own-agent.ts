@@ -1,0 +1,53 @@
+import { type Caller, defineCaller } from '@toolgate/core'
+import { toJsonText } from '@toolgate/core/words'
+import type { CallerConfig } from '../../config/config.ts'
+import { opensEndpoint, toResource } from '../../auth/credential.ts'
+import type { Heart } from '../../heart/heart.ts'
+
+interface Asked {
+  readonly person: Caller
+  /** The caller that the person wants to call as. */
+  readonly caller: Caller
+  readonly app?: string | undefined
+}
+
+/** Whether a person may make calls at all, as an agent of their own. */
+export function mayCall({ user, roles = [] }: Caller): boolean {
+  return user !== undefined && roles.some((role) => role === 'operator' || role === 'approver')
+}
+
+/**
+ * Returns a key of an agent in the file, if it is of the person's own user and tenant, has not expired, opens
+ * the endpoint, and has exactly the rights of the caller that is asked for. So a person has no right here that a key of theirs
+ * does not have.
+ */
+export function ownAgent(
+  { revisions, door }: Pick<Heart, 'revisions' | 'door'>,
+  { person, caller, app }: Asked,
+): CallerConfig | undefined {
+  if (!isOwn({ person, caller })) return undefined
+  const asked = toJsonText(defineCaller(caller))
+  const isExpired = ({ keyHash, expiresAtMs = Infinity }: CallerConfig): boolean =>
+    door.keys.isExpired({ id: Buffer.from(keyHash).toString('hex'), expiresAtMs })
+  return revisions.current.callers.find(
+    (key) =>
+      key.for === 'mcp' &&
+      isOwn({ person, caller: key.caller }) &&
+      toJsonText(defineCaller(key.caller)) === asked &&
+      !isExpired(key) &&
+      opensEndpoint(key, toResource(app)),
+  )
+}
+
+/** Whether a person may make calls as a caller, at some endpoint. */
+export function mayCallAs(heart: Pick<Heart, 'revisions' | 'door'>, { person, caller }: Asked): boolean {
+  if (!mayCall(person) || !isOwn({ person, caller })) return false
+  const apps = heart.revisions.current.callers.flatMap((key) =>
+    isOwn({ person, caller: key.caller }) ? (key.apps ?? []) : [],
+  )
+  return [undefined, ...apps].some((app) => ownAgent(heart, { person, caller, app }) !== undefined)
+}
+
+function isOwn({ person, caller }: Asked): boolean {
+  return caller.user !== undefined && caller.user === person.user && caller.tenant === person.tenant
+}
