@@ -1,4 +1,4 @@
-import { type JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import { HttpEndpoint, type Session } from '../servers/transport/http-call.ts'
 import { UpstreamError } from '../model/upstream.ts'

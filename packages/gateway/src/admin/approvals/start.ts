@@ -1,4 +1,4 @@
-import type { Approvals } from '@toolgate/core/internal'
+import type { Approvals } from '@toolgate/core/call'
 import type { Room } from '../../heart/room.ts'
 import { type Family, gauge } from '../../telemetry/exposition.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
-import { auditEntry, manualClock } from '@toolgate/core/testing'
+import { auditEntry, manualClock } from '@toolgate/testing'
 import type { ServerRow } from '../../model/rows.ts'
 import { countCalls } from '../../telemetry/call-counts.ts'
 import type { ListedRoom, Room } from '../../heart/room.ts'
@@ -160,7 +160,7 @@ function setup({ audit: given, approvals, faults = [] }: Given = {}) {
     checkpoints: { signedSeq: 7, signedAt: '2026-11-23T00:00:00.000Z' },
     problems: [{ code: 'checkpoints_failing', message: 'The disk is full.' }],
   })
-  const pins = { list: () => [{ status: 'pinned' }, { status: 'changed' }] } as Partial<Gate['pins']> as Gate['pins']
+  const pins = { list: () => [{ status: 'pinned' }, { status: 'changed' }] } as object as Gate['pins']
   const heart = heartOf({
     gate: gateWith(gate, { pins, ...(approvals && { approvals: approvals as Gate['approvals'] }) }),
     audit: given ?? Object.assign(audit, { evidence }),

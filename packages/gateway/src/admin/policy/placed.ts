@@ -1,5 +1,6 @@
 import type { Caller, Reason } from '@toolgate/core'
-import type { MayStill, NeededChange } from '@toolgate/core/internal'
+import type { MayStill } from '@toolgate/core/decide'
+import type { NeededChange } from '@toolgate/change/internal'
 import type { PolicySource } from '../../config/places.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { PlacedChange, PlacedMayStill, PlacedReason } from '../../model/rows.ts'

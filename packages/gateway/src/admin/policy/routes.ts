@@ -1,4 +1,5 @@
-import { type ClauseCoverage, clauseText } from '@toolgate/core/internal'
+import type { ClauseCoverage } from '@toolgate/core/decide'
+import { clauseText } from '@toolgate/core/policy'
 import type { ConfigPlaces } from '../../config/places.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'

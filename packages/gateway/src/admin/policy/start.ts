@@ -1,5 +1,5 @@
 import type { Gate } from '@toolgate/core'
-import { clauseText } from '@toolgate/core/internal'
+import { clauseText } from '@toolgate/core/policy'
 import type { Room } from '../../heart/room.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 import { ClauseHits } from './clause-hits.ts'

@@ -1,5 +1,5 @@
 import { createGate, type Tool, type View } from '@toolgate/core'
-import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
+import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/expose'
 import { readOwnJson } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import { toJsonText } from '@toolgate/core/words'

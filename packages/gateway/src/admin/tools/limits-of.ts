@@ -1,5 +1,5 @@
 import type { Tool } from '@toolgate/core'
-import { parseLimits } from '@toolgate/core/internal'
+import { parseLimits } from '@toolgate/core/call'
 import { matchesSelector } from '@toolgate/core/toolset'
 import type { Heart } from '../../heart/heart.ts'
 
