@@ -3,6 +3,8 @@ import { globSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { describe, it } from 'node:test'
+import { ROOMS } from '../packages/gateway/src/compose/rooms.ts'
+import type { Room } from '../packages/gateway/src/heart/room.ts'
 import { type Import, readImports, targetFile } from './support/imports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
@@ -66,6 +68,7 @@ const GATEWAY_ORDER = [
   'calls',
   'stdio',
   'replicas',
+  'heart',
   'admin',
   'mcp',
   'edge',
@@ -160,6 +163,35 @@ describe('the arrows inside the gateway', () => {
   })
 })
 
+describe('the rooms of the gateway', () => {
+  it('import the rooms that they need, and no other', async () => {
+    const needs = await needsByFolder()
+    const wrong = imports.filter((one) => {
+      const [room, target] = [roomOf(one.from), roomOf(targetFile(one) ?? '')]
+      if (room === undefined || target === undefined || room === target || target === HTTP) return false
+      return !needs.get(room)?.has(target)
+    })
+    assert.deepEqual(wrong.map(describeImport), [])
+  })
+
+  it('have a folder of their name, and a row of the list', async () => {
+    const folders = sources.flatMap((file) => roomOf(file) ?? []).filter((room) => room !== HTTP)
+    assert.deepEqual([...(await needsByFolder()).keys()].toSorted(), [...new Set([...folders, 'mcp'])].toSorted())
+  })
+
+  it('need those that stand before them', async () => {
+    const opened = new Set<string>()
+    for (const part of ['start', 'people'] as const)
+      for (const row of await loadRooms()) {
+        const room = row[part]
+        if (!room) continue
+        const missing = (room.needs ?? []).map(({ name }) => name).filter((name) => !opened.has(name))
+        assert.deepEqual(missing, [], `${room.name} is opened before what it needs`)
+        opened.add(room.name)
+      }
+  })
+})
+
 describe('imports', () => {
   it('make no circle', () => {
     const targets = new Map<string, string[]>()
@@ -183,6 +215,31 @@ describe('imports', () => {
     assert.ok(sources.length > 50 && imports.length > 200, `${sources.length} sources, ${imports.length} imports`)
   })
 })
+
+/** What all rooms of people share. */
+const HTTP = 'http'
+
+function roomOf(file: string): string | undefined {
+  return /^packages\/gateway\/src\/admin\/([^/]+)\//.exec(file)?.[1]
+}
+
+async function loadRooms(): Promise<
+  readonly { readonly start: Room | undefined; readonly people: Room | undefined }[]
+> {
+  return Promise.all(ROOMS.map(async ({ start, people }) => ({ start, people: (await people?.())?.room })))
+}
+
+async function needsByFolder(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const needs = new Map<string, Set<string>>()
+  for (const { start, people } of await loadRooms())
+    for (const room of [start, people]) {
+      if (!room) continue
+      const own = needs.get(room.name) ?? new Set()
+      for (const { name } of room.needs ?? []) own.add(name)
+      needs.set(room.name, own)
+    }
+  return needs
+}
 
 function packageOf(file: string): string {
   return file.split('/')[1] ?? ''

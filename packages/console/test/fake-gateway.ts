@@ -26,7 +26,7 @@ import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/model/rows
 import { authenticateKeys } from '../../gateway/src/auth/keyring.ts'
 import { createOriginRules } from '../../gateway/src/auth/origin.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
-import type { GroupChange } from '../../gateway/src/admin/live/group-watch.ts'
+import type { GroupChange } from '../../gateway/src/admin/groups/group-watch.ts'
 import { createLiveSocket } from '../../gateway/src/admin/live/live-socket.ts'
 import { outcomeOf } from '../src/audit-feed.ts'
 

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http'
 import { isObject, toJsonText } from '@toolgate/values/json'
-import { type RequestId } from '@toolgate/mcp'
+import type { ServerResponse } from 'node:http'
+import type { RequestId } from '@toolgate/mcp'
 
 /**
  * The JSON-RPC errors of this endpoint: `rule → code and HTTP status`.

@@ -20,7 +20,7 @@ import { checkShape } from '../../config/reading.ts'
 import type { Filled } from '../../config/fill.ts'
 import { parseSource, type Source } from '../../config/source.ts'
 import { readCatalogFile, readSmallFile } from './catalog-file.ts'
-import { checkTokens } from './proposed-config.ts'
+import { checkTokens } from '../../config/check-tokens.ts'
 import { configuredItems } from './snapshot-items.ts'
 import { fileSchema } from './test-schema.ts'
 

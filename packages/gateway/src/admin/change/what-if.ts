@@ -3,7 +3,7 @@ import type { Redactor } from '@toolgate/values/redact'
 import type { WhatIfBody } from '../../model/rows.ts'
 import type { ChangeDeps, WhatIfQuestion } from './questions.ts'
 import { recordsInTime } from './records-in-time.ts'
-import { rulesOfChange } from './rules-of-change.ts'
+import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 
 const MAX_NAMED = 100
 const MAX_CALLERS = 1000

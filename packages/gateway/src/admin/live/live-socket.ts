@@ -16,8 +16,8 @@ import { toRequest } from '../../util/to-request.ts'
 import { redactApproval } from '../../config/redaction.ts'
 import { type AuditTail, createAuditTail } from './audit-tail.ts'
 import { ApprovalNews } from './approval-news.ts'
-import type { FleetGroups } from './fleet-groups.ts'
-import type { GroupWatch } from './group-watch.ts'
+import type { FleetGroups } from '../groups/fleet-groups.ts'
+import type { GroupWatch } from '../groups/group-watch.ts'
 
 export interface LiveDeps {
   /** Rejects with an `ApiFault` if this person may not listen. */
