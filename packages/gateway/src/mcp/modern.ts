@@ -166,11 +166,12 @@ class ModernRequest implements McpRequest {
     const meta = this.params['_meta']
     // The envelope was checked: these are an object.
     const capabilities = (isObject(meta) ? meta[META.clientCapabilities] : {}) as ClientCapabilities
+    const level = textIn(this.params, META.logLevel)
     return clientLink({
       era: 'modern',
       capabilities,
       ask: undefined,
-      logLevel: toLogLevel(textIn(this.params, META.logLevel)),
+      logLevel: level === undefined ? undefined : toLogLevel(level),
       log: (params) => this.#log(params),
     })
   }

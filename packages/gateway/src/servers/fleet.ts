@@ -157,7 +157,7 @@ export class Fleet {
    * nothing to wait for. `isList`: the request is for a list.
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
-    const waits = this.#servers.flatMap(({ perUser }) => perUser?.prepare(caller, isList) ?? [])
+    const waits = this.#servers.flatMap(({ perUser }) => (perUser?.lists && perUser.prepare(caller, isList)) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 

@@ -55,7 +55,8 @@ function relayAtOnce(
 
 /** A client of 2026-07-28 that a server may ask has no stream. Its call is held until the retry that answers. */
 function isHeld({ link, capabilities }: CallAsks): boolean {
-  return link?.era === 'modern' && (capabilities !== undefined || heldIn(link.answers?.state) !== undefined)
+  if (link?.era !== 'modern') return false
+  return capabilities !== undefined || (link.answers !== undefined && heldIn(link.answers.state) !== undefined)
 }
 
 function relayHeld(

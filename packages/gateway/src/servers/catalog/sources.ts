@@ -73,7 +73,8 @@ export class UpstreamSource implements Source {
         return (input, call) => {
           const params = { name: tool, arguments: input }
           const link = toClientLink(call.context)
-          if (!this.#runsTasks() && !isTaskState(link?.answers?.state)) return send('tools/call', params, call)
+          const goesOn = link?.answers !== undefined && isTaskState(link.answers.state)
+          if (!goesOn && !this.#runsTasks()) return send('tools/call', params, call)
           const { isWanted = false, leave } = link?.tasks ?? {}
           const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
           return send('tools/call', params, call, caller).then(toTaskRound, (error: unknown) => {
