@@ -3,22 +3,16 @@ import { didYouMean } from '@toolgate/core/internal'
 import type { CommandProbeConfig, GroupConfig, HttpProbeConfig, ProbeConfig, TcpProbeConfig } from './config.ts'
 import { checkSelector } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
-import { checkShape, found, keysOf, lengthOf, type Reading, reportUnknownKey } from './reading.ts'
+import { checkShape, found, keysOf, lengthOf, readEach, type Reading, reportUnknownKey } from './reading.ts'
 import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from './schema/groups.ts'
 import { toFolder } from './servers.ts'
 
 /** Reads `groups`, and checks that their dependencies exist and have no cycle. */
 export function readGroups(reading: Reading): readonly GroupConfig[] {
-  const { source, groupNames } = reading
-  const at = source.get(['groups'])
-  if (at && !at.entries) checkShape(source, ['groups'], groupsSchema)
-  const groups = groupNames.flatMap((name) => {
-    const problem = groupsSchema.keyType.safeParse(name).error?.issues[0]?.message
-    if (problem !== undefined)
-      source.report(['groups', name], `found the name ${JSON.stringify(name)}, expected ${problem}`, { atKey: true })
-    const input = checkShape(source, ['groups', name], groupShellSchema)
-    const probes = readProbes(reading, ['groups', name, 'availableWhen'])
-    return input ? [toGroup(reading, name, input, probes)] : []
+  const groups = readEach(reading.source, ['groups'], groupsSchema, (at, name) => {
+    const input = checkShape(reading.source, at, groupShellSchema)
+    const probes = readProbes(reading, [...at, 'availableWhen'])
+    return input && toGroup(reading, String(name), input, probes)
   })
   reportCycles(reading, groups)
   return groups
@@ -55,13 +49,7 @@ function toGroup(
     source.report([...at, 'visibility'], 'found "always" with "availableWhen", expected "conditional"')
   if (visibility === 'conditional' && probes.length === 0 && dependsOn.length === 0)
     source.report(at, 'is conditional, expected "availableWhen" or "dependsOn" to say on what', { atKey: true })
-  return {
-    ...input,
-    name,
-    visibility,
-    dependsOn,
-    availableWhen,
-  }
+  return { ...input, name, visibility, dependsOn, availableWhen }
 }
 
 function reportCycles({ source }: Reading, groups: readonly GroupConfig[]): void {
