@@ -215,20 +215,13 @@ export interface GroupConfig {
 }
 
 type Probe = { readonly [K in keyof typeof probeSchemas]: Written<(typeof probeSchemas)[K]> }
+/** Something listens at an address. */
+export type TcpProbeConfig = Probe['tcp']
+/** A URL answers. */
+export type HttpProbeConfig = Probe['http']
 
 /** A probe: one dependency that must work. */
 export type ProbeConfig = Probe['env'] | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | Probe['server']
-
-/** Something listens at an address. */
-export interface TcpProbeConfig extends Omit<Probe['tcp'], 'tcp'> {
-  readonly tcp: { readonly host: string; readonly port: number }
-}
-
-/** A URL answers. */
-export interface HttpProbeConfig extends Omit<Probe['http'], 'status'> {
-  /** Default: any from 200 to 299. */
-  readonly status?: readonly number[]
-}
 
 /** A command exits with code 0. */
 export interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {

@@ -100,9 +100,14 @@ export function readEach<T>(
   })
 }
 
-/** Reports a problem from within a schema, at a key and with a complete message. */
-export function reportIn(ctx: z.RefinementCtx, path: readonly (string | number)[], message: string): void {
-  ctx.addIssue({ code: 'custom', path: [...path], message, params: { isWhole: true } })
+/** Reports a problem from within a schema, with a complete message: at a key, or else `atKey: false`, at its value. */
+export function reportIn(
+  ctx: z.RefinementCtx,
+  path: readonly (string | number)[],
+  message: string,
+  atKey = true,
+): void {
+  ctx.addIssue({ code: 'custom', path: [...path], message, params: { isWhole: true, atKey } })
 }
 
 type Issue = z.core.$ZodIssue
@@ -127,7 +132,7 @@ function explainIssue(source: Source, base: ConfigPath, schema: z.ZodType, issue
     }
   }
   if (issue.code === 'custom' && issue.params?.['isWhole'] === true)
-    return source.report(path, issue.message, { atKey: true })
+    return source.report(path, issue.message, { atKey: issue.params['atKey'] === true })
   const node = source.get(path)
   const subject = node ? `${found(source, path)},` : 'is missing,'
   source.report(path, `${subject} expected ${expectation(issue)}${advice(issue, node)}`)
