@@ -1,5 +1,5 @@
 import type { CallOutcome, CallRefused, CallWaiting, Hooks, View } from '@toolgate/core'
-import type { HooksInput } from '@toolgate/core/internal'
+import type { HooksInput } from '@toolgate/core/call'
 import type { LanguageModel, ToolSet } from 'ai'
 import { createOnCall, createWarn, type GuardedCall, GuardedRun } from '../shared/runs.ts'
 import { answeredCalls } from './apply-approvals.ts'

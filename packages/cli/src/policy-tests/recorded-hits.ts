@@ -1,7 +1,6 @@
-import { clauseText } from '@toolgate/core/internal'
-import { readRecords, type TestedClause } from '@toolgate/core/change'
-import type { TargetOptions } from '../client.ts'
-import { createApi, findTarget } from '../client.ts'
+import { clauseText } from '@toolgate/core/policy'
+import { readRecords, type TestedClause } from '@toolgate/change'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { Io } from '../io.ts'
 
 interface RecordedHitsOptions extends TargetOptions {

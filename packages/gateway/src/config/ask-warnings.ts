@@ -1,4 +1,4 @@
-import { mayApproveByDefault } from '@toolgate/core/internal'
+import { mayApproveByDefault } from '@toolgate/core/call'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 

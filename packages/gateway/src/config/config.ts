@@ -1,7 +1,7 @@
 import type { Caller, Policy } from '@toolgate/core'
 import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
-import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
+import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { TlsFiles } from '../util/certificate.ts'
 import type { Offer } from '../model/upstream.ts'

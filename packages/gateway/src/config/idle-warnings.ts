@@ -1,5 +1,5 @@
 import { parseGroups } from '@toolgate/core/groups'
-import { findIdleClauses, type IdleClause, parsePolicies } from '@toolgate/core/internal'
+import { findIdleClauses, type IdleClause, parsePolicies } from '@toolgate/core/policy'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPlaces } from './places.ts'
 import type { ConfigPath, ConfigWarning } from './problems.ts'

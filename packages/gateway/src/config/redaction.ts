@@ -1,5 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/internal'
+import type { Approvals } from '@toolgate/core/call'
 import { createRedactor, type Redactor } from '@toolgate/core/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
 import type { GatewayConfig } from './config.ts'

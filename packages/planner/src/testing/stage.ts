@@ -8,7 +8,7 @@ import {
   type Tool,
 } from '@toolgate/core'
 import type { MemoryAudit } from '@toolgate/core/audit'
-import { type ManualClock, manualClock } from '@toolgate/core/testing'
+import { type ManualClock, manualClock } from '@toolgate/testing'
 import type { PlannerEvent } from '../events.ts'
 import type { PlannerOptions } from '../options.ts'
 import { createPlanner, type Planner } from '../planner.ts'
