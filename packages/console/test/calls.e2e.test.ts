@@ -54,7 +54,7 @@ if (executablePath !== undefined)
         await page.waitForFunction(() =>
           [...document.querySelectorAll('tr.record .badge')].every((badge) => badge.textContent === 'failed'),
         )
-        const id = await page.locator('a.opener').first().getAttribute('data-call')
+        const id = await page.locator('a.opener').first().getAttribute('data-opens')
         await page.goto(`${gateway.url}/#/calls?text=nowhere&open=${id}`)
         await page.getByText('No call matches').waitFor()
         await page.getByRole('dialog').locator('h3').first().waitFor()
@@ -64,14 +64,14 @@ if (executablePath !== undefined)
     it('says how many calls are new, and shows them when asked', async () => {
       await withPage({}, {}, async ({ page, gateway }) => {
         await page.getByText('Live', { exact: true }).last().waitFor()
-        const first = await page.locator('a.opener').first().getAttribute('data-call')
+        const first = await page.locator('a.opener').first().getAttribute('data-opens')
         gateway.record(11)
         const show = page.getByRole('button', { name: '7 new – show' })
         await show.waitFor()
-        assert.equal(await page.locator('a.opener').first().getAttribute('data-call'), first)
+        assert.equal(await page.locator('a.opener').first().getAttribute('data-opens'), first)
         await show.click()
         await page.waitForFunction(
-          (old) => document.querySelector('a.opener')?.getAttribute('data-call') !== old,
+          (old) => document.querySelector('a.opener')?.getAttribute('data-opens') !== old,
           first,
         )
       })

@@ -52,7 +52,7 @@ if (executablePath !== undefined)
           await page.goto(`${gateway.url}/#/live?tool=mail:send`)
           await logIn(page)
           // From the row of a call, with the keyboard alone.
-          const row = page.locator('[data-seq]').first()
+          const row = page.locator('[data-opens]').first()
           await row.waitFor()
           await row.focus()
           await page.keyboard.press('Enter')

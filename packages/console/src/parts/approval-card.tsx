@@ -12,7 +12,7 @@ import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx
 import { TenantTag, useManyTenants } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
-export interface ApprovalCardProps {
+interface ApprovalCardProps {
   /** Equal requests, oldest first. */
   readonly cards: readonly Card[]
   readonly nowMs: number
@@ -38,7 +38,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
     <li
       ref={measure}
       data-index={index}
-      className={isWaiting ? 'approval' : 'approval over'}
+      className={isWaiting ? 'card stack approval' : 'card stack approval over'}
       aria-labelledby={`${id}-title`}
       aria-setsize={size}
       aria-posinset={index + 1}
@@ -62,7 +62,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
       <JsonBlock value={input} label={`The input of ${tool}`} />
       {cards.length === 1 && <ComparisonPlace card={first} />}
       <div className="verdict-place">
-        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} id={id} />}
+        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} />}
         {isForeign && isWaiting && <Deciders approval={first.approval} />}
         {open.length === 0 && !(isForeign && isWaiting) && (
           <Result key={first.state} cards={cards} nowMs={nowMs} tool={tool} />
@@ -128,10 +128,10 @@ function AskedByAll({ cards, nowMs }: { cards: readonly Card[]; nowMs: number })
       </summary>
       <ul>
         {cards.map((card) => (
-          <li key={card.approval.id}>
+          <li key={card.approval.id} className="row loose">
             <Asked card={card} nowMs={nowMs} />
             {card.state === 'pending' && card.approval.mayDecide && <OneVerdict approval={card.approval} />}
-            {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} />}
+            {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} isSmall />}
             {card.state === 'approved' && card.approval.mayDecide && <RevokeButton approval={card.approval} />}
             <StateOf state={card.state} />
             <ApprovalTrail approval={card.approval} />
@@ -185,7 +185,7 @@ function Result({ cards, nowMs, tool }: Pick<ApprovalCardProps, 'cards' | 'nowMs
   const undoable = cards.filter(({ state }) => state === 'held').map(({ approval }) => approval.id)
   const sentAtMs = Math.max(...undoable.map((id) => held.get(id)?.sentAtMs ?? 0))
   return (
-    <div ref={line} className="result" tabIndex={-1}>
+    <div ref={line} className="row loose result" tabIndex={-1}>
       {cards.length === 1 ? <OneResult card={cards[0]} /> : <ResultOfAll cards={cards} />}
       {undoable.length > 0 && (
         <>

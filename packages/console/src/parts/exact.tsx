@@ -20,6 +20,31 @@ export function Exact({ text, className }: { text: string; className?: string })
   )
 }
 
+interface IdsProps {
+  readonly ids: readonly string[]
+  readonly linkOf?: (id: string) => string
+}
+
+/** Ids in one line, as links where they lead somewhere. */
+export function Ids({ ids, linkOf }: IdsProps): ReactElement {
+  return (
+    <>
+      {ids.map((id, i) => (
+        <Fragment key={id}>
+          {i > 0 && ', '}
+          {linkOf ? (
+            <a href={linkOf(id)}>
+              <Exact text={id} className="id" />
+            </a>
+          ) : (
+            <Exact text={id} className="id" />
+          )}
+        </Fragment>
+      ))}
+    </>
+  )
+}
+
 /**
  * A value as JSON, which the keyboard can scroll too.
  *
