@@ -99,13 +99,8 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   return [feed, snapshot]
 }
 
-interface RecordsProps {
-  readonly feed: Feed
-  readonly snapshot: FeedSnapshot
-}
-
 /** The table of records. It stops updating while it is paused or scrolled, so that nothing jumps. */
-function Records({ feed, snapshot }: RecordsProps): ReactElement {
+function Records({ feed, snapshot }: { feed: Feed; snapshot: FeedSnapshot }): ReactElement {
   const { records, isEnd } = snapshot
   const [isPaused, setPaused] = useState(false)
   const isScrolled = useScrolled()

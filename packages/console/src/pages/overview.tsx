@@ -1,11 +1,11 @@
 import { type ReactElement, useState } from 'react'
 import { linkTo } from '../address.ts'
-import { formatAgo, formatDuration, formatNumber, formatTime, toSentence } from '../format.ts'
+import { formatAgo, formatDuration, formatNumber, formatTime } from '../format.ts'
 import { choose, useApi, useChoices, useWhileCounting } from '../hooks.ts'
 import { Attempts, partOf } from '../parts/attempts.tsx'
 import { ServerBadge } from '../parts/badges.tsx'
 import { type Column, Duration } from '../parts/cells.tsx'
-import { Exact } from '../parts/exact.tsx'
+import { Because, Exact } from '../parts/exact.tsx'
 import { Segmented } from '../parts/filters.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
@@ -174,11 +174,7 @@ function Server({ row: { name, reason, stderr = [] } }: { row: OverviewServerRow
   return (
     <>
       <Exact text={name} className="id strong" />
-      {reason !== undefined && (
-        <span className="sub">
-          <Exact text={toSentence(reason)} />
-        </span>
-      )}
+      <Because reason={reason} />
       {stderr.length > 0 && (
         <details className="stderr">
           <summary className="dim">Last lines of stderr</summary>

@@ -2,7 +2,7 @@ import { type ReactElement, useContext, useMemo, useState } from 'react'
 import { count } from '../format.ts'
 import { useApi, useChoices } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
-import { Exact } from '../parts/exact.tsx'
+import { Phrase } from '../parts/exact.tsx'
 import { readDraft } from '../policy-draft.ts'
 import { Chip } from '../parts/filters.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
@@ -63,11 +63,7 @@ export function PolicyPage(): ReactElement {
 function Source({ body: { file, revision } }: { body: PolicyBody }): ReactElement {
   return (
     <>
-      {file !== undefined && (
-        <>
-          <Exact text={file} className="id" />,{' '}
-        </>
-      )}
+      <Phrase text={file} after=", " className="id" />
       revision {revision}
     </>
   )

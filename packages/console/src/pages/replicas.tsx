@@ -1,8 +1,7 @@
 import type { ReactElement } from 'react'
-import { toSentence } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import type { Column } from '../parts/cells.tsx'
-import { Exact } from '../parts/exact.tsx'
+import { Because, Exact } from '../parts/exact.tsx'
 import { Problem } from '../parts/form.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
@@ -70,7 +69,7 @@ function columnsOf(body: ReplicasBody): readonly Column<ReplicaRowBody>[] {
       cell: (row) => (
         <>
           <b>{wordOfReplica(row)}</b>
-          {row.isLive && row.refuses !== undefined && <Below text={row.refuses} />}
+          {row.isLive && <Because reason={row.refuses} />}
         </>
       ),
     },
@@ -80,7 +79,7 @@ function columnsOf(body: ReplicasBody): readonly Column<ReplicaRowBody>[] {
         <>
           <Exact text={row.configuration?.id ?? 'unknown'} className="id" />
           {differencesOf(row, body).map((text) => (
-            <Below key={text} text={text} />
+            <Because key={text} reason={text} />
           ))}
         </>
       ),
@@ -92,12 +91,4 @@ function columnsOf(body: ReplicasBody): readonly Column<ReplicaRowBody>[] {
     },
     { name: 'Last sign of life', width: '15rem', cell: ({ renewedAt }) => <Ago ms={renewedAt} /> },
   ]
-}
-
-function Below({ text }: { text: string }): ReactElement {
-  return (
-    <span className="sub">
-      <Exact text={toSentence(text)} />
-    </span>
-  )
 }

@@ -8,7 +8,7 @@ import { OWN } from '../people.ts'
 import { ServerBadge } from '../parts/badges.tsx'
 import type { Column } from '../parts/cells.tsx'
 import { Part } from '../parts/drawer.tsx'
-import { Exact } from '../parts/exact.tsx'
+import { Because, Exact } from '../parts/exact.tsx'
 import { DialogButton, DialogButtons, Problem } from '../parts/form.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
 import { Empty, Failed, PageHead, Pending } from '../parts/panels.tsx'
@@ -82,11 +82,7 @@ function columnsWith(chosen: string): readonly Column<ServerRow>[] {
       cell: ({ status, since, reason }) => (
         <div>
           <ServerBadge status={status} /> <Since ms={since} />
-          {reason !== undefined && (
-            <span className="sub">
-              <Exact text={toSentence(reason)} />
-            </span>
-          )}
+          <Because reason={reason} />
         </div>
       ),
     },

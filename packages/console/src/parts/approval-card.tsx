@@ -6,7 +6,7 @@ import { count, formatIn, toSentence } from '../format.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Comparison } from './comparison.tsx'
-import { Exact, JsonBlock } from './exact.tsx'
+import { Exact, JsonBlock, Phrase } from './exact.tsx'
 import { ApprovalTrail } from './trail.tsx'
 import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
 import { TenantTag, useManyTenants } from './tenant-tag.tsx'
@@ -86,32 +86,16 @@ function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number
   const isTagged = useManyTenants() && tenant !== undefined
   return (
     <p className="dim">
-      {user !== undefined && (
-        <>
-          for <Exact text={user} className="strong" />
-        </>
-      )}
+      <Phrase before="for " text={user} className="strong" />
       {isTagged && (
         <>
           {' '}
           <TenantTag tenant={tenant} />
         </>
       )}
-      {keyMadeBy !== undefined && (
-        <>
-          , with a key made by <Exact text={keyMadeBy} className="strong" />
-        </>
-      )}
-      {behind.length > 0 && (
-        <>
-          , also behind it: <Exact text={behind.join(', ')} className="strong" />
-        </>
-      )}
-      {run !== undefined && (
-        <>
-          , run <Exact text={run} className="id" />
-        </>
-      )}
+      <Phrase before=", with a key made by " text={keyMadeBy} className="strong" />
+      <Phrase before=", also behind it: " text={behind.join(', ')} className="strong" />
+      <Phrase before=", run " text={run} className="id" />
       {', asked '}
       <Ago ms={requestedAt} />
       {state === 'pending' && <>, expires {formatIn(expiresAt, nowMs)}</>}
@@ -204,16 +188,8 @@ function OneResult({ card }: { card: Card | undefined }): ReactElement | null {
   return (
     <>
       <StateOf state={state} />
-      {decidedBy !== undefined && (
-        <span>
-          by <Exact text={decidedBy} />
-        </span>
-      )}
-      {reason !== undefined && reason !== '' && (
-        <span>
-          “<Exact text={reason} />”
-        </span>
-      )}
+      <Phrase before="by " text={decidedBy} />
+      <Phrase before="“" text={reason} after="”" />
       {state !== 'held' && <span className="dim">{ENDS[state]}</span>}
       {state === 'approved' && approval.mayDecide && <RevokeButton approval={approval} />}
     </>

@@ -5,7 +5,7 @@ import { formatTime } from '../format.ts'
 import { choose, useChoices, useLiveState } from '../hooks.ts'
 import type { ApprovalRow, ApprovalsBody, ApprovalStatus } from '../wire.ts'
 import { ApprovalBadge, wordOfApproval } from './badges.tsx'
-import { Exact, JsonBlock } from './exact.tsx'
+import { Exact, JsonBlock, Phrase } from './exact.tsx'
 import { Select } from './form.tsx'
 import { RevokeButton } from './verdict.tsx'
 
@@ -70,24 +70,12 @@ function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
         <summary>
           <ApprovalBadge status={status} />
           <Exact text={tool} className="id" />
-          {user !== undefined && (
-            <span>
-              for <Exact text={user} />
-            </span>
-          )}
+          <Phrase before="for " text={user} />
           <span className="dim">
-            {decidedBy !== undefined && (
-              <>
-                by <Exact text={decidedBy} />{' '}
-              </>
-            )}
+            <Phrase before="by " text={decidedBy} after=" " />
             {formatTime(decidedAt ?? requestedAt, nowMs)}
           </span>
-          {reason !== undefined && reason !== '' && (
-            <span>
-              “<Exact text={reason} />”
-            </span>
-          )}
+          <Phrase before="“" text={reason} after="”" />
         </summary>
         <JsonBlock value={approval.input} label={`Input of ${tool}`} />
       </details>

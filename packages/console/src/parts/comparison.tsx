@@ -80,13 +80,7 @@ function Compared({ body, tool }: { body: ApprovalComparisonBody; tool: string }
   )
 }
 
-interface DifferenceProps {
-  readonly present: string
-  readonly proposed: string
-  readonly label: string
-}
-
-function Difference({ present, proposed, label }: DifferenceProps): ReactElement {
+function Difference({ present, proposed, label }: { present: string; proposed: string; label: string }): ReactElement {
   const lines = useMemo(() => changedLines(diffLines(present, proposed)), [present, proposed])
   if (present === proposed) return <p className="compared-note">There is no difference.</p>
   const left = lines.length - MAX_LINES

@@ -115,13 +115,8 @@ export function Segmented<Value extends string>(props: SegmentedProps<Value>): R
   )
 }
 
-interface SearchFieldProps {
-  readonly name: string
-  readonly example: string
-}
-
 /** A filter for words of a list, applied with each letter. */
-export function SearchField({ name, example }: SearchFieldProps): ReactElement {
+export function SearchField({ name, example }: { name: string; example: string }): ReactElement {
   const value = useChoices()(name)
   return (
     <Field label="Search" isGrowing>

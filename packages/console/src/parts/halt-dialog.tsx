@@ -53,12 +53,7 @@ export function HaltDialogButton({ label, className, target = {} }: HaltButtonPr
   )
 }
 
-interface HaltFormProps {
-  readonly target: Fields
-  readonly close: () => void
-}
-
-function HaltForm({ target, close }: HaltFormProps): ReactElement {
+function HaltForm({ target, close }: { target: Fields; close: () => void }): ReactElement {
   const client = useQueryClient()
   const [fields, setFields] = useState(target)
   const [isAll, setAll] = useState(false)

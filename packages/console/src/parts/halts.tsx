@@ -5,7 +5,7 @@ import { count, toSentence } from '../format.ts'
 import { emptyReach, wordsOfForce, wordsOfReach, wordsOfTarget } from '../halts.ts'
 import { useApi } from '../hooks.ts'
 import type { HaltRow, HaltsBody } from '../wire.ts'
-import { Exact } from './exact.tsx'
+import { Exact, Phrase } from './exact.tsx'
 import { Problem } from './form.tsx'
 import { HaltDialogButton } from './halt-dialog.tsx'
 import { Ago } from './when.tsx'
@@ -55,12 +55,7 @@ export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): Reac
           <Exact text={toSentence(row.reason)} />
         </p>
         <p className="halts-more">
-          {row.by !== undefined && (
-            <>
-              By <Exact text={row.by} className="strong" />
-              {', '}
-            </>
-          )}
+          <Phrase before="By " text={row.by} after=", " className="strong" />
           <Ago ms={row.since} />.{' '}
           <Exact
             text={empty === undefined ? `Stops ${wordsOfReach(row.reach)} now.` : `It matches nothing now: ${empty}`}

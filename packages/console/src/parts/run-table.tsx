@@ -9,12 +9,7 @@ import { TenantTag } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
-interface RunTableProps {
-  readonly runs: readonly RunRow[]
-  readonly onEnd: () => void
-}
-
-export function RunTable({ runs, onEnd }: RunTableProps): ReactElement {
+export function RunTable({ runs, onEnd }: { runs: readonly RunRow[]; onEnd: () => void }): ReactElement {
   return (
     <WindowedTable
       rows={runs}

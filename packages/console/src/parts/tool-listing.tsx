@@ -7,7 +7,7 @@ import { usePins, PinNotes, ServerBadge, StateBadge, Depends, OutcomeBadge } fro
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { pinOf, stateOfGroup, stateOfTool } from '../states.ts'
 import type { GroupRow, ItemKind, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
-import { Exact, Ids } from './exact.tsx'
+import { Exact, Ids, Phrase } from './exact.tsx'
 import { Since } from './when.tsx'
 import { linkTo } from '../address.ts'
 
@@ -150,12 +150,7 @@ function GroupDetail({ group }: { group: GroupRow }): ReactElement {
           {elsewhere.map(({ replica: other, badge, reason: why }) => (
             <span key={other}>
               At <Exact text={other} />: {badge}
-              {why !== undefined && (
-                <>
-                  , <Exact text={why} />
-                </>
-              )}
-              .{' '}
+              <Phrase before=", " text={why} />.{' '}
             </span>
           ))}
         </p>
@@ -287,12 +282,7 @@ function Why({ reason }: { reason: Reason }): ReactElement {
   return (
     <p className="why">
       <Exact text={toSentence(reason.text)} />
-      {reason.suggestion !== undefined && (
-        <>
-          {' '}
-          <Exact text={reason.suggestion} className="suggestion" />
-        </>
-      )}
+      <Phrase before=" " text={reason.suggestion} className="suggestion" />
       {reason.since !== undefined && (
         <span className="dim">
           {' '}
