@@ -3,7 +3,7 @@ import { type CallOutcome, createGate, defineTool, memoryAudit } from '@toolgate
 import type { AuditSink } from '@toolgate/core/audit'
 import { JSON_BOUNDS, readJson } from '@toolgate/core/internal'
 import { createRedactor } from '@toolgate/core/redact'
-import { HOSTILE_CALLS, type HostileCall } from '../packages/core/src/testing/hostile-inputs.ts'
+import { HOSTILE_CALLS, type HostileCall } from '../packages/testing/support/hostile-inputs.ts'
 import { printGatewayStalls } from './hostile-gateway.ts'
 import { digits, printTable } from './lib.ts'
 import { longestStall } from './stall.ts'

@@ -95,7 +95,7 @@ function kindOf(file) {
 
 /** The first tier runs these with fewer runs. */
 function hasProperties(file) {
-  return readFileSync(file, 'utf8').includes("testing/runs.ts'")
+  return readFileSync(file, 'utf8').includes("testing/src/runs.ts'")
 }
 
 /** Splits files into batches of equal weight: the heaviest first, each to the lightest batch. */

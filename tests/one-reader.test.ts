@@ -15,7 +15,6 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/gateway/src/files.ts', 'it reads the version in the package.json of the package itself'],
   ['packages/cli/src/files.ts', 'it reads the version in the package.json of the package itself'],
   ['packages/cli/src/commands/demo-servers.ts', 'it reads package.json files of the demo, for their versions'],
-  ['packages/gateway/src/testing/mcp.ts', 'it is a client for tests'],
   // The console is a program of its own in the browser, and imports no code of core. The input that a person approves is
   // shown as its text, unparsed.
   ['packages/console/src/policy-draft.ts', 'it reads a list of three texts that it wrote'],

@@ -15,7 +15,7 @@ import {
   type View,
 } from '@toolgate/core'
 import { type AuditEvent, type AuditRecord, createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
-import { createApprovals } from '@toolgate/core/internal'
+import { createApprovals } from '@toolgate/core/call'
 import { redactor } from '@toolgate/core/redact'
 import type { ApprovalFilter, ApprovalVerdict } from '@toolgate/core/stores'
 import { defineResource } from '@toolgate/core/toolset'

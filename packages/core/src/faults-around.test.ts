@@ -11,7 +11,7 @@ import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
 import type { MayApprove, MaybePromise, StateStore } from './ports/ports.ts'
 import { redactor } from './redact/redact.ts'
-import { late, openBrokenGate } from './testing/broken-gate.ts'
+import { late, openBrokenGate } from '../../testing/support/broken-gate.ts'
 import { defineTool } from './tools/tool.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }

@@ -123,7 +123,7 @@ function checkLocked({ groups: { locked, selectors } }: Pick<MetaToolDeps, 'grou
 }
 
 /** A locked group with a tool that the caller may use. */
-export interface LockedGroup {
+interface LockedGroup {
   readonly name: string
   readonly group: Group
   /** Whether this session has yet to open it. */

@@ -127,7 +127,7 @@ export function errorResult(text: string): McpResult {
  * `_meta` has the same facts for the client's code: the approval that the call waits for, the seconds until a retry, or
  * the reason and what to do. They are not in `structuredContent`, which must match the tool's `outputSchema`.
  */
-export function toErrorResult(outcome: Exclude<CallOutcome, CallDone>): McpResult {
+function toErrorResult(outcome: Exclude<CallOutcome, CallDone>): McpResult {
   const result = errorResult(outcome.text)
   const meta = metaOf(outcome)
   return meta ? { ...result, _meta: meta } : result

@@ -1,5 +1,6 @@
 import { defineTool, type JsonSchema, type StandardSchema } from '@toolgate/core'
-import { checkShape, createValidator, type InputProblem, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type InputProblem, shapeOf } from '@toolgate/core/internal'
+import { createValidator } from '@toolgate/core/call'
 
 export interface Question {
   /** The question for a person. */

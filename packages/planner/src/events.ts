@@ -69,7 +69,7 @@ export interface Emitter {
   inside(agent: AgentCall): Emitter
 }
 
-export interface EmitterOptions {
+interface EmitterOptions {
   readonly runId: string
   readonly caller: Caller
   readonly clock: Pick<Clock, 'wallMs'>

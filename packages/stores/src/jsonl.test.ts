@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, statSync, symlinkSync, trunca
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { canonicalize } from '@toolgate/core/internal'
-import { auditEntry, auditSinkContract } from '@toolgate/core/testing'
+import { auditEntry, auditSinkContract } from '@toolgate/testing'
 import { checkpointsPath } from './evidence.ts'
 import { openJsonlAudit } from './jsonl.ts'
 import { readAll, readCallIds } from './testing/read-all.ts'

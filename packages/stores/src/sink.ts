@@ -87,7 +87,7 @@ export class ReadOnlyAudit extends AuditFileReader implements FileAudit {
   }
 }
 
-export interface SinkParts {
+interface SinkParts {
   readonly file: AuditFile
   readonly queue: EntryQueue
   readonly openCalls: OpenCalls

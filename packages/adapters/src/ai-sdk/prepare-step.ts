@@ -45,11 +45,8 @@ async function prepare(
 }
 
 /** A step change of the SDK, or of Toolgate. */
-type AnyChange = NonNullable<PrepareStepResult<ToolSet, Record<string, unknown>>> & CoreStepChange & Version6
-
-interface Version6 {
-  readonly experimental_context?: unknown
-}
+type AnyChange = NonNullable<PrepareStepResult<ToolSet, Record<string, unknown>>> &
+  CoreStepChange & { readonly experimental_context?: unknown }
 
 const SHAPE = shapeOf<AnyChange>(
   {

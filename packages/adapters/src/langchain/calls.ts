@@ -17,7 +17,7 @@ interface ToolConfig {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface CallSeat {
+interface CallSeat {
   readonly gate: Pick<Gate, 'catalog'>
   readonly run: AgentRun
   /** The call as it arrived, with its step and the step's view. */

@@ -24,7 +24,7 @@ export interface GuardedTools {
 }
 
 /** The options of `guard`, except those about an agent's other tools. */
-export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
+type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
 
 const { onWarning: _onWarning, ungoverned: _ungoverned, ...KEYS } = GUARD_KEYS
 const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...KEYS, approvals: true })

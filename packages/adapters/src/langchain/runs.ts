@@ -48,7 +48,7 @@ export function callWithin<T>({ catalog }: Pick<Gate, 'catalog'>, view: View, ca
   return within.run({ catalog, view }, call)
 }
 
-export interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
+interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
   readonly gate: Gate
   readonly options: GuardOptions<string, GuardRuntime>
   /** Whether approvals are bound to one run, which must then outlive its pauses. */

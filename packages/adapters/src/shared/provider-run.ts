@@ -7,7 +7,7 @@ import {
   type ExposeTarget,
   type ExposeWarning,
   type Exposure,
-} from '@toolgate/core/expose'
+} from '@toolgate/expose'
 import { messageOf, outputText } from '@toolgate/core/internal'
 import { readModelJson } from './model-json.ts'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
@@ -83,7 +83,7 @@ const unawaited = createUnawaited('run.next()', ['tools', 'config'])
 type StepExposure = Omit<Exposure, 'target' | 'tools'> & { readonly tools: object }
 
 /** A step, and its tools in the form of the run's target. */
-export interface PreparedStep {
+interface PreparedStep {
   readonly step: Step
   readonly exposure: StepExposure
 }

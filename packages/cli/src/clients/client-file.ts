@@ -19,7 +19,7 @@ export interface ClientFile {
   readonly servers: ReadonlyMap<string, unknown>
 }
 
-export interface FindOptions {
+interface FindOptions {
   /** The file of the current folder. */
   readonly project?: boolean
   /** The servers of the current folder in the file of the user. */

@@ -11,7 +11,7 @@ export interface ImportedServer {
   readonly variables: readonly string[]
 }
 
-export type ImportResult = ImportedServer | { readonly left: string }
+type ImportResult = ImportedServer | { readonly left: string }
 
 /**
  * Returns a client's server as an entry of the configuration. Secrets become references to the environment; their values

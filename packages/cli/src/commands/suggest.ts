@@ -1,4 +1,4 @@
-import { readRecords, type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/core/change'
+import { readRecords, type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/change'
 import { didYouMean } from '@toolgate/core/internal'
 import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'

@@ -7,7 +7,7 @@ import {
   type WhatIfProgress,
   type WhatIfState,
   withInputs,
-} from '@toolgate/core/change'
+} from '@toolgate/change'
 import { errnoOf, messageOf, sha256Hex } from '@toolgate/core/internal'
 import {
   ConfigFileError,

@@ -7,7 +7,7 @@ import { canonicalize, isObject } from '../util/json.ts'
 export type Fact = readonly [value?: unknown] | string
 
 /** What rules read of a call. Paths such as `order.id`. */
-export interface CallFacts {
+export interface KeptFacts {
   readonly caller?: {
     readonly roles: readonly string[]
     readonly scopes: readonly string[]
@@ -43,7 +43,7 @@ export function factsText(
     return fact === undefined ? [] : [[at, fact] as const]
   })
   const { roles = [], scopes = [], chat } = caller
-  const found: CallFacts = {
+  const found: KeptFacts = {
     caller: {
       roles,
       scopes,

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '../ports/caller.ts'
 import type { MayApprove } from '../ports/ports.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { createApprovals, shownInput } from './approvals.ts'
 import { redactor } from '../redact/redact.ts'
 

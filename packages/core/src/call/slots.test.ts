@@ -17,7 +17,7 @@ import {
   isHeld,
   parseCaps,
 } from './slots.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const groups = new Map([['web', [parseSelector('web:*')]]])
 const click = defineTool({ namespace: 'browser', name: 'click' })

@@ -9,7 +9,7 @@ import { systemClock } from '../memory/clock.ts'
 import { createDeadlines } from '../util/deadlines.ts'
 import { isStream } from '../util/output.ts'
 import { type StreamEnd, type StreamOptions, watchStream } from './streams.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const boom = new Error('boom')
 const never = () => new Promise<never>(() => {})

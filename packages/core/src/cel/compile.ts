@@ -6,7 +6,7 @@ import { compare, equals, isIn } from './equality.ts'
 import type { Overload } from './library.ts'
 import { absorb, type Compiled, NODE_STEPS, type PartCompiler, toBool } from './frame.ts'
 import { type BinaryOp, type CelNode, CelProblem, countNodes } from './tree.ts'
-import { AbsentError, CelError, CelMap, entryOf, fieldOf, kindOf, type MapKey, toCel, toMapKey } from './values.ts'
+import { AbsentError, CelError, CelMap, entryOf, fieldIn, kindOf, type MapKey, toCel, toMapKey } from './values.ts'
 
 /** Evaluates a text. `variables`: in the order of the environment; `undefined` is unknown. */
 export type Program = (work: Work, variables: readonly unknown[], context?: unknown) => unknown
@@ -161,12 +161,6 @@ function accepts({ params }: Overload, values: readonly unknown[]): boolean {
 
 function noOverload(name: string, values: readonly unknown[]): never {
   throw new CelError(`found no matching overload for '${name}(${values.map(kindOf).join(', ')})'`)
-}
-
-function fieldIn(of: unknown, name: string): unknown {
-  if (typeof of !== 'object' || of === null || kindOf(of) !== 'map')
-    throw new CelError(`no such overload: ${kindOf(of)}.${name}`)
-  return fieldOf(of, name)
 }
 
 function field(of: Compiled, name: string): Compiled {

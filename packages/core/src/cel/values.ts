@@ -144,6 +144,13 @@ export function fieldOf(map: object, name: string): unknown {
   return Object.hasOwn(map, name) ? toCel((map as Record<string, unknown>)[name]) : undefined
 }
 
+/** Returns the value of a field of what must be a map. @throws {CelError} for another value */
+export function fieldIn(of: unknown, name: string): unknown {
+  if (typeof of !== 'object' || of === null || kindOf(of) !== 'map')
+    throw new CelError(`no such overload: ${kindOf(of)}.${name}`)
+  return fieldOf(of, name)
+}
+
 /** Returns the value of a key; `undefined` where it is absent. */
 export function entryOf(map: object, key: unknown): unknown {
   if (typeof key === 'string') return fieldOf(map, key)

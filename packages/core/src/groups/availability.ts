@@ -58,6 +58,15 @@ export interface Availability extends AvailabilitySource {
  */
 export function createAvailability(groups: GroupsInput, options: AvailabilityOptions = {}): Availability {
   checkShape('createAvailability', options, OPTIONS)
+  return openAvailability(groups, options, () => {})
+}
+
+/** Returns the same, and calls `onChange` in the turn of each change. */
+export function openAvailability(
+  groups: GroupsInput,
+  options: AvailabilityOptions,
+  onChange: () => void,
+): Availability {
   const { clock = systemClock, random = Math.random, onFault = () => {} } = options
   parseGroups(groups)
   let byName = toGroupMap(groups)
@@ -72,6 +81,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     const changed = states.settle(affected)
     if (changed.length === 0) return
     revision++
+    onChange()
     changes.add(changed)
   }
 
@@ -91,6 +101,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
       probes.replace(byName)
       states = createStates(byName, resultsOf, clock, before)
       revision++
+      onChange()
       changes.add([...states.all.keys()])
     },
     start() {

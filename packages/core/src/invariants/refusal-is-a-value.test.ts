@@ -5,8 +5,8 @@ import { memoryAudit } from '../audit/memory.ts'
 import type { CallRequest } from '../call/attempt.ts'
 import { ToolgateError } from '../util/errors.ts'
 import { TERMINAL_EVENTS } from '../ports/ports.ts'
-import { idOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
-import { runs } from '../testing/runs.ts'
+import { idOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../../../testing/support/worlds.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createValidator } from '../call/validate.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
-import { HOSTILE_CALLS } from '../testing/hostile-inputs.ts'
+import { HOSTILE_CALLS } from '../../../testing/support/hostile-inputs.ts'
 
 const validate = createValidator()
 const D04 = 'http://json-schema.org/draft-04/schema#'

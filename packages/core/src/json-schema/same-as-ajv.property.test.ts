@@ -7,7 +7,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { createValidator } from '../call/validate.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const OPTIONS = {
   strict: false,

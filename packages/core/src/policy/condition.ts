@@ -132,9 +132,10 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
   const { type, program } = compileCel(read)
   if (type !== 'bool' && type !== 'dyn' && type !== 'json')
     throw fail(`a condition must be true or false, this one is of type ${type}`)
+  const [readsCaller, perTool] = [mentions(tree, 'caller'), mentions(tree, 'tool')]
   return {
     text,
-    perTool: mentions(tree, 'tool'),
+    perTool,
     run,
     readsInput: mentions(tree, 'input') || mentions(tree, ADDRESSEES),
     operands: operandsOf(tree),
@@ -142,9 +143,8 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
     test(context) {
       const { caller, tool, input, facts, work = conditionWork() } = context
       const reading = run && readingOf(context)
-      return checkAnswer(
-        program(work, [toCelCaller(caller), toCelTool(tool), facts && { labels: facts.labels }, input], reading),
-      )
+      const [who, what] = [readsCaller ? toCelCaller(caller) : undefined, perTool ? toCelTool(tool) : undefined]
+      return checkAnswer(program(work, [who, what, facts && { labels: facts.labels }, input], reading))
     },
   }
 }

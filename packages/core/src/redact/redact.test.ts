@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { ConfigError } from '../util/errors.ts'
 import { createRedactor, redactor } from './redact.ts'
 import { SECRET_VALUES } from './secret-values.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 import { toJsonText } from '../util/json-text.ts'
 
 describe('createRedactor', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { cut, didYouMean, editDistance, nearestNames, nearestOf } from './text.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('didYouMean', () => {
   it('names the known word that was meant', () => {

@@ -1,4 +1,4 @@
-import { readRecords } from '@toolgate/core/change'
+import { readRecords } from '@toolgate/change'
 import { isOwnTool } from '@toolgate/core/internal'
 import { maySee } from '../admin/http/callers.ts'
 import type { GateParts, GatewayBase } from './gate-parts.ts'

@@ -13,7 +13,7 @@ export function mentionsOwner(text: string): boolean {
 }
 
 /** A server's configuration for one instance, with the folders that it needs. */
-export interface InstanceConfig {
+interface InstanceConfig {
   readonly config: ServerConfig
   readonly folders: readonly string[]
 }

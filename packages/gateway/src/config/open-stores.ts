@@ -42,7 +42,7 @@ export type OpenedAudit = AuditSink &
     readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
   }
 
-export interface AuditDeps {
+interface AuditDeps {
   readonly redact?: Redactor
   readonly onFault?: (error: unknown) => void
 }

@@ -6,7 +6,7 @@ import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 
 /** A name in the configuration that no tool can have. */
-export interface NameWarning {
+interface NameWarning {
   readonly code: 'selector_unmatched'
   /** Its path in the file. */
   readonly at: ConfigPath

@@ -38,7 +38,7 @@ const fdatasyncAsync = promisify(fdatasync)
 const TEXTS = 500
 
 /** Follows what a writer does. */
-export interface WriterHooks {
+interface WriterHooks {
   /** Called before records are written. An exception refuses them. */
   readonly onAppend: () => void
   /** Called when the records up to a number are on the disk. */

@@ -19,7 +19,7 @@ export interface PostgresDatabase {
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly config: ClientConfig
   /** Where it is, without the password. */
   readonly place: string

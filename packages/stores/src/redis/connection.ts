@@ -2,7 +2,7 @@ import { ConfigError, ToolgateError } from '@toolgate/core'
 import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
 import { createClient } from '@redis/client'
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly url: string
   /** The URL without the password. */
   readonly place: string

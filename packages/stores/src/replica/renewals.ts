@@ -5,7 +5,7 @@ import { whyLapsed } from './lapse-text.ts'
 import type { Replica, ReplicaWord, SharedPosition } from '../postgres/replicas.ts'
 import type { ReplicaStore } from './replica-store.ts'
 
-export interface RenewalsOptions {
+interface RenewalsOptions {
   readonly replica: Replica
   readonly store: Pick<ReplicaStore, 'renew'>
   readonly clock: Clock

@@ -51,7 +51,7 @@ export async function exportSharedAudit(source: SharedAuditSource, folder: strin
 }
 
 /** How many records and sealed inputs an export has. */
-export interface Exported {
+interface Exported {
   readonly records: number
   readonly inputs: number
 }

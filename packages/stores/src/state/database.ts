@@ -8,7 +8,7 @@ import { checkSchema, prepareSchema, type Schema } from '../schema.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
 import { carryOverBoot } from './machine.ts'
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly path: string
   readonly clock: Clock
   readonly bootId: string | undefined

@@ -1,4 +1,4 @@
-import { type ManualClock, manualClock } from '@toolgate/core/testing'
+import { type ManualClock, manualClock } from '@toolgate/testing'
 import { createEmitter } from '@toolgate/core/internal'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
 import { LEASE_MS } from '../replica/lease.ts'

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createFinder, createPattern } from './pattern.ts'
 import { MAX_LOOKS } from './program.ts'
-import { runs } from '../../testing/runs.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 
 const plenty = () => ({ left: 1e8 })
 

@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { suggestPolicy, testPolicies, whatIf } from '@toolgate/core/change'
+import { suggestPolicy, testPolicies, whatIf } from '@toolgate/change'
 import type { CompareBody, PolicyTestsBody, SuggestBody } from '../../model/rows.ts'
 import { compareConfigs } from './compare-configs.ts'
 import { parseSentTests } from './policy-tests.ts'

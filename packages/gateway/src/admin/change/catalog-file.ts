@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { type CatalogSnapshot, itemsOfSnapshot } from '@toolgate/core/change'
+import { type CatalogSnapshot, itemsOfSnapshot } from '@toolgate/change'
 import { errnoOf, messageOf, readOwnJson } from '@toolgate/core/internal'
 import { ConfigFileError } from '../../config/problems.ts'
 

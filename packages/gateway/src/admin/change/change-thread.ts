@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Tool } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { type ReadRecords, toSnapshot } from '@toolgate/core/change'
+import { type ReadRecords, toSnapshot } from '@toolgate/change'
 import { errnoOf } from '@toolgate/core/internal'
 import { ApiFault } from '../../model/faults.ts'
 import { CHANGE_THREAD } from '../../files.ts'

@@ -5,7 +5,7 @@ import {
   type ComparePoliciesOptions,
   type OtherCallers,
   type RulesOfChange,
-} from '@toolgate/core/change'
+} from '@toolgate/change'
 import { inSession } from '@toolgate/mcp'
 import { isDeepStrictEqual } from 'node:util'
 import type { GatewayConfig, GroupConfig, ServerConfig } from '../../config/config.ts'

@@ -1,14 +1,13 @@
 import path from 'node:path'
-import { ConfigError, defineCaller } from '@toolgate/core'
+import { type Caller, ConfigError, defineCaller } from '@toolgate/core'
 import {
   type CatalogSnapshot,
   checkPolicyTests,
   type PolicyTest,
   type PolicyTestOptions,
   type TestedRules,
-} from '@toolgate/core/change'
+} from '@toolgate/change'
 import { callerKey, didYouMean, isObject, messageOf } from '@toolgate/core/internal'
-import type { Caller } from '@toolgate/core'
 import type { Group } from '@toolgate/core/groups'
 import type * as z from 'zod'
 import { serverGroupName, toApps } from '../../servers/catalog/groups.ts'

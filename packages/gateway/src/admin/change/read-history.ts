@@ -1,4 +1,4 @@
-import type { StatedHistory, TestProblem } from '@toolgate/core/change'
+import type { StatedHistory, TestProblem } from '@toolgate/change'
 import type { ApiFault } from '../../model/faults.ts'
 import { invalidBody } from '../http/request.ts'
 import { ConfigFileError, formatPath, formatProblem } from '../../config/problems.ts'

@@ -1,4 +1,4 @@
-import type { RulesOfChange } from '@toolgate/core/change'
+import type { RulesOfChange } from '@toolgate/change'
 import { toApps, toGroups } from '../../servers/catalog/groups.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 

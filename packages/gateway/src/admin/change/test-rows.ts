@@ -1,6 +1,6 @@
 import type { FileResults, MissedRow, TestedClauseRow } from '../../model/test-rows.ts'
-import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/core/change'
-import { clauseText } from '@toolgate/core/internal'
+import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/change'
+import { clauseText } from '@toolgate/core/policy'
 import { toJsonText } from '@toolgate/core/words'
 import type { PolicyTestFile } from './policy-tests.ts'
 

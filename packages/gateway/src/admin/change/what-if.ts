@@ -1,4 +1,4 @@
-import { type WhatIf, whatIf } from '@toolgate/core/change'
+import { type WhatIf, whatIf } from '@toolgate/change'
 import type { Redactor } from '@toolgate/core/redact'
 import type { WhatIfBody } from '../../model/rows.ts'
 import type { ChangeDeps, WhatIfQuestion } from './questions.ts'

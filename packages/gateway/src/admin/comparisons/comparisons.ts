@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Approval, type CallOutcome, type Caller, defineCaller, type View } from '@toolgate/core'
-import { type Approvals, isObject, isShownWhole, type JsonObject } from '@toolgate/core/internal'
+import { type Approvals, isShownWhole } from '@toolgate/core/call'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import { isMcpResult, unwrapOutcome } from '@toolgate/mcp'
@@ -118,7 +119,7 @@ export class Comparisons {
         tool: rule.reader,
         input,
         callId: `compare-${randomUUID()}`,
-        comparing: { approval: approval.id, by },
+        as: { kind: 'compare', approval: approval.id, by },
         callerNow: () => this.#callerNow(asker),
         deadlineMs: this.#deps.deadlineMs ?? DEADLINE_MS,
         signal,

@@ -1,5 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import { trailLines } from '@toolgate/core/internal'
+import { trailLines } from '@toolgate/core/call'
 import { toJsonText } from '@toolgate/core/words'
 
 /** A page, and its style, which the Content-Security-Policy names by hash. */

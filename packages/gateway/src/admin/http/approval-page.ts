@@ -1,5 +1,6 @@
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import { type Approvals, notOther } from '@toolgate/core/internal'
+import type { Approvals } from '@toolgate/core/call'
+import { notOther } from '@toolgate/core/internal'
 import type { FailedLogins } from '../../auth/failed-logins.ts'
 import { type AccessRules, checkHeaders, isSecure, type Login, loginByKey, openSession } from './access.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import type { Credential } from '../../auth/credential.ts'
 import { createOriginRules } from '../../auth/origin.ts'
 import { type AccessRules, createSessions } from './access.ts'

@@ -1,6 +1,7 @@
 import type { Caller, Gate, Tool, View } from '@toolgate/core'
 import type { AuditCounter, AuditExporter, AuditReader } from '@toolgate/core/audit'
-import type { Approvals, HaltTarget, MaybePromise } from '@toolgate/core/internal'
+import type { Approvals } from '@toolgate/core/call'
+import type { HaltTarget, MaybePromise } from '@toolgate/core/internal'
 import type { Pins } from '@toolgate/core/pins'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'

@@ -1,6 +1,8 @@
 import type { Approval, Caller, Reason } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { isObject, type MayStill, type NeededChange, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/core/internal'
+import type { MayStill } from '@toolgate/core/decide'
+import type { NeededChange } from '@toolgate/change/internal'
 import { toJsonText } from '@toolgate/core/words'
 
 /*

@@ -1,5 +1,5 @@
 import { type Caller, ConfigError, type Policy } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/internal'
+import type { Approvals } from '@toolgate/core/call'
 import { type Authenticator, type Credential, isRefused, toKeyId } from '../../auth/credential.ts'
 import type { ListedRun } from '../../auth/made-run.ts'
 import type { NewRun, Runs } from '../../auth/runs.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryState } from '@toolgate/core/stores'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import type { Credential } from '../../auth/credential.ts'
 import { SESSION_TTL_MS } from './access.ts'
 import { SharedSessions, type SharedSessionsOptions } from './shared-sessions.ts'

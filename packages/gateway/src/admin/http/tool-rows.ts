@@ -1,5 +1,7 @@
 import type { Caller, Tool, View } from '@toolgate/core'
-import { type JsonObject, type MayStill, readOwnJson, refusedNow, titleOf } from '@toolgate/core/internal'
+import { type JsonObject, readOwnJson, titleOf } from '@toolgate/core/internal'
+import type { MayStill } from '@toolgate/core/decide'
+import { refusedNow } from '@toolgate/core/call'
 import { toJsonText } from '@toolgate/core/words'
 import { redactor } from '@toolgate/core/redact'
 import type { ItemKind } from '@toolgate/core/toolset'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, memoryAudit } from '@toolgate/core'
-import { auditEntry, manualClock } from '@toolgate/core/testing'
+import { auditEntry, manualClock } from '@toolgate/testing'
 import type { ServerRow } from '../../model/rows.ts'
 import { countCalls } from '../../telemetry/call-counts.ts'
 import { createMetrics, type MetricsDeps } from './metrics.ts'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Gate } from '@toolgate/core'
-import { type ClauseCoverage, countsOf, endsWithin, runWithDeadline, unjudgedId } from '@toolgate/core/internal'
+import { type ClauseCoverage, unjudgedId } from '@toolgate/core/decide'
+import { countsOf, endsWithin, runWithDeadline } from '@toolgate/core/internal'
 import type { ClauseCount, ClauseCountStore, Clock } from '@toolgate/core/stores'
 
 export interface ClauseHitsDeps {

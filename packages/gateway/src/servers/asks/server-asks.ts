@@ -1,14 +1,7 @@
 import type { CallContext } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
-import {
-  chain,
-  enterSaid,
-  isObject,
-  type JsonObject,
-  type MaybePromise,
-  messageOf,
-  safely,
-} from '@toolgate/core/internal'
+import { chain, isObject, type JsonObject, type MaybePromise, messageOf, safely } from '@toolgate/core/internal'
+import { enterSaid } from '@toolgate/core/call'
 import { toJsonText } from '@toolgate/core/words'
 import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'

@@ -13,7 +13,7 @@ import type { ChainStore } from './chain-store.ts'
 import { newChain } from './shared-sink.ts'
 import { Shipper } from './shipper.ts'
 
-export interface DiskSinkParts {
+interface DiskSinkParts {
   /** The folder on this disk. */
   readonly folder: string
   readonly incarnation: string

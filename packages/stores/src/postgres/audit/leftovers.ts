@@ -13,7 +13,7 @@ import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
 /** A folder with the records that a replica has not shipped, held by one process. */
-export interface DiskFolder {
+interface DiskFolder {
   readonly path: string
   release(): void
 }
@@ -34,7 +34,7 @@ export function takeFolder(path: string): DiskFolder {
   }
 }
 
-export interface LeftoverDeps {
+interface LeftoverDeps {
   readonly db: PostgresDatabase
   readonly folder: string
   readonly sealing: SealOptions

@@ -4,7 +4,7 @@ import { numberIn, type Row, textIn } from '../../rows.ts'
 import { toHex } from '../../shared-audit/source.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
-export interface LogSignerOptions {
+interface LogSignerOptions {
   readonly db: PostgresDatabase
   /** The chain of this process, which is shown to be live. */
   readonly chain: number

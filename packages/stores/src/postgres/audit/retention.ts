@@ -15,7 +15,7 @@ import { type PostgresDatabase, type Statement, statement } from '../database.ts
 import type { PrunedChain } from './log-signer.ts'
 import { areSigned } from './signed-leaves.ts'
 
-export interface SharedRetentionParts {
+interface SharedRetentionParts {
   readonly db: PostgresDatabase
   readonly retainMs: number
   readonly signer: {

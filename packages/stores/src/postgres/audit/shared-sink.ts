@@ -16,7 +16,7 @@ import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
 import { type AuditProblem, ProblemReport, unavailable } from './audit-problem.ts'
 import type { ChainStore, KeptBox, SealedGroup } from './chain-store.ts'
 
-export interface SharedSinkParts {
+interface SharedSinkParts {
   readonly store: ChainStore
   readonly sealing: SealOptions
   readonly sealer: Sealer

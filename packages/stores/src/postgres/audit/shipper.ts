@@ -7,7 +7,7 @@ import type { ChainStore, SealedGroup } from './chain-store.ts'
 import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
-export interface ShipperParts {
+interface ShipperParts {
   readonly store: ChainStore
   /** The audit on this disk. */
   readonly path: string

@@ -1,5 +1,7 @@
 import type { Caller, Reason } from '@toolgate/core'
-import { type ClauseCoverage, clauseText, type MayStill, type NeededChange } from '@toolgate/core/internal'
+import type { ClauseCoverage, MayStill } from '@toolgate/core/decide'
+import { clauseText } from '@toolgate/core/policy'
+import type { NeededChange } from '@toolgate/change/internal'
 import { redactor } from '@toolgate/core/redact'
 import { isApprover } from '../callers.ts'
 import type { ConfigPlaces, PolicySource } from '../../../config/places.ts'

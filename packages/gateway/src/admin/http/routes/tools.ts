@@ -1,16 +1,9 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
-import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import {
-  isItemId,
-  kindOfId,
-  type MayStill,
-  mayStillNow,
-  nearestOf,
-  originalHash,
-  readOwnJson,
-  titleOf,
-  whatWouldAllow,
-} from '@toolgate/core/internal'
+import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/expose'
+import { isItemId, kindOfId, nearestOf, originalHash, readOwnJson, titleOf } from '@toolgate/core/internal'
+import type { MayStill } from '@toolgate/core/decide'
+import { mayStillNow } from '@toolgate/core/call'
+import { whatWouldAllow } from '@toolgate/change/internal'
 import { ITEM_KINDS, toJsonText } from '@toolgate/core/words'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { findCaller, isApprover, maySee, maySeeListsOf, type NamedCallers, WHOSE } from '../callers.ts'
