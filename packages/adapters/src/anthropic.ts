@@ -1,5 +1,5 @@
 import type { Caller, Gate } from '@toolgate/core'
-import type { ExposedTools, ExposeOptions } from '@toolgate/core/expose'
+import type { ExposedTools, ExposeOptions } from '@toolgate/expose'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGuardFor } from './shared/guard-options.ts'
 import {

@@ -1,5 +1,5 @@
 import { type Caller, ConfigError, type Gate } from '@toolgate/core'
-import type { ExposedTools, ExposeTarget } from '@toolgate/core/expose'
+import type { ExposedTools, ExposeTarget } from '@toolgate/expose'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGuardFor } from './shared/guard-options.ts'
 import {

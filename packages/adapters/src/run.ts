@@ -1,5 +1,5 @@
 import type { Caller, Gate, View } from '@toolgate/core'
-import { type CustomTarget, defineTarget } from '@toolgate/core/expose'
+import { type CustomTarget, defineTarget } from '@toolgate/expose'
 import { checkShape, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { Step } from '@toolgate/core/steps'
 import { checkGuardFor } from './shared/guard-options.ts'

@@ -5,7 +5,7 @@ import * as change from '../../change/src/index.ts'
 import * as changeInternal from '../../change/src/internal.ts'
 import * as calling from './entry/call.ts'
 import * as deciding from './entry/decide.ts'
-import * as exposing from './entry/expose.ts'
+import * as exposing from '../../expose/src/index.ts'
 import * as groups from './entry/groups.ts'
 import * as internal from './entry/internal.ts'
 import * as policies from './entry/policy.ts'
@@ -15,7 +15,7 @@ import * as search from './entry/search.ts'
 import * as stepping from './entry/steps.ts'
 import * as stores from './entry/stores.ts'
 import * as toolset from './entry/toolset.ts'
-import type { TargetDefinition } from './expose/define-target.ts'
+import type { TargetDefinition } from '../../expose/src/define-target.ts'
 import type { Gate, GateOptions, ToolDefinition } from './index.ts'
 import * as root from './index.ts'
 import type { StepChange, StepsOptions } from './gate/steps.ts'
@@ -450,6 +450,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'countedAs',
   'countsOf',
   'coversApprover',
+  'createBoundedCache',
   'createCanceller',
   'createDeadlines',
   'createEmitter',
@@ -470,6 +471,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'describeApprover',
   'describeExcess',
   'describeUnknown',
+  'dialectOf',
   'didYouMean',
   'endOfString',
   'endsWithin',
@@ -489,6 +491,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'historyUse',
   'holdsBigint',
   'host',
+  'idKeyword',
   'indexPolicy',
   'inputsRemovedBefore',
   'isAtCall',
@@ -526,6 +529,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'measureJson',
   'messageFor',
   'messageOf',
+  'metaSchemasOf',
   'nearestNames',
   'nearestOf',
   'not',

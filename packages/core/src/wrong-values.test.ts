@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError } from './util/errors.ts'
-import { fromAnthropicTools } from './expose/imports/import-tools.ts'
+import { fromAnthropicTools } from '../../expose/src/imports/import-tools.ts'
 import { createGate } from './gate/gate.ts'
 import { policyFromEnv, sendersFromEnv } from './policy/environment.ts'
 import { defineTool } from './tools/tool.ts'

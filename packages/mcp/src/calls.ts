@@ -1,5 +1,5 @@
 import type { Caller, CallOutcome, Hooks, Progress, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
+import type { WireNames } from '@toolgate/expose'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import type { Continuation } from '@toolgate/core/toolset'
 

@@ -1,5 +1,5 @@
 import type { Tool, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
+import type { WireNames } from '@toolgate/expose'
 import { type JsonObject, sha256Hex } from '@toolgate/core/internal'
 import { definitionHash } from '@toolgate/core/pins'
 import type { ItemKind } from '@toolgate/core/toolset'

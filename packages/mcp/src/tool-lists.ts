@@ -1,5 +1,5 @@
 import type { Gate, Tool, View } from '@toolgate/core'
-import { MAX_NAME_LENGTH, type WireNames } from '@toolgate/core/expose'
+import { MAX_NAME_LENGTH, type WireNames } from '@toolgate/expose'
 import { sha256Hex } from '@toolgate/core/internal'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'

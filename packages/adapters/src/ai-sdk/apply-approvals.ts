@@ -1,5 +1,5 @@
 import { type Approval, type Caller, type FaultCode, type Gate, type Tool, ToolgateError } from '@toolgate/core'
-import { toWireName } from '@toolgate/core/expose'
+import { toWireName } from '@toolgate/expose'
 import { canonicalize, checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { ModelMessage } from 'ai'
 import { fieldsOf } from '../shared/fields.ts'

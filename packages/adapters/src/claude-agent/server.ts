@@ -6,7 +6,7 @@ import {
   type Tool as McpTool,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { CallOutcome, Progress, View } from '@toolgate/core'
-import { expose } from '@toolgate/core/expose'
+import { expose } from '@toolgate/expose'
 import { outputText } from '@toolgate/core/internal'
 import { isMcpResult, toSendable } from '@toolgate/mcp'
 import { failureText, isStream, lastOf } from '../shared/refused.ts'

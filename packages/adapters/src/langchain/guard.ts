@@ -1,6 +1,6 @@
 import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import type { Gate } from '@toolgate/core'
-import type { ExposedNames } from '@toolgate/core/expose'
+import type { ExposedNames } from '@toolgate/expose'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
 import {
   type AgentMiddleware,

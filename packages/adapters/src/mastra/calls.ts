@@ -1,6 +1,6 @@
 import type { RequestContext } from '@mastra/core/request-context'
 import type { CallOutcome, CallRequest, Tool, View } from '@toolgate/core'
-import { createWireNames, toWireName, type WireNames } from '@toolgate/core/expose'
+import { createWireNames, toWireName, type WireNames } from '@toolgate/expose'
 import { sha256Hex } from '@toolgate/core/internal'
 import type { Toolset } from '@toolgate/core/toolset'
 import { RefusedCall } from '../shared/refused.ts'

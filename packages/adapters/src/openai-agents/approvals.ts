@@ -1,6 +1,6 @@
 import { type Agent, RunContext, RunState, type RunToolApprovalItem } from '@openai/agents'
 import { type Approval, type Caller, ConfigError, type Gate } from '@toolgate/core'
-import type { ExposedNames } from '@toolgate/core/expose'
+import type { ExposedNames } from '@toolgate/expose'
 import { canonicalize, sha256Hex } from '@toolgate/core/internal'
 import { checkVerdict } from '../shared/guard-options.ts'
 import type { OpenRun, Runs } from './runs.ts'

@@ -7,7 +7,7 @@ import {
   type ExposeTarget,
   type ExposeWarning,
   type Exposure,
-} from '@toolgate/core/expose'
+} from '@toolgate/expose'
 import { messageOf, outputText } from '@toolgate/core/internal'
 import { readModelJson } from './model-json.ts'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'

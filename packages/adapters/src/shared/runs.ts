@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Approval, CallOutcome, CallRefused, CallRequest, CallWaiting, Gate, View } from '@toolgate/core'
-import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import { type ExposedNames, toWireName } from '@toolgate/expose'
 import type { RunOfCall } from '@toolgate/core/audit'
 import type { HooksInput } from '@toolgate/core/call'
 import { messageOf, safely } from '@toolgate/core/internal'

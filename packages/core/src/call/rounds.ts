@@ -42,10 +42,11 @@ export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, 
 /** Returns the link from this round to the next. */
 export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): Continuation {
   const before = continuedBy(attempt, tool)
-  const history = attempt.history ?? attempt.shadowHistory
+  const history = attempt.history?.entered ?? attempt.history?.shadow
   const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
-  const approvalId = attempt.approvalId ?? before?.approvalId
-  const { approver, asked } = (attempt.approvalId === undefined ? before : attempt.approval) ?? {}
+  const spent = attempt.approval?.spend === undefined ? undefined : attempt.approval.approval
+  const approvalId = spent?.id ?? before?.approvalId
+  const { approver, asked } = spent ?? before ?? {}
   return {
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,

@@ -37,14 +37,13 @@ const MAX_CONTENT = 256
  * Counts the clauses that hold when calls are decided: of `deny` and `ask` each, of an `allow` list the first. A clause that
  * a reload leaves as it is goes on counting.
  */
-export class Coverage {
+export class Coverage extends Tallies<Decided> {
   #counters = new Map<string, ClauseCounter>()
   #counterOf = new WeakMap<ParsedClause, ClauseCounter>()
   readonly #nowMs: () => number
-  /** Counts the calls, until somebody asks for the counts of clauses. */
-  readonly tallies = new Tallies((decided, held) => this.#countersOf(decided, held))
 
   constructor(nowMs: () => number) {
+    super()
     this.#nowMs = nowMs
   }
 
@@ -80,7 +79,7 @@ export class Coverage {
 
   /** Forgets what views and forks have added, and everything where the gate's own clauses leave little room. */
   #forget(): void {
-    this.tallies.forget()
+    this.forget()
     const own = [...this.#counters].filter(([, { id }]) => id !== undefined)
     this.#counters = new Map(own.length > MAX_CLAUSES / 2 ? [] : own)
     this.#counterOf = new WeakMap()
@@ -88,7 +87,7 @@ export class Coverage {
 
   /** Returns the hits that `told` was not called with, of clauses that have some or are new. */
   untold(): readonly ClauseCount[] {
-    this.tallies.settle()
+    this.settle()
     return [...this.#counters.values()].flatMap((counter) => {
       const { id, isNew } = counter
       const hits = counter.hits - counter.told
@@ -108,7 +107,10 @@ export class Coverage {
   }
 
   /** Returns the counters of the clauses of a decision: of those that hold whatever the input is, and of `held`. */
-  #countersOf({ bounds, today, tool, now }: Decided, held: readonly ParsedClause[]): readonly ClauseCounter[] {
+  protected override countersOf(
+    { bounds, today, tool, now }: Decided,
+    held: readonly ParsedClause[],
+  ): readonly ClauseCounter[] {
     const { policies } = today
     this.follow(policies.map(({ whole }) => whole))
     const fixed = policies
@@ -127,7 +129,7 @@ export class Coverage {
   /** Returns the counts of the clauses of policies, in their order. */
   of(policies: readonly ParsedPolicy[], items: readonly Toolset[]): readonly ClauseCoverage[] {
     this.follow(policies)
-    this.tallies.settle()
+    this.settle()
     return policies.flatMap((policy) =>
       clausesOf(policy).map((clause): ClauseCoverage => {
         const counter = this.#counterOf.get(clause) as ClauseCounter

@@ -1,6 +1,6 @@
 import type { ParsedClause } from '../policy/parse.ts'
 import type { Caller } from '../ports/caller.ts'
-import type { Decided, RunBounds } from './decide.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { PolicyIndex } from './layers/clauses.ts'
 
 /** The counts of one clause, or of several that say the same at the same place. */
@@ -38,22 +38,27 @@ export interface FoundTable {
   readonly table: TallyTable
 }
 
+/** A decision, as it is counted. */
+interface Counted {
+  readonly bounds: { readonly caller: Caller; tallies?: FoundTable | undefined }
+  readonly today: { readonly policies: readonly PolicyIndex[] }
+  readonly tool: Tool | undefined
+  readonly now: number
+}
+
 /** Tallies keep clauses of runs that are over. */
 const MAX_UNSETTLED = 100
 /** Of one tool and one caller. Inputs that a hundred clauses are about can make any set of them hold. */
 const MAX_TALLIES = 16
 
 /** The calls that are not in the counters of their clauses yet. */
-export class Tallies {
-  readonly #countersOf: (decided: Decided, held: readonly ParsedClause[]) => readonly ClauseCounter[]
+export abstract class Tallies<Decided extends Counted> {
   #tables: TallyTables = new WeakMap()
   /** The tallies with calls. */
   #unsettled: Tally[] = []
 
-  /** `countersOf`: the counters of what holds at a call. `held`: the clauses about the input and the run that do. */
-  constructor(countersOf: (decided: Decided, held: readonly ParsedClause[]) => readonly ClauseCounter[]) {
-    this.#countersOf = countersOf
-  }
+  /** Returns the counters of the clauses that hold at a call. `held`: those about the input and the run. */
+  protected abstract countersOf(decided: Decided, held: readonly ParsedClause[]): readonly ClauseCounter[]
 
   /** Counts a decision. `held`: the clauses about the input and the run that held. */
   count(decided: Decided, held: readonly ParsedClause[], nowMs: number): void {
@@ -70,7 +75,7 @@ export class Tallies {
   }
 
   /** Adds the calls to the counters. */
-  settle(): void {
+  protected settle(): void {
     for (const { counters, calls, lastMs } of this.#unsettled)
       for (const counter of counters) {
         counter.hits += calls
@@ -81,12 +86,12 @@ export class Tallies {
   }
 
   /** Adds them, and asks for the counters again from now on. */
-  forget(): void {
+  protected forget(): void {
     this.settle()
     this.#tables = new WeakMap()
   }
 
-  #findTable(bounds: RunBounds, policies: readonly PolicyIndex[]): TallyTable {
+  #findTable(bounds: Counted['bounds'], policies: readonly PolicyIndex[]): TallyTable {
     const { caller } = bounds
     const tables = this.#tables
     let callers = tables.get(policies)
@@ -98,7 +103,7 @@ export class Tallies {
   }
 
   #open(tallies: Tally[], decided: Decided, held: readonly ParsedClause[]): Tally {
-    const tally = { held: [...held], counters: this.#countersOf(decided, held), calls: 0, lastMs: 0 }
+    const tally = { held: [...held], counters: this.countersOf(decided, held), calls: 0, lastMs: 0 }
     if (tallies.length >= MAX_TALLIES) tallies.length = 0
     tallies.push(tally)
     return tally

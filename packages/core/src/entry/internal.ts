@@ -14,6 +14,7 @@ export {
   safely,
   TimeoutError,
 } from '../util/async.ts'
+export { createBoundedCache } from '../util/bounded-cache.ts'
 export { createEmitter, type Emitter } from '../util/emitter.ts'
 export { sha256Hex } from '../util/hash.ts'
 export {
@@ -73,6 +74,8 @@ export { countsOf, isView, isViewOf } from '../gate/view-of.ts'
 export { type Canceller, type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
 
 // Tools
+export { dialectOf, idKeyword } from '../json-schema/document.ts'
+export { metaSchemasOf } from '../json-schema/drafts.ts'
 export type { SchemaWarning } from '../json-schema/skipped.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
 export { foldMarks, joinLetters } from '../redact/spelling.ts'
@@ -84,7 +87,7 @@ export {
   type UnnamedToolDefinition,
 } from '../tools/record.ts'
 export { isOwnTool, isRequestTool, markOwnTool, markPassingTool } from '../tools/own-tool.ts'
-export { compareToolIds, isItemId, kindOfId, RESOURCE_PREFIX, toToolId } from '../tools/tool-id.ts'
+export { compareToolIds, isItemId, kindOfId, RESERVED_NAMESPACES, RESOURCE_PREFIX, toToolId } from '../tools/tool-id.ts'
 export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
 
 // Deadlines and lists

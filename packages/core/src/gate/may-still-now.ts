@@ -1,5 +1,5 @@
 import { type CallPorts, type CallView, storeInTime } from '../call/attempt.ts'
-import { acceptedInput } from '../call/checks.ts'
+import { acceptedInput } from '../call/deciding.ts'
 import { CostError, type LimitUseOf, withCosts } from '../call/costs.ts'
 import { byCap } from '../call/may-still.ts'
 import { replicaUnsure } from '../call/refusals.ts'

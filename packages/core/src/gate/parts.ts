@@ -9,8 +9,10 @@ import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { Budgets } from '../call/budgets.ts'
 import { checkPorts } from '../call/check-ports.ts'
-import { type CallPorts, storeInTime } from '../call/attempt.ts'
+import { type CallPorts, type Collaborators, storeInTime } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
+import { COSTS_OF_CALLS } from '../call/settle.ts'
+import { noteShadows } from '../call/shadows.ts'
 import { createUnlisted, type Unlisted } from '../decide/unlisted.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
 import { HaltedError, LeaseEndedError } from '../call/outcome.ts'
@@ -53,6 +55,7 @@ import {
 import { historyUse } from '../policy/history-use.ts'
 import { type FieldUse, fieldUsesOfLimits } from '../policy/field-lint.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
+import { partsOf } from '../policy/shadow.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
 import { policyDocumentOf, createPolicyStack, type PolicyStack } from '../policy/document.ts'
@@ -162,12 +165,10 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const { watched, loads, unlisted, policies, rules, parse: parseNamed, catalog, availability } = tools
   const parse: Shared['parse'] = (policy, root) => {
     const parsed = parseNamed(policy, root)
-    ports.coverage.follow(parsed)
-    ports.histories.use(historyUse(parsed))
+    followPolicies(ports, parsed)
     return parsed
   }
-  ports.histories.use(historyUse(policiesOf(tools.parsed)))
-  ports.coverage.follow(policiesOf(tools.parsed))
+  followPolicies(ports, policiesOf(tools.parsed))
   const shared: Shared = {
     changes: basis.changes,
     rules,
@@ -202,6 +203,13 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     },
   }
   return { shared, ports, policies, start: () => void watched?.start() }
+}
+
+/** Gives calls what policies need. */
+function followPolicies({ histories, coverage, current }: CallPorts, policies: readonly ParsedPolicy[]): void {
+  histories.use(historyUse(policies))
+  coverage.follow(policies)
+  if (policies.some((policy) => partsOf(policy).shadow)) current.noteShadows = noteShadows
 }
 
 function checkStepUp(scopes: unknown = []): readonly string[] {
@@ -377,9 +385,8 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   const names = watchNames(definitions)
   rules.now = toRules(definitions, parsed, names)
   ports.slots?.regroup(parsed.caps)
-  ports.histories.use(historyUse(policiesOf(parsed)))
-  ports.coverage.follow(policiesOf(parsed))
-  Object.assign(ports.checks, checksFor(options, rules.now, ports.histories))
+  followPolicies(ports, policiesOf(parsed))
+  followRules(ports.current, options, rules.now)
   halts.regroup()
   stack.replace(parsed.own)
   names.checkAliases()
@@ -454,15 +461,17 @@ function createPorts(
     labels: () => rules.now.labels,
     inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
     onActive: () => {
-      Object.assign(ports.checks, checksFor(options, rules.now, histories))
+      current.history = histories
+      followRules(current, options, rules.now)
       // Views that were made before know nothing of the calls of their runs.
       changes.bump()
       return live.hasBegun
     },
   })
   const counters = options.counters ?? memoryCounters({ clock })
+  const current = followRules({ checks: NO_CHECKS }, options, rules.now)
   const ports: CallPorts = {
-    checks: checksFor(options, rules.now, histories),
+    current,
     histories,
     coverage: new Coverage(() => clock.wallMs()),
     runs: options.runs,
@@ -491,21 +500,31 @@ function createPorts(
   return ports
 }
 
-/** Another object each time, as it is changed when the rules are. */
-function checksFor(
-  { admission, lease }: AnyOptions,
-  { hasLimits, hasCaps }: Rules,
-  { isActive }: Histories,
-): CallPorts['checks'] {
-  return {
-    ...checksOf({
-      limits: hasLimits,
-      slots: hasCaps,
-      admission: admission !== undefined,
-      lease: lease !== undefined,
-      history: isActive,
-    }),
-  }
+const NO_CHECKS = checksOf({
+  stepUp: false,
+  limits: false,
+  slots: false,
+  admission: false,
+  lease: false,
+  history: false,
+})
+
+/** Gives calls what the rules need, and the checks of it. */
+function followRules(
+  current: Collaborators,
+  { admission, lease, stepUp = [] }: AnyOptions,
+  { hasLimits, hasCaps, costs }: Rules,
+): Collaborators {
+  if (costs.length > 0) current.costs = COSTS_OF_CALLS
+  current.checks = checksOf({
+    stepUp: stepUp.length > 0,
+    limits: hasLimits,
+    slots: hasCaps,
+    admission: admission !== undefined,
+    lease: lease !== undefined,
+    history: current.history !== undefined,
+  })
+  return current
 }
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { toWireName } from '../expose/names.ts'
+import { toWireName } from '../../../expose/src/names.ts'
 import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../../../testing/support/worlds.ts'
 import { ITEM_KINDS } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'

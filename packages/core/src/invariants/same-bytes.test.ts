@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createWireNames } from '../expose/names.ts'
+import { createWireNames } from '../../../expose/src/names.ts'
 import {
   idsIn,
   inputOf,

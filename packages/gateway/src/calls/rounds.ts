@@ -158,7 +158,7 @@ export class CallRounds {
     const { tool, view } = call
     if (!tool || !isAsked(payload)) return
     this.#deps.cancelWaiting?.(payload.state, tool.namespace, caller, why)
-    await view.call({ tool: tool.id, continues, abandoned: why })
+    await view.call({ tool: tool.id, continues, as: { kind: 'abandoned', why } })
   }
 
   /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */

@@ -49,8 +49,10 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
     nameOf: clientNames(names, view, { id, name }),
     signal,
     callerNow,
-    purpose: 'complete',
-    instead: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
+    as: {
+      kind: 'complete',
+      run: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
+    },
   })
   // What a person would have to approve gives nothing, but it is no secret.
   if (outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'approval_required')

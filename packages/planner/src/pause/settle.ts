@@ -1,6 +1,6 @@
 import { guard } from '@toolgate/adapters/ai-sdk'
 import type { CallOutcome } from '@toolgate/core'
-import { toWireName } from '@toolgate/core/expose'
+import { toWireName } from '@toolgate/expose'
 import { holdsBigint, messageOf, outputText, readOwnJson } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/core/words'
 import type { StreamTextTransform, TextStreamPart, ToolSet } from 'ai'

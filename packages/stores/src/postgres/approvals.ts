@@ -25,7 +25,7 @@ import {
   toNewRow,
   withDefaults,
 } from '../state/approval-rows.ts'
-import { tried } from '../state/state.ts'
+import { tried } from '../state-rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
 /** How often a request is made again because another of the same asker came between. */

@@ -25,7 +25,7 @@ import {
   withDefaults,
 } from './approval-rows.ts'
 import type { StoresDatabase } from './database.ts'
-import { tried } from './state.ts'
+import { tried } from '../state-rows.ts'
 
 /**
  * Returns the approvals in the database. They outlive the process, and each is used once by all processes together.

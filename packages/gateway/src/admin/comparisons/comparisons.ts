@@ -119,7 +119,7 @@ export class Comparisons {
         tool: rule.reader,
         input,
         callId: `compare-${randomUUID()}`,
-        comparing: { approval: approval.id, by },
+        as: { kind: 'compare', approval: approval.id, by },
         callerNow: () => this.#callerNow(asker),
         deadlineMs: this.#deps.deadlineMs ?? DEADLINE_MS,
         signal,

@@ -1,5 +1,5 @@
 import { type Caller, createGate, type Tool, type View } from '@toolgate/core'
-import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
+import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/expose'
 import { isItemId, kindOfId, nearestOf, originalHash, readOwnJson, titleOf } from '@toolgate/core/internal'
 import type { MayStill } from '@toolgate/core/decide'
 import { mayStillNow } from '@toolgate/core/call'
