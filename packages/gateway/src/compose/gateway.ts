@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Gate } from '@toolgate/core'
-import { checkShape, endsWithin, type MaybePromise, shapeOf } from '@toolgate/core/internal'
+import { checkShape, endsWithin, shapeOf } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
 import { parsePolicies } from '@toolgate/core/policy'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
 import type { ApiDeps } from '../admin/http/deps.ts'

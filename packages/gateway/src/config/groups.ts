@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type { CommandProbeConfig, GroupConfig, HttpProbeConfig, ProbeConfig, TcpProbeConfig } from './config.ts'
 import { checkSelector } from './policy.ts'
 import type { ConfigPath } from './problems.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
-import { isObject, readJson } from '@toolgate/core/internal'
+import { isObject, readJson } from '@toolgate/values/json'
 import type { Api } from '../admin/http/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../model/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'

@@ -1,7 +1,7 @@
 import type { Authenticator } from '../auth/credential.ts'
 import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/expose'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import {
   callTool,
   checkListParams,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tool } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { findParamHeaders, toParamHeaders } from '../servers/transport/param-headers.ts'
 import { decodeHeader } from './envelope.ts'
 import { RpcFault } from '../model/protocol.ts'

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { createEmitter, type Emitter, type MaybePromise } from '@toolgate/core/internal'
+import { createEmitter, type Emitter } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { toName } from './callers.ts'
 import { ApiFault } from '../../model/faults.ts'

@@ -10,7 +10,7 @@ import {
   ToolgateError,
   type View,
 } from '@toolgate/core'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { isMcpResult, unwrapOutcome } from '@toolgate/mcp'
 import {

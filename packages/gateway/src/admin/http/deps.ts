@@ -3,7 +3,7 @@ import type { AuditCounter, AuditExporter, AuditReader } from '@toolgate/core/au
 import type { Approvals } from '@toolgate/core/call'
 import type { HaltTarget, MaybePromise } from '@toolgate/core/internal'
 import type { Pins } from '@toolgate/core/pins'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Redactor } from '@toolgate/values/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { FailedLogins } from '../../auth/failed-logins.ts'
 import type { Authenticator } from '../../auth/credential.ts'

@@ -1,4 +1,4 @@
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { IssuerRow, ReadyBody, ReplicaState, ServerRow } from '../../model/rows.ts'
 
 export interface HealthAnswer<Body> {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { JsonFault, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { JsonFault, readJson, readUtf8, toJsonText } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
 import { isLarge, nextTurn } from '../../util/next-turn.ts'
 import { ApiFault } from '../../model/faults.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type Gate } from '@toolgate/core'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import type { ApiDeps } from './deps.ts'
 import { taggedJson } from './request.ts'
 import { ToolRows } from './tool-rows.ts'

@@ -1,5 +1,5 @@
 import type { RefusedTokens } from '../../auth/oauth/refusals.ts'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import type { Budget } from '@toolgate/core/call'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
 import type { AuditEvidenceBody, IssuerRow, ServerRow } from '../../model/rows.ts'

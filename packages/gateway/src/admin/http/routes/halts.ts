@@ -1,7 +1,7 @@
 import { type Caller, ConfigError, type Halt, type Tool, ToolgateError } from '@toolgate/core'
 import type { parseGroups } from '@toolgate/core/groups'
 import type { HaltRequest, HaltTarget } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../../../model/faults.ts'

@@ -1,6 +1,6 @@
 import type { Caller } from '@toolgate/core'
-import { nearestOf } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
+import { nearestOf } from '@toolgate/values'
+import { redactor } from '@toolgate/values/redact'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../../../model/faults.ts'
 import { parseQuery, required, type Route, shortText, wholeNumber } from '../request.ts'

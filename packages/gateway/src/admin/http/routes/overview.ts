@@ -1,4 +1,4 @@
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type { CountedAudit } from '../../overview/counted-audit.ts'
 import type { ListCosts } from '../list-costs.ts'

@@ -1,6 +1,6 @@
 import { type Caller, ToolgateError } from '@toolgate/core'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
-import { redactor, type Redactor } from '@toolgate/core/redact'
+import { redactor, type Redactor } from '@toolgate/values/redact'
 import { isApprover, maySee } from '../callers.ts'
 import { invalidBody, readBody, oneOf, parseQuery, type Route } from '../request.ts'
 import type { ApiDeps } from '../deps.ts'
