@@ -1,5 +1,5 @@
 import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
-import { isRequestTool } from '@toolgate/core/internal'
+import { isRequestTool } from '@toolgate/core/tools'
 import { type Shape, shapeOf } from '@toolgate/values'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {

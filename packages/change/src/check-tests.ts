@@ -1,7 +1,7 @@
 import { OUTCOMES } from '@toolgate/core/decide'
 import { ConfigError, defineCaller } from '@toolgate/core'
 import { describeUnknown, didYouMean, messageOf, type Shape } from '@toolgate/values'
-import { isItemId } from '@toolgate/core/internal'
+import { isItemId } from '@toolgate/core/tools'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import {
   EARLIER_CALL,

@@ -10,7 +10,7 @@ import {
   type LayerAnswer,
 } from '@toolgate/core/decide'
 import { chain, checkShape, isToolError, shapeOf } from '@toolgate/values'
-import { isItemId } from '@toolgate/core/internal'
+import { isItemId } from '@toolgate/core/tools'
 import { isObject } from '@toolgate/values/json'
 import type { Decision, Tool, View } from '@toolgate/core'
 import { type HistoryStore, memoryHistories } from '@toolgate/core/stores'

@@ -1,6 +1,6 @@
 import { canonicalize, isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import { checkShape, isErrorOf, shapeOf } from '@toolgate/values'
-import { compareToolIds, isOwnTool } from '@toolgate/core/internal'
+import { compareToolIds, isOwnTool } from '@toolgate/core/tools'
 import { type Catalog, definePrompt, defineResource, defineTemplate, type ItemKind } from '@toolgate/core/toolset'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { ConfigError, defineTool, type Tool } from '@toolgate/core'

@@ -1,5 +1,5 @@
 import { canonicalize } from '@toolgate/values/json'
-import { RESOURCE_PREFIX } from '@toolgate/core/internal'
+import { RESOURCE_PREFIX } from '@toolgate/core/tools'
 import {
   enforcedOf,
   parseAliases,

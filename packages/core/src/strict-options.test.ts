@@ -18,6 +18,7 @@ import * as redact from '@toolgate/values/redact'
 import * as search from './entry/search.ts'
 import * as stepping from './entry/steps.ts'
 import * as stores from './entry/stores.ts'
+import * as tooling from './entry/tools.ts'
 import * as toolset from './entry/toolset.ts'
 import type { TargetDefinition } from '../../expose/src/define-target.ts'
 import type { Gate, GateOptions, ToolDefinition } from './index.ts'
@@ -37,6 +38,7 @@ const core = {
   ...policies,
   ...exposing,
   ...pins,
+  ...tooling,
   ...toolset,
   ...values,
   ...cel,

@@ -20,7 +20,7 @@ import {
   type ToolDefinition,
 } from '@toolgate/core'
 import { isObject } from '@toolgate/values/json'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
 import { fieldsOf, isFunction, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
 

@@ -5,9 +5,9 @@ import {
   type RecordTool,
   type ToolOverlay,
   type UnnamedToolDefinition,
-} from '@toolgate/core/internal'
+} from '@toolgate/core/tools'
 
-export type { ToolOverlay } from '@toolgate/core/internal'
+export type { ToolOverlay } from '@toolgate/core/tools'
 
 export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
 

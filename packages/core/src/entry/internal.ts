@@ -11,7 +11,6 @@ export { isSigned } from '../audit/checkpoint.ts'
 export { parseRecord, RECORD_FIELDS, sealedOf } from '../audit/record.ts'
 export { TOO_LARGE } from '../audit/sealed-input.ts'
 export { inputsRemovedBefore } from '../audit/verify-inputs.ts'
-export { approvalStatusAt, type DatedApproval, isEndSeen } from '../memory/approval-rules.ts'
 
 // Callers, gates and views
 export { listApps } from '../groups/app.ts'
@@ -19,35 +18,9 @@ export { createStates } from '../groups/states.ts'
 export { alwaysAvailable } from '../memory/availability.ts'
 export type { RunHistories } from '../gate/gate.ts'
 export { callerKey, callerParts } from '../ports/caller.ts'
-export { makersOf, NOBODY, notOther } from '../memory/four-eyes.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
-export { countsOf, isView, isViewOf } from '../gate/view-of.ts'
 
 // Tools
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
-export {
-  OVERLAY,
-  type ToolOverlay,
-  type NativeToolRecord,
-  type RecordTool,
-  type UnnamedToolDefinition,
-} from '../tools/record.ts'
-export { isOwnTool, isRequestTool, markOwnTool, markPassingTool } from '../tools/own-tool.ts'
-export { compareToolIds, isItemId, kindOfId, RESERVED_NAMESPACES, RESOURCE_PREFIX, toToolId } from '../tools/tool-id.ts'
-export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
-
-// Parts of a configuration
-export type { Admission, NoPlace, Place } from '../ports/ports.ts'
-
-// Traces
-export { originalHash } from '../tools/definition-hash.ts'
-
-// Rules about what happened
-export {
-  createOriginIndex,
-  type OriginBounds,
-  type OriginIndex,
-  type OriginItem,
-} from '../history/origins/origin-index.ts'

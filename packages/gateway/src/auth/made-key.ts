@@ -1,5 +1,6 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import { callerKey, makersOf } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
+import { makersOf } from '@toolgate/core/call'
 import { didYouMean } from '@toolgate/values'
 import { isObject } from '@toolgate/values/json'
 import type { CallerConfig } from '../config/config.ts'

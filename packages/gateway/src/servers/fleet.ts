@@ -1,7 +1,7 @@
 import type { CallContext, Caller } from '@toolgate/core'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Admission } from '@toolgate/core/internal'
+import type { Admission } from '@toolgate/core/call'
 import type { JsonObject } from '@toolgate/values/json'
 import type { Redactor } from '@toolgate/values/redact'
 import type { Clock } from '@toolgate/core/stores'

@@ -1,5 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import { approvalStatusAt, type DatedApproval, isEndSeen } from '@toolgate/core/internal'
+import { approvalStatusAt, type DatedApproval, isEndSeen } from '@toolgate/core/call'
 import { readOwnJson, toJsonText } from '@toolgate/values/json'
 import {
   type ApprovalAbout,

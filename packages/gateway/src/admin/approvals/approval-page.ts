@@ -1,6 +1,5 @@
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/call'
-import { notOther } from '@toolgate/core/internal'
+import { type Approvals, notOther } from '@toolgate/core/call'
 import type { FailedLogins } from '../../auth/failed-logins.ts'
 import { type AccessRules, checkHeaders, isSecure, type Login, loginByKey, openSession } from '../http/access.ts'
 import {

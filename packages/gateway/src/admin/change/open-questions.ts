@@ -1,5 +1,5 @@
 import { readRecords } from '@toolgate/change'
-import { isOwnTool } from '@toolgate/core/internal'
+import { isOwnTool } from '@toolgate/core/tools'
 import { maySee } from '../http/callers.ts'
 import type { Heart } from '../../heart/heart.ts'
 import { withRules } from '../../auth/revision.ts'

@@ -1,5 +1,5 @@
 import type { View } from '@toolgate/core'
-import { kindOfId } from '@toolgate/core/internal'
+import { kindOfId } from '@toolgate/core/tools'
 import type { Heart } from '../../heart/heart.ts'
 
 /** Returns the name of a tool or a prompt on the wire, if it can have one; with a view, also of its caller's own. */

@@ -1,6 +1,6 @@
 import type { Answer } from '../../heart/route.ts'
 import type { Caller, Tool, View } from '@toolgate/core'
-import { kindOfId, originalHash, titleOf } from '@toolgate/core/internal'
+import { kindOfId, originalHash, titleOf } from '@toolgate/core/tools'
 import type { MayStill } from '@toolgate/core/decide'
 import { mayStillNow } from '@toolgate/core/call'
 import { whatWouldAllow } from '@toolgate/change/internal'

@@ -1,6 +1,6 @@
 import { type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { Caller, Tool, View } from '@toolgate/core'
-import { titleOf } from '@toolgate/core/internal'
+import { titleOf } from '@toolgate/core/tools'
 import type { MayStill } from '@toolgate/core/decide'
 import { refusedNow } from '@toolgate/core/call'
 import type { ItemKind } from '@toolgate/core/toolset'
