@@ -11,34 +11,34 @@ const ROOT = path.resolve(import.meta.dirname, '..')
 
 /** What each package may import of ours: types alone, where it says so. */
 const PACKAGE_ARROWS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['core', []],
+  ['values', []],
+  ['core', ['values']],
   // Both stand on core, which imports neither.
-  ['change', ['core']],
-  ['expose', ['core']],
+  ['change', ['core', 'values']],
+  ['expose', ['core', 'values']],
   // Suites for those who implement a port of core, and decisions as data.
-  ['testing', ['change', 'core']],
-  ['stores', ['core']],
-  ['mcp', ['core', 'expose']],
+  ['testing', ['change', 'core', 'values']],
+  ['stores', ['core', 'values']],
+  ['mcp', ['expose', 'core', 'values']],
   // Stores too, since the gateway opens the audit that its configuration names.
-  ['gateway', ['core', 'change', 'expose', 'stores', 'mcp']],
+  ['gateway', ['mcp', 'stores', 'change', 'expose', 'core', 'values']],
   // Its runs are guarded as everybody's are who uses the AI SDK.
-  ['planner', ['core', 'expose', 'adapters']],
-  ['adapters', ['core', 'expose', 'mcp']],
+  ['planner', ['adapters', 'expose', 'core', 'values']],
+  ['adapters', ['mcp', 'expose', 'core', 'values']],
   // It speaks HTTP; of what goes over it, the types.
   ['console', ['type gateway', 'type core']],
-  ['cli', ['gateway', 'stores', 'change', 'core']],
+  ['cli', ['gateway', 'stores', 'change', 'core', 'values']],
 ])
 
 /** Types that are read past a package's entry, as the entry would bring all of the gateway into the console's program. */
 const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → type ../../gateway/src/model/rows.ts']
 
+/** Folders of values that nothing else in values imports. */
+const LANGUAGES: ReadonlySet<string> = new Set(['cel', 'json-schema', 'redact'])
+
 /** Core's folders and files in the order of its pipeline: each stands on those before it. */
 const CORE_ORDER = [
-  'util',
-  'cel',
   'ports',
-  'redact',
-  'json-schema',
   'tools',
   'history',
   'policy',
@@ -83,7 +83,7 @@ const GATEWAY_ORDER = [
 const TOKENIZERS = 'packages/expose/src/tokenizers.ts'
 
 /** Packages that do no I/O. */
-const WITHOUT_IO: ReadonlySet<string> = new Set(['core', 'change', 'expose'])
+const WITHOUT_IO: ReadonlySet<string> = new Set(['values', 'core', 'change', 'expose'])
 
 /** Of Node they have the hash, deep equality and the context of a call. `node:module` would keep it out of bundles. */
 const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:async_hooks', 'node:crypto', 'node:util'])
@@ -116,6 +116,16 @@ describe('the arrows between packages', () => {
   it('go through the packages’ own entries', () => {
     const past = imports.filter((one) => one.specifier.startsWith('.') && targetPackage(one) !== packageOf(one.from))
     assert.deepEqual(past.map(describeImport), PAST_THE_ENTRY)
+  })
+})
+
+describe('the arrows inside values', () => {
+  it('go from the languages to what all of them use', () => {
+    const wrong = imports.filter((one) => {
+      const [, name, , room = ''] = (targetFile(one) ?? '').split('/')
+      return name === 'values' && LANGUAGES.has(room) && one.from.split('/')[3] !== room
+    })
+    assert.deepEqual(wrong.map(describeImport), [])
   })
 })
 

@@ -16,7 +16,7 @@ import {
 } from '@toolgate/core'
 import { type AuditEvent, type AuditRecord, createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
 import { createApprovals } from '@toolgate/core/call'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import type { ApprovalFilter, ApprovalVerdict } from '@toolgate/core/stores'
 import { defineResource } from '@toolgate/core/toolset'
 import { createConsole } from '../../gateway/src/admin/console/console.ts'

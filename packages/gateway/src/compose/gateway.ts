@@ -1,5 +1,6 @@
+import { checkShape, endsWithin, shapeOf } from '@toolgate/values'
 import { ConfigError, type Gate } from '@toolgate/core'
-import { checkShape, endsWithin, type MaybePromise, shapeOf } from '@toolgate/core/internal'
+import { type MaybePromise } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { Reading } from '../admin/change/questions.ts'
 import { groups } from '../admin/groups/start.ts'

@@ -1,7 +1,7 @@
+import { endsWithin, safely } from '@toolgate/values'
 import { randomUUID } from 'node:crypto'
 import { createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability } from '@toolgate/core/groups'
-import { endsWithin, safely } from '@toolgate/core/internal'
 import { memoryLock } from '@toolgate/core/stores'
 import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { RunRecord } from '../auth/made-run.ts'

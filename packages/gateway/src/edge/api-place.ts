@@ -1,5 +1,5 @@
+import { isObject, readJson } from '@toolgate/values/json'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isObject, readJson } from '@toolgate/core/internal'
 import type { Api } from '../admin/http/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../model/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'

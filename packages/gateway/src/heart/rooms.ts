@@ -1,5 +1,6 @@
+import { runWithDeadline } from '@toolgate/values'
 import type { Caller } from '@toolgate/core'
-import { type MaybePromise, runWithDeadline } from '@toolgate/core/internal'
+import { type MaybePromise } from '@toolgate/core/internal'
 import type { WarningRow } from '../model/rows.ts'
 import type { Family } from '../telemetry/exposition.ts'
 import { once } from '../util/lifecycle.ts'

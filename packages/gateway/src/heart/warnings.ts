@@ -1,5 +1,5 @@
 import type { Gate, LintWarning } from '@toolgate/core'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { ContestedUri, NameClash } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'

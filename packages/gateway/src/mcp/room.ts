@@ -1,4 +1,4 @@
-import { endsWithin } from '@toolgate/core/internal'
+import { endsWithin } from '@toolgate/values'
 import type { Rules } from '../auth/revision.ts'
 import { callerAt, toResource } from '../auth/credential.ts'
 import { createRounds } from '../calls/rounds.ts'

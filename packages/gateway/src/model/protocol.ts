@@ -1,6 +1,5 @@
+import { isObject, toJsonText } from '@toolgate/values/json'
 import type { ServerResponse } from 'node:http'
-import { isObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
 import type { RequestId } from '@toolgate/mcp'
 
 /**

@@ -1,9 +1,9 @@
-import type { Caller } from '@toolgate/core'
+import type { CallContext, Caller } from '@toolgate/core'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { CallContext } from '@toolgate/core'
-import type { Admission, JsonObject } from '@toolgate/core/internal'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Admission } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import type { Redactor } from '@toolgate/values/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ListRow, ServerInstances, ServerRow } from '../model/rows.ts'
 import { serverGroupName } from './catalog/groups.ts'
@@ -157,7 +157,7 @@ export class Fleet {
    * nothing to wait for. `isList`: the request is for a list.
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
-    const waits = this.#servers.flatMap(({ perUser }) => perUser?.prepare(caller, isList) ?? [])
+    const waits = this.#servers.flatMap(({ perUser }) => (perUser?.lists && perUser.prepare(caller, isList)) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 

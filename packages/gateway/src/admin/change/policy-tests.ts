@@ -7,7 +7,9 @@ import {
   type PolicyTestOptions,
   type TestedRules,
 } from '@toolgate/change'
-import { callerKey, didYouMean, isObject, messageOf } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
+import { didYouMean, messageOf } from '@toolgate/values'
+import { isObject } from '@toolgate/values/json'
 import type { Group } from '@toolgate/core/groups'
 import type * as z from 'zod'
 import { serverGroupName, toApps } from '../../servers/catalog/groups.ts'

@@ -1,5 +1,5 @@
 import { type WhatIf, whatIf } from '@toolgate/change'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Redactor } from '@toolgate/values/redact'
 import type { WhatIfBody } from '../../model/rows.ts'
 import type { ChangeDeps, WhatIfQuestion } from './questions.ts'
 import { recordsInTime } from './records-in-time.ts'

@@ -1,4 +1,4 @@
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 import type { GroupElsewhere, GroupRow } from '../../model/rows.ts'
 import type { Replica, ReplicaRow } from '../../replicas/replica-store.ts'

@@ -1,5 +1,5 @@
 import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 
 /** How one group changed since its last report. */

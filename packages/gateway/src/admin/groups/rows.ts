@@ -1,6 +1,6 @@
 import type { Gate } from '@toolgate/core'
 import type { Apps, AvailabilitySource, GroupState } from '@toolgate/core/groups'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Redactor } from '@toolgate/values/redact'
 import type { Toolset } from '@toolgate/core/toolset'
 import type { AppRow, GroupBadge, GroupRow, NeedRow } from '../../model/rows.ts'
 import type { GroupConfig } from '../../config/config.ts'

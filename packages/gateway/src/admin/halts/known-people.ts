@@ -1,4 +1,4 @@
-import { nearestOf } from '@toolgate/core/internal'
+import { nearestOf } from '@toolgate/values'
 import type { CountedAudit } from '../overview/counted-audit.ts'
 import { personKey } from '../overview/caller-tally.ts'
 

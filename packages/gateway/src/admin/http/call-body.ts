@@ -1,5 +1,5 @@
+import { isObject } from '@toolgate/values/json'
 import { type Approval, type CallDone, type CallOutcome, type CallRefused, retryAfterSeconds } from '@toolgate/core'
-import { isObject } from '@toolgate/core/internal'
 import { isMcpResult } from '@toolgate/mcp'
 import type { AgentCallBody, AgentRefusal } from '../../model/rows.ts'
 

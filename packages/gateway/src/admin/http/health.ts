@@ -1,4 +1,4 @@
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { RoomHealth } from '../../heart/room.ts'
 import type { ReadyBody, ServerRow } from '../../model/rows.ts'
 

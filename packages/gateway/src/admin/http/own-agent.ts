@@ -1,5 +1,5 @@
 import { type Caller, defineCaller } from '@toolgate/core'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import type { CallerConfig } from '../../config/config.ts'
 import { opensEndpoint, toResource } from '../../auth/credential.ts'
 import type { Heart } from '../../heart/heart.ts'

@@ -1,6 +1,5 @@
+import { JsonFault, readJson, readUtf8, toJsonText } from '@toolgate/values/json'
 import { hash } from 'node:crypto'
-import { JsonFault, readJson, readUtf8 } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
 import { isLarge, nextTurn } from '../../util/next-turn.ts'
 import { ApiFault } from '../../model/faults.ts'
 

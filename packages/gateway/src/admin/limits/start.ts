@@ -1,5 +1,5 @@
+import { readOwnJson } from '@toolgate/values/json'
 import type { Budget } from '@toolgate/core/call'
-import { readOwnJson } from '@toolgate/core/internal'
 import type { Room } from '../../heart/room.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 

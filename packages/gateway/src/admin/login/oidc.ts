@@ -1,4 +1,4 @@
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { boundLines } from '../../auth/bounded-lines.ts'
 import type { OidcConfig } from '../../config/oidc.ts'

@@ -1,5 +1,5 @@
 import type { Tool, View } from '@toolgate/core'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import { toListedTool } from '@toolgate/mcp'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { NamedCaller } from '../http/callers.ts'

@@ -1,7 +1,7 @@
+import { type Redactor } from '@toolgate/values/redact'
 import type { Answer } from '../../heart/route.ts'
 import type { Caller } from '@toolgate/core'
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
-import type { Redactor } from '@toolgate/core/redact'
 import { isApprover, maySee } from '../http/callers.ts'
 import { invalidBody, readBody, oneOf, parseQuery } from '../http/request.ts'
 import type { Heart } from '../../heart/heart.ts'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Gate } from '@toolgate/core'
 import { type ClauseCoverage, unjudgedId } from '@toolgate/core/decide'
-import { countsOf, endsWithin, runWithDeadline } from '@toolgate/core/internal'
+import { countsOf } from '@toolgate/core/internal'
+import { endsWithin, runWithDeadline } from '@toolgate/values'
 import type { ClauseCount, ClauseCountStore, Clock } from '@toolgate/core/stores'
 
 export interface ClauseHitsDeps {

@@ -1,6 +1,6 @@
+import { nearestOf } from '@toolgate/values'
 import type { Answer } from '../../heart/route.ts'
 import { maySeeLogs } from '../http/may.ts'
-import { nearestOf } from '@toolgate/core/internal'
 import type { Heart } from '../../heart/heart.ts'
 import { ApiFault } from '../../model/faults.ts'
 import { parseQuery, required, shortText, wholeNumber } from '../http/request.ts'

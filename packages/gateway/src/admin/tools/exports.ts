@@ -1,8 +1,7 @@
+import { readOwnJson, toJsonText } from '@toolgate/values/json'
+import { type Redactor } from '@toolgate/values/redact'
 import { createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/expose'
-import { readOwnJson } from '@toolgate/core/internal'
-import type { Redactor } from '@toolgate/core/redact'
-import { toJsonText } from '@toolgate/core/words'
 import type { ToolExport } from '../../model/rows.ts'
 
 /** Returns the tool's export for each provider, whether or not a caller sees it. */

@@ -1,5 +1,6 @@
+import { nearestOf } from '@toolgate/values'
 import type { Caller, Tool } from '@toolgate/core'
-import { isItemId, nearestOf } from '@toolgate/core/internal'
+import { isItemId } from '@toolgate/core/internal'
 import type { Heart } from '../../heart/heart.ts'
 import { ApiFault } from '../../model/faults.ts'
 import type { ListRow } from '../../model/rows.ts'

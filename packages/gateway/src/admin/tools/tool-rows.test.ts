@@ -1,7 +1,7 @@
+import { redactor } from '@toolgate/values/redact'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type Gate } from '@toolgate/core'
-import { redactor } from '@toolgate/core/redact'
 import { heartOf, nameFor } from '../../testing/heart.ts'
 import { taggedJson } from '../http/request.ts'
 import { ToolRows } from './tool-rows.ts'

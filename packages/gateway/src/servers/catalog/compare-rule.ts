@@ -1,5 +1,6 @@
 import type { Tool } from '@toolgate/core'
-import { didYouMean, isObject, type JsonObject } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { CompareConfig, ServerConfig } from '../../config/config.ts'
 
