@@ -1,11 +1,19 @@
 import { because } from '../decide/because.ts'
-import type { Reason } from '../decide/decision.ts'
+import type { Decided } from '../decide/decide.ts'
+import type { Decision, Reason } from '../decide/decision.ts'
 import { type FactRead, ORIGINS } from '../ports/fact-read.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApprovalBinding } from '../ports/ports.ts'
+import type { CallView } from './attempt.ts'
 
 /** What clauses that ask demand of the approver; and, where one of them reads the run, which they are and what they read. */
 export type ApprovalDemand = Pick<ApprovalBinding, 'approver' | 'asked'>
+
+/** Returns the reasons that ask for a person. */
+export function askingReasons(view: CallView, decided: Decided, withInput: Decision | undefined): readonly Reason[] {
+  const byView = decided.outcome === 'ask' ? view.explainDecided(decided).reasons : []
+  return [...byView, ...(withInput?.reasons ?? [])].filter(({ outcome }) => outcome === 'ask')
+}
 
 export function demandOf(asking: readonly Reason[]): ApprovalDemand {
   const approver = strictestApprover(asking.map((one) => one.approver))

@@ -1,6 +1,4 @@
 import type { LimitUseOf } from './costs.ts'
-import type { Caller } from '../ports/caller.ts'
-import type { AskedCall } from '../ports/ports.ts'
 import { joinOperands, NO_OPERANDS, type Operands } from '../policy/operands.ts'
 import { hasBit } from '../tools/bits.ts'
 import { matchesSelector } from '../tools/selector.ts'
@@ -38,23 +36,4 @@ export function operandsOfCall({ tool, today, now }: Decided, uses: readonly Lim
   }
   const costs = uses.flatMap(({ costing }) => (costing ? [costing.cost.operands] : []))
   return costs.length === 0 ? operands : joinOperands([operands, ...costs])
-}
-
-/** What an entry of the audit has of a call, for what rules read of it. */
-export class Asked implements AskedCall {
-  readonly #decided: Decided
-  readonly #uses: readonly LimitUseOf[]
-
-  constructor(decided: Decided, uses: readonly LimitUseOf[]) {
-    this.#decided = decided
-    this.#uses = uses
-  }
-
-  get caller(): Caller {
-    return this.#decided.bounds.caller
-  }
-
-  operands(): Operands {
-    return operandsOfCall(this.#decided, this.#uses)
-  }
 }

@@ -1,12 +1,22 @@
 import type { RunSource } from './run-source.ts'
 import type { Caller } from '../ports/caller.ts'
-import { type Cancelling, toCancelling } from '../util/cancelling.ts'
+import {
+  type Cancelling,
+  checkObject,
+  checkShape,
+  ConfigError,
+  type Deadlines,
+  isThenable,
+  sha256Hex,
+  type Shape,
+  shapeOf,
+  toCancelling,
+  withDeadline,
+} from '@toolgate/values'
 import type { Coverage } from '../decide/coverage.ts'
-import type { Decided, Visible } from '../decide/decide.ts'
+import type { CallFacts, Decided, Visible } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
 import type { ParsedClause } from '../policy/parse.ts'
-import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
-import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
 import type { Budgets } from './budgets.ts'
@@ -16,8 +26,6 @@ import type {
   Admission,
   Approval,
   ApprovalStore,
-  AttemptEvent,
-  AuditEntry,
   AuditSink,
   CallTrace,
   Clock,
@@ -25,36 +33,51 @@ import type {
   LimitAnswer,
   LimitUse,
   MaybePromise,
-  Place,
   ReplicaLease,
   RunOfCall,
   Telemetry,
   ValidateInput,
 } from '../ports/ports.ts'
-import type { Redactor } from '../redact/redact.ts'
-import { kindOfId, recordedKind } from '../tools/tool-id.ts'
+import type { Redactor } from '@toolgate/values/redact'
+import { kindOfId } from '../tools/tool-id.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../util/deadlines.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
-import { Asked } from './asked-call.ts'
 import type { LimitUseOf } from './costs.ts'
 import type { LiveCalls } from './lifetime.ts'
-import type { CallOutcome, Continuation } from './outcome.ts'
-import type { HeldSlots, Slots } from './slots.ts'
+import type { CallDone, CallFailed, CallInputRequired, CallOutcome, Continuation } from './outcome.ts'
+import type { Slots } from './slots.ts'
 
-/** A person who is to decide an approval reads what is there, with the rights of the caller who asked for it. */
-export interface Comparing {
+/** What a call is for that is not made for what the item returns. Each kind has a list of checks of its own. */
+export type CallAs = CallInstead | CallToCompare | CallAbandoned
+
+/**
+ * To complete an argument, or to be told of updates. `run` takes the place of the item's `execute`, under the same decision,
+ * limits, hooks and records. Where a person would have to approve the call, it is refused. The input of `complete` is not
+ * validated: its arguments are not complete.
+ */
+export interface CallInstead {
+  readonly kind: 'complete' | 'subscribe'
+  readonly run: (input: unknown, call: CallContext) => unknown
+}
+
+/**
+ * A person who is to decide an approval reads what is there, with the rights of the caller who asked for it. The call passes the
+ * same checks, but it takes no limit, leaves nothing in the history of the run, counts for no clause, and no `afterToolCall` hook is
+ * called. Where a person would have to approve it, it is refused.
+ */
+export interface CallToCompare {
+  readonly kind: 'compare'
   /** The id of the approval. */
   readonly approval: string
   /** The person's name. */
   readonly by: string
 }
 
-/** Why an item is called other than to run it: to complete an argument, or to be told of its updates. */
-export const CALL_PURPOSES = ['complete', 'subscribe'] as const
-export type CallPurpose = (typeof CALL_PURPOSES)[number]
+/** Nobody goes on with the call that this request continues. It is recorded as abandoned, whatever the policy says, and runs nothing. */
+export interface CallAbandoned {
+  readonly kind: 'abandoned'
+  readonly why: string
+}
 
 export interface CallRequest<Name extends string = string> {
   /** The id of a tool, a resource or a prompt. Adapters map wire names back; `undefined` where a name maps to none. */
@@ -92,12 +115,6 @@ export interface CallRequest<Name extends string = string> {
   /** The host's own name of who calls, such as the id of their credential. Kept with an approval of the call; it decides nothing. */
   readonly asker?: string | undefined
   /**
-   * The call is not the caller's: a person reads what their call would change. It passes the same checks, but it takes no
-   * limit, leaves nothing in the history of the run, counts for no clause, and no `afterToolCall` hook is called. Where a person
-   * would have to approve it, it is refused.
-   */
-  readonly comparing?: Comparing | undefined
-  /**
    * Returns the caller as they are now, of the same user and tenant; `undefined` where they may no longer call. Read when
    * the call is decided, and again before it runs. Default: the view's caller.
    */
@@ -106,11 +123,6 @@ export interface CallRequest<Name extends string = string> {
   readonly context?: unknown
   /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
   readonly malformed?: string | undefined
-  /**
-   * Why nobody goes on with the call that this request continues. It is recorded as abandoned, whatever the policy says,
-   * and runs nothing.
-   */
-  readonly abandoned?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
   /** Returns the name of a tool as the client knows it, for refusals. Default: its id. */
@@ -120,13 +132,8 @@ export interface CallRequest<Name extends string = string> {
    * ids.
    */
   readonly idOf?: ((name: string) => string | undefined) | undefined
-  /**
-   * Runs `instead`, under the same decision, limits, hooks and records as the item itself. Where a person would have to
-   * approve it, it is refused. The input of `complete` is not validated: its arguments are not complete.
-   */
-  readonly purpose?: CallPurpose | undefined
-  /** Runs in place of the item's `execute`. Required with a `purpose`, and only allowed with one. */
-  readonly instead?: ((input: unknown, call: CallContext) => unknown) | undefined
+  /** What else the call is for. Default: for what the item returns. */
+  readonly as?: CallAs | undefined
 }
 
 /** The questions of a call to its view. Each answer is today's. */
@@ -160,9 +167,35 @@ export interface CallView {
   ofRun(request: CallRequest): CallRequest
 }
 
+/**
+ * What a gate has because its rules ask for it. A call does not enter what is absent.
+ *
+ * One object for a gate and its forks, which changes with the rules. All but the checks stay once they are there: calls under way
+ * may need them.
+ */
+export interface Collaborators {
+  checks: Readonly<Record<CheckList, readonly Check[]>>
+  /** Some rule reads what has happened in runs. */
+  history?: Histories | undefined
+  /** Some policy has a shadow. Notes what shadows would decide. */
+  noteShadows?: ((attempt: Attempt, call?: CallFacts) => void) | undefined
+  /** Some limit has a cost. */
+  costs?: CostsOfCalls | undefined
+}
+
+/** The checks of each kind of call, in order; and those up to the approval, for an attempt that only asks for one. */
+export type CheckList = 'call' | 'approval' | 'preview' | Exclude<CallAs['kind'], 'abandoned'>
+
+/** What calls cost of limits that have a `cost`. */
+export interface CostsOfCalls {
+  /** Returns the uses with what this call costs of each, or why that is not known. */
+  priced(attempt: Attempt, tool: Tool, uses: readonly LimitUseOf[]): readonly LimitUseOf[] | Stop
+  /** Sets what the limits count for a call to what it has really cost. Returns what is to be recorded of it. Never rejects. */
+  settle(attempt: Attempt, tool: Tool, outcome: Ran, output: unknown): MaybePromise<string | undefined>
+}
+
 export interface CallPorts {
-  /** The checks of a call, in order; and those up to the approval, for an attempt that only asks for one. */
-  readonly checks: { readonly call: readonly Check[]; readonly approval: readonly Check[] }
+  readonly current: Collaborators
   readonly counters: CounterStore
   readonly budgets: Budgets
   readonly approvals: ApprovalStore
@@ -211,9 +244,9 @@ export interface Check {
   /** The reasons of its own; the layers of the decision have theirs. */
   readonly refusesWith: readonly ReasonCode[]
   /** Only gates that have some of these ask it. */
-  readonly needs?: 'limits' | 'slots' | 'admission' | 'lease' | 'history'
-  /** It is asked for a preview too: it takes nothing, asks nobody, and answers at once. */
-  readonly inPreview?: true
+  readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
+  /** Only calls that have it ask it: hooks, or a person who must approve. */
+  readonly of?: 'hooks' | 'person'
   /**
    * Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the
    * call.
@@ -237,25 +270,13 @@ export interface Attempt {
   readonly decided: Decided
   /** The caller that it was decided for, where the host reads callers again. */
   readonly asked: Caller | undefined
-  uses: readonly LimitUseOf[]
   readonly hooks: readonly Hooks[]
   /** Of one that only asks, from when it is known to have been an attempt. */
   trace: CallTrace | undefined
   /** It goes as far as the approval, and takes and runs nothing. */
   readonly onlyAsks: boolean
-  /** How many of the checks were asked. */
-  passed: number
   /** The frozen input, once it is known to be one. */
   input: unknown
-  /** What is known of its run, where rules read that. Read before the first decision with the input. */
-  facts: RunFacts | undefined
-  /** The labels of its output, once it has begun and where rules read runs. */
-  labels: readonly string[] | undefined
-  /** The call in the history of its run, where rules read that. */
-  history: CallHistory | undefined
-  /** The same for shadows of rules. */
-  shadowFacts: RunFacts | undefined
-  shadowHistory: CallHistory | undefined
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The clauses that hold for its input and its run. */
@@ -264,27 +285,55 @@ export interface Attempt {
   would: Would | undefined
   /** Whether its clauses are counted. */
   isCounted: boolean
-  /** The approval that this call would use. */
-  approval: Approval | undefined
-  /** These must be given back if the call does not go ahead. */
-  taken: LimitAnswer | undefined
-  approvalId: string | undefined
-  /** The name of this use of the approval. */
-  spend: string | undefined
+  /** Whether policy lets it run only with a person's word. Known once the input is decided. */
+  asksPerson: boolean
+  /** The approval that it would use, or has used. */
+  approval: ApprovalOfCall | undefined
   /** Whether it is a later round of a call. Known once the input is. */
   continues: Continuation | undefined
-  slots: HeldSlots | undefined
-  place: Place | undefined
+  /** What it takes from the limits; and what was taken, which is given back if it does not go ahead. */
+  uses: readonly LimitUseOf[]
+  taken: LimitAnswer | undefined
+  /** What happens in its run, where rules read that. */
+  history: HistoryOfCall | undefined
+  /** The slots and the place that it holds until it has run. */
+  held: readonly Held[]
 }
+
+/** The approval of a call. `spend`: the name of this use, once the approval is used up. */
+export interface ApprovalOfCall {
+  readonly approval: Approval
+  spend: string | undefined
+}
+
+/** What a call knows and leaves of its run. The same for shadows of rules, which have histories of their own. */
+export interface HistoryOfCall {
+  /** What is known of its run. Read before the first decision with the input. */
+  facts: RunFacts | undefined
+  shadowFacts: RunFacts | undefined
+  /** The call in the history of its run. */
+  entered: CallHistory | undefined
+  shadow: CallHistory | undefined
+  /** The labels of its output, once it has begun. */
+  labels: readonly string[] | undefined
+}
+
+/** Something that one call has at a time. */
+export interface Held {
+  release(): void
+}
+
+/** How a call ended that has run. */
+export type Ran = CallDone | CallFailed | CallInputRequired
 
 export function openAttempt(view: CallView, request: CallRequest, ports: CallPorts, onlyAsks: boolean): Attempt {
   checkRequest(request)
   const { signal } = request
-  const callId = textOf(request.callId) ?? ports.newCallId()
+  const callId = typeof request.callId === 'string' ? request.callId : ports.newCallId()
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
-  const asked = callerNow(view, request)
+  const asked = request.callerNow && callerNow(view, request)
   const decided = view.decide(request.tool, asked)
-  const uses = usesOf(view, decided, request)
+  const uses = request.as?.kind === 'compare' ? NO_USES : view.usesOf(decided)
   // Nothing throws from here on: an attempt that has begun must end.
   ports.live.begin()
   const attempt: Attempt = {
@@ -295,28 +344,21 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     cancelling: signal && toCancelling(signal),
     decided,
     asked,
-    uses,
     hooks,
-    onlyAsks,
     trace: undefined,
-    passed: 0,
+    onlyAsks,
     input: undefined,
-    facts: undefined,
-    labels: undefined,
-    history: undefined,
-    shadowFacts: undefined,
-    shadowHistory: undefined,
     withInput: undefined,
     hits: NO_HITS,
     would: undefined,
     isCounted: false,
+    asksPerson: false,
     approval: undefined,
-    taken: undefined,
-    approvalId: undefined,
-    spend: undefined,
     continues: undefined,
-    slots: undefined,
-    place: undefined,
+    uses,
+    taken: undefined,
+    history: undefined,
+    held: NOTHING_HELD,
   }
   if (ports.telemetry && !onlyAsks) startTrace(attempt)
   return attempt
@@ -325,10 +367,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
 const NO_HITS: readonly ParsedClause[] = []
 const NO_USES: readonly LimitUseOf[] = []
 
-/** Returns what a call takes from the limits. */
-export function usesOf(view: CallView, decided: Decided, { comparing }: CallRequest): readonly LimitUseOf[] {
-  return comparing === undefined ? view.usesOf(decided) : NO_USES
-}
+const NOTHING_HELD: readonly Held[] = []
 
 /** Returns the caller as the host reads them now; `undefined` where it does not, or where they may no longer call. */
 export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {
@@ -346,28 +385,42 @@ export function startTrace(attempt: Attempt): void {
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
-  const { signal, deadlineMs, run, continues, purpose, instead, idempotencyKey, asker, comparing } = request
+  const { signal, deadlineMs, run, continues, as, idempotencyKey, asker } = request
   if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
   if (run !== undefined) checkRun(run)
   if (asker !== undefined && typeof asker !== 'string') throw new ConfigError('call.asker', 'must be a text')
-  if (comparing !== undefined) checkComparing(comparing, request)
+  if (as !== undefined) checkAs(as, request)
   if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === ''))
     throw new ConfigError('call.idempotencyKey', 'must be a text that is not empty')
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
     throw new ConfigError('call.deadlineMs', 'must be a number of milliseconds')
-  if (purpose !== undefined && !CALL_PURPOSES.includes(purpose))
-    throw new ConfigError('call.purpose', `must be one of ${CALL_PURPOSES.join(', ')}`)
-  if ((purpose === undefined) !== (instead === undefined) || (instead !== undefined && typeof instead !== 'function'))
-    throw new ConfigError('call.instead', 'must be a function, with a purpose')
   if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
 }
 
-function checkComparing(comparing: Comparing, { purpose, continues, spends }: CallRequest): void {
-  checkShape('call.comparing', comparing, COMPARING)
-  for (const field of ['approval', 'by'] as const)
-    if (typeof comparing[field] !== 'string') throw new ConfigError(`call.comparing.${field}`, 'must be a text')
-  if (purpose !== undefined || continues !== undefined || spends !== undefined)
-    throw new ConfigError('call.comparing', 'must not be with purpose, continues or spends')
+function checkAs(as: CallAs, { continues, spends }: CallRequest): void {
+  checkObject('call.as', as)
+  switch (as.kind) {
+    case 'complete':
+    case 'subscribe':
+      checkShape('call.as', as, INSTEAD)
+      if (typeof as.run !== 'function') throw new ConfigError('call.as.run', 'must be a function')
+      return
+    case 'compare':
+      checkTexts(as, COMPARE, ['approval', 'by'])
+      if (continues !== undefined || spends !== undefined)
+        throw new ConfigError('call.as', 'must not compare with continues or spends')
+      return
+    case 'abandoned':
+      return checkTexts(as, ABANDONED, ['why'])
+    default:
+      throw new ConfigError('call.as.kind', 'must be one of complete, subscribe, compare, abandoned')
+  }
+}
+
+function checkTexts<As extends CallAs>(as: As, shape: Shape, fields: readonly (keyof As & string)[]): void {
+  checkShape('call.as', as, shape)
+  const wrong = fields.find((field) => typeof as[field] !== 'string')
+  if (wrong !== undefined) throw new ConfigError(`call.as.${wrong}`, 'must be a text')
 }
 
 function checkRun(run: RunOfCall): void {
@@ -396,16 +449,15 @@ const REQUEST = shapeOf<CallRequest>({
   callerNow: true,
   context: true,
   malformed: true,
-  abandoned: true,
   calledAs: true,
   nameOf: true,
   idOf: true,
-  purpose: true,
-  instead: true,
   asker: true,
-  comparing: true,
+  as: true,
 })
-const COMPARING = shapeOf<Comparing>({ approval: true, by: true }, 'field')
+const INSTEAD = shapeOf<CallInstead>({ kind: true, run: true }, 'field')
+const COMPARE = shapeOf<CallToCompare>({ kind: true, approval: true, by: true }, 'field')
+const ABANDONED = shapeOf<CallAbandoned>({ kind: true, why: true }, 'field')
 const CONTINUES = shapeOf<Continuation>(
   { callId: true, round: true, binding: true, approvalId: true, approver: true, asked: true, inner: true, event: true },
   'field',
@@ -435,17 +487,18 @@ function isCancelling(signal: object): boolean {
  * Where nothing was taken it does not wait: the refusal is recorded in the turn in which the call was made.
  */
 export function giveBack(attempt: Attempt): MaybePromise<void> {
-  releaseSlots(attempt)
-  if (attempt.taken !== undefined || attempt.approvalId !== undefined) return giveBackTaken(attempt)
+  releaseHeld(attempt)
+  if (attempt.taken !== undefined || attempt.approval?.spend !== undefined) return giveBackTaken(attempt)
 }
 
 async function giveBackTaken(attempt: Attempt): Promise<void> {
-  const { taken, approvalId, spend, ports } = attempt
+  const { taken, approval, ports } = attempt
+  const spend = approval?.spend
   attempt.taken = undefined
-  attempt.approvalId = undefined
+  attempt.approval = undefined
   // Each by itself: that one store fails must not keep the other from giving back.
   if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
-  if (approvalId !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approvalId, spend))
+  if (approval && spend !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approval.approval.id, spend))
 }
 
 /**
@@ -460,12 +513,11 @@ export function usesToTake({ uses, request, view: { caller } }: Attempt): readon
   return [{ key: `repeated|${sha256Hex(named)}`, max: 1, windowMs }, ...uses]
 }
 
-export function releaseSlots(attempt: Attempt): void {
-  const { slots, place } = attempt
-  attempt.slots = undefined
-  attempt.place = undefined
-  place?.release()
-  slots?.release()
+/** The latest first. */
+export function releaseHeld(attempt: Attempt): void {
+  const { held } = attempt
+  attempt.held = NOTHING_HELD
+  for (const one of held.toReversed()) one.release()
 }
 
 /** Runs a step that must not change an answer. Its fault, or a late answer, goes to `onFault`. */
@@ -475,6 +527,11 @@ async function tryStep(ports: CallPorts, step: () => MaybePromise<void>): Promis
   } catch (error) {
     ports.onFault(error)
   }
+}
+
+/** Returns what runs in place of the item's own `execute`; `undefined` where nothing does. */
+export function insteadOf({ as }: CallRequest): CallInstead['run'] | undefined {
+  return as && 'run' in as ? as.run : undefined
 }
 
 export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
@@ -501,117 +558,8 @@ export function calledAs({ calledAs: name, tool }: CallRequest): string {
 }
 
 /** A name that is not a string is no name. */
-function textOf(name: unknown): string | undefined {
+export function textOf(name: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined
-}
-
-/** The fields of a record beside who, which tool and when. */
-export type AuditFields = Pick<
-  AuditEntry,
-  'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
->
-
-const MAX_NAME_LENGTH = 256
-/** The redactor sees this much, so that a secret that the cut would halve is still found. */
-const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
-
-/** An unknown name is free text from the client, so it is redacted before it is recorded. */
-function unknownName({ request, ports }: Attempt): string {
-  const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
-  try {
-    const redacted = ports.redactor.redactText(name)
-    catchRejection(redacted, ports.onFault)
-    return redacted.slice(0, MAX_NAME_LENGTH)
-  } catch (error) {
-    ports.onFault(error)
-    return '[not shown: it could not be redacted]'
-  }
-}
-
-/** Tools have no `kind` in records. */
-function kindOf({ decided, request }: Attempt): AuditEntry['kind'] {
-  return recordedKind(decided.tool?.id ?? textOf(request.tool) ?? '')
-}
-
-/** Returns what counted against a call, of the reasons that decided. */
-export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
-  if (reasons.length === 0) return undefined
-  const read = reasons.flatMap((one) => (one.outcome === outcome ? (one.read ?? []) : []))
-  return read.length === 0 ? undefined : read
-}
-
-function labelsOf(facts: RunFacts | undefined): AuditEntry['run_labels'] {
-  return facts?.isUnknown ? undefined : facts?.labels
-}
-
-/** Writes a record; throws or rejects as the sink does. */
-export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
-  const { view, request, callId, decided, ports, input, trace, would } = attempt
-  const { caller } = view
-  const { run, comparing } = request
-  const wallMs = ports.clock.wallMs()
-  if (!attempt.isCounted && !comparing) {
-    attempt.isCounted = true
-    ports.coverage.count(decided, attempt.hits, wallMs)
-  }
-  // One shape for every entry and no spread, as this runs twice in each call.
-  const written = ports.audit.write({
-    event,
-    wallMs,
-    tool: decided.tool?.id ?? unknownName(attempt),
-    kind: kindOf(attempt),
-    purpose: comparing ? 'compare' : request.purpose,
-    tool_call_id: callId,
-    chat_id: caller.chat?.id,
-    user_id: caller.user,
-    session_id: caller.session,
-    tenant: caller.tenant,
-    agent: caller.agent,
-    client: caller.client,
-    actor: caller.actor,
-    act_chain: caller.actChain && JSON.stringify(caller.actChain),
-    key_made_by: caller.keyMadeBy,
-    app: view.app ?? run?.app,
-    run,
-    run_history: run && ports.histories.sharedBy(caller, run),
-    trace_id: trace?.traceId,
-    policy_revision: decided.today.policyRevision,
-    in_force: decided.today.policy,
-    catalog_revision: decided.today.catalogRevision,
-    reason: fields.reason,
-    detail: fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
-    clause: fields.clause,
-    limit: fields.limit,
-    reset_ms: fields.reset_ms,
-    duration_ms: fields.duration_ms,
-    error: fields.error,
-    is_error: fields.is_error,
-    approval_id: fields.approval_id ?? comparing?.approval,
-    continues: request.continues?.callId,
-    labels: attempt.labels,
-    run_labels: labelsOf(attempt.facts ?? attempt.shadowFacts),
-    read: fields.read ?? (attempt.withInput && countedIn(attempt.withInput)),
-    input: event === 'tool_result' ? undefined : input,
-    asked: event === 'tool_result' ? undefined : new Asked(decided, attempt.uses),
-    would_outcome: event === 'tool_call' ? undefined : would?.outcome,
-    would_clause: event === 'tool_call' ? undefined : would?.clause,
-  })
-  return written === undefined ? undefined : storeInTime(ports, written)
-}
-
-/**
- * Writes the terminal record, which ends the attempt. A fault here goes to
- * `onFault` and does not change the answer.
- */
-export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
-  const { onFault, live } = attempt.ports
-  try {
-    const written = write(attempt, event, fields)
-    if (written instanceof Promise) return written.catch(onFault).finally(() => live.end())
-  } catch (error) {
-    onFault(error)
-  }
-  live.end()
 }
 
 /** Returns an attempt as its hooks are asked about it. */

@@ -16,6 +16,10 @@ function rowsOfGuide(): readonly string[] {
     .map((row) => row.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/^\| \d+ /, ''))
 }
 
+function every(has: boolean): Parameters<typeof checksOf>[0] {
+  return { stepUp: has, limits: has, slots: has, admission: has, lease: has, history: has }
+}
+
 describe('CHECKS', () => {
   it('are the rows of the guide’s table, in order', () => {
     const rows = CHECKS.map(({ name, asks, refusesWith }) => {
@@ -32,17 +36,18 @@ describe('CHECKS', () => {
   })
 
   it('are asked as far as the approval where only that is asked for', () => {
-    const { call, approval } = checksOf({ limits: true, slots: true, admission: true, lease: true, history: true })
+    const { call, approval } = checksOf(every(true))
     assert.deepEqual(call, CHECKS)
     assert.deepEqual(approval, CHECKS.slice(0, approval.length))
     assert.equal(approval.at(-1)?.name, 'approval')
   })
 
-  it('are left out where a gate has no limits, slots, admission, lease or rules about runs, and only those', () => {
-    const { call, approval } = checksOf({ limits: false, slots: false, admission: false, lease: false, history: false })
+  it('are left out where a gate has no step-up, limits, slots, admission, lease or rules about runs, and only those', () => {
+    const { call, approval } = checksOf(every(false))
     const left = CHECKS.filter((check) => !call.includes(check)).map(({ name }) => name)
     assert.deepEqual(left, [
       'lease',
+      'step up',
       'history',
       'peek at the limits',
       'slot',

@@ -10,7 +10,7 @@ import { isShownWhole } from './approvals.ts'
 import { raiseLabels } from './history.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }
-const COMPARING = { approval: 'a1', by: 'ann' }
+const COMPARING = { kind: 'compare', approval: 'a1', by: 'ann' } as const
 
 const read = defineTool({
   namespace: 'files',
@@ -28,7 +28,7 @@ function setUp(options: GateOptions = {}) {
   const histories = memoryHistories()
   const gate: Gate = createGate({ tools: [read, write, send], audit, history: { store: histories }, ...options })
   const call = async (request: Partial<CallRequest>) => (await gate.view(VERA)).call({ tool: 'files:read', ...request })
-  const compare = async (request: Partial<CallRequest> = {}) => call({ comparing: COMPARING, ...request })
+  const compare = async (request: Partial<CallRequest> = {}) => call({ as: COMPARING, ...request })
   return { gate, audit, call, compare }
 }
 
@@ -110,9 +110,9 @@ describe('a call by which a person reads what another call would change', () => 
 
   it('goes with nothing that makes a call go on', async () => {
     const { compare } = setUp()
-    await assert.rejects(compare({ spends: true }), /call\.comparing: must not be with/)
-    await assert.rejects(compare({ comparing: { approval: 'a1' } as never }), /call\.comparing\.by: must be a text/)
-    await assert.rejects(compare({ comparing: { ...COMPARING, bye: 1 } as never }), /bye: unknown field/)
+    await assert.rejects(compare({ spends: true }), /call\.as: must not compare with/)
+    await assert.rejects(compare({ as: { kind: 'compare', approval: 'a1' } as never }), /call\.as\.by: must be a text/)
+    await assert.rejects(compare({ as: { ...COMPARING, bye: 1 } as never }), /bye: unknown field/)
   })
 })
 

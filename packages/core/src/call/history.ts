@@ -4,14 +4,23 @@ import { type RunFacts, strictestFacts } from '../history/facts.ts'
 import type { Histories } from '../history/histories.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
-import { ToolgateError } from '../util/errors.ts'
-import { chain } from '../util/async.ts'
-import type { Attempt, CallPorts, CallView, Stop } from './attempt.ts'
+import { chain, isToolError, ToolgateError } from '@toolgate/values'
+import type { Attempt, CallPorts, CallView, HistoryOfCall, Stop } from './attempt.ts'
 import { type Executed, throughOf } from './execute.ts'
 import { InputRequired } from './outcome.ts'
-import { isToolError } from '../util/output.ts'
 import { continuedBy } from './rounds.ts'
 import type { StreamEnd } from './streams.ts'
+
+/** Returns what a call knows and leaves of its run: of a call that begins to, nothing yet. */
+function historyOf(attempt: Attempt): HistoryOfCall {
+  return (attempt.history ??= {
+    facts: undefined,
+    shadowFacts: undefined,
+    entered: undefined,
+    shadow: undefined,
+    labels: undefined,
+  })
+}
 
 /** Reads what has happened in the run. Where that fails, nothing is known of it, and the strictest answer holds. */
 export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
@@ -22,9 +31,14 @@ export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefine
   return chain(read, () => forShadows(attempt, () => readOfShadows(attempt, tool, shadows)))
 }
 
+/** Whether a person reads what another call would change: it leaves nothing. */
+function leavesNothing({ request }: Attempt): boolean {
+  return request.as?.kind === 'compare'
+}
+
 function readOfRules(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   try {
-    const opened = attempt.request.comparing ? lookAtHistory(attempt) : openHistory(attempt, tool, true)
+    const opened = leavesNothing(attempt) ? lookAtHistory(attempt) : openHistory(attempt, tool, true)
     return opened instanceof Promise ? opened.catch((error: unknown) => unread(attempt, error)) : opened
   } catch (error) {
     return unread(attempt, error)
@@ -33,11 +47,11 @@ function readOfRules(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
 
 function readOfShadows(attempt: Attempt, tool: Tool, shadows: Histories): MaybePromise<void> {
   const { view, request } = attempt
-  const facts = request.comparing
+  const facts = leavesNothing(attempt)
     ? chain(shadows.read(view.caller, request.run), (history) => history?.facts)
     : chain(openShadow(attempt, tool, shadows, true), (history) => history.facts())
   return chain(facts, (known) => {
-    attempt.shadowFacts = known
+    historyOf(attempt).shadowFacts = known
   })
 }
 
@@ -78,8 +92,9 @@ function openHistory(attempt: Attempt, tool: Tool, reads: boolean): MaybePromise
   const { ports, view, request } = attempt
   const { histories } = ports
   return chain(histories.of(view.caller, request.run, view.kept.rules, reads), (history) => {
-    attempt.history = new CallHistory(histories, history, continuedBy(attempt, tool)?.event)
-    if (reads) attempt.facts = attempt.history.facts()
+    const known = historyOf(attempt)
+    known.entered = new CallHistory(histories, history, continuedBy(attempt, tool)?.event)
+    if (reads) known.facts = known.entered.facts()
     return undefined
   })
 }
@@ -88,8 +103,9 @@ function openHistory(attempt: Attempt, tool: Tool, reads: boolean): MaybePromise
 function openShadow(attempt: Attempt, tool: Tool, shadows: Histories, reads: boolean): MaybePromise<CallHistory> {
   const { view, request } = attempt
   return chain(shadows.of(view.caller, request.run, view.kept.shadows, reads), (history) => {
-    const event = attempt.history?.event ?? continuedBy(attempt, tool)?.event
-    return (attempt.shadowHistory = new CallHistory(shadows, history, event))
+    const known = historyOf(attempt)
+    const event = known.entered?.event ?? continuedBy(attempt, tool)?.event
+    return (known.shadow = new CallHistory(shadows, history, event))
   })
 }
 
@@ -97,17 +113,17 @@ function openShadow(attempt: Attempt, tool: Tool, shadows: Histories, reads: boo
 function lookAtHistory(attempt: Attempt): MaybePromise<undefined> {
   const { ports, view, request } = attempt
   return chain(ports.histories.read(view.caller, request.run), (history) => {
-    attempt.facts = history?.facts
+    historyOf(attempt).facts = history?.facts
     return undefined
   })
 }
 
 /** Returns whether more has happened in the run since it was last read. */
-export function refreshFacts(attempt: Attempt): boolean {
-  if (attempt.history === undefined || !readsRun(attempt.decided)) return false
-  const facts = attempt.history.facts()
-  if (facts === attempt.facts) return false
-  attempt.facts = facts
+export function refreshFacts({ history, decided }: Attempt): boolean {
+  if (history?.entered === undefined || !readsRun(decided)) return false
+  const facts = history.entered.facts()
+  if (facts === history.facts) return false
+  history.facts = facts
   return true
 }
 
@@ -117,7 +133,6 @@ export function beginCall(
   tool: Tool,
   decide: () => Stop | undefined,
 ): MaybePromise<Stop | undefined> {
-  if (attempt.request.comparing) return undefined
   const { rules, shadows } = attempt.ports.histories
   const begun = rules && enterBegin(attempt, tool, decide)
   if (!shadows?.rules) return begun
@@ -130,22 +145,23 @@ function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined
   // Most calls are of such tools. Rounds count by themselves.
   if (!reads && !request.continues && ports.histories.hasNothingToEnter(tool, view.caller, request.run))
     return undefined
-  if (attempt.history) return attempt.history.begin(tool, attempt.input, reads, decide)
-  return chain(openHistory(attempt, tool, reads), () => attempt.history?.begin(tool, attempt.input, reads, decide))
+  const opened = attempt.history?.entered ? undefined : openHistory(attempt, tool, reads)
+  return chain(opened, () => attempt.history?.entered?.begin(tool, attempt.input, reads, decide))
 }
 
 function enterShadow(attempt: Attempt, tool: Tool, shadows: Histories): MaybePromise<undefined> {
   const { view, request } = attempt
   if (!request.continues && shadows.hasNothingToEnter(tool, view.caller, request.run)) return undefined
-  const opened = attempt.shadowHistory ?? openShadow(attempt, tool, shadows, false)
+  const opened = attempt.history?.shadow ?? openShadow(attempt, tool, shadows, false)
   return chain(opened, (history) => history.begin(tool, attempt.input, false, () => undefined))
 }
 
 /** Does something for shadows. Where it fails, nothing is stopped, and they no longer know what has happened in the run. */
-function forShadows({ ports, view, request }: Attempt, work: () => MaybePromise<void>): MaybePromise<undefined> {
+function forShadows(attempt: Attempt, work: () => MaybePromise<void>): MaybePromise<undefined> {
+  const { ports, view, request } = attempt
   const failed = (error: unknown): MaybePromise<undefined> => {
     ports.onFault(error)
-    return request.comparing ? undefined : lose()
+    return leavesNothing(attempt) ? undefined : lose()
   }
   const lose = (): MaybePromise<undefined> =>
     quietly(() => ports.histories.shadows?.lose(view.caller, request.run), ports.onFault)
@@ -168,15 +184,22 @@ function quietly(
 
 /** Enters something in the histories of a call. */
 function enter(attempt: Attempt, work: (history: CallHistory) => MaybePromise<void>): MaybePromise<void> {
-  const { history, shadowHistory } = attempt
-  const entered = history && work(history)
-  return shadowHistory ? chain(entered, () => forShadows(attempt, () => work(shadowHistory))) : entered
+  const { entered, shadow } = attempt.history ?? {}
+  const done = entered && work(entered)
+  return shadow ? chain(done, () => forShadows(attempt, () => work(shadow))) : done
 }
 
 /** A call that this one has made has put something out, which is entered. */
-export function passedOn({ history, shadowHistory }: Attempt): void {
-  history?.passedOn()
-  shadowHistory?.passedOn()
+export function passedOn({ history }: Attempt): void {
+  history?.entered?.passedOn()
+  history?.shadow?.passedOn()
+}
+
+/** Runs a tool in its call's history, and notes the labels of its output. */
+export function withinHistory<T>(attempt: Attempt, tool: Tool, work: () => T): T {
+  const { view, request, ports } = attempt
+  if (!leavesNothing(attempt)) historyOf(attempt).labels = ports.histories.raisedBy(tool)
+  return ports.histories.within(view.caller, request.run, work)
 }
 
 /** Enters how a call ended, before its caller gets the output. */
@@ -226,7 +249,7 @@ export async function enterStreamEnd(attempt: Attempt, tool: Tool, end: StreamEn
 
 /** Returns what enters the items of a stream. */
 export function watchItems(attempt: Attempt): ((item: unknown) => void) | undefined {
-  if (!hasHistory(attempt)) return undefined
+  if (!isEntered(attempt)) return undefined
   return (item) => {
     const entered = enter(attempt, (history) => history.put(item))
     if (entered instanceof Promise) entered.catch(attempt.ports.onFault)
@@ -234,13 +257,13 @@ export function watchItems(attempt: Attempt): ((item: unknown) => void) | undefi
 }
 
 /** Whether what a call puts out is entered somewhere. */
-export function hasHistory({ history, shadowHistory }: Attempt): boolean {
-  return history !== undefined || shadowHistory !== undefined
+function isEntered({ history }: Attempt): boolean {
+  return history?.entered !== undefined || history?.shadow !== undefined
 }
 
 /** Returns the listener, which hears of progress once its text is entered. */
 export function watchProgress(attempt: Attempt, listener: (progress: Progress) => void): (progress: Progress) => void {
-  if (!hasHistory(attempt)) return listener
+  if (!isEntered(attempt)) return listener
   return (progress) => {
     const entered = enter(attempt, (history) => history.put(progress.message))
     if (entered instanceof Promise) entered.then(() => listener(progress), attempt.ports.onFault)
@@ -257,17 +280,17 @@ export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> 
 /** Raises labels in the run of a running call. Nobody may get what the labels are about before this resolves. */
 export function raiseLabels(call: CallContext, labels: readonly string[]): MaybePromise<void> {
   const attempt = throughOf(call)
-  if (!attempt || labels.length === 0 || attempt.request.comparing) return
-  const { isActive, rules, shadows } = attempt.ports.histories
-  if (!isActive) return
+  if (!attempt?.ports.current.history || labels.length === 0 || leavesNothing(attempt)) return
+  const { rules, shadows } = attempt.ports.histories
+  const known = historyOf(attempt)
+  known.labels = [...new Set([...(known.labels ?? []), ...labels])].toSorted()
   // A call that had nothing to enter has not opened it.
-  attempt.labels = [...new Set([...(attempt.labels ?? []), ...labels])].toSorted()
-  const opened = rules && !attempt.history ? openHistory(attempt, call.tool, readsRun(attempt.decided)) : undefined
-  const raised = rules && chain(opened, () => attempt.history?.raise(call.tool, labels))
+  const opened = rules && !known.entered ? openHistory(attempt, call.tool, readsRun(attempt.decided)) : undefined
+  const raised = rules && chain(opened, () => known.entered?.raise(call.tool, labels))
   if (!shadows?.rules) return raised
   return chain(raised, () =>
     forShadows(attempt, () =>
-      chain(attempt.shadowHistory ?? openShadow(attempt, call.tool, shadows, false), (history) =>
+      chain(known.shadow ?? openShadow(attempt, call.tool, shadows, false), (history) =>
         history.raise(call.tool, labels),
       ),
     ),

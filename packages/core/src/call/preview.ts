@@ -2,7 +2,6 @@ import type { RunFacts } from '../history/facts.ts'
 import { type Decision, strictest } from '../decide/decision.ts'
 import { type Attempt, type CallPorts, type CallRequest, type CallView, openAttempt } from './attempt.ts'
 import { textFor } from './call.ts'
-import { asksForPerson, CHECKS, peek } from './checks.ts'
 import { storeFailed } from './refusals.ts'
 
 /** What a call would get if it were made now. */
@@ -28,12 +27,6 @@ export interface PreviewRefused {
   readonly shadowFacts?: RunFacts
 }
 
-/** The first checks of a call, which take nothing and ask nobody. */
-const PREVIEWED = CHECKS.slice(
-  0,
-  CHECKS.findIndex(({ name }) => name === 'beforeToolCall'),
-)
-
 /**
  * Returns what a call would get if it were made now: by its decision, its input and its limits. It runs nothing, takes
  * nothing, asks neither hooks nor people, and leaves no record. The call itself is decided again.
@@ -43,14 +36,12 @@ export async function preview(view: CallView, request: CallRequest, ports: CallP
   const { tool } = attempt.decided
   try {
     if (tool === undefined) return refused(attempt, view.explainDecided(attempt.decided))
-    for (const { run } of PREVIEWED) {
+    for (const { run } of ports.current.checks.preview) {
       const stop = await run(attempt, tool)
       if (stop) return refused(attempt, stop.decision)
     }
-    const limited = attempt.uses.length > 0 ? await peek(attempt, tool) : undefined
-    if (limited) return refused(attempt, limited.decision)
     const answers = [view.explainDecided(attempt.decided), ...(attempt.withInput ? [attempt.withInput] : [])]
-    return { status: asksForPerson(attempt) ? 'ask' : 'allow', decision: strictest(answers), ...factsOf(attempt) }
+    return { status: attempt.asksPerson ? 'ask' : 'allow', decision: strictest(answers), ...factsOf(attempt) }
   } catch (error) {
     ports.onFault(error)
     return refused(attempt, storeFailed(error))
@@ -63,6 +54,7 @@ function refused(attempt: Attempt, decision: Decision): PreviewRefused {
   return { status: 'refused', decision, text: textFor(attempt, decision), ...factsOf(attempt) }
 }
 
-function factsOf({ facts, shadowFacts }: Attempt): Pick<PreviewPass, 'facts' | 'shadowFacts'> {
+function factsOf({ history }: Attempt): Pick<PreviewPass, 'facts' | 'shadowFacts'> {
+  const { facts, shadowFacts } = history ?? {}
   return { ...(facts && { facts }), ...(shadowFacts && { shadowFacts }) }
 }

@@ -177,7 +177,7 @@ describe('abandoned', () => {
   it('ends a call between two rounds on record, and runs nothing', async () => {
     const { begin, call, ran, records } = setUp()
     const continues = await begin()
-    const outcome = await call({ continues, abandoned: 'nobody answered', context: 'paid' })
+    const outcome = await call({ continues, as: { kind: 'abandoned', why: 'nobody answered' }, context: 'paid' })
     assert.equal(outcome.status, 'refused')
     assert.equal(ran.length, 1)
     assert.deepEqual(records(), ['tool_call c1', 'tool_input_required c1', 'tool_abandoned c2 c1'])
@@ -187,8 +187,8 @@ describe('abandoned', () => {
     const { gate, begin, call, audit } = setUp()
     const continues = await begin()
     gate.setPolicy({ deny: ['pay'] })
-    await call({ continues, abandoned: 'nobody answered' })
-    await call({ continues, abandoned: 'nobody answered', tool: 'gone' })
+    await call({ continues, as: { kind: 'abandoned', why: 'nobody answered' } })
+    await call({ continues, as: { kind: 'abandoned', why: 'nobody answered' }, tool: 'gone' })
     const [denied, gone] = audit.records.slice(-2)
     for (const record of [denied, gone])
       assert.deepEqual(

@@ -3,8 +3,8 @@ import { approvalKeys } from '../memory/approval-rules.ts'
 import { behindOf } from '../memory/four-eyes.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
+import { sha256Hex } from '@toolgate/values'
+import { canonicalize } from '@toolgate/values/json'
 import type { Attempt } from './attempt.ts'
 import type { Continuation } from './outcome.ts'
 
@@ -42,10 +42,11 @@ export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, 
 /** Returns the link from this round to the next. */
 export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): Continuation {
   const before = continuedBy(attempt, tool)
-  const history = attempt.history ?? attempt.shadowHistory
+  const history = attempt.history?.entered ?? attempt.history?.shadow
   const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
-  const approvalId = attempt.approvalId ?? before?.approvalId
-  const { approver, asked } = (attempt.approvalId === undefined ? before : attempt.approval) ?? {}
+  const spent = attempt.approval?.spend === undefined ? undefined : attempt.approval.approval
+  const approvalId = spent?.id ?? before?.approvalId
+  const { approver, asked } = spent ?? before ?? {}
   return {
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,

@@ -3,7 +3,7 @@ import { fieldsOf, originsOf } from '../decide/reads-of.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { ApprovalTrail, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain } from '../util/async.ts'
+import { chain } from '@toolgate/values'
 import type { Attempt } from './attempt.ts'
 
 const MAX_LABELS = 16
@@ -15,7 +15,8 @@ export function trailOf(attempt: Attempt, tool: Tool): MaybePromise<ApprovalTrai
   const histories = ports.histories.shown
   const { rules } = histories
   if (!rules) return undefined
-  const facts = histories === ports.histories ? attempt.facts : attempt.shadowFacts
+  const { facts: ofRules, shadowFacts } = attempt.history ?? {}
+  const facts = histories === ports.histories ? ofRules : shadowFacts
   const toTrail = (known: RunFacts | undefined) => createTrail(attempt, tool, known, rules.readsOrigin)
   if (facts) return toTrail(facts)
   const unknown = (error: unknown) => {

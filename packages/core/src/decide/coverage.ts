@@ -8,12 +8,12 @@ import { bitsWhere, hasBit, membersOf } from '../tools/bits.ts'
 import { matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
-import type { Decided, RunBounds } from './decide.ts'
+import { sha256Hex } from '@toolgate/values'
+import { canonicalize } from '@toolgate/values/json'
+import type { Decided } from './decide.ts'
 import { placesOf, unjudged } from './layers/at-call.ts'
 import { answerOf, type ClauseIndex, isAtCall, type PolicyIndex } from './layers/clauses.ts'
-import { type ClauseCounter, findTally, settleTally, type Tally, type TallyTable, type TallyTables } from './tallies.ts'
+import { type ClauseCounter, Tallies } from './tallies.ts'
 
 /** How often a clause held when a call was decided. Lists do not count. */
 export interface ClauseCoverage extends ClauseCount {
@@ -33,24 +33,17 @@ const MAX_CLAUSES = 100_000
 /** Of longer clauses the hash is kept: whoever starts a run says what its clauses are. */
 const MAX_CONTENT = 256
 
-/** Tallies keep clauses of runs that are over. */
-const MAX_UNSETTLED = 100
-/** Of one tool and one caller. Inputs that a hundred clauses are about can make any set of them hold. */
-const MAX_TALLIES = 16
-
 /**
  * Counts the clauses that hold when calls are decided: of `deny` and `ask` each, of an `allow` list the first. A clause that
  * a reload leaves as it is goes on counting.
  */
-export class Coverage {
+export class Coverage extends Tallies<Decided> {
   #counters = new Map<string, ClauseCounter>()
   #counterOf = new WeakMap<ParsedClause, ClauseCounter>()
-  #tables: TallyTables = new WeakMap()
-  /** The tallies with calls. */
-  #unsettled: Tally[] = []
   readonly #nowMs: () => number
 
   constructor(nowMs: () => number) {
+    super()
     this.#nowMs = nowMs
   }
 
@@ -86,16 +79,15 @@ export class Coverage {
 
   /** Forgets what views and forks have added, and everything where the gate's own clauses leave little room. */
   #forget(): void {
-    this.#settle()
+    this.forget()
     const own = [...this.#counters].filter(([, { id }]) => id !== undefined)
     this.#counters = new Map(own.length > MAX_CLAUSES / 2 ? [] : own)
     this.#counterOf = new WeakMap()
-    this.#tables = new WeakMap()
   }
 
   /** Returns the hits that `told` was not called with, of clauses that have some or are new. */
   untold(): readonly ClauseCount[] {
-    this.#settle()
+    this.settle()
     return [...this.#counters.values()].flatMap((counter) => {
       const { id, isNew } = counter
       const hits = counter.hits - counter.told
@@ -114,55 +106,19 @@ export class Coverage {
     }
   }
 
-  /** Counts a decision. `held`: the clauses about the input and the run that held. */
-  count({ bounds, today, tool, now }: Decided, held: readonly ParsedClause[], nowMs: number): void {
-    if (tool === undefined) return
-    const { caller, tallies: found } = bounds
+  /** Returns the counters of the clauses of a decision: of those that hold whatever the input is, and of `held`. */
+  protected override countersOf(
+    { bounds, today, tool, now }: Decided,
+    held: readonly ParsedClause[],
+  ): readonly ClauseCounter[] {
     const { policies } = today
-    const isFound = found?.policies === policies && found.caller === caller && found.tables === this.#tables
-    const table = isFound ? found.table : this.#findTable(bounds, policies)
-    const tallies = (table[now] ??= [])
-    const tally = findTally(tallies, held) ?? this.#open(tallies, this.#fixedOf(policies, caller, tool, now), held)
-    if (tally.calls++ === 0) this.#await(tally)
-    tally.lastMs = nowMs
-  }
-
-  #findTable(bounds: RunBounds, policies: readonly PolicyIndex[]): TallyTable {
-    const { caller } = bounds
-    const tables = this.#tables
-    let callers = tables.get(policies)
-    if (!callers) tables.set(policies, (callers = new WeakMap()))
-    let table = callers.get(caller)
-    if (!table) callers.set(caller, (table = []))
-    bounds.tallies = { tables, policies, caller, table }
-    return table
-  }
-
-  /** Returns the clauses that hold whatever the input is. */
-  #fixedOf(policies: readonly PolicyIndex[], caller: Caller, tool: Tool, at: number): readonly ParsedClause[] {
     this.follow(policies.map(({ whole }) => whole))
-    return policies.flatMap((index) =>
-      [index, ...(index.shadow ? [index.shadow] : [])].flatMap((one) => clausesAt(one, caller, tool, at)),
-    )
-  }
-
-  #open(tallies: Tally[], fixed: readonly ParsedClause[], held: readonly ParsedClause[]): Tally {
+    const fixed = policies
+      .flatMap((index) => [index, ...(index.shadow ? [index.shadow] : [])])
+      .flatMap((one) => (tool ? clausesAt(one, bounds.caller, tool, now) : []))
     const counters = [...fixed, ...held].flatMap((clause) => this.#counterOf.get(clause) ?? [])
     // Two clauses of one content share a counter, and are one hit.
-    const tally = { held: [...held], counters: [...new Set(counters)], calls: 0, lastMs: 0 }
-    if (tallies.length >= MAX_TALLIES) tallies.length = 0
-    tallies.push(tally)
-    return tally
-  }
-
-  #await(tally: Tally): void {
-    if (this.#unsettled.length >= MAX_UNSETTLED) this.#settle()
-    this.#unsettled.push(tally)
-  }
-
-  #settle(): void {
-    for (const tally of this.#unsettled) settleTally(tally)
-    this.#unsettled = []
+    return [...new Set(counters)]
   }
 
   #unjudgedBy(clause: ParsedClause): Pick<ClauseCoverage, 'unjudged'> {
@@ -173,7 +129,7 @@ export class Coverage {
   /** Returns the counts of the clauses of policies, in their order. */
   of(policies: readonly ParsedPolicy[], items: readonly Toolset[]): readonly ClauseCoverage[] {
     this.follow(policies)
-    this.#settle()
+    this.settle()
     return policies.flatMap((policy) =>
       clausesOf(policy).map((clause): ClauseCoverage => {
         const counter = this.#counterOf.get(clause) as ClauseCounter

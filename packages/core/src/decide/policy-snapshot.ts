@@ -12,9 +12,8 @@ import type { CatalogPart } from '../tools/own-lists.ts'
 import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Revision } from '../util/revision.ts'
+import { createBoundedCache, type Revision } from '@toolgate/values'
 import { bitsWhere } from '../tools/bits.ts'
-import { createBoundedCache } from '../util/bounded-cache.ts'
 import { reason } from './decision.ts'
 import { type Effect, evaluate, type Evaluation } from './evaluation.ts'
 import { withoutRequestHints } from './requests.ts'
@@ -49,8 +48,9 @@ export interface World {
   readonly catalog: Catalog
   /** Replaced together with the policies. */
   readonly groups: Groups
-  /** The one part that may be the host's own: it is compared by its own revision. */
   readonly availability: AvailabilitySource
+  /** The same, where it is the host's own: it bumps no `changes`, and is compared by its own revision. */
+  readonly hostAvailability: AvailabilitySource | undefined
   readonly unlocks: { openFor(caller: Caller): ReadonlySet<string> }
   readonly halts: CallerHolds
   readonly pins: PinSource
@@ -88,11 +88,12 @@ export interface BuiltPolicySnapshot extends PolicySnapshot {
 export type Today<Snapshot = PolicySnapshot> = (caller?: Caller) => Snapshot
 
 export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> {
-  const { changes, availability } = world
+  const { changes, hostAvailability } = world
   let indexes: Indexes | undefined
   let latest: BuiltPolicySnapshot | undefined
   let revision = 0
-  let availabilityRevision = 0
+  let hasOwn = false
+  let availabilityRevision: number | undefined
   const build = (): BuiltPolicySnapshot => {
     const current = world.policies()
     const { revision: policyRevision, parsed } = current
@@ -100,11 +101,12 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
     if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
+    hasOwn = world.catalog.hasOwn
     return buildPart(indexes, world.catalog.items(), current, world)
   }
   const shared = (): BuiltPolicySnapshot => {
     const now = changes.now
-    const availabilityNow = availability.revision
+    const availabilityNow = hostAvailability?.revision
     if (latest === undefined || revision !== now || availabilityRevision !== availabilityNow) {
       latest = build()
       // After it is built: what failed to build is built again by the next decision.
@@ -116,8 +118,9 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
   const own = new WeakMap<BuiltPolicySnapshot, WeakMap<CatalogPart, BuiltPolicySnapshot>>()
   return (caller) => {
     const whole = shared()
-    const part = caller && world.catalog.of(caller)
-    if (!part || (part.snapshot === whole.snapshot && part.items === whole.items)) return whole
+    if (caller === undefined || !hasOwn) return whole
+    const part = world.catalog.of(caller)
+    if (part.snapshot === whole.snapshot && part.items === whole.items) return whole
     let known = own.get(whole)
     if (!known) own.set(whole, (known = new WeakMap()))
     let found = known.get(part)
@@ -266,7 +269,7 @@ function createPolicySnapshot(
   const unconnectedOf = connections(snapshot)
   const share = createSharing()
   const known = (caller: Caller): CallerEvaluation => {
-    const open = unlocks.openFor(caller)
+    const open = caller.session === undefined ? NOTHING_OPEN : unlocks.openFor(caller)
     let found = evaluations.get(caller)
     if (found?.open !== open) {
       const own = found?.own ?? [
@@ -291,6 +294,9 @@ function createPolicySnapshot(
     boundEffects: (caller) => [...everybody.effects.filter((effect) => !passing.has(effect)), ...known(caller).own],
   }
 }
+
+/** A caller without a session opens no group. */
+const NOTHING_OPEN: ReadonlySet<string> = new Set()
 
 const MAX_SHARED = 1000
 

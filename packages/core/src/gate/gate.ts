@@ -12,7 +12,7 @@ import { type Toolset, unknownTools } from '../tools/toolset.ts'
 import type { Approvals } from '../call/approvals.ts'
 import type { CallPorts } from '../call/attempt.ts'
 import { GateClosedError } from '../call/outcome.ts'
-import { ConfigError } from '../util/errors.ts'
+import { checkShape, ConfigError } from '@toolgate/values'
 import { groupsOpenedBy } from '../decide/layers/groups.ts'
 import { createNeeds, type Need } from '../groups/needs.ts'
 import type { Loads } from '../groups/loads.ts'
@@ -30,7 +30,6 @@ import type { Catalog } from '../tools/catalog.ts'
 import { noGroupIsNamed, type Group, type Groups } from '../tools/groups.ts'
 import { matchesSelector, parseSelector } from '../tools/selector.ts'
 import type { Unlocks } from '../groups/unlocks.ts'
-import { checkShape } from '../util/shape.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { UserPreferences } from '../state/preferences.ts'
 import type { View, ViewHost } from './view.ts'
@@ -213,7 +212,7 @@ interface Lineage {
 function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { rules, catalog, unlocks, halts, pins, availability, parse, approvals, visibilityDeadlineMs, stepUp } = shared
   const { recorder, subscribe, loads, preferences, connections, changes, unlisted } = shared
-  const groupsNow = () => rules().groups
+  const groupsNow = () => rules.now.groups
   const world: World = {
     changes,
     catalog,
@@ -221,6 +220,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       return groupsNow()
     },
     availability,
+    hostAvailability: shared.hostAvailability,
     unlocks,
     halts,
     pins,
@@ -230,13 +230,13 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     policies: stack.current,
   }
   const today = createPolicySnapshots(world)
-  const { apps, hostOf } = createApps(() => rules().apps, today, world)
+  const { apps, hostOf } = createApps(() => rules.now.apps, today, world)
   const host: ViewHost = {
     ports,
     app: undefined,
     today,
     groups: groupsNow,
-    usesOf: (snapshot, index, caller) => rules().usesOf(snapshot, index, caller),
+    rules,
     parsePolicy: (policy) => parse(policy, 'narrow.policy'),
     checkNames: (ids) => checkNames(ids, catalog, unlisted),
     unlisted,
@@ -249,19 +249,20 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     const { snapshot } = caller ? catalog.of(caller) : { snapshot: catalog.snapshot() }
     return snapshot.tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
-  const openView = createViews(host, visibilityDeadlineMs, { hostOf, hasApp: (name) => rules().apps.has(name) })
+  const openView = createViews(host, visibilityDeadlineMs, { hostOf, hasApp: (name) => rules.now.apps.has(name) })
+  const viewAndLoad: Gate['view'] = (caller, options) => {
+    const view = openView(caller, options)
+    // A refused view uses nothing.
+    if (loads.hasUnused())
+      void loads.useAfter(view, caller, { unlocks, app: rules.now.apps.get(options?.app ?? '')?.info })
+    return view
+  }
   const gate: Gate = {
     catalog,
     get policyRevision() {
       return stack.current().revision
     },
-    view(caller, options) {
-      const view = openView(caller, options)
-      // A refused view uses nothing.
-      if (loads.hasUnused())
-        void loads.useAfter(view, caller, { unlocks, app: rules().apps.get(options?.app ?? '')?.info })
-      return view
-    },
+    view: loads.sources.length === 0 ? openView : viewAndLoad,
     setPolicy(policy) {
       if (policy === undefined)
         throw new ConfigError('setPolicy', 'needs a policy; [] is the one that allows everything')
@@ -308,18 +309,18 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     membersOf,
     lint: () => [
       ...lintAll(stack.current().parsed, groupsNow().selectors, catalog.snapshot(), {
-        written: [...rules().written, ...halts.selectors()],
+        written: [...rules.now.written, ...halts.selectors()],
         unlisted: catalog.unlisted,
         others: { items: catalog.items(), sources: catalog.sources },
       }),
-      ...lintFields([...fieldUsesOf(stack.current().parsed), ...rules().costs], catalog.snapshot(), catalog.unlisted),
+      ...lintFields([...fieldUsesOf(stack.current().parsed), ...rules.now.costs], catalog.snapshot(), catalog.unlisted),
       ...lintPatterns(stack.current().parsed),
       ...lintLookAlikes(stack.current().parsed, catalog.snapshot()),
-      ...lintRuns(stack.current().parsed, catalog.snapshot(), rules().labels),
+      ...lintRuns(stack.current().parsed, catalog.snapshot(), rules.now.labels),
     ],
     coverage: () =>
       ports.coverage.of(
-        [...stack.current().parsed, ...[...rules().apps.values()].flatMap(({ policies }) => policies)],
+        [...stack.current().parsed, ...[...rules.now.apps.values()].flatMap(({ policies }) => policies)],
         [catalog.snapshot(), catalog.items()],
       ),
     approvals,
@@ -328,7 +329,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       const { halt, stored } = halts.set(request)
       recorder.halted(halt)
       if (halt.target.tool !== undefined)
-        rules().names.check([
+        rules.now.names.check([
           { path: 'halt.tool', selector: parseSelector(halt.target.tool, groupsNow().selectors, 'servers') },
         ])
       await stored

@@ -454,7 +454,7 @@ describe('calls of items', () => {
     const view = await gate.view({})
     await view.call({ tool: 'files:read' })
     await view.call({ tool: ASK, input: { a: 'b' } })
-    await view.call({ tool: ASK, purpose: 'complete', instead: () => ({ values: [] }), input: { argument: 1 } })
+    await view.call({ tool: ASK, as: { kind: 'complete', run: () => ({ values: [] }) }, input: { argument: 1 } })
     await view.call({ tool: 'resource:files:file:///../x' })
     const rows = audit.records.map(({ event, tool, kind, purpose }) => [event, tool, kind, purpose])
     assert.deepEqual(rows, [
@@ -472,15 +472,15 @@ describe('calls of items', () => {
     const { gate } = gateOver(ALL, { policy: { ...OPEN, ask: ['prompt:*:*'] } })
     const view = await gate.view({})
     const ran: unknown[] = []
-    const outcome = await view.call({ tool: ASK, purpose: 'complete', instead: (input) => ran.push(input) })
+    const outcome = await view.call({ tool: ASK, as: { kind: 'complete', run: (input) => ran.push(input) } })
     assert.deepEqual([outcome.status, ran], ['refused', []])
     assert.match(outcome.text, /it needs an approval for each call/)
   })
 
   it('take a purpose only with what runs instead, and the other way round', async () => {
     const view = await gateOver(ALL, { policy: OPEN }).gate.view({})
-    for (const wrong of [{ purpose: 'complete' }, { instead: () => 1 }, { purpose: 'x', instead: () => 1 }])
-      await assert.rejects(async () => view.call({ tool: ASK, ...(wrong as object) }), { code: 'config_invalid' })
+    for (const as of [{ kind: 'complete' }, { run: () => 1 }, { kind: 'x', run: () => 1 }])
+      await assert.rejects(async () => view.call({ tool: ASK, as: as as never }), { code: 'config_invalid' })
   })
 
   it('of URIs of one server share a limit', async () => {

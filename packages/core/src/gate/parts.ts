@@ -1,7 +1,7 @@
-import { parsePinRules } from '../state/pins/pin-rules.ts'
-import { selectorsOfAliases } from '../tools/aliases.ts'
+import { parseDefinitionMode, parsePinRules } from '../state/pins/pin-rules.ts'
+import { parseAliases, selectorsOfAliases } from '../tools/aliases.ts'
 import { selectorsOfGroups } from '../policy/lint.ts'
-import { selectorsOfList } from '../policy/unknown-names.ts'
+import { selectorsOfList, selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
 import { randomUUID } from 'node:crypto'
 import { memoryAudit } from '../audit/memory.ts'
 import { listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } from '../groups/app.ts'
@@ -9,10 +9,22 @@ import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { Budgets } from '../call/budgets.ts'
 import { checkPorts } from '../call/check-ports.ts'
-import { type CallPorts, storeInTime } from '../call/attempt.ts'
+import { type CallPorts, type Collaborators, storeInTime } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
+import { COSTS_OF_CALLS } from '../call/settle.ts'
+import { noteShadows } from '../call/shadows.ts'
 import { createUnlisted, type Unlisted } from '../decide/unlisted.ts'
-import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
+import {
+  checkObject,
+  checkShape,
+  ConfigError,
+  createDeadlines,
+  createEmitter,
+  type Emitter,
+  MAX_TIMER_MS,
+  Revision,
+  safely,
+} from '@toolgate/values'
 import { HaltedError, LeaseEndedError } from '../call/outcome.ts'
 import { parseHooks } from '../call/hooks.ts'
 import { createLiveCalls } from '../call/lifetime.ts'
@@ -20,26 +32,22 @@ import { createSlots, parseCaps } from '../call/slots.ts'
 import { guardTelemetry } from '../telemetry/combine.ts'
 import { createUses, parseLimits, type UsesOf } from '../call/limits.ts'
 import { createValidator } from '../call/validate.ts'
-import { safely } from '../util/async.ts'
-import { ConfigError } from '../util/errors.ts'
 import { alwaysAvailable } from '../memory/availability.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { steadyClock, systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { memoryState } from '../memory/state.ts'
-import { createEmitter, type Emitter } from '../util/emitter.ts'
-import { createAvailability } from '../groups/availability.ts'
+import { openAvailability } from '../groups/availability.ts'
 import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
 import { Coverage } from '../decide/coverage.ts'
 import { Histories, type HistoriesOptions } from '../history/histories.ts'
 import { type ParsedLabels, parseLabels } from '../history/labels.ts'
 import { memoryHistories } from '../memory/histories.ts'
-import { parseDefinitionMode } from '../state/pins/pin-rules.ts'
 import { createPins, type Pins } from '../state/pins/pins.ts'
 import { createConnectionEffects } from '../decide/layers/held.ts'
 import type { CallerHolds } from '../decide/policy-snapshot.ts'
-import { redactor } from '../redact/redact.ts'
+import { redactor } from '@toolgate/values/redact'
 import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
 import {
   checkFixedNames,
@@ -53,18 +61,15 @@ import {
 import { historyUse } from '../policy/history-use.ts'
 import { type FieldUse, fieldUsesOfLimits } from '../policy/field-lint.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
+import { partsOf } from '../policy/shadow.ts'
 import type { Policies } from '../policy/policy.ts'
-import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
 import { policyDocumentOf, createPolicyStack, type PolicyStack } from '../policy/document.ts'
 import type { AvailabilitySource, Clock } from '../ports/ports.ts'
-import { parseAliases } from '../tools/aliases.ts'
 import { type Catalog, createCatalog, type Source } from '../tools/catalog.ts'
 import { checkJoined, type Group, type Groups, parseGroups, toGroupMap } from '../tools/groups.ts'
 import { type ToolRecord, toolsOfRecord } from '../tools/record.ts'
 import { withRequestTool } from '../search/request-tool.ts'
 import { createUnlocks, type Unlocks } from '../groups/unlocks.ts'
-import { checkObject, checkShape } from '../util/shape.ts'
-import { Revision } from '../util/revision.ts'
 import type { Tool } from '../tools/tool.ts'
 import { createPreferences, type UserPreferences } from '../state/preferences.ts'
 import {
@@ -100,7 +105,7 @@ export interface Shared {
   /** Grows with every change that a decision may depend on. */
   readonly changes: Revision
   /** The current rules. Another object after each replacement. */
-  readonly rules: () => Rules
+  readonly rules: { readonly now: Rules }
   /**
    * Replaces the rules, with the policies of the gate's stack. Returns a function that tells the listeners of the catalog.
    *
@@ -109,6 +114,8 @@ export interface Shared {
   replaceRules(next: GateRules, stack: PolicyStack, alongside?: () => void): () => void
   readonly catalog: Catalog
   readonly availability: AvailabilitySource
+  /** The same, where it is the host's own. */
+  readonly hostAvailability: AvailabilitySource | undefined
   readonly loads: GroupLoads
   readonly unlocks: Unlocks
   readonly halts: Halts
@@ -160,12 +167,10 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const { watched, loads, unlisted, policies, rules, parse: parseNamed, catalog, availability } = tools
   const parse: Shared['parse'] = (policy, root) => {
     const parsed = parseNamed(policy, root)
-    ports.coverage.follow(parsed)
-    ports.histories.use(historyUse(parsed))
+    followPolicies(ports, parsed)
     return parsed
   }
-  ports.histories.use(historyUse(policiesOf(tools.parsed)))
-  ports.coverage.follow(policiesOf(tools.parsed))
+  followPolicies(ports, policiesOf(tools.parsed))
   const shared: Shared = {
     changes: basis.changes,
     rules,
@@ -173,6 +178,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
       replaceRules(next, { options, gateOf, tools, ports, halts, stack, alongside }),
     catalog,
     availability,
+    hostAvailability: options.availability,
     loads,
     unlocks: createUnlocks(basis),
     halts,
@@ -199,6 +205,13 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     },
   }
   return { shared, ports, policies, start: () => void watched?.start() }
+}
+
+/** Gives calls what policies need. */
+function followPolicies({ histories, coverage, current }: CallPorts, policies: readonly ParsedPolicy[]): void {
+  histories.use(historyUse(policies))
+  coverage.follow(policies)
+  if (policies.some((policy) => partsOf(policy).shadow)) current.noteShadows = noteShadows
 }
 
 function checkStepUp(scopes: unknown = []): readonly string[] {
@@ -285,7 +298,9 @@ function toRules(
 function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
   const first = readDefinitions(options, gateOf)
   const { groups, definitions } = first
-  const watched = options.availability ? undefined : createAvailability(definitions, { clock, onFault })
+  const watched = options.availability
+    ? undefined
+    : openAvailability(definitions, { clock, onFault }, () => changes.bump())
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = new GroupLoads({ groups, availability, clock, onFault })
   // A source may announce a change while it is subscribed to.
@@ -313,17 +328,16 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   }
   lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()
-  let current = toRules(first, parsed, names)
-  const rules = () => current
+  const rules = { now: toRules(first, parsed, names) }
   reading.ended = () => {
-    rules().names.look()
-    warnOfConditions(policies.current().parsed, rules().labels, rules().costs)
+    rules.now.names.look()
+    warnOfConditions(policies.current().parsed, rules.now.labels, rules.now.costs)
     lookAtSchemas()
   }
   const parse = (policy: Policies | undefined, root?: string): readonly ParsedPolicy[] => {
-    const own = parsePolicies(policy, current.groups.selectors, root)
-    current.names.check(selectorsOfPolicies(own))
-    lookAtConditions(own, current)
+    const own = parsePolicies(policy, rules.now.groups.selectors, root)
+    rules.now.names.check(selectorsOfPolicies(own))
+    lookAtConditions(own, rules.now)
     return own
   }
   const policies = createPolicyStack({ own: parsed.own, changes })
@@ -335,9 +349,6 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
     catalog,
     unlisted,
     rules,
-    setRules(next: Rules) {
-      current = next
-    },
     watchNames,
     parse,
     policies,
@@ -358,7 +369,7 @@ interface Replacing {
 /** Checks everything first, so that nothing after `alongside` can fail. */
 function replaceRules(next: GateRules, replacing: Replacing): () => void {
   const { options, gateOf, tools, ports, halts, stack, alongside } = replacing
-  const { catalog, loads, watched, watchNames, setRules } = tools
+  const { catalog, loads, watched, watchNames, rules } = tools
   checkShape('setRules', next, GATE_RULES)
   const definitions = readDefinitions(next, gateOf)
   const { groups, aliases } = definitions
@@ -374,11 +385,10 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   watched?.replace(definitions.definitions)
   const announce = staged.commit()
   const names = watchNames(definitions)
-  setRules(toRules(definitions, parsed, names))
+  rules.now = toRules(definitions, parsed, names)
   ports.slots?.regroup(parsed.caps)
-  ports.histories.use(historyUse(policiesOf(parsed)))
-  ports.coverage.follow(policiesOf(parsed))
-  Object.assign(ports.checks, checksFor(options, tools.rules(), ports.histories))
+  followPolicies(ports, policiesOf(parsed))
+  followRules(ports.current, options, rules.now)
   halts.regroup()
   stack.replace(parsed.own)
   names.checkAliases()
@@ -394,7 +404,7 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
   const events = createEmitter<[GateNotice]>(onFault)
   const live = createLiveCalls()
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
-  const groups = () => rules().groups.selectors
+  const groups = () => rules.now.groups.selectors
   const ofStore = { changes, state, groups, onFault, deadlineMs: storeDeadlineMs }
   const halts = createHalts({
     ...ofStore,
@@ -413,7 +423,7 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
     changes.bump()
     events.emit({ event: 'connections-changed' })
   })
-  const revisions = () => revisionsOf(policies, catalog, rules().groups)
+  const revisions = () => revisionsOf(policies, catalog, rules.now.groups)
   const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
   const pins = createPins({
     state,
@@ -450,18 +460,20 @@ function createPorts(
   const deadlines = createDeadlines(() => clock.monotonicMs())
   const histories = createHistories(options.history, {
     clock,
-    labels: () => rules().labels,
+    labels: () => rules.now.labels,
     inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
     onActive: () => {
-      Object.assign(ports.checks, checksFor(options, rules(), histories))
+      current.history = histories
+      followRules(current, options, rules.now)
       // Views that were made before know nothing of the calls of their runs.
       changes.bump()
       return live.hasBegun
     },
   })
   const counters = options.counters ?? memoryCounters({ clock })
+  const current = followRules({ checks: NO_CHECKS }, options, rules.now)
   const ports: CallPorts = {
-    checks: checksFor(options, rules(), histories),
+    current,
     histories,
     coverage: new Coverage(() => clock.wallMs()),
     runs: options.runs,
@@ -490,21 +502,31 @@ function createPorts(
   return ports
 }
 
-/** Another object each time, as it is changed when the rules are. */
-function checksFor(
-  { admission, lease }: AnyOptions,
-  { hasLimits, hasCaps }: Rules,
-  { isActive }: Histories,
-): CallPorts['checks'] {
-  return {
-    ...checksOf({
-      limits: hasLimits,
-      slots: hasCaps,
-      admission: admission !== undefined,
-      lease: lease !== undefined,
-      history: isActive,
-    }),
-  }
+const NO_CHECKS = checksOf({
+  stepUp: false,
+  limits: false,
+  slots: false,
+  admission: false,
+  lease: false,
+  history: false,
+})
+
+/** Gives calls what the rules need, and the checks of it. */
+function followRules(
+  current: Collaborators,
+  { admission, lease, stepUp = [] }: AnyOptions,
+  { hasLimits, hasCaps, costs }: Rules,
+): Collaborators {
+  if (costs.length > 0) current.costs = COSTS_OF_CALLS
+  current.checks = checksOf({
+    stepUp: stepUp.length > 0,
+    limits: hasLimits,
+    slots: hasCaps,
+    admission: admission !== undefined,
+    lease: lease !== undefined,
+    history: current.history !== undefined,
+  })
+  return current
 }
 
 const HOUR_MS = 3_600_000

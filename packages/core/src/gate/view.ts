@@ -38,7 +38,7 @@ import type { Groups } from '../tools/groups.ts'
 import { isItemId, type ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 
 /** The tools that one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {
@@ -109,7 +109,8 @@ export interface ViewHost {
   readonly today: Today
   /** The current groups. */
   groups(): Groups
-  readonly usesOf: UsesOf
+  /** The current rules. */
+  readonly rules: { readonly now: { readonly usesOf: UsesOf } }
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
   readonly unlisted: Unlisted
@@ -263,7 +264,8 @@ class CallerView implements View, CallView {
   /** A token's run is the token's: nobody who calls with it names another one. A resource is named as it is decided. */
   ofRun(request: CallRequest): CallRequest {
     const { run: id } = this.caller
-    const decided = toDecidedRequest(request, this.#bounds.begun.items)
+    const isTool = typeof request?.tool === 'string' && this.#run.evaluation.snapshot.has(request.tool)
+    const decided = isTool ? request : toDecidedRequest(request, this.#bounds.begun.items)
     if (id === undefined) return decided
     const run = this.#host.ports.runs?.of(this.caller)?.run
     // What a run that is over has done is unknown.
@@ -314,8 +316,9 @@ class CallerView implements View, CallView {
 
   decide(id: string | undefined, caller?: Caller): Decided {
     const today = this.#host.today(this.caller)
-    if (isItemId(id)) return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
-    return decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
+    const decided = decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
+    if (decided.tool !== undefined || !isItemId(id)) return decided
+    return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
   }
 
   #decideItem(today: PolicySnapshot, id: string, caller: Caller | undefined): Decided {
@@ -362,7 +365,7 @@ class CallerView implements View, CallView {
   }
 
   usesOf({ bounds, tool, today, now }: Decided): readonly LimitUseOf[] {
-    return tool ? this.#host.usesOf(today.snapshot, now, bounds.caller) : NO_USES
+    return tool ? this.#host.rules.now.usesOf(today.snapshot, now, bounds.caller) : NO_USES
   }
 
   decideInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision {

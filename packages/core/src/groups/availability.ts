@@ -1,8 +1,7 @@
 import { systemClock } from '../memory/clock.ts'
 import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports/ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
-import { createEmitter } from '../util/emitter.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, createEmitter, shapeOf } from '@toolgate/values'
 import { Probes } from './probes.ts'
 import { createStates } from './states.ts'
 import { createChanges, type GroupChange } from './changes.ts'
@@ -58,6 +57,15 @@ export interface Availability extends AvailabilitySource {
  */
 export function createAvailability(groups: GroupsInput, options: AvailabilityOptions = {}): Availability {
   checkShape('createAvailability', options, OPTIONS)
+  return openAvailability(groups, options, () => {})
+}
+
+/** Returns the same, and calls `onChange` in the turn of each change. */
+export function openAvailability(
+  groups: GroupsInput,
+  options: AvailabilityOptions,
+  onChange: () => void,
+): Availability {
   const { clock = systemClock, random = Math.random, onFault = () => {} } = options
   parseGroups(groups)
   let byName = toGroupMap(groups)
@@ -72,6 +80,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     const changed = states.settle(affected)
     if (changed.length === 0) return
     revision++
+    onChange()
     changes.add(changed)
   }
 
@@ -91,6 +100,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
       probes.replace(byName)
       states = createStates(byName, resultsOf, clock, before)
       revision++
+      onChange()
       changes.add([...states.all.keys()])
     },
     start() {

@@ -39,7 +39,7 @@ interface NeedsRules {
 }
 
 export interface NeedsDeps {
-  readonly rules: () => NeedsRules
+  readonly rules: { readonly now: NeedsRules }
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly availability: AvailabilitySource
   /** The ids of the tools of an app. */
@@ -64,7 +64,7 @@ export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] 
   }
 
   return (name) => {
-    const { definitions, groups, apps } = rules()
+    const { definitions, groups, apps } = rules.now
     if (name === undefined) return listNeeds([...definitions.keys()], groups, definitions, availability)
     const app = apps.get(name)
     if (!app) throw unknownApp(name, apps)
@@ -79,7 +79,7 @@ export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] 
  * members of, and all that these depend on.
  */
 function groupsOfApp(app: ParsedApp, snapshot: Toolset, { rules, toolsOf }: NeedsDeps): Set<string> {
-  const { definitions, groups } = rules()
+  const { definitions, groups } = rules.now
   const imported = new Set(app.imports.filter(({ visibility }) => visibility !== 'hidden').map(({ group }) => group))
   const hidden = app.imports.filter(({ visibility }) => visibility === 'hidden')
   const offered = offeredSelectors(app)

@@ -1,13 +1,16 @@
-import { type ParsedCel, parseCelFor } from '../cel/cel.ts'
-import { createEnvironment, type Environment, type EnvironmentParts } from '../cel/environment.ts'
-import type { Program } from '../cel/compile.ts'
-import { CelProblem } from '../cel/tree.ts'
+import {
+  CelProblem,
+  createEnvironment,
+  type Environment,
+  type EnvironmentParts,
+  parseCelFor,
+  type ParsedCel,
+  type Program,
+} from '@toolgate/values/cel'
 import type { Caller } from '../ports/caller.ts'
-import { ConfigError } from '../util/errors.ts'
+import { catchRejection, ConfigError, type Work } from '@toolgate/values'
 import type { RunFacts } from '../history/facts.ts'
 import type { Tool } from '../tools/tool.ts'
-import { catchRejection } from '../util/async.ts'
-import type { Work } from '../util/work.ts'
 import { type CelNode, childrenOf, isMacro, mentions } from './cel-tree.ts'
 import { OWN_FUNCTIONS } from './functions.ts'
 import { type Operands, operandsOf } from './operands.ts'
@@ -132,9 +135,10 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
   const { type, program } = compileCel(read)
   if (type !== 'bool' && type !== 'dyn' && type !== 'json')
     throw fail(`a condition must be true or false, this one is of type ${type}`)
+  const [readsCaller, perTool] = [mentions(tree, 'caller'), mentions(tree, 'tool')]
   return {
     text,
-    perTool: mentions(tree, 'tool'),
+    perTool,
     run,
     readsInput: mentions(tree, 'input') || mentions(tree, ADDRESSEES),
     operands: operandsOf(tree),
@@ -142,9 +146,8 @@ function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<P
     test(context) {
       const { caller, tool, input, facts, work = conditionWork() } = context
       const reading = run && readingOf(context)
-      return checkAnswer(
-        program(work, [toCelCaller(caller), toCelTool(tool), facts && { labels: facts.labels }, input], reading),
-      )
+      const [who, what] = [readsCaller ? toCelCaller(caller) : undefined, perTool ? toCelTool(tool) : undefined]
+      return checkAnswer(program(work, [who, what, facts && { labels: facts.labels }, input], reading))
     },
   }
 }

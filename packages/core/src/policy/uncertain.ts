@@ -6,12 +6,13 @@
  */
 export type Leaning = 'strict' | 'lax'
 
-let noted: Leaning | undefined
+/** Which unknown part was read last. A condition clears it before it is tested, and most values have no unknown part. */
+export const unknownRead: { leaning: Leaning | undefined } = { leaning: undefined }
 
 /** Returns which unknown part was read since the last time this was asked, if one was. */
 export function takeUnknownRead(): Leaning | undefined {
-  const leaning = noted
-  noted = undefined
+  const { leaning } = unknownRead
+  unknownRead.leaning = undefined
   return leaning
 }
 
@@ -53,7 +54,7 @@ class UncertainParts implements ProxyHandler<object> {
 
   #valueOf(key: string | symbol): unknown {
     if (typeof key === 'symbol') return undefined
-    if (!this.#own.has(key)) noted = this.#leaning
+    if (!this.#own.has(key)) unknownRead.leaning = this.#leaning
     return this.#own.get(key)
   }
 
@@ -73,7 +74,7 @@ class UncertainParts implements ProxyHandler<object> {
   }
 
   ownKeys(): string[] {
-    noted = this.#leaning
+    unknownRead.leaning = this.#leaning
     return [...this.#own].flatMap(([key, value]) => (value === undefined ? [] : [key]))
   }
 }

@@ -5,8 +5,7 @@ import type { GroupSelectors } from './selector.ts'
 import { compareToolIds } from './tool-id.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
-import type { Revision } from '../util/revision.ts'
-import { createEmitter } from '../util/emitter.ts'
+import { createEmitter, type Revision } from '@toolgate/values'
 
 /** A source of tools. A dynamic source also reports changes. */
 export interface Source {
@@ -84,6 +83,8 @@ export interface Catalog {
   get(id: string): Tool | undefined
   /** Returns what a caller's catalog is: this one, and the items that are theirs alone. The same object until it changes. */
   of(caller: Caller): CatalogPart
+  /** Whether any caller may have a catalog of their own. */
+  readonly hasOwn: boolean
   /** The lists of single callers now. */
   readonly own: readonly OwnList[]
   /**
@@ -266,6 +267,9 @@ export function createCatalog({
     items: () => state.items,
     get: (id) => state.snapshot.get(id) ?? state.items.get(id),
     of: (caller) => own.of(caller, part),
+    get hasOwn() {
+      return sources.some((source) => source.own !== undefined)
+    },
     get own() {
       return own.lists
     },

@@ -1,5 +1,6 @@
 import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Tool, View } from '@toolgate/core'
-import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { messageOf } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Continuation } from '@toolgate/core/toolset'
 import type { McpReply, McpRequest } from './request.ts'
@@ -158,7 +159,7 @@ export class CallRounds {
     const { tool, view } = call
     if (!tool || !isAsked(payload)) return
     this.#deps.cancelWaiting?.(payload.state, tool.namespace, caller, why)
-    await view.call({ tool: tool.id, continues, abandoned: why })
+    await view.call({ tool: tool.id, continues, as: { kind: 'abandoned', why } })
   }
 
   /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */

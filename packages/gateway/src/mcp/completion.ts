@@ -1,5 +1,5 @@
 import type { CallContext, Gate, Tool, View } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { isNotFound, promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
 import { clientNames, type NamesInLists } from '../calls/client-names.ts'
 import { RpcFault } from '../model/protocol.ts'
@@ -49,8 +49,10 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
     nameOf: clientNames(names, view, { id, name }),
     signal,
     callerNow,
-    purpose: 'complete',
-    instead: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
+    as: {
+      kind: 'complete',
+      run: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
+    },
   })
   // What a person would have to approve gives nothing, but it is no secret.
   if (outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'approval_required')

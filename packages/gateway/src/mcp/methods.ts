@@ -1,7 +1,7 @@
+import { type WireNames } from '@toolgate/expose'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Authenticator } from '../auth/credential.ts'
 import type { CallInputRequired, CallRefused, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
 import {
   callTool,
   checkListParams,
@@ -150,7 +150,7 @@ export class McpMethods {
       if (task) return { created: toCreated(request, task) }
     } catch (error) {
       if (!(error instanceof TooManyTasks)) throw error
-      await view.call({ tool, continues: outcome.continues, abandoned: error.message })
+      await view.call({ tool, continues: outcome.continues, as: { kind: 'abandoned', why: error.message } })
       return { result: errorResult(`${name} failed: ${error.message}`) }
     }
     return { result: errorResult(outcome.text) }

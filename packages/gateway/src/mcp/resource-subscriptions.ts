@@ -77,10 +77,12 @@ export class ResourceSubscriptions {
         input: { uri },
         calledAs: uri,
         nameOf: clientNames(names, view, { id, name: uri }),
-        purpose: 'subscribe',
-        instead: async (_, call) => {
-          unwatch = await watchResource(resource?.namespace ?? '', resource?.uri ?? uri, call, notify.wake)
-          return {}
+        as: {
+          kind: 'subscribe',
+          run: async (_, call) => {
+            unwatch = await watchResource(resource?.namespace ?? '', resource?.uri ?? uri, call, notify.wake)
+            return {}
+          },
         },
       })
       const end = once(() => {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { RPC_ERRORS, RpcFault } from '../model/protocol.ts'
 import type { CallMethod } from '../model/upstream.ts'

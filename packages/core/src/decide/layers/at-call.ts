@@ -82,26 +82,20 @@ function decideAt(
   index: PolicyIndex,
   at: number,
   context: CallContext,
-  isKnown: (clause: ParsedClause) => boolean = always,
+  isKnown?: (clause: ParsedClause) => boolean,
 ): Decision {
   const found: Reason[] = []
-  for (const kind of ['deny', 'ask'] as const)
-    for (const indexed of index[kind])
-      if (isAtCall(indexed) && hasBit(indexed.bits, at) && isKnown(indexed.clause))
-        found.push(...judge(index, indexed.clause, context))
+  for (const { clause, bits } of index.askedAtCall)
+    if (hasBit(bits, at) && (isKnown === undefined || isKnown(clause))) found.push(...judge(index, clause, context))
   const candidates = index.allow?.filter(({ bits }) => hasBit(bits, at))
   const refused = candidates && judgeAllow(index, candidates, context, isKnown)
   if (refused) found.push(refused)
   return found.length === 0 ? ALLOWS : strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
 }
 
-function always(): boolean {
-  return true
-}
-
 /** Returns the reason of a clause that denies or asks, if it does. */
 function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): readonly Reason[] {
-  const asked = ofRun(index, clause, context)
+  const asked = clause.run ? ofRun(index, context) : context
   const answer = answerOf(clause, asked)
   if (answer === false) return []
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
@@ -132,22 +126,22 @@ function isUnknownRun({ facts }: CallContext): boolean {
 
 const UNKNOWN = 'It is unknown what this run has done so far.'
 
-/** Returns the context of a clause. One that reads the run gets what is known of it, and a list for what it reads. */
-function ofRun(index: PolicyIndex, clause: ParsedClause, context: CallContext): CallContext {
-  return clause.run ? { ...context, facts: context.facts ?? index.strictest, reads: [] } : context
+/** Returns the context of a clause that reads the run: what is known of it, and a list for what it reads. */
+function ofRun(index: PolicyIndex, context: CallContext): CallContext {
+  return { ...context, facts: context.facts ?? index.strictest, reads: [] }
 }
 
 function judgeAllow(
   index: PolicyIndex,
   candidates: readonly ClauseIndex[],
   context: CallContext,
-  isKnown: (clause: ParsedClause) => boolean,
+  isKnown: ((clause: ParsedClause) => boolean) | undefined,
 ): Reason | undefined {
   const read: FactRead[] = []
   let isUnknown = false
   for (const { clause } of candidates) {
-    const asked = ofRun(index, clause, context)
-    const answer = answerOf(clause, isKnown(clause) ? asked : withoutInput(context))
+    const asked = clause.run ? ofRun(index, context) : context
+    const answer = answerOf(clause, isKnown?.(clause) === false ? withoutInput(context) : asked)
     if (answer === true) {
       context.hits?.push(clause)
       return undefined

@@ -5,13 +5,13 @@ import { toClauseRef } from '../../policy/clause-ref.ts'
 import { UnclearError } from '../../policy/functions.ts'
 import { clausesOf } from '../../policy/history-use.ts'
 import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
-import { takeUnknownRead } from '../../policy/uncertain.ts'
+import { unknownRead } from '../../policy/uncertain.ts'
 import { partsOf } from '../../policy/shadow.ts'
 import { addBits, type Bits, bitsWhere, hasBit, noBits, setBit } from '../../tools/bits.ts'
 import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { messageOf } from '../../util/errors.ts'
+import { messageOf } from '@toolgate/values'
 import { type Reason, reason, type ReasonCode } from '../decision.ts'
 import { templatesOf } from '../templates.ts'
 
@@ -28,6 +28,8 @@ export interface PolicyIndex {
   readonly allow: readonly ClauseIndex[] | undefined
   readonly deny: readonly ClauseIndex[]
   readonly ask: readonly ClauseIndex[]
+  /** The clauses that deny or ask and are decided at the call. */
+  readonly askedAtCall: readonly ClauseIndex[]
   /** Tools that lack a required tag, for each tag. */
   readonly untagged: readonly { readonly tag: string; readonly bits: Bits }[]
   /** Tools with a clause that is decided at the call: one about the input or the run. */
@@ -77,7 +79,7 @@ function indexPart(policy: ParsedPolicy, whole: ParsedPolicy, position: number, 
   const strictest = strictestFacts(clausesOf(policy).flatMap(({ run }) => run?.labels ?? []))
   const [untagged, none] = [indexTags(policy, snapshot), noBits(snapshot.size)]
   const hasStepClauses = [...deny, ...(allow ?? [])].some(({ clause }) => isOfStep(clause))
-  const lists = { allow, deny, ask, untagged, atCall, ofRun }
+  const lists = { allow, deny, ask, askedAtCall: [...deny, ...ask].filter(isAtCall), untagged, atCall, ofRun }
   return { policy, whole, shadow: undefined, position, snapshot, ...lists, hasStepClauses, strictest, none }
 }
 
@@ -160,33 +162,34 @@ export class Failure {
 export function answerOf(clause: ParsedClause, context: CountedContext): boolean | Failure {
   const atCall = 'input' in context
   const loosens = clause.kind === 'allow'
-  const isAsked = (condition: ParsedCondition | undefined) => condition !== undefined && (atCall || !condition.run)
-  const failed = (failure: Failure) => (loosens ? false : failure)
-  const when = !isAsked(clause.when) || test(clause.when, context, loosens)
-  if (when instanceof Failure) return failed(when)
-  if (!when) return false
-  const exempt = isAsked(clause.unless) && test(clause.unless, context, !loosens)
-  if (exempt === true) return false
-  if (exempt instanceof Failure && loosens) return false
-  if (!clause.input || !atCall) return true
-  const input = test(clause.input, context, loosens)
-  return input instanceof Failure ? failed(input) : input
+  const { when, unless, input } = clause
+  if (when && (atCall || !when.run)) {
+    const holds = test(when, context, loosens)
+    if (holds !== true) return loosens ? false : holds
+  }
+  if (unless && (atCall || !unless.run)) {
+    const exempts = test(unless, context, !loosens)
+    if (exempts === true || (exempts instanceof Failure && loosens)) return false
+  }
+  if (!input || !atCall) return true
+  const holds = test(input, context, loosens)
+  return holds instanceof Failure && loosens ? false : holds
 }
 
 /** `lax`: the answer that is in favour of the call. */
-function test(condition: ParsedCondition | undefined, context: CountedContext, lax: boolean): boolean | Failure {
-  if (!condition) return true
+function test(condition: ParsedCondition, context: CountedContext, lax: boolean): boolean | Failure {
   let answer: boolean | Failure
   // What was read before is no part of this answer.
-  takeUnknownRead()
+  unknownRead.leaning = undefined
   try {
     answer = condition.test(context)
   } catch (error) {
     answer = new Failure(condition, error)
   }
-  const unknown = takeUnknownRead()
-  if (unknown === undefined) return answer
-  return unknown === 'lax' ? lax : new Failure(condition, NOT_RECORDED)
+  const { leaning } = unknownRead
+  if (leaning === undefined) return answer
+  unknownRead.leaning = undefined
+  return leaning === 'lax' ? lax : new Failure(condition, NOT_RECORDED)
 }
 
 const NOT_RECORDED = new Error('what it reads was not recorded')

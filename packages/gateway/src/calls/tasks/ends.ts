@@ -19,7 +19,7 @@ export async function endOnRecord({ gate, callerOf }: EndsDeps, { owner, call }:
   const caller = session === undefined ? known : { ...known, session }
   const view = await gate.view(caller, { app: isServed ? app : undefined })
   // Only the id of the first attempt is recorded.
-  await view.call({ tool, continues: { callId, round: 0, binding: '' }, abandoned: why })
+  await view.call({ tool, continues: { callId, round: 0, binding: '' }, as: { kind: 'abandoned', why } })
 }
 
 /** Withdraws what a person has not decided, or has approved for nothing. */

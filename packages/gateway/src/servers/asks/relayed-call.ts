@@ -1,5 +1,6 @@
 import type { CallContext } from '@toolgate/core'
-import { type Cancelling, canonicalize, type JsonObject } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import { canonicalize, type JsonObject } from '@toolgate/values/json'
 import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'

@@ -1,0 +1,149 @@
+import { type Reason, strictest } from '../decide/decision.ts'
+import type { Approval, ApprovalAbout, ApprovalBinding, MaybePromise } from '../ports/ports.ts'
+import type { Tool } from '../tools/tool.ts'
+import { chain, sizeOf } from '@toolgate/values'
+import { type ApprovalDemand, askingReasons, coversDemand, demandOf, whyAsked } from './approval-demand.ts'
+import { findLive, keyOf, shownInput } from './approvals.ts'
+import {
+  type ApprovalOfCall,
+  type Attempt,
+  type CallRequest,
+  type CallView,
+  type Stop,
+  storeInTime,
+} from './attempt.ts'
+import { comparedValues } from './compared-values.ts'
+import { decideNow } from './deciding.ts'
+import { approvalImpossible, approvalNeeded, approvalRejected, approvalRevoked, approvalUsed } from './refusals.ts'
+import { bindingOf, continuedBy } from './rounds.ts'
+import { isYes, peekLimits, takenInTime } from './take-limits.ts'
+import { trailOf } from './trail.ts'
+
+/** Checks that the limits would allow a call before a person is asked: nobody should approve what cannot run. */
+export function peekBeforeAsking(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  const takes = attempt.uses.length > 0 && continuedBy(attempt, tool) === undefined
+  return takes && needsApproval(attempt, tool) ? peekLimits(attempt, tool) : undefined
+}
+
+function needsApproval(attempt: Attempt, tool: Tool): boolean {
+  if (!attempt.asksPerson) return false
+  const before = continuedBy(attempt, tool)
+  // An earlier round's approval is as good as the rule that it was given under.
+  return before?.approvalId === undefined || !coversDemand(before, wantedBy(attempt))
+}
+
+/** Returns what the clauses that ask demand, and what they are. */
+function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
+  return demandOf(askingReasons(view, decided, withInput))
+}
+
+/** Stops the call unless a person has approved it, or is no longer needed. */
+export function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  if (!needsApproval(attempt, tool)) return undefined
+  const { as, spends } = attempt.request
+  if (as) return { decision: approvalImpossible(as.kind) }
+  return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
+}
+
+/** Finds the one approval that the call may spend. Nobody is asked for another. */
+async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<Stop | undefined> {
+  const { ports } = attempt
+  const approval = await storeInTime(ports, ports.approvals.get(id, ports.clock.wallMs()))
+  if (!approval || keyOf(bindingOf(attempt, tool, approval)) !== keyOf(approval)) return { decision: approvalUsed() }
+  if (approval.status === 'rejected') return { decision: approvalRejected(approval) }
+  if (approval.status === 'revoked') return { decision: approvalRevoked(approval) }
+  if (approval.status !== 'approved') return { decision: approvalUsed() }
+  if (!coversDemand(approval, wantedBy(attempt))) return { decision: approvalNeeded() }
+  attempt.approval = { approval, spend: undefined }
+  return undefined
+}
+
+async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
+  const { view, ports, decided, withInput } = attempt
+  const asking = askingReasons(view, decided, withInput)
+  const binding = bindingOf(attempt, tool, demandOf(asking))
+  await turnOf(attempt)
+  const shown = shownOnce(attempt)
+  const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one, shown))).join('; ')
+  await turnOf(attempt)
+  const spends = attempt.request.spends === true
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, trail }))
+  const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
+  if (spends && !approval) return { decision: approvalUsed() }
+  switch (approval?.status) {
+    case 'approved':
+      attempt.approval = { approval, spend: undefined }
+      return undefined
+    case 'rejected':
+      return { decision: approvalRejected(approval) }
+    case 'revoked':
+      return { decision: approvalRevoked(approval) }
+    case 'pending':
+      break
+    default:
+      throw new TypeError('the store of approvals answered nonsense')
+  }
+  const stopped = decideNow(attempt, tool, { mayAsk: true })
+  if (stopped) return { decision: stopped }
+  ports.onApproval(approval)
+  const byView = decided.outcome === 'ask' ? [view.explainDecided(decided)] : []
+  return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
+}
+
+/** Hashing, masking and keeping an input of more characters take milliseconds each. */
+const LARGE_CHARS = 64 * 1024
+
+/** Lets other callers go first, where the input is large. */
+async function turnOf({ input }: Attempt): Promise<void> {
+  if (sizeOf(input, LARGE_CHARS) > LARGE_CHARS) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Returns a function that masks the input at its first call. */
+function shownOnce({ input, ports }: Attempt): () => unknown {
+  let shown: { readonly input: unknown } | undefined
+  return () => (shown ??= { input: shownInput(input, ports.redactor, ports.onFault) }).input
+}
+
+/** Returns what the clause of a reason compares of the input, as far as people may see it. */
+function comparedBy({ hits }: Attempt, { path }: Reason, shown: () => unknown): string {
+  const clause = hits?.find((one) => one.path === path)
+  return clause?.input ? comparedValues(clause.input, shown()) : ''
+}
+
+async function ask(
+  attempt: Attempt,
+  binding: ApprovalBinding,
+  shown: () => unknown,
+  about: Pick<ApprovalAbout, 'why' | 'trail'>,
+): Promise<Approval> {
+  const { view, request, ports } = attempt
+  const input = shown()
+  await turnOf(attempt)
+  return ports.approvals.request(binding, input, ports.clock.wallMs(), {
+    chat: view.caller.chat?.id,
+    asker: askerOf(view, request),
+    ...about,
+  })
+}
+
+function askerOf({ app, caller: { session } }: CallView, { asker: id }: CallRequest): ApprovalAbout['asker'] {
+  return id === undefined
+    ? undefined
+    : { id, ...(app !== undefined && { app }), ...(session !== undefined && { session }) }
+}
+
+/** Uses the approval up. */
+export function takeApproval(attempt: Attempt): MaybePromise<Stop | undefined> {
+  return attempt.approval ? consume(attempt, attempt.approval) : undefined
+}
+
+async function consume({ ports }: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
+  const { id } = used.approval
+  const spend = ports.newCallId()
+  const consuming = ports.approvals.consume(id, ports.clock.wallMs(), spend)
+  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id, spend) : undefined)
+  const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
+  if (!isYes(consumed)) return { decision: approvalUsed() }
+  used.spend = spend
+  return undefined
+}

@@ -1,0 +1,169 @@
+import { type Decided, decideWithInput } from '../decide/decide.ts'
+import { type Decision, mayGoOn, type Reason } from '../decide/decision.ts'
+import type { ParsedClause } from '../policy/parse.ts'
+import type { MaybePromise } from '../ports/ports.ts'
+import type { ParseInput } from '../tools/standard-schema.ts'
+import type { Tool } from '../tools/tool.ts'
+import { catchRejection, chain } from '@toolgate/values'
+import { frozenCopy, type InputProblem } from '@toolgate/values/json'
+import { askingReasons, coversDemand, demandOf } from './approval-demand.ts'
+import {
+  type Attempt,
+  type CallPorts,
+  type CallRequest,
+  type CallView,
+  callerNow,
+  hookPorts,
+  insteadOf,
+  type Stop,
+  toHooked,
+} from './attempt.ts'
+import { refreshFacts } from './history.ts'
+import { askBefore } from './hooks.ts'
+import { waitWhile } from './lifetime.ts'
+import {
+  approvalNeeded,
+  callerGone,
+  credentialEnded,
+  gateClosed,
+  invalidInput,
+  notExecutable,
+  replicaUnsure,
+  scopeNeeded,
+  toolChanged,
+} from './refusals.ts'
+import { continuedBy } from './rounds.ts'
+
+export function checkDecision(attempt: Attempt): Stop | undefined {
+  const { view, decided, ports } = attempt
+  if (decided.outcome === 'allow' || decided.outcome === 'ask') return undefined
+  ports.current.noteShadows?.(attempt)
+  return { decision: view.explainDecided(decided) }
+}
+
+export function checkOpen({ ports, request, asked }: Attempt, tool: Tool): Stop | undefined {
+  if (ports.live.isClosed) return { decision: gateClosed() }
+  if (request.callerNow && !asked) return { decision: credentialEnded() }
+  return (tool.execute ?? insteadOf(request)) ? undefined : { decision: notExecutable() }
+}
+
+export function checkLease({ ports }: Attempt): Stop | undefined {
+  const lapse = ports.lease?.lapse()
+  return lapse && { decision: replicaUnsure(lapse) }
+}
+
+export function checkScopes({ view, decided }: Attempt): Stop | undefined {
+  const lacking = lackingScopes(view, decided)
+  return lacking && { decision: scopeNeeded(lacking) }
+}
+
+/** Returns why the caller would have to get scopes first, if nothing else is against the call. */
+function lackingScopes(view: CallView, decided: Decided): Reason | undefined {
+  if (decided.outcome !== 'ask') return undefined
+  return view.explainDecided(decided).reasons.find(({ code }) => code === 'scope_step_up')
+}
+
+export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
+  const { malformed, input } = attempt.request
+  if (malformed !== undefined) return { decision: invalidInput({ pointer: '', message: malformed }) }
+  const copy = frozenCopy(input ?? {})
+  return 'problem' in copy ? { decision: invalidInput(copy.problem) } : validate(attempt, tool, copy.value)
+}
+
+/** Makes a frozen input the attempt's, with the defaults that a schema of the tool's own may fill in. */
+function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
+  const { ports, request } = attempt
+  // A completion has only some of the arguments.
+  const parsed = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
+  attempt.input = 'problem' in parsed ? value : parsed.value
+  return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined
+}
+
+function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<ParseInput> {
+  if (tool.parseInput) return tool.parseInput(value)
+  const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
+  if (problem === undefined) return { value }
+  catchRejection(problem, ports.onFault)
+  if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
+  return { problem }
+}
+
+/** Returns an input as a call of a tool would be decided on it, with defaults; `undefined` if the tool does not take it. */
+export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { readonly value: unknown } | undefined {
+  try {
+    const copy = frozenCopy(input ?? {})
+    const parsed = 'problem' in copy ? copy : parseInput(tool, copy.value, ports)
+    return 'value' in parsed ? parsed : undefined
+  } catch {
+    // The call is refused where it is made.
+    return undefined
+  }
+}
+
+/** Decides with the input. A person is asked where this or the decision without it asks, or where the call spends an approval. */
+export function decideInput(attempt: Attempt): Stop | undefined {
+  const { decided, request, input, history, ports } = attempt
+  const hits: ParsedClause[] = []
+  const decision = decideWithInput(decided, input, history?.facts, hits)
+  const { outcome } = decision
+  attempt.withInput = decision
+  attempt.hits = hits
+  attempt.asksPerson = outcome === 'ask' || decided.outcome === 'ask' || typeof request.spends === 'string'
+  ports.current.noteShadows?.(attempt, { input, facts: history?.shadowFacts, hits })
+  return outcome === 'allow' || outcome === 'ask' ? undefined : { decision }
+}
+
+export function askHooks(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  const { ports, hooks } = attempt
+  const asking = waitWhile(attempt, tool, (cancelling) =>
+    askBefore(hooks, toHooked(attempt, tool, cancelling), hookPorts(ports)),
+  )
+  return chain(asking, (answer) => {
+    if (!answer.ok) return stoppedBy(attempt, tool, answer.decision)
+    return answer.replaced ? (validate(attempt, tool, answer.input) ?? decideInput(attempt)) : undefined
+  })
+}
+
+/** Returns whether a person would have to approve this call, as far as that is known before the hooks. */
+export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
+  const decided = view.decide(id)
+  if (decided.tool === undefined || lackingScopes(view, decided)) return false
+  if (decided.outcome !== 'allow') return decided.outcome === 'ask'
+  const accepted = acceptedInput(decided.tool, input, ports)
+  try {
+    return accepted !== undefined && decideWithInput(decided, accepted.value).outcome === 'ask'
+  } catch {
+    // Nobody is asked about it: it is refused where it is made.
+    return false
+  }
+}
+
+/** A wait ends early when its caller leaves, a person halts the call, the gate closes, or the lease ends. All but the first say why. */
+export function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
+  const isGone = decision.reasons[0]?.code === 'caller_gone'
+  if (!isGone) return { decision }
+  const decided = decideNow(attempt, tool, { mayAsk: true })
+  return decided ? { decision: decided } : (checkLease(attempt) ?? { decision: callerGone() })
+}
+
+/** Returns the decision that stops the call now, if there is one: the first question, asked again. */
+export function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
+  const { view, request, ports, cancelling, decided, input, history, approval } = attempt
+  if (ports.live.isClosed) return gateClosed()
+  if (cancelling?.aborted) return callerGone()
+  const caller = request.callerNow && callerNow(view, request)
+  if (request.callerNow && !caller) return credentialEnded()
+  const isKnown = history === undefined || !refreshFacts(attempt)
+  if (isKnown && !view.isStale(decided) && caller === attempt.asked) return undefined
+  const now = view.decide(request.tool, caller)
+  if (!mayGoOn(now.outcome)) return view.explainDecided(now)
+  if (now.tool !== tool) return toolChanged()
+  const withInput = decideWithInput(now, input, history?.facts)
+  if (!mayGoOn(withInput.outcome)) return withInput
+  const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
+  if (!asks || mayAsk) return undefined
+  const wanted = demandOf(askingReasons(view, now, withInput))
+  const before = continuedBy(attempt, tool)
+  const isUsed = approval?.spend !== undefined || before?.approvalId !== undefined
+  return isUsed && coversDemand(approval?.approval ?? before, wanted) ? undefined : approvalNeeded()
+}

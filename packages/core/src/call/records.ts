@@ -1,0 +1,173 @@
+import type { Decided } from '../decide/decide.ts'
+import type { Decision } from '../decide/decision.ts'
+import type { Operands } from '../policy/operands.ts'
+import type { Caller } from '../ports/caller.ts'
+import type { AskedCall, AttemptEvent, AuditEntry, MaybePromise } from '../ports/ports.ts'
+import { recordedKind } from '../tools/tool-id.ts'
+import { catchRejection } from '@toolgate/values'
+import { operandsOfCall } from './asked-call.ts'
+import {
+  type Attempt,
+  calledAs,
+  type CallPorts,
+  type HistoryOfCall,
+  type Stop,
+  storeInTime,
+  textOf,
+} from './attempt.ts'
+import type { LimitUseOf } from './costs.ts'
+import { auditFailed } from './refusals.ts'
+
+/** The fields of a record beside who, which tool and when. */
+export type AuditFields = Pick<
+  AuditEntry,
+  'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
+>
+
+const MAX_NAME_LENGTH = 256
+/** The redactor sees this much, so that a secret that the cut would halve is still found. */
+const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
+
+/** An unknown name is free text from the client, so it is redacted before it is recorded. */
+function unknownName({ request, ports }: Attempt): string {
+  const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
+  try {
+    const redacted = ports.redactor.redactText(name)
+    catchRejection(redacted, ports.onFault)
+    return redacted.slice(0, MAX_NAME_LENGTH)
+  } catch (error) {
+    ports.onFault(error)
+    return '[not shown: it could not be redacted]'
+  }
+}
+
+/** Tools have no `kind` in records. */
+function recordedKindOf({ decided, request }: Attempt): AuditEntry['kind'] {
+  return recordedKind(decided.tool?.id ?? textOf(request.tool) ?? '')
+}
+
+/** Returns what counted against a call, of the reasons that decided. */
+export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
+  if (reasons.length === 0) return undefined
+  const read = reasons.flatMap((one) => (one.outcome === outcome ? (one.read ?? []) : []))
+  return read.length === 0 ? undefined : read
+}
+
+function labelsOf({ facts, shadowFacts }: HistoryOfCall): AuditEntry['run_labels'] {
+  const known = facts ?? shadowFacts
+  return known?.isUnknown ? undefined : known?.labels
+}
+
+/** Writes a record; throws or rejects as the sink does. */
+export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
+  const { view, request, callId, decided, ports, input, trace, would, withInput, history } = attempt
+  const { caller } = view
+  const { run, as } = request
+  const comparing = as?.kind === 'compare' ? as : undefined
+  const { tool } = decided
+  const wallMs = ports.clock.wallMs()
+  if (!attempt.isCounted && !comparing) {
+    attempt.isCounted = true
+    ports.coverage.count(decided, attempt.hits, wallMs)
+  }
+  // One shape for every entry and no spread, as this runs twice in each call.
+  const written = ports.audit.write({
+    event,
+    wallMs,
+    tool: tool ? tool.id : unknownName(attempt),
+    kind: tool?.kind === 'tool' ? undefined : recordedKindOf(attempt),
+    purpose: as && as.kind !== 'abandoned' ? as.kind : undefined,
+    tool_call_id: callId,
+    chat_id: caller.chat?.id,
+    user_id: caller.user,
+    session_id: caller.session,
+    tenant: caller.tenant,
+    agent: caller.agent,
+    client: caller.client,
+    actor: caller.actor,
+    act_chain: caller.actChain && JSON.stringify(caller.actChain),
+    key_made_by: caller.keyMadeBy,
+    app: view.app ?? run?.app,
+    run,
+    run_history: run && ports.histories.sharedBy(caller, run),
+    trace_id: trace?.traceId,
+    policy_revision: decided.today.policyRevision,
+    in_force: decided.today.policy,
+    catalog_revision: decided.today.catalogRevision,
+    reason: fields.reason,
+    detail: fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
+    clause: fields.clause,
+    limit: fields.limit,
+    reset_ms: fields.reset_ms,
+    duration_ms: fields.duration_ms,
+    error: fields.error,
+    is_error: fields.is_error,
+    approval_id: fields.approval_id ?? comparing?.approval,
+    continues: request.continues?.callId,
+    labels: history?.labels,
+    run_labels: history && labelsOf(history),
+    read: fields.read ?? (withInput && withInput.reasons.length > 0 ? countedIn(withInput) : undefined),
+    input: event === 'tool_result' ? undefined : input,
+    asked: event === 'tool_result' ? undefined : new Asked(decided, attempt.uses),
+    would_outcome: event === 'tool_call' ? undefined : would?.outcome,
+    would_clause: event === 'tool_call' ? undefined : would?.clause,
+  })
+  return written === undefined ? undefined : storeInTime(ports, written)
+}
+
+/**
+ * Writes the terminal record, which ends the attempt. A fault here goes to
+ * `onFault` and does not change the answer.
+ */
+export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
+  const { onFault, live } = attempt.ports
+  try {
+    const written = write(attempt, event, fields)
+    if (written instanceof Promise) return written.catch(onFault).finally(() => live.end())
+  } catch (error) {
+    onFault(error)
+  }
+  live.end()
+}
+
+/** Records that a call goes ahead. A call that cannot be recorded does not. */
+export function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
+  const { approval: used, continues, ports } = attempt
+  try {
+    const detail = used && `approved by ${used.approval.decidedBy}`
+    const id = used?.spend === undefined ? continues?.approvalId : used.approval.id
+    const written = write(attempt, 'tool_call', { approval_id: id, detail })
+    if (written === undefined) return undefined
+    if (!(written instanceof Promise)) throw new TypeError('it answered something other than nothing or a promise')
+    return written.then(
+      () => undefined,
+      (error: unknown) => recordFailed(error, ports),
+    )
+  } catch (error) {
+    return recordFailed(error, ports)
+  }
+}
+
+function recordFailed(error: unknown, { onFault }: CallPorts): Stop {
+  onFault(error)
+  return { decision: auditFailed(error) }
+}
+
+/** What an entry of the audit has of a call, for what rules read of it. */
+class Asked implements AskedCall {
+  readonly #decided: Decided
+  readonly #uses: readonly LimitUseOf[]
+
+  constructor(decided: Decided, uses: readonly LimitUseOf[]) {
+    this.#decided = decided
+    this.#uses = uses
+  }
+
+  get caller(): Caller {
+    return this.#decided.bounds.caller
+  }
+
+  operands(): Operands {
+    return operandsOfCall(this.#decided, this.#uses)
+  }
+}
