@@ -1,6 +1,6 @@
 import { createGate, type View } from '@toolgate/core'
-import { expose, type ExposeOptions } from '@toolgate/core/expose'
-import { loadTokenizer } from '@toolgate/core/tokens'
+import { expose, type ExposeOptions } from '@toolgate/expose'
+import { loadTokenizer } from '@toolgate/expose/tokens'
 import { digits, measure, median, printFigures, printTable } from './lib.ts'
 import { makeTools } from './tools.ts'
 

@@ -1,5 +1,5 @@
 import { createToolRateLimiter } from '@toolgate/core'
-import type { RateLimit } from '@toolgate/core/internal'
+import type { RateLimit } from '@toolgate/core/call'
 import { memoryCounters } from '@toolgate/core/stores'
 import { type Case, digits, measure, printFigures, printTable } from './lib.ts'
 

@@ -1,5 +1,5 @@
 import { createGate, defineTool, type Tool, type View } from '@toolgate/core'
-import { type NaiveText, naiveSearch, naiveText } from '../packages/core/src/testing/naive-search.ts'
+import { type NaiveText, naiveSearch, naiveText } from '../packages/testing/support/naive-search.ts'
 import { digits, measure, printFigures, printTable } from './lib.ts'
 
 const COUNT = 10_000

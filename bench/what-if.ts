@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineCaller, defineTool } from '@toolgate/core'
 import type { AuditReader, AuditExporter } from '@toolgate/core/audit'
-import { type RulesOfChange, whatIf } from '@toolgate/core/change'
+import { type RulesOfChange, whatIf } from '@toolgate/change'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { type Case, measure, printFigures } from './lib.ts'
 

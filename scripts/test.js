@@ -39,7 +39,7 @@ const HEAVY = new Map(
     'packages/core/src/faults.test.ts': 5,
     'packages/gateway/src/util/reaper.test.ts': 5,
     'packages/core/src/call/streams.test.ts': 4,
-    'packages/core/src/redact/linear.test.ts': 4,
+    'packages/values/src/redact/linear.test.ts': 4,
     'packages/core/src/invariants/only-tighter.test.ts': 3,
     'packages/core/src/search/same-as-naive.test.ts': 3,
     'packages/core/src/invariants/hidden-cannot-run.test.ts': 2,
@@ -95,7 +95,7 @@ function kindOf(file) {
 
 /** The first tier runs these with fewer runs. */
 function hasProperties(file) {
-  return readFileSync(file, 'utf8').includes("testing/runs.ts'")
+  return readFileSync(file, 'utf8').includes("testing/src/runs.ts'")
 }
 
 /** Splits files into batches of equal weight: the heaviest first, each to the lightest batch. */

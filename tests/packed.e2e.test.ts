@@ -42,6 +42,8 @@ interface Packed {
   readonly files: ReadonlySet<string>
 }
 
+/** The gateway, and the packages that it stands on. */
+const LIBRARY = ['values', 'core', 'change', 'expose', 'stores', 'mcp', 'gateway'].map((name) => `@toolgate/${name}`)
 const folder = tempFolder()
 const packed = new Map<string, Packed>()
 
@@ -133,14 +135,9 @@ describe('the packed packages', PATIENT, () => {
   it('have no tests, fixtures, build state or run data', () => {
     const STRANGE =
       /\.test\.|\.test-d\.|tsbuildinfo|(^|\/)(fixtures|cases|snapshots|matrix|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/
-    /** Contract suites are included, for users with their own stores. */
-    const isOffered = ({ name }: Manifest, file: string): boolean =>
-      name === '@toolgate/core' && /^(?:dist|src)\/(?:testing\/|entry\/testing\.)/.test(file)
     for (const { manifest, files } of packed.values())
       assert.deepEqual(
-        [...files].filter(
-          (file) => STRANGE.test(file) || (/(^|\/)testing[/.]/.test(file) && !isOffered(manifest, file)),
-        ),
+        [...files].filter((file) => STRANGE.test(file) || /(^|\/)(?:testing|support)[/.]/.test(file)),
         [],
         manifest.name,
       )
@@ -182,7 +179,7 @@ function runsInstalled(version: string, node: string): void {
 
   before(() => {
     install(home, ['toolgate'])
-    install(library, ['@toolgate/core', '@toolgate/stores', '@toolgate/mcp', '@toolgate/gateway'])
+    install(library, LIBRARY)
   }, PATIENT)
 
   it('is that Node', () => assert.match(run(node, ['--version'], home), new RegExp(`^v${version}\\.`)))
@@ -205,7 +202,7 @@ function runsInstalled(version: string, node: string): void {
   })
 
   it('every entry of the libraries can be imported', () => {
-    const names = ['@toolgate/core', '@toolgate/stores', '@toolgate/mcp', '@toolgate/gateway'].flatMap((name) =>
+    const names = LIBRARY.flatMap((name) =>
       Object.keys(packed.get(name)?.manifest.exports ?? {}).map((entry) => path.posix.join(name, entry)),
     )
     /** These need an optional peer. */

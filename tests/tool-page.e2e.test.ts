@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { EXPOSE_TARGETS } from '@toolgate/core/expose'
+import { EXPOSE_TARGETS } from '@toolgate/expose'
 import type { GroupsBody, ToolBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'

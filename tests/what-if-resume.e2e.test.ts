@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, memoryAudit } from '@toolgate/core'
-import { formatSnapshot, takeSnapshot, type WhatIf } from '@toolgate/core/change'
+import { formatSnapshot, takeSnapshot, type WhatIf } from '@toolgate/change'
 import { tempFolder } from './support/gateway.ts'
 
 const BIN = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')

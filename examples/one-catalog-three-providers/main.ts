@@ -1,6 +1,6 @@
 // One catalog for OpenAI, Anthropic and Gemini: its form for each, what each cannot express, and a call on its way back.
 import { createGate, type View } from '@toolgate/core'
-import { expose, type ExposeTarget } from '@toolgate/core/expose'
+import { expose, type ExposeTarget } from '@toolgate/expose'
 
 const gate = createGate({
   tools: {

@@ -1,5 +1,5 @@
 import type { Gate } from '@toolgate/core'
-import { defineTarget } from '@toolgate/core/expose'
+import { defineTarget } from '@toolgate/expose'
 import { createRun } from './run.ts'
 import { VIEWER } from './testing/world.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type GateOptions } from '@toolgate/core'
-import { defineTarget } from '@toolgate/core/expose'
+import { defineTarget } from '@toolgate/expose'
 import { createRun, type CreateRunOptions } from './run.ts'
 import { ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from './testing/world.ts'
 

@@ -6,7 +6,7 @@ import { checkOptions } from './option-rules.ts'
 import type { Io } from './io.ts'
 import { reportError } from './report-error.ts'
 
-export interface ProgramDeps extends ServeDeps {
+interface ProgramDeps extends ServeDeps {
   readonly version: string
 }
 

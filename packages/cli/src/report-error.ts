@@ -2,7 +2,7 @@ import { CliError, EXITS, type ExitName } from './exit.ts'
 import { type Io, painter, printable, printJson, printLine } from './io.ts'
 
 /** An error as every command prints it to stderr: `error  <message>` for people, `{ "error": … }` for programs. */
-export interface ErrorReport {
+interface ErrorReport {
   readonly exit: ExitName
   /** For programs: a code of the guide's errors, or the name of the exit code. */
   readonly code: string

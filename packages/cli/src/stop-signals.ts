@@ -7,12 +7,12 @@ export interface StopSignals {
   once(options?: OnceOptions): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
 }
 
-export interface OnceOptions {
+interface OnceOptions {
   /** Called on SIGHUP, which then does not stop the command. */
   readonly onHangup?: () => void
 }
 
-export interface StopSignalsOptions {
+interface StopSignalsOptions {
   /** The process. */
   readonly source: Pick<EventEmitter, 'on' | 'off'>
   readonly exit: (code: number) => void

@@ -1,4 +1,4 @@
 import path from 'node:path'
-import { decisionCases } from './testing/cases.ts'
+import { decisionCases } from '../../testing/src/cases.ts'
 
 decisionCases(path.join(import.meta.dirname, '../cases'))

@@ -16,7 +16,7 @@ import {
   thenHangs,
   thenThrows,
   throws,
-} from './testing/broken-gate.ts'
+} from '../../testing/support/broken-gate.ts'
 
 /** All that may be asked of a gate before a person is. */
 const PARTS = ['startCall', 'validate', 'before', 'peek', 'redact', 'request', 'end', 'recordEnd'] as const

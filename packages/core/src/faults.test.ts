@@ -20,7 +20,7 @@ import {
   thenThrows,
   throws,
   tooLate,
-} from './testing/broken-gate.ts'
+} from '../../testing/support/broken-gate.ts'
 
 /** One fault, and what a call makes of it. */
 interface Fault {

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { ConfigError } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { CatalogSnapshot, ReadRecords, SnapshotItem } from '@toolgate/core/change'
+import type { CatalogSnapshot, ReadRecords, SnapshotItem } from '@toolgate/change'
 import { compareToolIds } from '@toolgate/core/internal'
 import { answerQuestion } from './admin/change/answer-question.ts'
 import { changeDeps, type Question, type RecordsQuery, type Situation } from './admin/change/questions.ts'

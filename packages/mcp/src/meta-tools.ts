@@ -1,7 +1,7 @@
 import { type Caller, ConfigError, defineTool, type Gate, type Tool, type View } from '@toolgate/core'
 import type { Group, parseGroups } from '@toolgate/core/groups'
 import { markOwnTool, REQUEST_TEXTS } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import { type McpResult, errorResult, toResult, wrapOutcome } from './results.ts'
@@ -123,7 +123,7 @@ function checkLocked({ groups: { locked, selectors } }: Pick<MetaToolDeps, 'grou
 }
 
 /** A locked group with a tool that the caller may use. */
-export interface LockedGroup {
+interface LockedGroup {
   readonly name: string
   readonly group: Group
   /** Whether this session has yet to open it. */

@@ -1,5 +1,5 @@
 import type { Tool, View } from '@toolgate/core'
-import { createWireNames, toWireName, type WireNames } from '@toolgate/core/expose'
+import { createWireNames, toWireName, type WireNames } from '@toolgate/expose'
 
 /** When the name of a server precedes the names of its tools: `files__read_file`. */
 export type PrefixMode = 'always' | 'when-needed' | 'never'

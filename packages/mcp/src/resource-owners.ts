@@ -9,7 +9,7 @@ export interface ContestedUri {
 }
 
 /** The resources and templates that all callers share, and those of one caller with them. */
-export interface OwnedCatalog {
+interface OwnedCatalog {
   items(): Toolset
   of?(caller: Caller): { readonly items: Toolset }
 }

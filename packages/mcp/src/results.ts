@@ -6,7 +6,8 @@ import {
   REASONS,
   retryAfterSeconds,
 } from '@toolgate/core'
-import { isObject, messageOf, outputText, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
+import { messageOf, outputText } from '@toolgate/values'
 import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
 
 /** MCP's `CallToolResult`. */
@@ -127,7 +128,7 @@ export function errorResult(text: string): McpResult {
  * `_meta` has the same facts for the client's code: the approval that the call waits for, the seconds until a retry, or
  * the reason and what to do. They are not in `structuredContent`, which must match the tool's `outputSchema`.
  */
-export function toErrorResult(outcome: Exclude<CallOutcome, CallDone>): McpResult {
+function toErrorResult(outcome: Exclude<CallOutcome, CallDone>): McpResult {
   const result = errorResult(outcome.text)
   const meta = metaOf(outcome)
   return meta ? { ...result, _meta: meta } : result

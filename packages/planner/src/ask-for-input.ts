@@ -1,5 +1,7 @@
 import { defineTool, type JsonSchema, type StandardSchema } from '@toolgate/core'
-import { checkShape, createValidator, type InputProblem, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
+import type { InputProblem } from '@toolgate/values/json'
+import { createValidator } from '@toolgate/core/call'
 
 export interface Question {
   /** The question for a person. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CallOutcome, ConfigError, createGate, type Gate } from '@toolgate/core'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { type CallMeter, checkBudgets, createMeter, smallestBudgets } from './budgets.ts'
 
 const call = async (meter: CallMeter, callId: string, tool: string = 'search'): Promise<CallOutcome> => {

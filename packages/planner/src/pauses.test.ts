@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { fromAiSdk } from '@toolgate/adapters/ai-sdk'
 import { type Caller, createGate, defineTool, type JsonSchema } from '@toolgate/core'
 import { memoryApprovals, memoryState, type StateStore } from '@toolgate/core/stores'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { tool } from 'ai'
 import fc from 'fast-check'
 import { z } from 'zod'
@@ -24,7 +24,7 @@ import {
   VERA,
   witnessed,
 } from './testing/stage.ts'
-import { runs } from '../../core/src/testing/runs.ts'
+import { runs } from '../../testing/src/runs.ts'
 
 const REFUSED = { name: 'ToolgateError', code: 'resume_refused', message: 'This run cannot be resumed so.' }
 const KEYS = [{ id: 'k1', secret: 'a secret of at least thirty-two bytes' }]

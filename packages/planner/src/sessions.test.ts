@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, ToolgateError } from '@toolgate/core'
 import { memoryLock, memoryState, type SessionLock, type StateStore } from '@toolgate/core/stores'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import fc from 'fast-check'
 import type { PlannerEvent } from './events.ts'
 import { identityOf, sessionKeyOf } from './pause/state.ts'
 import { callOf, paused, setStage, VERA } from './testing/stage.ts'
-import { runs as runsOf } from '../../core/src/testing/runs.ts'
+import { runs as runsOf } from '../../testing/src/runs.ts'
 
 /** Model answers that a test lets through one by one; each names what its run was asked. */
 function createTaps() {

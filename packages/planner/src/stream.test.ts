@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { type ModelServer, startModelServer } from '../../adapters/src/testing/model-server.ts'
 import type { PlannerStream } from './options.ts'
 import { callOf, paused, setStage, type StageOptions, toldOf, VERA } from './testing/stage.ts'
-import { runs } from '../../core/src/testing/runs.ts'
+import { runs } from '../../testing/src/runs.ts'
 
 /** Waits without a time of its own: the test's is the longest. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {

@@ -11,7 +11,7 @@ import {
   matchesAuditQuery,
   outcomeOfRecord,
 } from '@toolgate/core/audit'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import fc from 'fast-check'
 import { type AuditRows, countIn, exportRows, newestOf, rowsIn } from './audit-rows.ts'

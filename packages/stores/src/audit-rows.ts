@@ -40,8 +40,8 @@ const TABLE = `
 `
 
 /** Replace the columns that version 1 does not have. */
-export const SESSION_OF_RECORD = "record ->> '$.session_id'"
-export const AT_OF_RECORD = "CAST(round(unixepoch(record ->> '$.ts', 'subsec') * 1000) AS INTEGER)"
+const SESSION_OF_RECORD = "record ->> '$.session_id'"
+const AT_OF_RECORD = "CAST(round(unixepoch(record ->> '$.ts', 'subsec') * 1000) AS INTEGER)"
 
 const FROM_VERSION_1 = `
   ALTER TABLE audit RENAME TO audit_1;

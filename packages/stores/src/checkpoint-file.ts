@@ -61,7 +61,7 @@ export interface SignedLine {
   readonly hash: string
 }
 
-export interface CheckpointFileOptions extends CheckpointOptions {
+interface CheckpointFileOptions extends CheckpointOptions {
   readonly auditPath: string
   readonly nowMs: () => number
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { openJsonlAudit } from './jsonl.ts'
 import { openSqliteStores } from './state/open-stores.ts'
 

@@ -1,7 +1,8 @@
 import { ToolgateError } from '@toolgate/core'
-import { checkShape, shapeOf, readOwnJson } from '@toolgate/core/internal'
-import type { HistoryAddition, HistoryItem, HistoryPart } from '@toolgate/core/stores'
-import { type Row, textIn } from './rows.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
+import { readOwnJson } from '@toolgate/values/json'
+import type { HistoryAddition, HistoryItem, HistoryMark, HistoryPart } from '@toolgate/core/stores'
+import { numberIn, type Row, textIn } from './rows.ts'
 
 export interface StoredHistoriesOptions {
   /** Bytes of all histories together, about. Default 256 MB. Those for shadows have as much of their own. */
@@ -32,6 +33,22 @@ export function historyFull(owner: string | undefined): ToolgateError {
 /** Each use keeps a history, and not each use writes. */
 export function isDue({ expiresAt }: Pick<HistoryPart, 'expiresAt'>, addition: HistoryAddition): boolean {
   return expiresAt - addition.nowMs <= (addition.expiresAt - addition.nowMs) / 2
+}
+
+/** Checks whether others have added to a history since a mark. */
+export function isChanged({ generation, version }: HistoryPart, since: HistoryMark): boolean {
+  return version !== since.version || generation !== since.generation
+}
+
+/** Returns a row as a part of a history, with some of its items. */
+export function toPart(row: Row, items: readonly HistoryItem[]): HistoryPart {
+  return {
+    generation: textIn(row, 'generation'),
+    version: numberIn(row, 'version'),
+    kept: readOwnJson(textIn(row, 'kept')) as readonly string[],
+    items,
+    expiresAt: numberIn(row, 'expires_at'),
+  }
 }
 
 export function toItem(row: Row): HistoryItem {

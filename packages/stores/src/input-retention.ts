@@ -4,7 +4,7 @@ import type { MaybePromise } from '@toolgate/core/internal'
 import { ownEntry } from './own-records.ts'
 import { Rounds } from './rounds.ts'
 
-export interface InputRetentionParts {
+interface InputRetentionParts {
   readonly keepForMs: number
   readonly nowMs: () => number
   readonly onFault: (error: unknown) => void

@@ -21,7 +21,7 @@ import {
   sealEntry,
   SOLE_WRITER,
 } from '@toolgate/core/audit'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { checkpointsPath, privateKeyOf } from './evidence.ts'
 import { openJsonlAudit } from './jsonl.ts'
 import { openSqliteAudit } from './sqlite.ts'

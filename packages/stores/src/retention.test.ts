@@ -12,7 +12,7 @@ import {
   parseVerifyingKey,
   readSeq,
 } from '@toolgate/core/audit'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import { publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'

@@ -19,7 +19,7 @@ const PAUSE_MS = 10
 const SHOWN_CALLS = 8
 
 /** The parts of an open audit that retention uses. */
-export interface RetentionParts {
+interface RetentionParts {
   readonly file: AuditFile
   readonly place: CheckpointFile
   readonly retainMs: number

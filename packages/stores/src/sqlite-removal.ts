@@ -12,7 +12,7 @@ const PAGES = 100
 const FREE_PART = 1 / 4
 
 /** The part of an audit in SQLite that removes records. */
-export type Removal = Pick<AuditFile, 'firstSeq' | 'lastCut' | 'textsIn' | 'removeUpTo' | 'reclaim'> & { close(): void }
+type Removal = Pick<AuditFile, 'firstSeq' | 'lastCut' | 'textsIn' | 'removeUpTo' | 'reclaim'> & { close(): void }
 
 /**
  * Returns the removal of records from a database. It has a connection of its own, opened at first use, whose commits do not

@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { toWireName } from '@toolgate/core/expose'
+import { toWireName } from '@toolgate/expose'
 import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun } from './run.ts'
 

@@ -1,5 +1,5 @@
 import type { Tool, View } from '@toolgate/core'
-import { expose, toWireName } from '@toolgate/core/expose'
+import { expose, toWireName } from '@toolgate/expose'
 import { compareToolIds } from '@toolgate/core/internal'
 import { isAsyncGenerator } from '../shared/fields.ts'
 import { importedFrom, type ImportedTool, toSchema } from './import-tools.ts'

@@ -1,5 +1,5 @@
 import type { Caller, Gate } from '@toolgate/core'
-import type { HooksInput } from '@toolgate/core/internal'
+import type { HooksInput } from '@toolgate/core/call'
 import type { StepCall, StepChange } from '@toolgate/core/steps'
 import type {
   GenericToolApprovalFunction,

@@ -1,5 +1,5 @@
 import { ConfigError, type View } from '@toolgate/core'
-import { checkShape, isToolError, shapeOf } from '@toolgate/core/internal'
+import { checkShape, isToolError, shapeOf } from '@toolgate/values'
 import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/steps'
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { fieldsOf, isFunction } from '../shared/fields.ts'
@@ -45,11 +45,8 @@ async function prepare(
 }
 
 /** A step change of the SDK, or of Toolgate. */
-type AnyChange = NonNullable<PrepareStepResult<ToolSet, Record<string, unknown>>> & CoreStepChange & Version6
-
-interface Version6 {
-  readonly experimental_context?: unknown
-}
+type AnyChange = NonNullable<PrepareStepResult<ToolSet, Record<string, unknown>>> &
+  CoreStepChange & { readonly experimental_context?: unknown }
 
 const SHAPE = shapeOf<AnyChange>(
   {

@@ -1,5 +1,5 @@
 import type { CallOutcome, CallRefused, CallWaiting, Hooks, View } from '@toolgate/core'
-import type { HooksInput } from '@toolgate/core/internal'
+import type { HooksInput } from '@toolgate/core/call'
 import type { LanguageModel, ToolSet } from 'ai'
 import { createOnCall, createWarn, type GuardedCall, GuardedRun } from '../shared/runs.ts'
 import { answeredCalls } from './apply-approvals.ts'
@@ -8,7 +8,7 @@ import { type Offering, offeringOf, widenOffering, type WireTool } from './offer
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One prepared step of the loop. */
-export interface OpenStep {
+interface OpenStep {
   readonly view: View
   readonly stepNumber: number
   readonly model: string | undefined
@@ -32,7 +32,7 @@ interface HostApproval {
   readonly mustBeAsked: boolean
 }
 
-export interface LoopRunParts {
+interface LoopRunParts {
   readonly gate: AnyGate
   readonly view: View
   readonly options: GuardOptions

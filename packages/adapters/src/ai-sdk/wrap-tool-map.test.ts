@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { dynamicTool, generateText, isStepCount, jsonSchema, streamText, tool, type ToolSet } from 'ai'
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
 import { z } from 'zod'
-import type { BeforeAnswer } from '@toolgate/core/internal'
+import type { BeforeAnswer } from '@toolgate/core/call'
 import {
   type ToolMapCall,
   type ToolMapEnd,

@@ -2,32 +2,33 @@ import { ConfigError, type Decision, ToolgateError } from '@toolgate/core'
 import {
   askEach,
   type AskedCall,
+  createValidator,
+  type HookPorts,
+  type HooksOf,
+  parseHooks,
+  type StreamEnd,
+  tellEach,
+  watchStream,
+} from '@toolgate/core/call'
+import {
   chain,
   checkShape,
   createDeadlines,
-  createValidator,
   didYouMean,
-  frozenCopy,
-  type HookPorts,
-  type HooksOf,
   isThenable,
-  type MaybePromise,
-  messageFor,
   messageOf,
-  parseHooks,
-  reason,
   shapeOf,
-  type StreamEnd,
-  tellEach,
   toCancelling,
-  watchStream,
-} from '@toolgate/core/internal'
+} from '@toolgate/values'
+import { frozenCopy } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { messageFor, reason } from '@toolgate/core/decide'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import { copyWith, fieldsOf, isAsyncGenerator, isFunction } from '../shared/fields.ts'
 import { isStream, lastOf } from '../shared/refused.ts'
 
 /** Tools by name, as the AI SDK takes them. */
-export type ToolMap = Readonly<Record<string, object>>
+type ToolMap = Readonly<Record<string, object>>
 
 /** One call of a tool of a plain tool map. */
 export interface ToolMapCall<Name extends string = string> {

@@ -22,14 +22,14 @@ export type Verdict =
   | { readonly mayRun: false; readonly isWaiting: boolean; readonly text: string }
 
 /** A call that has reached the gate's own server. */
-export type OwnCall = Pick<CallRequest, 'signal' | 'onProgress' | 'context'> & {
+type OwnCall = Pick<CallRequest, 'signal' | 'onProgress' | 'context'> & {
   /** Absent if the SDK does not pass it. */
   readonly id: string | undefined
   readonly name: string
   readonly input: unknown
 }
 
-export interface CallsOptions {
+interface CallsOptions {
   readonly view: View
   readonly names: HarnessNames
   readonly runId: string | undefined

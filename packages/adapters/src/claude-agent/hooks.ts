@@ -13,7 +13,7 @@ import type {
 } from './harness.ts'
 import type { HarnessNames } from './import-tools.ts'
 
-export interface HooksOptions {
+interface HooksOptions {
   readonly calls: QueryCalls
   readonly names: HarnessNames
   /** The handling of a call that waits for a person: the model is told, or the query ends and can be resumed. */

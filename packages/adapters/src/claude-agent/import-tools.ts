@@ -8,7 +8,7 @@ import {
   type ToolAnnotations,
   type ToolRecord,
 } from '@toolgate/core'
-import { createWireNames, toWireName } from '@toolgate/core/expose'
+import { createWireNames, toWireName } from '@toolgate/expose'
 import type { UnnamedToolDefinition } from '@toolgate/core/internal'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { HarnessExecution, partsOfName, type SdkTool, toHarnessName, toServerPrefix } from './harness.ts'

@@ -6,14 +6,14 @@ import {
   type Tool as McpTool,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { CallOutcome, Progress, View } from '@toolgate/core'
-import { expose } from '@toolgate/core/expose'
-import { outputText } from '@toolgate/core/internal'
+import { expose } from '@toolgate/expose'
+import { outputText } from '@toolgate/values'
 import { isMcpResult, toSendable } from '@toolgate/mcp'
 import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { QueryCalls } from './calls.ts'
 import { harnessNameOf, type HarnessNames } from './import-tools.ts'
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly view: View
   readonly names: HarnessNames
   readonly calls: QueryCalls
@@ -22,7 +22,7 @@ export interface ServerOptions {
 }
 
 /** The gate's own server for the SDK's `mcpServers`: in this process, with the visible tools that the gate runs. */
-export interface ServerConfig {
+interface ServerConfig {
   type: 'sdk'
   name: string
   instance: McpServer

@@ -3,7 +3,8 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { StructuredTool } from '@langchain/core/tools'
 import { getConfig } from '@langchain/langgraph'
 import type { Gate, Tool } from '@toolgate/core'
-import { isObject, type Shape, shapeOf } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import { type Shape, shapeOf } from '@toolgate/values'
 import { fieldsOf } from '../shared/fields.ts'
 import { checkGuard, GUARD_KEYS } from '../shared/guard-options.ts'
 import { RefusedCall } from '../shared/refused.ts'
@@ -24,7 +25,7 @@ export interface GuardedTools {
 }
 
 /** The options of `guard`, except those about an agent's other tools. */
-export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
+type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
 
 const { onWarning: _onWarning, ungoverned: _ungoverned, ...KEYS } = GUARD_KEYS
 const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...KEYS, approvals: true })

@@ -1,5 +1,5 @@
 import type { Gate, Tool, View } from '@toolgate/core'
-import { createWireNames, expose, type ExposedNames, type ExposedTools, type WireNames } from '@toolgate/core/expose'
+import { createWireNames, expose, type ExposedNames, type ExposedTools, type WireNames } from '@toolgate/expose'
 import type { Toolset } from '@toolgate/core/toolset'
 import { DynamicStructuredTool, type ModelRequest } from 'langchain'
 import { inheritWith } from '../shared/fields.ts'

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Caller, Gate, View } from '@toolgate/core'
-import { callerKey, sha256Hex } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import type { Runtime } from 'langchain'
 import { createCallerOf, type GuardOptions, openView, wordsOf } from '../shared/guard-options.ts'
 import { GuardedRun, type GuardedRunParts, RunRegistry } from '../shared/runs.ts'
@@ -48,7 +49,7 @@ export function callWithin<T>({ catalog }: Pick<Gate, 'catalog'>, view: View, ca
   return within.run({ catalog, view }, call)
 }
 
-export interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
+interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
   readonly gate: Gate
   readonly options: GuardOptions<string, GuardRuntime>
   /** Whether approvals are bound to one run, which must then outlive its pauses. */

@@ -17,23 +17,23 @@ export interface PausedRun {
 type ExecutionOptions = AgentExecutionOptions<undefined>
 
 /** The options with which Mastra resumes a run. */
-export interface ResumeRequest extends ExecutionOptions {
+interface ResumeRequest extends ExecutionOptions {
   runId: string
   toolCallId?: string
 }
 
 /** An agent that was made with `guard`. */
-export interface GuardedAgent {
+interface GuardedAgent {
   readonly name: string
   resolveProcessorById(id: string, requestContext?: RequestContext): Promise<object | null>
 }
 
-export interface GeneratingAgent<Output> extends GuardedAgent {
+interface GeneratingAgent<Output> extends GuardedAgent {
   approveToolCallGenerate(resume: ResumeRequest): Promise<Output>
   declineToolCallGenerate(resume: ResumeRequest & { reason?: string }): Promise<Output>
 }
 
-export interface StreamingAgent<Output> extends GuardedAgent {
+interface StreamingAgent<Output> extends GuardedAgent {
   approveToolCall(resume: ResumeRequest): Promise<Output>
   declineToolCall(resume: ResumeRequest & { reason?: string }): Promise<Output>
 }

@@ -12,7 +12,7 @@ import { PROCESSOR_ID } from './options.ts'
 import { isSameCaller, type Request, type Requests } from './runs.ts'
 import type { WrappedTools } from './wrapped.ts'
 
-export interface ProcessorPorts {
+interface ProcessorPorts {
   readonly requests: Requests
   readonly calls: Calls
   readonly wrapped: WrappedTools
@@ -23,7 +23,7 @@ export interface ProcessorPorts {
 interface StepState {
   step: PreparedStep | undefined
   /** The gate's texts for calls that Mastra itself refused. */
-  readonly told: Map<string, RefusedByMastra>
+  readonly told: Map<string, { readonly toolName: string; readonly args: unknown; readonly text: string }>
 }
 
 interface PreparedStep {
@@ -31,12 +31,6 @@ interface PreparedStep {
   readonly view: View
   /** By name. */
   readonly offered: ReadonlySet<string>
-}
-
-interface RefusedByMastra {
-  readonly toolName: string
-  readonly args: unknown
-  readonly text: string
 }
 
 /**

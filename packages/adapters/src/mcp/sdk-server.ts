@@ -1,5 +1,5 @@
 import { ConfigError, type JsonSchema } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type ListedTool, type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type Exchange, type SdkContext, toExchange } from './sdk-context.ts'
 
@@ -25,7 +25,7 @@ interface AnyServer extends LowServer {
   assertCanSetRequestHandler(method: string): void
 }
 
-export type ServeTools = (exchange: Exchange) => Promise<object>
+type ServeTools = (exchange: Exchange) => Promise<object>
 
 /** A server whose `tools/list` and `tools/call` are the gate's. */
 export interface HeldServer {
@@ -36,7 +36,7 @@ export interface HeldServer {
   readonly fitting: Fitting
 }
 
-export type ToolMethod = 'tools/list' | 'tools/call'
+type ToolMethod = 'tools/list' | 'tools/call'
 const METHODS: readonly ToolMethod[] = ['tools/list', 'tools/call']
 
 /**
@@ -131,18 +131,15 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
 }
 
 /** Adapts lists and results to what the clients of an SDK's server can read. */
-export interface Fitting {
+interface Fitting {
   fitList(tools: readonly ListedTool[]): readonly ListedTool[]
   fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
 }
 
-/** A server of v2. */
-interface FittingServer {
-  projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
-}
-
 /** v2 adapts lists by itself, and results on request. */
-function fittingV2(server: FittingServer): Fitting {
+function fittingV2(server: {
+  projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
+}): Fitting {
   return {
     fitList: (tools) => tools,
     fitResult: (result, outputSchema) => server.projectCallToolResult(result, outputSchema),

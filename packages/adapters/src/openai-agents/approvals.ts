@@ -1,15 +1,16 @@
 import { type Agent, RunContext, RunState, type RunToolApprovalItem } from '@openai/agents'
 import { type Approval, type Caller, ConfigError, type Gate } from '@toolgate/core'
-import type { ExposedNames } from '@toolgate/core/expose'
-import { canonicalize, sha256Hex } from '@toolgate/core/internal'
+import type { ExposedNames } from '@toolgate/expose'
+import { canonicalize } from '@toolgate/values/json'
+import { sha256Hex } from '@toolgate/values'
 import { checkVerdict } from '../shared/guard-options.ts'
 import type { OpenRun, Runs } from './runs.ts'
 import { type AnyRunContext, type Arguments, readArguments, whileRestoring } from './sdk.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own types of states and agents have it
-export type AnyAgent = Agent<any, any>
+type AnyAgent = Agent<any, any>
 // oxlint-disable-next-line typescript/no-explicit-any -- likewise
-export type AnyRunState = RunState<any, any>
+type AnyRunState = RunState<any, any>
 
 export interface PersonsAnswer {
   readonly decision: 'approve' | 'reject'

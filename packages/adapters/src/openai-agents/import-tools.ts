@@ -1,6 +1,6 @@
 import { Handoff, RunContext } from '@openai/agents'
 import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
-import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import { type ExposedNames, toWireName } from '@toolgate/expose'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
 import { copyWith, fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'

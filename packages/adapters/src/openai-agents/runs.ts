@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { getCurrentSpan } from '@openai/agents'
 import type { CallRefused, Gate, View } from '@toolgate/core'
-import type { ExposedNames } from '@toolgate/core/expose'
+import type { ExposedNames } from '@toolgate/expose'
 import { callerKey } from '@toolgate/core/internal'
 import { createCallerOf, openView, wordsOf } from '../shared/guard-options.ts'
 import { createOnCall, createWarn, type GuardedCall, GuardedRun, RunRegistry } from '../shared/runs.ts'

@@ -1,7 +1,7 @@
-import { holdsBigint, readJson } from '@toolgate/core/internal'
+import { holdsBigint, readJson } from '@toolgate/values/json'
 
 /** The text that the model reads about an integer that no JavaScript number can hold. */
-export const TOO_LARGE_INTEGER =
+const TOO_LARGE_INTEGER =
   'holds an integer beyond 2^53, which a JavaScript number cannot hold: send it as text (a JSON string)'
 
 /**

@@ -7,8 +7,8 @@ import {
   type ExposeTarget,
   type ExposeWarning,
   type Exposure,
-} from '@toolgate/core/expose'
-import { messageOf, outputText } from '@toolgate/core/internal'
+} from '@toolgate/expose'
+import { messageOf, outputText } from '@toolgate/values'
 import { readModelJson } from './model-json.ts'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
 import { RUN_KEYS, type RunOptions, viewFor } from './guard-options.ts'
@@ -83,7 +83,7 @@ const unawaited = createUnawaited('run.next()', ['tools', 'config'])
 type StepExposure = Omit<Exposure, 'target' | 'tools'> & { readonly tools: object }
 
 /** A step, and its tools in the form of the run's target. */
-export interface PreparedStep {
+interface PreparedStep {
   readonly step: Step
   readonly exposure: StepExposure
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Approval, CallOutcome, CallRefused, CallRequest, CallWaiting, Gate, View } from '@toolgate/core'
-import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import { type ExposedNames, toWireName } from '@toolgate/expose'
 import type { RunOfCall } from '@toolgate/core/audit'
-import { type HooksInput, messageOf, safely } from '@toolgate/core/internal'
+import type { HooksInput } from '@toolgate/core/call'
+import { messageOf, safely } from '@toolgate/values'
 import { factsOf } from '@toolgate/core/steps'
 import { checkWords, type GivenWords, resultsOf } from './user-words.ts'
 

@@ -64,7 +64,7 @@ export function serverContext(body: string, middleware: (context: RequestContext
   return context
 }
 
-export interface GuardedAgent {
+interface GuardedAgent {
   readonly agent: Agent
   readonly model: MockModel
 }

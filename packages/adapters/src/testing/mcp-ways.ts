@@ -21,7 +21,7 @@ export const INFO = { name: 'test', version: '1' }
 
 export type ServeOptions = Partial<Omit<McpGuardOptions<SdkServer>, 'server'>>
 
-export interface Called {
+interface Called {
   readonly onProgress?: (progress: { progress: number; total?: number | undefined }) => void
   readonly signal?: AbortSignal
 }
@@ -36,7 +36,7 @@ export interface AnyClient {
 }
 
 /** A guarded server, for clients of its kind. */
-export interface OpenWay {
+interface OpenWay {
   connect(caller: Caller): Promise<AnyClient>
   /** Over HTTP. */
   readonly url: string | undefined
@@ -103,7 +103,7 @@ async function openV2(gate: Gate, mode: 'auto' | 'legacy', options: ServeOptions
   }
 }
 
-export async function connectV2(url: string, caller: Caller, mode: 'auto' | 'legacy'): Promise<AnyClient> {
+async function connectV2(url: string, caller: Caller, mode: 'auto' | 'legacy'): Promise<AnyClient> {
   const client = new ClientV2(INFO, { versionNegotiation: { mode } })
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: authOf(caller) } }))
   return fromV2(client)

@@ -7,7 +7,7 @@ import { openAiChatWire } from './openai-chat-wire.ts'
 export type { ModelRequest, ScriptedAnswer, ScriptedCall } from './model-wire.ts'
 
 /** Returns the answer to a request; `index` counts the requests from 0. */
-export type Script = (request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>
+type Script = (request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>
 
 export interface ModelServer {
   /** Without a path: `http://127.0.0.1:49152`. */

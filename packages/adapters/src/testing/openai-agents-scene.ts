@@ -40,7 +40,7 @@ export function callOf(
   return functionCall(name, input, { callId })
 }
 
-export type TestTool = FunctionTool<Session, NoInput, string>
+type TestTool = FunctionTool<Session, NoInput, string>
 
 export function createTools(witness: Witness): { search: TestTool; delete_all: TestTool; alpha: TestTool } {
   const make = (name: string): TestTool =>

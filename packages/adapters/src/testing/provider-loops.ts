@@ -9,14 +9,14 @@ import type { ProviderRunOptions } from '../shared/provider-run.ts'
 import { type JsonServer, startJsonServer } from './json-server.ts'
 
 /** A call of the scripted model. `json` stands for the input if the provider sends a text. */
-export interface ScriptedCall {
+interface ScriptedCall {
   readonly name: string
   readonly input?: Readonly<Record<string, unknown>>
   readonly json?: string
 }
 
 /** The result of one loop over a provider's own SDK. */
-export interface LoopReport {
+interface LoopReport {
   /** The bodies of the requests, as they came over the wire. */
   readonly bodies: readonly Readonly<Record<string, unknown>>[]
   /** The sent names, by request. */
@@ -39,11 +39,11 @@ export interface ProviderLoop {
 
 export type Script = readonly (readonly ScriptedCall[])[]
 /** `shown` is sent. Calls are looked up among all. */
-export interface BareTools {
+interface BareTools {
   readonly shown: readonly string[]
   readonly all: ReadonlyMap<string, (input: unknown) => unknown>
 }
-export interface Guarded {
+interface Guarded {
   readonly gate: Gate
   readonly caller: Caller
   readonly options?: ProviderRunOptions

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { nearestOf } from '@toolgate/values'
 import { CliError } from '../exit.ts'
 import { type Io, printable } from '../io.ts'
 import { readPlacedJson } from '../placed-json.ts'
@@ -19,7 +20,7 @@ export interface ClientFile {
   readonly servers: ReadonlyMap<string, unknown>
 }
 
-export interface FindOptions {
+interface FindOptions {
   /** The file of the current folder. */
   readonly project?: boolean
   /** The servers of the current folder in the file of the user. */

@@ -1,5 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import { trailLines } from '@toolgate/core/internal'
+import { trailLines } from '@toolgate/core/call'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { ExitName } from '../exit.ts'

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { type CatalogSnapshot, formatSnapshot, testPolicies } from '@toolgate/core/change'
+import { type CatalogSnapshot, formatSnapshot, testPolicies } from '@toolgate/change'
 import { callerKey } from '@toolgate/core/internal'
 import { type GatewayConfig, parseSentTests, readCatalogFile, readConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'

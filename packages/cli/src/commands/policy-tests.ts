@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { type CatalogSnapshot, testPolicies } from '@toolgate/core/change'
+import { type CatalogSnapshot, testPolicies } from '@toolgate/change'
 import {
   type FileResults,
   type GatewayConfig,

@@ -1,4 +1,4 @@
-import { type CatalogSnapshot, formatSnapshot, takeSnapshot } from '@toolgate/core/change'
+import { type CatalogSnapshot, formatSnapshot, takeSnapshot } from '@toolgate/change'
 import { type GatewayConfig, readConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'

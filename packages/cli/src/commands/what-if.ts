@@ -7,8 +7,8 @@ import {
   type WhatIfProgress,
   type WhatIfState,
   withInputs,
-} from '@toolgate/core/change'
-import { errnoOf, messageOf, sha256Hex } from '@toolgate/core/internal'
+} from '@toolgate/change'
+import { errnoOf, messageOf, sha256Hex } from '@toolgate/values'
 import {
   ConfigFileError,
   configuredRules,

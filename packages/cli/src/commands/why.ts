@@ -1,4 +1,4 @@
-import { clauseText } from '@toolgate/core/internal'
+import { clauseText } from '@toolgate/core/policy'
 import type { PlacedChange, PlacedMayStill, PlacedReason, WhyBody, WhyInputBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'

@@ -1,10 +1,9 @@
-import { clauseText } from '@toolgate/core/internal'
-import { readRecords, type TestedClause } from '@toolgate/core/change'
-import type { TargetOptions } from '../client.ts'
-import { createApi, findTarget } from '../client.ts'
+import { clauseText } from '@toolgate/core/policy'
+import { readRecords, type TestedClause } from '@toolgate/change'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { Io } from '../io.ts'
 
-export interface RecordedHitsOptions extends TargetOptions {
+interface RecordedHitsOptions extends TargetOptions {
   /** Wall-clock milliseconds: records from then on. */
   readonly since: number
 }
@@ -12,7 +11,7 @@ export interface RecordedHitsOptions extends TargetOptions {
 /** The events whose records name the clause that decided. */
 const EVENTS: ReadonlySet<string> = new Set(['tool_blocked', 'tool_approval_required'])
 
-export interface RecordedHits {
+interface RecordedHits {
   /** Returns how many real calls a clause held for. */
   readonly hitsOf: (clause: Pick<TestedClause, 'id' | 'ref'>) => number
   /** Records that are missing or cannot be read. */

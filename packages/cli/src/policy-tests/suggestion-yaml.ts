@@ -1,4 +1,4 @@
-import { LEFT_OUT, type SuggestedRole, type Suggestion } from '@toolgate/core/change'
+import { LEFT_OUT, type SuggestedRole, type Suggestion } from '@toolgate/change'
 import { Document, type Node, type YAMLMap, type YAMLSeq } from 'yaml'
 import { printable } from '../io.ts'
 import { missingText } from '../commands/missing-records.ts'

@@ -1,5 +1,5 @@
 /** The hashes of the three keys, as in the configuration. */
-export interface KeyHashes {
+interface KeyHashes {
   readonly reader: string
   readonly writer: string
   readonly owner: string

@@ -5,7 +5,7 @@ import { printable } from '../io.ts'
 import { proposeCompare } from '../labels/propose-compare.ts'
 
 /** What a server answered at a trial start. */
-export type ProbedServer = { readonly tools: readonly Tool[] } | { readonly problem: string }
+type ProbedServer = { readonly tools: readonly Tool[] } | { readonly problem: string }
 
 /** Starts servers of a configuration, and ends them. Nothing is served to others, kept or recorded. */
 export async function probeServers(

@@ -5,7 +5,7 @@ import { parseObject } from '../json.ts'
 import { readOwn, writeOwn } from './own-file.ts'
 
 /** A gateway that serves a configuration, and what it proves with who it is. */
-export interface RunningFile {
+interface RunningFile {
   readonly url: string
   readonly secret: Buffer
 }

@@ -1,13 +1,10 @@
 import type { GatewayConfig } from '@toolgate/gateway'
 
-/** A file that keeps the gateway from starting: of another kind, or of a later version. */
-export interface UnusableFile {
-  readonly path: string
-  readonly why: string
-}
-
 /** Returns the files of a configuration that cannot be used. Changes nothing. */
-export async function findUnusableFiles({ audit, state }: GatewayConfig): Promise<readonly UnusableFile[]> {
+export async function findUnusableFiles({
+  audit,
+  state,
+}: GatewayConfig): Promise<readonly { readonly path: string; readonly why: string }[]> {
   const { findFileProblem } = await import('@toolgate/stores/verify')
   const { store } = audit
   const found = [

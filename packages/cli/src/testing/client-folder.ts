@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { TestContext } from 'node:test'
 
 /** A home with a configuration of two agents, and what tests write and read in it. */
-export interface ClientFolder {
+interface ClientFolder {
   readonly home: string
   readonly config: string
   write(file: string, text: string): string

@@ -8,7 +8,7 @@ import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from './fake-io.ts'
 
 /** One received request. */
-export interface Asked {
+interface Asked {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly authorization: string | undefined
@@ -16,20 +16,16 @@ export interface Asked {
   readonly body: unknown
 }
 
-export interface Answer {
+interface Answer {
   /** Default 200. */
   readonly status?: number
   readonly body: object
 }
 
-export interface Ran {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
 /** Serves scripted answers in place of a gateway while a suite runs. Returns a function that runs the command against it with a console key. */
-export function serveScripted(answer: (asked: Asked) => Answer): (...args: string[]) => Promise<Ran> {
+export function serveScripted(
+  answer: (asked: Asked) => Answer,
+): (...args: string[]) => Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   let url = ''
   const server = createServer((request, response) => {
     let text = ''

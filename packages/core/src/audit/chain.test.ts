@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { canonicalize } from '../util/json.ts'
-import { sha256Hex } from '../util/hash.ts'
+import { canonicalize } from '@toolgate/values/json'
+import { sha256Hex } from '@toolgate/values'
 import type { AuditRecord } from '../ports/ports.ts'
-import { auditEntry } from '../testing/entries.ts'
-import { isCanonicalRecord } from './record.ts'
+import { auditEntry } from '../../../testing/src/entries.ts'
+import { holdEntry, isCanonicalRecord, sealEntry } from './record.ts'
 import { createSealer, GENESIS, readLink } from './chain.ts'
-import { holdEntry, sealEntry } from './record.ts'
 
 const TEXTS = ['agent', 'app', 'approval_id', 'chat_id', 'detail', 'error', 'limit', 'model', 'reason', 'run_id']
 const IDS = ['session_id', 'tenant', 'user_id', 'tool', 'tool_call_id', 'trace_id']

@@ -1,13 +1,13 @@
 import type { AskedCall } from '../ports/ports.ts'
-import type { Redactor } from '../redact/redact.ts'
-import { hmacSha256Hex } from '../util/hash.ts'
-import { canonicalize, isObject } from '../util/json.ts'
+import type { Redactor } from '@toolgate/values/redact'
+import { hmacSha256Hex } from '@toolgate/values'
+import { canonicalize, isObject } from '@toolgate/values/json'
 
 /** A part of a call: `[value]`, `[]` for one that is absent, and the keyed hash of a text. Absent: it is not known. */
 export type Fact = readonly [value?: unknown] | string
 
 /** What rules read of a call. Paths such as `order.id`. */
-export interface CallFacts {
+export interface KeptFacts {
   readonly caller?: {
     readonly roles: readonly string[]
     readonly scopes: readonly string[]
@@ -43,7 +43,7 @@ export function factsText(
     return fact === undefined ? [] : [[at, fact] as const]
   })
   const { roles = [], scopes = [], chat } = caller
-  const found: CallFacts = {
+  const found: KeptFacts = {
     caller: {
       roles,
       scopes,

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { auditSinkContract } from '../testing/audit-sink.ts'
-import { auditEntry } from '../testing/entries.ts'
+import { auditSinkContract } from '../../../testing/src/audit-sink.ts'
+import { auditEntry } from '../../../testing/src/entries.ts'
 import { type MemoryAudit, memoryAudit } from './memory.ts'
 
 auditSinkContract('memoryAudit', () => ({ sink: memoryAudit() }))

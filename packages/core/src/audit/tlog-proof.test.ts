@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { auditEntry } from '../testing/entries.ts'
+import { auditEntry } from '../../../testing/src/entries.ts'
 import { createSealer } from './chain.ts'
 import { newSigningKey } from './checkpoint.ts'
 import { createLeaf } from './leaf.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AuditEntry } from '../ports/ports.ts'
-import { auditEntry } from '../testing/entries.ts'
+import { auditEntry } from '../../../testing/src/entries.ts'
 import { createSealer, GENESIS, readLink } from './chain.ts'
 import {
   checkProof,

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 import type { Caller } from '../ports/caller.ts'
 import type { MayApprove } from '../ports/ports.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { createApprovals, shownInput } from './approvals.ts'
-import { redactor } from '../redact/redact.ts'
+import { redactor } from '@toolgate/values/redact'
 
 async function pending({ tenant, user }: { tenant?: string; user?: string } = { tenant: 'acme', user: 'vera' }) {
   const clock = manualClock()

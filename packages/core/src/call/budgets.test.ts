@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from '../gate/gate.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
 
 const DAY_MS = 86_400_000

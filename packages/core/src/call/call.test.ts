@@ -7,7 +7,7 @@ import type { GateOptions } from '../gate/options.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import type { ApprovalStore, AuditEntry, AuditSink, CounterStore, MaybePromise } from '../ports/ports.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 
 interface Setup extends GateOptions {

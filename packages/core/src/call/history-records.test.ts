@@ -6,7 +6,7 @@ import { isCanonicalRecord, sealEntry } from '../audit/record.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { Policies } from '../policy/policy.ts'
 import type { ApprovalTrail, AuditEntry, AuditRecord, AuditSink } from '../ports/ports.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
 import { trailLines } from './trail.ts'
 

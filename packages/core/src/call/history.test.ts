@@ -4,7 +4,7 @@ import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { memoryHistories } from '../memory/histories.ts'
 import type { HistoryStore } from '../ports/history.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
 import { InputRequired } from './outcome.ts'
 

@@ -7,7 +7,7 @@ import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createUses, LIMIT_PARTS, type LimitInput, parseLimits, type RateLimit, limitsFromEnv } from './limits.ts'
 import { createGate } from '../gate/gate.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const groups = new Map([['web', [parseSelector('web:*')]]])
 const parse = (limits: unknown) => parseLimits(limits as LimitInput, groups)

@@ -4,7 +4,7 @@ import { memoryAudit } from '../audit/memory.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { type AuditSink, type CallEnd, TERMINAL_EVENTS } from '../ports/ports.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { memoryCounters } from '../memory/counters.ts'
 import type { CounterStore } from '../ports/ports.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { matchesSelector, parseSelector } from '../tools/selector.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createToolRateLimiter, parseToolRateLimits, type ToolRateLimiter } from './rate-limiter.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const ALL = ['tenant', 'tool', 'chat', 'user']
 

@@ -1,7 +1,7 @@
 import type { Decision } from '../decide/decision.ts'
 import type { AttemptEvent, AuditEntry, MaybePromise } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
-import { catchRejection } from '../util/async.ts'
+import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
 import {
   type Attempt,

@@ -4,12 +4,10 @@ import { describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { createCanceller } from '../util/cancelling.ts'
+import { createCanceller, createDeadlines, isStream } from '@toolgate/values'
 import { systemClock } from '../memory/clock.ts'
-import { createDeadlines } from '../util/deadlines.ts'
-import { isStream } from '../util/output.ts'
 import { type StreamEnd, type StreamOptions, watchStream } from './streams.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const boom = new Error('boom')
 const never = () => new Promise<never>(() => {})

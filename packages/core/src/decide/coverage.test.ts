@@ -9,7 +9,7 @@ import { clauseText } from '../policy/clause-ref.ts'
 import type { Policy } from '../policy/policy.ts'
 import { countsOf } from '../gate/view-of.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { defineTool } from '../tools/tool.ts'
 import { unjudgedId } from './coverage.ts'
 

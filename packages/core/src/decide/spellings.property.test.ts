@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createGate } from '../gate/gate.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 import { defineResource } from '../tools/items.ts'
 import { toNormalUri } from '../tools/uri.ts'
 

@@ -3,7 +3,7 @@ import type { Caller } from '../ports/caller.ts'
 import { type Group, noGroupIsNamed } from '../tools/groups.ts'
 import { matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import type { Shared } from './parts.ts'
 
 /** Opens locked groups. Each method returns the groups that it has opened. */

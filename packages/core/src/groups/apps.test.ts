@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { expose } from '../expose/expose.ts'
+import { expose } from '../../../expose/src/expose.ts'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { memoryAvailability } from '../memory/availability.ts'

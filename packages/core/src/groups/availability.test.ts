@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { manualTime } from '../testing/manual-time.ts'
+import { manualTime } from '../../../testing/support/manual-time.ts'
 import type { Group, Probe, ProbeAnswer, ProbeAsking } from '../tools/groups.ts'
 import { type AvailabilityOptions, createAvailability } from './availability.ts'
 import type { GroupChange } from './changes.ts'

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { memoryAvailability } from '../memory/availability.ts'
-import { manualTime } from '../testing/manual-time.ts'
+import { manualTime } from '../../../testing/support/manual-time.ts'
 import type { Group } from '../tools/groups.ts'
 import { defineTool } from '../tools/tool.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { memoryHistories } from '../memory/histories.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import { CallHistory } from './call-history.ts'

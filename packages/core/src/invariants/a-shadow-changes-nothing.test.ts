@@ -8,11 +8,11 @@ import { memoryHistories } from '../memory/histories.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { AuditRecord } from '../ports/ports.ts'
 import type { HistoryStore } from '../ports/history.ts'
-import type { WrittenPolicy } from '../testing/policies.ts'
-import { runs } from '../testing/runs.ts'
-import { idsIn, inputOf, openWorld, viewOptionsOf, type World, worldWithMore } from '../testing/worlds.ts'
+import type { WrittenPolicy } from '../../../testing/support/policies.ts'
+import { runs } from '../../../testing/src/runs.ts'
+import { idsIn, inputOf, openWorld, viewOptionsOf, type World, worldWithMore } from '../../../testing/support/worlds.ts'
 import { defineTool } from '../tools/tool.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { ToolgateError } from '@toolgate/values'
 
 describe('a shadow', () => {
   it('changes no list, no answer, no text and no record but for what it would do: whole policies', () =>

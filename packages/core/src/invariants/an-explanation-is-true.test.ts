@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { mayStillNow, refusedNow } from '../change/may-still-now.ts'
-import { runs } from '../testing/runs.ts'
-import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { mayStillNow, refusedNow } from '../gate/may-still-now.ts'
+import { runs } from '../../../testing/src/runs.ts'
+import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../../../testing/support/worlds.ts'
 
 describe('an explanation', () => {
   const limits = fc.constantFrom(undefined, '*:1/60', [

@@ -2,10 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { App, AppImport } from '../groups/app.ts'
-import { toPolicy, type WrittenPolicy } from '../testing/policies.ts'
-import { referenceDecide } from '../testing/reference.ts'
-import { idOf, isNoWider, openWorld, viewOptionsOf, type WorldWithMore, worldWithMore } from '../testing/worlds.ts'
-import { runs } from '../testing/runs.ts'
+import { toPolicy, type WrittenPolicy } from '../../../testing/support/policies.ts'
+import { referenceDecide } from '../../../testing/support/reference.ts'
+import {
+  idOf,
+  isNoWider,
+  openWorld,
+  viewOptionsOf,
+  type WorldWithMore,
+  worldWithMore,
+} from '../../../testing/support/worlds.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 /** An app over a world, as data. */
 interface WrittenApp {

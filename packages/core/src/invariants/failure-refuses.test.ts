@@ -11,7 +11,7 @@ import { memoryCounters } from '../memory/counters.ts'
 import { systemClock } from '../memory/clock.ts'
 
 import { defineTool } from '../tools/tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 /** Of whatever is waited for. */
 const DEADLINE_MS = 3

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { toWireName } from '../expose/names.ts'
-import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { toWireName } from '../../../expose/src/names.ts'
+import { idsIn, inputOf, openWorld, viewOptionsOf, worldArbitrary } from '../../../testing/support/worlds.ts'
 import { ITEM_KINDS } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('what is hidden', () => {
   it('cannot run: not by any spelling, in a batch, again, or through a narrower view', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { compareGate } from '../testing/run-gate-differential.ts'
-import { compareRules } from '../testing/run-differential.ts'
-import { compareInThreads, type Share } from '../testing/in-threads.ts'
+import { compareGate } from '../../../testing/support/run-gate-differential.ts'
+import { compareRules } from '../../../testing/support/run-differential.ts'
+import { compareInThreads, type Share } from '../../../testing/support/in-threads.ts'
 
 /** A test for each share, since the runner bounds the time of a test. */
 const SHARES = 20

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { compareGate } from '../testing/run-gate-differential.ts'
-import { compareRules, runProperties } from '../testing/run-differential.ts'
+import { compareGate } from '../../../testing/support/run-gate-differential.ts'
+import { compareRules, runProperties } from '../../../testing/support/run-differential.ts'
 
 describe('rules about what happened', () => {
   it('decide as the plain reading of the whole trace does', () => {

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Caller } from '../ports/caller.ts'
 import type { Gate } from '../gate/gate.ts'
-import { toPolicy, type WrittenPolicy } from '../testing/policies.ts'
-import { type Opened, openWorld, viewOptionsOf, type World, worldWithMore } from '../testing/worlds.ts'
+import { toPolicy, type WrittenPolicy } from '../../../testing/support/policies.ts'
+import { type Opened, openWorld, viewOptionsOf, type World, worldWithMore } from '../../../testing/support/worlds.ts'
 import type { Group } from '../tools/groups.ts'
 import type { View } from '../gate/view.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 /** What may happen between two steps of a run. Numbers name a tool, a group or a policy, counted round and round. */
 const CHANGES = [

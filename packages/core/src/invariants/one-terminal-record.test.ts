@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { TERMINAL_EVENTS } from '../ports/ports.ts'
-import { type Aftermath, type Chaos, chaosArbitrary, unleash } from '../testing/chaos.ts'
-import { runs } from '../testing/runs.ts'
+import { type Aftermath, type Chaos, chaosArbitrary, unleash } from '../../../testing/support/chaos.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
 /** On a busy machine what comes later may come after its deadline. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { OutcomeWord } from '../decide/decision.ts'
-import { toPolicy } from '../testing/policies.ts'
+import { toPolicy } from '../../../testing/support/policies.ts'
 import {
   idsIn,
   idsOf,
@@ -13,10 +13,10 @@ import {
   type World,
   type WorldWithMore,
   worldWithMore,
-} from '../testing/worlds.ts'
+} from '../../../testing/support/worlds.ts'
 import type { View } from '../gate/view.ts'
 import type { Tool } from '../tools/tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('a layer', () => {
   const additions: readonly (readonly [what: string, add: (given: WorldWithMore) => World])[] = [

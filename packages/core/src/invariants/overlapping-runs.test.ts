@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { callerArbitrary, openWorld, type Opened, type World, worldArbitrary } from '../testing/worlds.ts'
-import { runs } from '../testing/runs.ts'
+import { callerArbitrary, openWorld, type Opened, type World, worldArbitrary } from '../../../testing/support/worlds.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('runs that overlap on one gate', () => {
   it('each see what they would see alone', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { compareWithReference, type DifferentialOptions } from '../testing/differential.ts'
-import { compareInThreads } from '../testing/in-threads.ts'
+import { compareWithReference, type DifferentialOptions } from '../../../testing/support/differential.ts'
+import { compareInThreads } from '../../../testing/support/in-threads.ts'
 
 /** A test for each share, since the runner bounds the time of a test. */
 const SHARES = 20

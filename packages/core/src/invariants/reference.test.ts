@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { compareWithReference } from '../testing/differential.ts'
+import { compareWithReference } from '../../../testing/support/differential.ts'
 
 describe('the gate beside a naive evaluator', () => {
   it('lists, explains and calls as the plain reading of the design says, whatever has been asked before', async () => {

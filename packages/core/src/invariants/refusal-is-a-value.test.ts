@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { memoryAudit } from '../audit/memory.ts'
 import type { CallRequest } from '../call/attempt.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { ToolgateError } from '@toolgate/values'
 import { TERMINAL_EVENTS } from '../ports/ports.ts'
-import { idOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
-import { runs } from '../testing/runs.ts'
+import { idOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../../../testing/support/worlds.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
 

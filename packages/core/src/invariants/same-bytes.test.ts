@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createWireNames } from '../expose/names.ts'
-import { idsIn, inputOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { createWireNames } from '../../../expose/src/names.ts'
+import {
+  idsIn,
+  inputOf,
+  openWorld,
+  viewOptionsOf,
+  type World,
+  worldArbitrary,
+} from '../../../testing/support/worlds.ts'
 import { ITEM_KINDS } from '../tools/tool-id.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('the same world', () => {
   it('gives the same bytes, in whatever order its parts were written', async () => {

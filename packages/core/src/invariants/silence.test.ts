@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { idsIn, openWorld, type Opened, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
-import { runs } from '../testing/runs.ts'
+import {
+  idsIn,
+  openWorld,
+  type Opened,
+  viewOptionsOf,
+  type World,
+  worldArbitrary,
+} from '../../../testing/support/worlds.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('a denied tool', () => {
   it('is answered for, byte by byte, as one that does not exist, unless every denial has a message', async () => {

@@ -7,13 +7,13 @@ import { memoryApprovals } from '../memory/approvals.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { type ApprovalStore, type AuditSink, type CounterStore, TERMINAL_EVENTS } from '../ports/ports.ts'
-import { manualClock } from '../testing/manual-clock.ts'
-import { toPolicy } from '../testing/policies.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
+import { toPolicy } from '../../../testing/support/policies.ts'
 import { wordOf } from '../call/outcome.ts'
-import { isNoWider, openWorld, viewOptionsOf, worldWithMore, idsIn, inputOf } from '../testing/worlds.ts'
+import { isNoWider, openWorld, viewOptionsOf, worldWithMore, idsIn, inputOf } from '../../../testing/support/worlds.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool } from '../tools/tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('a change between the view and the call', () => {
   it('holds at once where it tightens, and not at all where it widens', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ApprovalBinding } from '../ports/ports.ts'
-import { approvalStoreContract } from '../testing/approval-store.ts'
+import { approvalStoreContract } from '../../../testing/src/approval-store.ts'
 import { memoryApprovals } from './approvals.ts'
 
 approvalStoreContract('memoryApprovals', () => memoryApprovals())

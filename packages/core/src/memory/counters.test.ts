@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { LimitAnswer, LimitUse } from '../ports/ports.ts'
-import { counterStoreContract } from '../testing/counter-store.ts'
-import { manualClock } from '../testing/manual-clock.ts'
-import { naiveCounters } from '../testing/naive-counters.ts'
+import { counterStoreContract } from '../../../testing/src/counter-store.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
+import { naiveCounters } from '../../../testing/support/naive-counters.ts'
 import { memoryCounters } from './counters.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 counterStoreContract('memoryCounters', memoryCounters)
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sessionLockContract } from '../testing/session-lock.ts'
+import { sessionLockContract } from '../../../testing/src/session-lock.ts'
 import { memoryLock } from './lock.ts'
 
 sessionLockContract('memoryLock', () => ({ lock: memoryLock() }))

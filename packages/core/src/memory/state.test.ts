@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { manualClock } from '../testing/manual-clock.ts'
-import { stateStoreContract } from '../testing/state-store.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
+import { stateStoreContract } from '../../../testing/src/state-store.ts'
 import { memoryState } from './state.ts'
 
 stateStoreContract('memoryState', (_t, { clock }) => ({ store: memoryState({ clock }) }))

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import path from 'node:path'
 import { host, like, UnclearError, within } from './functions.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('within', () => {
   const inside = [

@@ -9,15 +9,31 @@ export type Location = 'inside' | 'outside' | 'unclear'
  * off the end of a name: dots, spaces, `;…` and `:…`. Symbolic links are not resolved: only the server knows them.
  */
 export function locatePath(path: string, root: string): Location {
-  const readings = readingsOf({ path, root })
+  const readings = isUncoded(path) ? (isPlainPath(path) ? [{ path, root }] : undefined) : readingsOf({ path, root })
   if (!readings) return 'unclear'
-  const read = readings.map((one) => ({
-    full: normalise(one.path.startsWith('/') ? one.path : `${one.root}/${one.path}`),
-    base: normalise(one.root),
-  }))
-  if (read.every(({ full, base }) => base.every((part, i) => full[i] === part))) return 'inside'
-  if (!path.startsWith('/')) return 'unclear'
-  return read.some(({ full, base }) => base.every((part, i) => mayBeName(full[i], part))) ? 'unclear' : 'outside'
+  let location: Location | undefined
+  for (const one of readings) {
+    const base = partsOf(one.root)
+    const full = one.path.startsWith('/') ? normalise(one.path) : normalise(one.path, base)
+    const found = locationOf(full, base, path.startsWith('/'))
+    if (location !== undefined && location !== found) return 'unclear'
+    location = found
+  }
+  return location ?? 'unclear'
+}
+
+/** `isAbsolute`: whether the text that was written is. */
+function locationOf(full: readonly string[], base: readonly string[], isAbsolute: boolean): Location {
+  if (base.every((part, i) => full[i] === part)) return 'inside'
+  return !isAbsolute || base.every((part, i) => mayBeName(full[i], part)) ? 'unclear' : 'outside'
+}
+
+/** Conditions name one root, or few. */
+let latest: { readonly root: string; readonly parts: readonly string[] } = { root: '', parts: [] }
+
+function partsOf(root: string): readonly string[] {
+  if (latest.root !== root) latest = { root, parts: normalise(root) }
+  return latest.parts
 }
 
 interface Reading {
@@ -41,10 +57,9 @@ export function isUncoded(path: string): boolean {
   return UNCODED.test(path)
 }
 
-/** Returns the readings of a path, with the root as the same readers take it; `undefined` if one of them is no plain path. */
+/** Returns the readings of a path that is coded, with the root as the same readers take it; `undefined` if one of them is no plain path. */
 function readingsOf(written: Reading): readonly Reading[] | undefined {
   if (!isPlainPath(written.path) || LOOK_ALIKE.test(written.path)) return undefined
-  if (isUncoded(written.path)) return [written]
   const found = [written]
   // The list grows while it is read.
   for (const { path, root } of found) {
@@ -133,8 +148,9 @@ function isPlainPath(path: string): boolean {
   return isPlain(path) && !SCHEME.test(path) && !NETWORK_PATH.test(path)
 }
 
-function normalise(path: string): string[] {
-  const parts: string[] = []
+/** `from`: the parts that a relative path continues. */
+function normalise(path: string, from: readonly string[] = []): readonly string[] {
+  const parts = [...from]
   for (const part of path.split('/')) {
     if (part === '..') parts.pop()
     else if (part !== '' && part !== '.') parts.push(part)
@@ -153,6 +169,7 @@ function mayBeName(name: string | undefined, other: string): boolean {
 
 /** Returns a name without the characters that some system ignores. */
 function folded(name: string): string {
+  if (/^[\w-]+$/.test(name)) return name.toLowerCase()
   const plain = UNCODED.test(name)
     ? name
     : name.normalize('NFKD').replaceAll(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')

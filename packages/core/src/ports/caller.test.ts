@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { type Caller, callerKey, defineCaller, isDefinedCaller } from './caller.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('defineCaller', () => {
   it('gives a frozen copy that later changes do not reach', () => {

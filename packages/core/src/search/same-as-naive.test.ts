@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createGate } from '../gate/gate.ts'
-import { naiveSearch, naiveText } from '../testing/naive-search.ts'
-import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { naiveSearch, naiveText } from '../../../testing/support/naive-search.ts'
+import { openWorld, viewOptionsOf, worldArbitrary } from '../../../testing/support/worlds.ts'
 import { definePrompt, defineResource, defineTemplate } from '../tools/items.ts'
 import { ITEM_KINDS } from '../tools/tool-id.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const file = new URL('relevance-tools.test.json', import.meta.url)
 const { tools: definitions } = JSON.parse(readFileSync(file, 'utf8')) as { tools: readonly ToolDefinition[] }

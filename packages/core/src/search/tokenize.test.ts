@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
 import { endsInWord, joinWords, stem, tokenize } from './tokenize.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const ROWS: readonly (readonly [shows: string, text: string, words: readonly string[]])[] = [
   ['snake_case', 'read_text_file', ['read', 'text', 'file']],

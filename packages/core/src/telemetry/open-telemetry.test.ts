@@ -17,7 +17,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { TracedCall } from '../ports/ports.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { openTelemetry, type OpenTelemetryOptions } from './open-telemetry.ts'
 
 const CALL: TracedCall = {

@@ -10,7 +10,7 @@ import type { LintWarning } from '../policy/lint.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Source } from './catalog.ts'
 import { defineTool } from './tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const toolsOf = (...ids: readonly string[]) =>
   ids.map((id) => {

@@ -8,7 +8,7 @@ import type { Policy } from '../policy/policy.ts'
 import { parseGroups } from './groups.ts'
 import { definePrompt, defineResource, defineTemplate } from './items.ts'
 import { defineTool, type ToolAnnotations } from './tool.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const groups = new Map([['web', [parseSelector('browser:*'), parseSelector('tag:net')]]])
 const tool = (id: string, more: object = {}) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 import { isNormalUri, readingOf, toNormalUri } from './uri.ts'
 
 /** Names without what servers read as something else than a character of a name. */

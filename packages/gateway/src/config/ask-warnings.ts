@@ -1,11 +1,11 @@
-import { mayApproveByDefault } from '@toolgate/core/internal'
+import { mayApproveByDefault } from '@toolgate/core/call'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 
 type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
 /** An `ask` clause whose text is hidden from the people who decide. */
-export interface AskWarning {
+interface AskWarning {
   readonly code: 'ask_unexplained'
   readonly at: ConfigPath
   readonly path: string

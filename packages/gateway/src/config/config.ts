@@ -1,7 +1,7 @@
 import type { Caller, Policy } from '@toolgate/core'
 import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
-import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
+import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { NameRules, ServerOverlay } from '@toolgate/mcp'
 import type { TlsFiles } from '../util/certificate.ts'
@@ -101,7 +101,7 @@ export interface SecretCommandsConfig {
 }
 
 /** How long what callers without a run have done counts. */
-export interface HistoryConfig {
+interface HistoryConfig {
   /** What was called. Default: an hour. */
   readonly calledMs?: number
   /** Labels and what began. Default: a day. */
@@ -109,10 +109,10 @@ export interface HistoryConfig {
 }
 
 /** How clients name the tools of a server. */
-export type NamesConfig = Partial<Pick<NameRules, 'prefix' | 'max'>>
+type NamesConfig = Partial<Pick<NameRules, 'prefix' | 'max'>>
 
 /** The instances of all servers with one for each user. */
-export interface InstancesConfig {
+interface InstancesConfig {
   /** An instance that runs no call for so long is ended. */
   readonly idleMs?: number
   /** Instances of one user, over all servers. */
@@ -187,7 +187,7 @@ export interface ServerConfig {
   readonly prompts?: ReadonlyMap<string, ItemOverlay>
 }
 
-export interface ToolOverlay extends Omit<ServerOverlay, 'groups'> {
+interface ToolOverlay extends Omit<ServerOverlay, 'groups'> {
   /** What clients call the tool. Only for a key that is the name of one tool. */
   readonly name?: string
   readonly compare?: CompareConfig
@@ -204,7 +204,7 @@ export interface CompareConfig {
 }
 
 /** What the operator says about a resource, template or prompt. */
-export type ItemOverlay = Pick<ToolOverlay, 'tags' | 'category' | 'requiredScopes'>
+type ItemOverlay = Pick<ToolOverlay, 'tags' | 'category' | 'requiredScopes'>
 
 export interface CallerConfig {
   /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
@@ -241,7 +241,7 @@ export interface GroupConfig {
 export type ProbeConfig = EnvProbeConfig | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | ServerProbeConfig
 
 /** A variable of the gateway's environment is set, or has one value. */
-export interface EnvProbeConfig {
+interface EnvProbeConfig {
   readonly env: string
   readonly equals?: string
 }
@@ -272,32 +272,32 @@ export interface CommandProbeConfig {
 }
 
 /** A server of this gateway is up. */
-export interface ServerProbeConfig {
+interface ServerProbeConfig {
   readonly server: string
 }
 
 /** When `search_tools`, `get_tool_details` and `call_tool` are offered. */
-export interface SearchConfig {
+interface SearchConfig {
   /** `auto`: to callers with locked groups, or with a list longer than `above`. */
   readonly offer: 'auto' | 'always' | 'never'
   /** A number of tools. */
   readonly above?: number
 }
 
-export interface MetricsConfig {
+interface MetricsConfig {
   /** Whether `/metrics` needs no key. */
   readonly public: boolean
 }
 
 /** What is redacted in addition to the built-in rules. */
-export interface RedactConfig {
+interface RedactConfig {
   readonly keys: readonly string[]
   /** In RE2 syntax. */
   readonly patterns: readonly string[]
 }
 
 /** The limits of each call. */
-export interface CallsConfig {
+interface CallsConfig {
   /** The deadline of a call. Default: ten times the longest `callTimeoutMs` of the servers. */
   readonly deadlineMs?: number
   /** Characters of JSON. A longer output is cut, with a note. Default: that of the gate. */
@@ -321,7 +321,7 @@ export interface CheckpointConfig {
   readonly everyMs?: number
 }
 
-export interface WitnessConfig {
+interface WitnessConfig {
   /** Absolute. */
   readonly file?: string
   readonly url?: string

@@ -2,7 +2,7 @@ import type { GatewayConfig } from './config.ts'
 import { findFetchedPrograms } from './fetched-program.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
 
-export interface FetchWarning {
+interface FetchWarning {
   readonly code: 'program_unpinned'
   readonly at: ConfigPath
   readonly path: string

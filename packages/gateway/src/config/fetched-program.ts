@@ -1,5 +1,5 @@
 /** A program that a launcher fetches when it starts, by no exact version. */
-export interface FetchedProgram {
+interface FetchedProgram {
   /** As it is written, such as `pkg@latest`. */
   readonly written: string
   /** How to write an exact one, such as `pkg@1.2.3`. */

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type { CommandProbeConfig, GroupConfig, HttpProbeConfig, ProbeConfig, TcpProbeConfig } from './config.ts'
 import { checkSelector } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
@@ -182,15 +182,10 @@ function readServer({ source }: Reading, at: ConfigPath): ProbeConfig | undefine
   return input
 }
 
-interface Address {
-  readonly host: string
-  readonly port: number
-}
-
 const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/[\]]+)):(\d{1,5})$/
 
 /** Parses `host:port`, `[::1]:port` or a bare port (of 127.0.0.1). Returns `undefined` for anything else. */
-function parseAddress(text: string | number): Address | undefined {
+function parseAddress(text: string | number): { readonly host: string; readonly port: number } | undefined {
   const bare = typeof text === 'number' ? String(text) : text
   const [, v6, name, digits] = /^\d{1,5}$/.test(bare)
     ? [undefined, undefined, '127.0.0.1', bare]

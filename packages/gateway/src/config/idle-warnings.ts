@@ -1,5 +1,5 @@
 import { parseGroups } from '@toolgate/core/groups'
-import { findIdleClauses, type IdleClause, parsePolicies } from '@toolgate/core/internal'
+import { findIdleClauses, type IdleClause, parsePolicies } from '@toolgate/core/policy'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPlaces } from './places.ts'
 import type { ConfigPath, ConfigWarning } from './problems.ts'
@@ -7,7 +7,7 @@ import type { ConfigPath, ConfigWarning } from './problems.ts'
 type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth'>
 
 /** A clause of the file that changes nothing. */
-export interface IdleWarning extends Pick<ConfigWarning, 'path'> {
+interface IdleWarning extends Pick<ConfigWarning, 'path'> {
   readonly code: IdleClause['code']
   readonly at: ConfigPath
   readonly text: string

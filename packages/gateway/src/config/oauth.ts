@@ -31,7 +31,7 @@ export interface IssuerConfig {
 }
 
 /** The names of claims. */
-export interface ClaimsConfig {
+interface ClaimsConfig {
   readonly user: string
   readonly scopes?: string
   readonly roles?: string

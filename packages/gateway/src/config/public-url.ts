@@ -2,7 +2,7 @@ import type { GatewayConfig } from './config.ts'
 import { isLoopback } from './loopback.ts'
 import type { ConfigPath } from './problems.ts'
 
-export interface PublicUrlWarning {
+interface PublicUrlWarning {
   readonly code: 'public_url_missing'
   readonly at: ConfigPath
   readonly path: string

@@ -1,6 +1,6 @@
 import type { Approval } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/internal'
-import { createRedactor, type Redactor } from '@toolgate/core/redact'
+import type { Approvals } from '@toolgate/core/call'
+import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
 import type { GatewayConfig } from './config.ts'
 
@@ -46,13 +46,11 @@ function cutFormer(secrets: readonly string[]): readonly string[] {
   return secrets.slice(0, MAX_FORMER).filter(({ length }) => (chars += length) <= MAX_FORMER_CHARS)
 }
 
-interface Line {
-  readonly message: string
-  readonly detail?: string
-}
-
 /** Returns a log that redacts its lines. */
-export function redactLog<L extends Line>(log: (line: L) => void, { redactText }: Redactor): (line: L) => void {
+export function redactLog<L extends { readonly message: string; readonly detail?: string }>(
+  log: (line: L) => void,
+  { redactText }: Redactor,
+): (line: L) => void {
   return (line) =>
     log({
       ...line,

@@ -31,7 +31,7 @@ export interface Source {
 }
 
 /** Fills the `${…}` of a text at a path. */
-export type Fill = (text: string, path: ConfigPath) => Filled
+type Fill = (text: string, path: ConfigPath) => Filled
 
 function asWritten(text: string): Filled {
   return { text, changed: false, isUnread: false, problems: [] }
@@ -83,7 +83,7 @@ export function parseSource(file: string, text: string, fill: Fill = asWritten):
   }
 }
 
-export type Add = (offset: number, path: ConfigPath, message: string) => void
+type Add = (offset: number, path: ConfigPath, message: string) => void
 
 export function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.Parsed | undefined {
   if (text.length > MAX_LENGTH) {

@@ -18,7 +18,7 @@ export interface ReplicaConfig {
 }
 
 /** The id of a replica. */
-export const REPLICA_ID = /^[A-Za-z0-9][\w.-]{0,62}$/
+const REPLICA_ID = /^[A-Za-z0-9][\w.-]{0,62}$/
 
 /** The URL may hold a password, so no message quotes it. */
 function engineUrl(schemes: readonly string[], example: string) {

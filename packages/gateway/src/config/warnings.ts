@@ -1,12 +1,12 @@
 import type { Policy } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import { matchesGlob, parseSelector } from '@toolgate/core/toolset'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 
 /** A name in the configuration that no tool can have. */
-export interface NameWarning {
+interface NameWarning {
   readonly code: 'selector_unmatched'
   /** Its path in the file. */
   readonly at: ConfigPath

@@ -1,8 +1,8 @@
-import type { AccessDifference, Suggestion, TallyState } from '@toolgate/core/change'
+import type { AccessDifference, Suggestion, TallyState } from '@toolgate/change'
 import type { ConfigComparison } from './config-comparison.ts'
 import type { FileResults, TestedClauseRow } from './test-rows.ts'
 import type { Reload } from './reload.ts'
-import type { ClauseRef } from '@toolgate/core/internal'
+import type { ClauseRef } from '@toolgate/core/policy'
 import type { ConfigPlace } from './config-place.ts'
 
 /** The body of `POST /api/reload`. */

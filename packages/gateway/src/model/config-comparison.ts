@@ -1,4 +1,4 @@
-import type { PolicyComparison } from '@toolgate/core/change'
+import type { PolicyComparison } from '@toolgate/change'
 
 /** Whether a configuration grants no more than another. */
 export interface ConfigComparison extends PolicyComparison {

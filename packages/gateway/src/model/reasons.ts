@@ -1,5 +1,5 @@
 import type { OutcomeWord, Reason } from '@toolgate/core'
-import type { DependsOn } from '@toolgate/core/internal'
+import type { DependsOn } from '@toolgate/core/decide'
 import type { ConfigPlace } from './config-place.ts'
 
 /** A reason with the place of its rule in the configuration, and how often its clause has held for calls. */

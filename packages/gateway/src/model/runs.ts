@@ -1,4 +1,4 @@
-import type { Budget } from '@toolgate/core/internal'
+import type { Budget } from '@toolgate/core/call'
 
 /** The body of `POST /api/runs`: of a caller in the file, or with `parent` of a sub-agent, which has the caller of its parent. */
 export interface NewRunRequestBody {

@@ -10,7 +10,9 @@ import type {
   StateStore,
 } from '@toolgate/core/stores'
 import { LEASE_MS, Membership, whyLapsed } from '@toolgate/stores/replica'
-import { LeaseEndedError, type MaybePromise, messageOf } from '@toolgate/core/internal'
+import { LeaseEndedError } from '@toolgate/core/call'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { LoadConfigOptions } from '../config/load-config.ts'
 import type { AuditConfig, GatewayConfig } from '../config/config.ts'
 import { type SharedAuditDeps, type OpenedAudit, readKey } from '../config/open-stores.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { memoryState, type StateChange } from '@toolgate/core/stores'
 import { idOfText, Publication } from './publication.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { countCalls, MAX_DENIED, MAX_TIMED, MAX_TOOLS } from './call-counts.ts'
 
 const READ = { id: 'files:read', name: 'read', description: '' }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError } from '@toolgate/core'
 import { memoryState } from '@toolgate/core/stores'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import fc from 'fast-check'
 import type { PauseState } from './state.ts'
 import { createPauseStore, createTokens, fromStoredText, type TokenKey, toStoredText } from './store.ts'
-import { runs } from '../../../core/src/testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const stateOf = (content = 'hello'): PauseState => ({
   version: 1,

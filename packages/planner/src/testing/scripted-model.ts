@@ -2,7 +2,7 @@ import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test'
 
 /** A model's answer: a text, or calls. */
 export type Turn = string | readonly ScriptedCall[]
-export interface ScriptedCall {
+interface ScriptedCall {
   readonly name: string
   /** Default: `call-` and its place, counted from 0. */
   readonly id?: string

@@ -8,7 +8,7 @@ import {
   type Tool,
 } from '@toolgate/core'
 import type { MemoryAudit } from '@toolgate/core/audit'
-import { type ManualClock, manualClock } from '@toolgate/core/testing'
+import { type ManualClock, manualClock } from '@toolgate/testing'
 import type { PlannerEvent } from '../events.ts'
 import type { PlannerOptions } from '../options.ts'
 import { createPlanner, type Planner } from '../planner.ts'
@@ -42,7 +42,7 @@ export interface StageOptions {
 }
 
 /** The tools that really ran: each records it. */
-export interface Witness {
+interface Witness {
   readonly ran: readonly string[]
   body(name: string): () => string
 }

@@ -73,7 +73,7 @@ export interface LogView {
   close(): void
 }
 
-export interface LogPart {
+interface LogPart {
   /** Empty for the file that is written. */
   readonly path: string
   /** Absent until it is read. */
@@ -82,14 +82,11 @@ export interface LogPart {
   readonly firstSeq: number
 }
 
-/** The file that is written. */
-export interface ActivePart {
-  readonly fd: number
-  readonly end: number
-}
-
 /** Returns a view of closed files and the one that is written, whose descriptor stays its owner's. */
-export function viewOf(closed: readonly LogFile[], active: ActivePart | undefined): LogView {
+export function viewOf(
+  closed: readonly LogFile[],
+  active: { readonly fd: number; readonly end: number } | undefined,
+): LogView {
   const last = active && { ...active, path: '', firstSeq: Number.POSITIVE_INFINITY }
   const parts: readonly LogPart[] = [...closed, ...(last ? [last] : [])]
   return {

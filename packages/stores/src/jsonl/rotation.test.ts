@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import type { AuditFileOptions, FileAudit } from '../audit-options.ts'
 import { openJsonlAudit } from '../jsonl.ts'
 import { readAll, readCallIds } from '../testing/read-all.ts'

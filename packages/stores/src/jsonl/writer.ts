@@ -16,7 +16,7 @@ import {
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { type AuditEntry, createSealer, type Sealer } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { AuditFile } from '../audit-file.ts'
 import {
   type AuditFileOptions,
@@ -38,7 +38,7 @@ const fdatasyncAsync = promisify(fdatasync)
 const TEXTS = 500
 
 /** Follows what a writer does. */
-export interface WriterHooks {
+interface WriterHooks {
   /** Called before records are written. An exception refuses them. */
   readonly onAppend: () => void
   /** Called when the records up to a number are on the disk. */

@@ -1,30 +1,31 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approval, ToolgateError } from '@toolgate/core'
-import { approvalStatusAt, isEndSeen, readOwnJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { readOwnJson } from '@toolgate/values/json'
 import {
   approvalAt,
   approvalKeys,
   type ApprovalStore,
   checkApprovalFilter,
-  checkPendingApprovals,
   decidedApproval,
   isLiveAt,
-  tooManyApprovals,
 } from '@toolgate/core/stores'
-import { numberIn, type Row } from '../rows.ts'
+import type { Row } from '../rows.ts'
 import {
+  checkPending,
+  DATED,
   DEFAULT_LIMIT,
-  HISTORY_MS,
-  MAX_KEPT_CHARACTERS,
+  fullness,
+  hasStatus,
+  isEnded,
   type StoredApprovalsOptions,
+  storedStatuses,
   textOf,
   toApproval,
-  toDated,
-  toRequest,
+  toNewRow,
+  withDefaults,
 } from '../state/approval-rows.ts'
-import { tried } from '../state/state.ts'
+import { tried } from '../state-rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
 /** How often a request is made again because another of the same asker came between. */
@@ -38,10 +39,8 @@ const COUNTED_EVERY_MS = 1000
  * The bounds are those of the approvals in memory and in SQLite. Each change is one conditional statement: it happens if the row
  * is still what was read, and is read again if not.
  */
-export function approvalsIn(
-  db: PostgresDatabase,
-  { ttlMs = 600_000, historyMs = HISTORY_MS, maxKept = 10_000 }: StoredApprovalsOptions = {},
-): ApprovalStore {
+export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOptions = {}): ApprovalStore {
+  const { ttlMs, historyMs, maxKept } = withDefaults(options)
   const sql = statementsFor(db.schema)
 
   async function find(id: string, nowMs: number): Promise<Approval | undefined> {
@@ -53,7 +52,7 @@ export function approvalsIn(
 
   /** Keeps as expired what was seen so, before anything else is done with it. */
   async function markEnds(rows: readonly Row[], nowMs: number): Promise<void> {
-    const ended = rows.filter((row) => isEndSeen(toDated(row), nowMs)).map((row) => row['seq'])
+    const ended = rows.filter((row) => isEnded(row, nowMs)).map((row) => row['seq'])
     if (ended.length > 0) await tried(() => db.query(sql.setExpired, [ended, nowMs]))
   }
 
@@ -74,22 +73,9 @@ export function approvalsIn(
     if (performance.now() - roomyAtMs < COUNTED_EVERY_MS) return
     await db.query(sql.removeOld, [nowMs - historyMs])
     const [row = {}] = await db.query(sql.selectSize)
-    const size = { count: numberIn(row, 'count'), characters: numberIn(row, 'characters') }
-    const isFull = (): boolean => size.count >= maxKept || size.characters + characters > MAX_KEPT_CHARACTERS
-    if (!isFull()) {
-      roomyAtMs = performance.now()
-      return
-    }
-    const removed: unknown[] = []
-    for (const each of await db.query(sql.selectOldest)) {
-      if (!isFull()) break
-      if (isLiveAt(toDated(each), nowMs)) continue
-      removed.push(each['seq'])
-      size.count--
-      size.characters -= numberIn(each, 'characters')
-    }
-    if (isFull()) throw tooManyApprovals()
-    await db.query(sql.remove, [removed])
+    const room = fullness(row, characters, maxKept)
+    if (room.isFull()) await db.query(sql.remove, [room.findRemovable(await db.query(sql.selectOldest), nowMs)])
+    else roomyAtMs = performance.now()
   }
 
   return {
@@ -98,9 +84,7 @@ export function approvalsIn(
       const [bound, asker] = [digestOf(keys.binding), digestOf(keys.user)]
       const current = await findLive(bound, nowMs)
       if (current) return current
-      const characters = (toJsonText(input)?.length ?? 0) + (about.trail ? JSON.stringify(about.trail).length : 0)
-      const request = toJsonText(toRequest(binding, input, about))
-      const texts = [textOf(binding.tenant), textOf(binding.user), JSON.stringify(binding.tool), textOf(about.chat)]
+      const { id, texts, characters, request } = toNewRow(binding, input, about)
       await makeRoom(characters, nowMs)
       return untilDone(async () => {
         // What is read after the asker's newest approval is at least as new, and the insert checks that it still is the newest.
@@ -110,7 +94,7 @@ export function approvalsIn(
         checkPending(ofAsker, characters, nowMs)
         const newest = ofAsker[0]?.['seq'] ?? 0
         const dates = [nowMs, nowMs + ttlMs]
-        const values = [newest, crypto.randomUUID(), bound, asker, ...texts, ...dates, characters, request]
+        const values = [newest, id, bound, asker, ...texts, ...dates, characters, request]
         const [row] = await db.query(sql.insert, values)
         return row && toOwnApproval(row)
       })
@@ -120,14 +104,13 @@ export function approvalsIn(
       checkApprovalFilter(filter)
       const { status, tenant, user, tool, chat } = filter
       const values = [tenant, user, tool, chat].map(textOf)
-      // An approval is stored with its earlier status until somebody has seen that it has expired.
-      const stored = status === undefined ? null : status === 'expired' ? ['pending', 'approved', status] : [status]
+      const stored = storedStatuses(status) ?? null
       const found: unknown[] = []
       let from = await seqOf(before)
       while (from !== undefined && found.length < limit) {
         const rows = await db.query(sql.selectPage, [from, stored, ...values, PAGE])
         await markEnds(rows, nowMs)
-        const matching = rows.filter((row) => status === undefined || approvalStatusAt(toDated(row), nowMs) === status)
+        const matching = rows.filter((row) => hasStatus(row, status, nowMs))
         found.push(...matching.slice(0, limit - found.length).map((row) => row['seq']))
         from = rows.length < PAGE ? undefined : rows.at(-1)?.['seq']
       }
@@ -163,16 +146,15 @@ export function approvalsIn(
 
 function statementsFor(schema: string) {
   const approvals = `${schema}.approvals`
-  const dated = 'seq, status, requested_at, expires_at, characters'
   return {
     selectById: statement(`SELECT * FROM ${approvals} WHERE id = $1`),
     selectByBinding: statement(`SELECT * FROM ${approvals} WHERE binding = $1 ORDER BY seq DESC LIMIT 1`),
     selectOfAsker: statement(`
-      (SELECT ${dated} FROM ${approvals} WHERE asker = $1 ORDER BY seq DESC LIMIT 1)
-      UNION (SELECT ${dated} FROM ${approvals} WHERE asker = $1 AND status = 'pending')
+      (SELECT ${DATED} FROM ${approvals} WHERE asker = $1 ORDER BY seq DESC LIMIT 1)
+      UNION (SELECT ${DATED} FROM ${approvals} WHERE asker = $1 AND status = 'pending')
       ORDER BY seq DESC`),
     selectSize: statement(`SELECT count(*) AS count, coalesce(sum(characters), 0) AS characters FROM ${approvals}`),
-    selectOldest: statement(`SELECT ${dated} FROM ${approvals} ORDER BY seq`),
+    selectOldest: statement(`SELECT ${DATED} FROM ${approvals} ORDER BY seq`),
     removeOld: statement(`
       DELETE FROM ${approvals} WHERE seq IN (
         SELECT seq FROM ${approvals} WHERE expires_at <= $1 ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`),
@@ -188,7 +170,7 @@ function statementsFor(schema: string) {
       ON CONFLICT (asker, follows) DO NOTHING RETURNING *`),
     selectSeq: statement(`SELECT seq FROM ${approvals} WHERE id = $1`),
     selectPage: statement(`
-      SELECT ${dated} FROM ${approvals}
+      SELECT ${DATED} FROM ${approvals}
       WHERE seq < $1 AND ($2::text[] IS NULL OR status = ANY ($2)) AND ($3::text IS NULL OR tenant = $3)
         AND ($4::text IS NULL OR "user" = $4) AND ($5::text IS NULL OR tool = $5) AND ($6::text IS NULL OR chat = $6)
       ORDER BY seq DESC LIMIT $7`),
@@ -206,13 +188,6 @@ function statementsFor(schema: string) {
       UPDATE ${approvals} SET status = 'approved', spend = NULL
       WHERE id = $1 AND status = 'consumed' AND ($2::text IS NULL OR spend = $2)`),
   }
-}
-
-/** @throws {ToolgateError} `approval_too_many` if the asker has no room for one more pending approval */
-function checkPending(ofAsker: readonly Row[], characters: number, nowMs: number): void {
-  const pending = ofAsker.filter((row) => row['status'] === 'pending' && isLiveAt(toDated(row), nowMs))
-  const total = pending.reduce((sum, row) => sum + numberIn(row, 'characters'), 0)
-  checkPendingApprovals({ count: pending.length, characters: total }, characters)
 }
 
 /** Repeats a change that returns nothing because another came between. Each time, one of them is done. */

@@ -9,7 +9,7 @@ import {
   historyStoreContract,
   sessionLockContract,
   stateStoreContract,
-} from '@toolgate/core/testing'
+} from '@toolgate/testing'
 import { withBinaries } from '../../../../tests/support/binaries.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 import { ownPostgres } from '../../../../tests/support/own-stores.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ToolgateError } from '@toolgate/core'
-import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
+import { backoffMs, errnoOf, messageOf } from '@toolgate/values'
 import { type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg'
 import type { Row } from '../rows.ts'
 
@@ -19,7 +19,7 @@ export interface PostgresDatabase {
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly config: ClientConfig
   /** Where it is, without the password. */
   readonly place: string

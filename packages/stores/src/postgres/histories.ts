@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { readOwnJson } from '@toolgate/core/internal'
 import type { HistoryAddition, HistoryAnswer, HistoryMark, HistoryPart, HistoryStore } from '@toolgate/core/stores'
 import {
   bytesOf,
   bytesOfHistory,
   historyBounds,
   historyFull,
+  isChanged,
   isDue,
   keyOf,
   needRoom,
   type StoredHistoriesOptions,
   toItem,
+  toPart,
 } from '../history-items.ts'
-import { numberIn, type Row, textIn } from '../rows.ts'
+import type { Row } from '../rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
 /**
@@ -161,7 +162,7 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
   async function read(name: string, since: HistoryMark | undefined, nowMs: number): Promise<HistoryPart | undefined> {
     const values = [Buffer.from(name), since?.generation ?? null, since?.version ?? 0, nowMs]
     const [row] = await db.query(sql.read, values)
-    return row && toPart(row)
+    return row && partOf(row)
   }
 
   async function write(name: string, addition: HistoryAddition): Promise<HistoryAnswer | undefined> {
@@ -174,7 +175,7 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
     const [row = {}] = await db.query(sql.add, values)
     if (row['generation'] === null) return undefined
     if (row['lacking'] !== null) throw historyFull(row['lacking'] === 'all' ? undefined : name)
-    return { ...toPart(row), added: row['added'] === true }
+    return { ...partOf(row), added: row['added'] === true }
   }
 
   return {
@@ -198,8 +199,7 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
       if (items.length > 0) return write(name, addition)
       const part = await read(name, since, nowMs)
       if (part === undefined || isDue(part, addition)) return part && write(name, addition)
-      const isChanged = part.version !== since.version || part.generation !== since.generation
-      return { ...part, added: !(unlessChanged && isChanged) }
+      return { ...part, added: !(unlessChanged && isChanged(part, since)) }
     },
     async end(name) {
       await db.query(sql.end, [Buffer.from(name)])
@@ -223,12 +223,9 @@ function statementsFor(schema: string) {
   }
 }
 
-function toPart(row: Row): HistoryPart {
-  return {
-    generation: textIn(row, 'generation'),
-    version: numberIn(row, 'version'),
-    kept: readOwnJson(textIn(row, 'kept')) as readonly string[],
-    items: (row['others'] as readonly string[]).map((item) => toItem({ item })),
-    expiresAt: numberIn(row, 'expires_at'),
-  }
+function partOf(row: Row): HistoryPart {
+  return toPart(
+    row,
+    (row['others'] as readonly string[]).map((item) => toItem({ item })),
+  )
 }

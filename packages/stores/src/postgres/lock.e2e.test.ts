@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { withBinaries } from '../../../../tests/support/binaries.ts'
 import { ownPostgres } from '../../../../tests/support/own-stores.ts'
 

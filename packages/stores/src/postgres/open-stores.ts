@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { checkShape, errnoOf, shapeOf } from '@toolgate/core/internal'
+import { checkShape, errnoOf, shapeOf } from '@toolgate/values'
 import type {
   ApprovalStore,
   ClauseCountStore,
@@ -11,6 +11,7 @@ import type {
 import { Client, type ClientConfig } from 'pg'
 import type { StoredApprovalsOptions } from '../state/approval-rows.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
+import { checkCommonOptions, placeOf } from '../open-options.ts'
 import { approvalsIn } from './approvals.ts'
 import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from '../shared-audit/verify.ts'
 import type { SharedAuditSource } from '../shared-audit/source.ts'
@@ -71,8 +72,6 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
 })
 const COUNTERS = shapeOf<PostgresCountersOptions>({ survives: true })
 const JOIN = shapeOf<JoinOptions>({ onFault: true })
-const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
-const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 
 /** The stores of one schema. Any number of replicas may open it. */
 export interface PostgresStores {
@@ -121,14 +120,13 @@ export interface OpenReplicas {
  */
 export async function openPostgresStores(options: PostgresStoresOptions): Promise<PostgresStores> {
   checkShape(NAME, options, OPTIONS)
-  if (options.approvals !== undefined) checkShape(`${NAME}.approvals`, options.approvals, APPROVALS)
+  checkCommonOptions(NAME, options)
   checkCounters(options.counters)
   if (options.pooler !== undefined && options.pooler !== 'transaction')
     throw new ConfigError(`${NAME}.pooler`, 'must be "transaction"')
-  if (options.lock !== undefined) checkShape(`${NAME}.lock`, options.lock, LOCK)
   const { url, schema = 'toolgate', maxConnections = 10, clock, pooler } = options
   const prepares = pooler === undefined
-  const place = placeOf(url)
+  const place = placeOf(NAME, url, ['postgres:', 'postgresql:'], 'postgres://user:password@host:5432/database')
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
     throw new ConfigError(`${NAME}.schema`, 'must be 1 to 41 lower-case letters, digits and underscores')
   const config = toConfig(options)
@@ -201,15 +199,6 @@ function toConfig(options: PostgresStoresOptions): ClientConfig {
     query_timeout: statementTimeoutMs + 500,
     keepAlive: true,
   }
-}
-
-/** Returns a URL without its password and its parameters, which may hold one. */
-function placeOf(url: string): string {
-  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol !== 'postgres:' && parsed?.protocol !== 'postgresql:')
-    throw new ConfigError(`${NAME}.url`, 'must be a URL such as postgres://user:password@host:5432/database')
-  const { protocol, username, host, pathname } = parsed
-  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
 }
 
 async function prepare(config: ClientConfig, schema: string, place: string): Promise<void> {

@@ -3,7 +3,7 @@ import { Client, type ClientConfig } from 'pg'
 import type { Row } from '../rows.ts'
 import { describeError, type PostgresDatabase, toQuery } from './database.ts'
 
-export interface OwnConnectionOptions {
+interface OwnConnectionOptions {
   readonly config: ClientConfig
   /** Where it is, without the password. */
   readonly place: string

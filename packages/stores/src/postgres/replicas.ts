@@ -1,4 +1,4 @@
-import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
 import { ownersIn, type PostgresOwners } from './owners.ts'
@@ -69,7 +69,7 @@ export interface PostgresReplicas {
   readonly owners: PostgresOwners
 }
 
-export interface ReplicasOptions {
+interface ReplicasOptions {
   /** For a renewal, which must not wait for other statements. */
   readonly renewing: Pick<PostgresDatabase, 'query'>
   readonly database: PostgresDatabase
@@ -160,7 +160,7 @@ export function channelOf(schema: string): string {
 }
 
 /** What a server lets this role read of its identity, as managed ones may refuse it. */
-export interface Identity {
+interface Identity {
   readonly system: boolean
   readonly timeline: boolean
 }

@@ -1,5 +1,4 @@
 import { ToolgateError } from '@toolgate/core'
-import { createEmitter } from '@toolgate/core/internal'
 import {
   checkStateKey,
   checkStatePrefix,
@@ -12,8 +11,9 @@ import {
   toStateText,
 } from '@toolgate/core/stores'
 import { lockLost, sessionBytes } from '../leased-lock.ts'
-import { tried } from '../state/state.ts'
 import { bytesIn, numberIn, type Row, textIn } from '../rows.ts'
+import { StateChanges } from '../state-changes.ts'
+import { keysWith, toEntry, tried } from '../state-rows.ts'
 import { type PostgresDatabase, SERVER_MS, type Statement, statement } from './database.ts'
 
 export interface PostgresState extends StateStore {
@@ -21,11 +21,6 @@ export interface PostgresState extends StateStore {
   readRevision(): Promise<number>
   close(): void
 }
-
-/** Greater than every byte of UTF-8. */
-const AFTER_ALL = Buffer.from([0xff])
-/** Well below the second within which a change must be seen. */
-const POLL_MS = 250
 
 /**
  * Returns the state in the database, shared by all replicas.
@@ -37,7 +32,7 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
   const sql = statementsFor(db.schema)
   /** The revision, of what replicas keep a copy of, that a copy was read at. */
   let seen = 0
-  const changes = createChanges(readRevision, await readRevision())
+  const changes = new StateChanges(readRevision, await readRevision())
   const nowMs = (): number | null => clock?.wallMs() ?? null
 
   async function readRevision(): Promise<number> {
@@ -109,15 +104,10 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     },
     async list(prefix) {
       checkStatePrefix(prefix)
-      const from = Buffer.from(prefix)
-      const rows = await db.query(sql.list, [nowMs(), from, Buffer.concat([from, AFTER_ALL])])
+      const rows = await db.query(sql.list, [nowMs(), ...keysWith(prefix)])
       checkNotOlder(numberIn(rows[0] ?? {}, 'revision'))
       await forget(rows.filter((row) => row['live'] === false).map((row) => bytesIn(row, 'key')))
-      return rows.flatMap((row) =>
-        row['live'] !== true
-          ? []
-          : [{ key: Buffer.from(bytesIn(row, 'key')).toString(), value: parseStateText(textIn(row, 'value')) }],
-      )
+      return rows.filter((row) => row['live'] === true).map(toEntry)
     },
     subscribe: changes.subscribe,
     close: changes.close,
@@ -163,49 +153,5 @@ function statementsFor(schema: string) {
       counted AS (${count})
       SELECT value, revision FROM changed, counted`),
     selectRevision: statement(`SELECT revision FROM ${schema}.state_revision`),
-  }
-}
-
-interface Changes {
-  /** Notifies the listeners of a change by this process. */
-  notify(revision: number): void
-  subscribe(listener: () => void): () => void
-  close(): void
-}
-
-/** Returns the notifications of changes. While there are listeners, it polls for changes of other replicas. */
-function createChanges(readRevision: () => Promise<number>, seen: number): Changes {
-  const emitter = createEmitter()
-  let timer: NodeJS.Timeout | undefined
-  let revision = seen
-
-  async function poll(): Promise<void> {
-    try {
-      notify(await readRevision())
-    } catch {
-      // The next poll is soon; reads and writes report the fault meanwhile.
-    }
-    if (emitter.size > 0) timer = setTimeout(() => void poll(), POLL_MS).unref()
-    else timer = undefined
-  }
-
-  function notify(latest: number): void {
-    if (latest === revision) return
-    revision = latest
-    emitter.emit()
-  }
-
-  return {
-    notify,
-    subscribe(listener) {
-      // The first poll also notifies of changes since the last subscription.
-      if (timer === undefined) timer = setTimeout(() => void poll(), 0).unref()
-      return emitter.subscribe(listener)
-    },
-    close() {
-      emitter.clear()
-      clearTimeout(timer)
-      timer = undefined
-    },
   }
 }

@@ -1,8 +1,8 @@
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
+import { backoffMs, errnoOf, messageOf } from '@toolgate/values'
 import { createClient } from '@redis/client'
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly url: string
   /** The URL without the password. */
   readonly place: string

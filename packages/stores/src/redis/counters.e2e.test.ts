@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { counterStoreContract, manualClock } from '@toolgate/core/testing'
+import { counterStoreContract, manualClock } from '@toolgate/testing'
 import { withBinaries } from '../../../../tests/support/binaries.ts'
 import { ownRedis } from '../../../../tests/support/own-stores.ts'
 

@@ -1,7 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
-import { ConfigError, ToolgateError } from '@toolgate/core'
-import { checkShape, messageOf, shapeOf } from '@toolgate/core/internal'
+import { ToolgateError } from '@toolgate/core'
+import { checkShape, messageOf, shapeOf } from '@toolgate/values'
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
+import { placeOf } from '../open-options.ts'
 import { checkServer } from './check-server.ts'
 import { type Ask, openConnection, type RedisConnection } from './connection.ts'
 import { SCRIPT } from './script.ts'
@@ -52,7 +53,7 @@ export interface RedisCounters extends CounterStore {
 export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {
   checkShape(NAME, options, OPTIONS)
   const { url, silenceMs = 50, statedSafe = false } = options
-  const place = placeOf(url)
+  const place = placeOf(NAME, url, ['redis:', 'rediss:'], 'redis://user:password@host:6379')
   let sha = ''
   const prepare = async (ask: Ask): Promise<void> => {
     await checkServer(ask, statedSafe)
@@ -60,15 +61,6 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   }
   const connection = await openConnection({ url, place, silenceMs, prepare })
   return new Counters(connection, options, (...rest) => runScript(connection.ask, sha, rest))
-}
-
-/** Returns a URL without its password. */
-function placeOf(url: string): string {
-  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol !== 'redis:' && parsed?.protocol !== 'rediss:')
-    throw new ConfigError(`${NAME}.url`, 'must be a URL such as redis://user:password@host:6379')
-  const { protocol, username, host, pathname } = parsed
-  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
 }
 
 /** Runs the script. One that the server has forgotten did not run, so it is loaded and run again. */

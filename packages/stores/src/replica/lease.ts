@@ -14,7 +14,7 @@ export interface Position {
 }
 
 /** Why an answer of the primary confirms nothing. */
-export type Doubt =
+type Doubt =
   | { readonly kind: 'older'; readonly revision: number; readonly seen: number }
   | { readonly kind: 'timeline'; readonly timeline: string }
 
@@ -44,7 +44,7 @@ export interface Sent {
 }
 
 /** How long ago the query of the lease was sent; `undefined` before the first one. */
-export type LeaseAge = number | undefined
+type LeaseAge = number | undefined
 
 /**
  * The lease of one replica: it holds for 2 s from the sending of the latest query whose answer is applied, on the

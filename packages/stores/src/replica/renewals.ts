@@ -1,11 +1,11 @@
-import { createEmitter, messageOf, runWithDeadline } from '@toolgate/core/internal'
+import { createEmitter, messageOf, runWithDeadline } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { Lease, LEASE_MS, type LeaseProblem, type LeaseState } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
 import type { Replica, ReplicaWord, SharedPosition } from '../postgres/replicas.ts'
 import type { ReplicaStore } from './replica-store.ts'
 
-export interface RenewalsOptions {
+interface RenewalsOptions {
   readonly replica: Replica
   readonly store: Pick<ReplicaStore, 'renew'>
   readonly clock: Clock

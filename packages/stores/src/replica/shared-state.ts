@@ -1,9 +1,9 @@
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import type { Clock, StateChange, StateStore } from '@toolgate/core/stores'
 import { LEASE_MS } from './lease.ts'
 import type { ReplicaStore } from './replica-store.ts'
 
-export interface SharedStateOptions {
+interface SharedStateOptions {
   readonly state: StateStore
   readonly store: Pick<ReplicaStore, 'confirmations' | 'revision'>
   readonly clock: Pick<Clock, 'monotonicMs'>

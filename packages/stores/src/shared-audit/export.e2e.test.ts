@@ -13,7 +13,7 @@ import {
   newSigningKey,
   parseTreeHead,
 } from '@toolgate/core/audit'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import {
   exportSharedAudit,

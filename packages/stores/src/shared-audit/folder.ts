@@ -5,7 +5,9 @@ import { finished } from 'node:stream/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError, ToolgateError } from '@toolgate/core'
 import { type AuditRecord, parseTreeHead, readLink } from '@toolgate/core/audit'
-import { errnoOf, isObject, messageOf, parseRecord, readOwnJson } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
+import { isObject, readOwnJson } from '@toolgate/values/json'
+import { parseRecord } from '@toolgate/core/internal'
 import { createBoxes, type InputBoxes, openBoxes } from '../input-boxes.ts'
 import { linesOf, readNotes } from './note-file.ts'
 import {
@@ -51,7 +53,7 @@ export async function exportSharedAudit(source: SharedAuditSource, folder: strin
 }
 
 /** How many records and sealed inputs an export has. */
-export interface Exported {
+interface Exported {
   readonly records: number
   readonly inputs: number
 }

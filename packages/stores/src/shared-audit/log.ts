@@ -11,7 +11,7 @@ import {
 import { type KeptLeaf, type SharedAuditSource, toHex } from './source.ts'
 
 /** The points at which checkpoints have signed a chain. */
-export interface SignedChain {
+interface SignedChain {
   readonly replica: string
   readonly incarnation: string
   /** What the newest leaf says. */
@@ -19,7 +19,7 @@ export interface SignedChain {
   readonly points: SignedPoint[]
 }
 
-export interface SignedLog {
+interface SignedLog {
   /** How many checkpoints have a trusted signature. */
   readonly count: number
   readonly size: number
@@ -31,7 +31,7 @@ export interface SignedLog {
   readonly witness?: { readonly count: number; readonly size: number }
 }
 
-export interface ReadSignedLog {
+interface ReadSignedLog {
   readonly report: (finding: AuditFinding) => void
   /** The trusted public keys. Default: those that the log names. */
   readonly verifiers?: readonly string[] | undefined

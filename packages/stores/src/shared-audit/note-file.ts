@@ -5,7 +5,7 @@ import { ToolgateError } from '@toolgate/core'
 const SIGNATURE = /^\u2014 \S+ (?=.{92})[\w+/]+={0,2}$/
 
 /** Returns the checkpoints in lines, one after the other. What a crash has left half written is left out. */
-export async function* notesIn(lines: AsyncIterable<string>): AsyncGenerator<string> {
+async function* notesIn(lines: AsyncIterable<string>): AsyncGenerator<string> {
   let text: string[] = []
   let signatures: string[] = []
   let isEnded = false

@@ -1,6 +1,16 @@
 import type { Approval } from '@toolgate/core'
-import { type DatedApproval, readOwnJson } from '@toolgate/core/internal'
-import type { ApprovalAbout, ApprovalBinding, ApprovalStatus } from '@toolgate/core/stores'
+import { approvalStatusAt, type DatedApproval, isEndSeen } from '@toolgate/core/internal'
+import { readOwnJson, toJsonText } from '@toolgate/values/json'
+import {
+  type ApprovalAbout,
+  type ApprovalBinding,
+  type ApprovalFilter,
+  approvalKeys,
+  type ApprovalStatus,
+  checkPendingApprovals,
+  isLiveAt,
+  tooManyApprovals,
+} from '@toolgate/core/stores'
 import { APPROVAL_STATUSES } from '@toolgate/core/words'
 import { numberIn, type Row, textIn } from '../rows.ts'
 
@@ -14,21 +24,88 @@ export interface StoredApprovalsOptions {
 }
 
 /** Over all that are kept, of JSON: what a disk can bear. */
-export const MAX_KEPT_CHARACTERS = 256_000_000
+const MAX_KEPT_CHARACTERS = 256_000_000
 export const DEFAULT_LIMIT = 100
-export const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
+
+/** Returns the options with their defaults. */
+export function withDefaults({
+  ttlMs = 600_000,
+  historyMs = 30 * 86_400_000,
+  maxKept = 10_000,
+}: StoredApprovalsOptions) {
+  return { ttlMs, historyMs, maxKept }
+}
+
+/** The columns that decide whether an approval matches, ends or makes room, without its input. */
+export const DATED = 'seq, id, status, requested_at, expires_at, characters'
 
 /** What is bound and shown, as a column keeps it. */
-export type Request = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
+type BoundRequest = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
 
-export function toRequest(binding: ApprovalBinding, input: unknown, { why, trail, asker }: ApprovalAbout): Request {
+/** Returns a new approval as its columns. `keys` are for its binding and its asker. */
+export function toNewRow(binding: ApprovalBinding, input: unknown, about: ApprovalAbout) {
   const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = binding
-  const about = { input, why, trail, asker }
-  return { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked, ...about }
+  const { why, trail, asker } = about
+  const bound = { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked }
+  return {
+    keys: approvalKeys(binding),
+    id: crypto.randomUUID(),
+    texts: [textOf(tenant), textOf(user), JSON.stringify(tool), textOf(about.chat)],
+    characters: (toJsonText(input)?.length ?? 0) + (trail ? JSON.stringify(trail).length : 0),
+    request: toJsonText({ ...bound, input, why, trail, asker } satisfies BoundRequest),
+  }
+}
+
+/** Checks that an asker has room for one more. @throws {ToolgateError} `approval_too_many` */
+export function checkPending(pending: Iterable<Row>, characters: number, nowMs: number): void {
+  const sum = { count: 0, characters: 0 }
+  for (const row of pending) {
+    if (row['status'] !== 'pending' || !isLiveAt(toDated(row), nowMs)) continue
+    sum.count++
+    sum.characters += numberIn(row, 'characters')
+  }
+  checkPendingApprovals(sum, characters)
+}
+
+/** Returns a function that checks whether a store has no room for a request, by the row that counts its approvals. */
+export function fullness(counted: Row, more: number, maxKept: number) {
+  const size = { count: numberIn(counted, 'count'), characters: numberIn(counted, 'characters') }
+  const isFull = (): boolean => size.count >= maxKept || size.characters + more > MAX_KEPT_CHARACTERS
+  return {
+    isFull,
+    /** Returns the numbers of the oldest rows that make room. Live ones stay. @throws {ToolgateError} `approval_too_many` */
+    findRemovable(oldest: Iterable<Row>, nowMs: number): readonly unknown[] {
+      const removed: unknown[] = []
+      for (const row of oldest) {
+        if (!isFull()) break
+        if (isLiveAt(toDated(row), nowMs)) continue
+        removed.push(row['seq'])
+        size.count--
+        size.characters -= numberIn(row, 'characters')
+      }
+      if (isFull()) throw tooManyApprovals()
+      return removed
+    },
+  }
+}
+
+/** Returns the statuses of rows that may match. An approval keeps its earlier one until somebody has seen that it has expired. */
+export function storedStatuses(status: ApprovalFilter['status']): readonly string[] | undefined {
+  return status === undefined ? undefined : status === 'expired' ? ['pending', 'approved', status] : [status]
+}
+
+/** Checks whether a row has a status at a time, which the database cannot compute. */
+export function hasStatus(row: Row, status: ApprovalFilter['status'], nowMs: number): boolean {
+  return status === undefined || approvalStatusAt(toDated(row), nowMs) === status
+}
+
+/** Checks whether an approval has reached its end, and its row does not say so yet. */
+export function isEnded(row: Row, nowMs: number): boolean {
+  return isEndSeen(toDated(row), nowMs)
 }
 
 /** Returns the fields that decide an approval's status. */
-export function toDated(row: Row): DatedApproval {
+function toDated(row: Row): DatedApproval {
   return {
     status: statusIn(row),
     requestedAt: numberIn(row, 'requested_at'),
@@ -71,9 +148,9 @@ export function toApproval(row: Row): Approval {
   })
 }
 
-/** Parses a text that `toRequest` made: no one else writes this column. */
-function parseRequest(text: string): Request {
-  return readOwnJson(text, 'exact') as Request
+/** Parses a text that `toNewRow` made: no one else writes this column. */
+function parseRequest(text: string): BoundRequest {
+  return readOwnJson(text, 'exact') as BoundRequest
 }
 
 /** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { clauseCountStoreContract } from '@toolgate/core/testing'
+import { clauseCountStoreContract } from '@toolgate/testing'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 import { machineClock } from './machine.ts'

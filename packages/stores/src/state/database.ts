@@ -2,13 +2,14 @@ import { statSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
-import { type MaybePromise, messageOf } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { checkSchema, prepareSchema, type Schema } from '../schema.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
 import { carryOverBoot } from './machine.ts'
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly path: string
   readonly clock: Clock
   readonly bootId: string | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { historyStoreContract } from '@toolgate/core/testing'
+import { historyStoreContract } from '@toolgate/testing'
 import { join } from 'node:path'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'

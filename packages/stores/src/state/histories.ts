@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { readOwnJson } from '@toolgate/core/internal'
 import type { HistoryAddition, HistoryAnswer, HistoryMark, HistoryPart, HistoryStore } from '@toolgate/core/stores'
 import {
   bytesOf,
   bytesOfHistory,
   historyBounds,
   historyFull,
+  isChanged,
   isDue,
   keyOf,
   needRoom,
   type StoredHistoriesOptions,
   toItem,
+  toPart,
 } from '../history-items.ts'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
@@ -50,12 +51,9 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
   }
 
   function partOf(row: Row, since: HistoryMark | undefined): HistoryPart {
-    const generation = textIn(row, 'generation')
-    const version = numberIn(row, 'version')
-    const after = since?.generation === generation ? since.version : -1
-    const items = after === version ? [] : selectItems.all(numberIn(row, 'id'), after).map(toItem)
-    const kept = readOwnJson(textIn(row, 'kept')) as readonly string[]
-    return { generation, version, kept, items, expiresAt: numberIn(row, 'expires_at') }
+    const after = since?.generation === textIn(row, 'generation') ? since.version : -1
+    const items = after === numberIn(row, 'version') ? [] : selectItems.all(numberIn(row, 'id'), after).map(toItem)
+    return toPart(row, items)
   }
 
   function put(row: Row, { items, expiresAt }: HistoryAddition): number {
@@ -103,8 +101,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
         const row = select.get(name, nowMs)
         if (!row) return undefined
         const part = partOf(row, since)
-        const isChanged = part.version !== since.version || part.generation !== since.generation
-        if (unlessChanged && isChanged) return { ...part, added: false }
+        if (unlessChanged && isChanged(part, since)) return { ...part, added: false }
         const version = items.length === 0 && !isDue(part, addition) ? part.version : put(row, addition)
         return { ...part, version, expiresAt: Math.max(part.expiresAt, addition.expiresAt), added: true }
       }

@@ -15,7 +15,7 @@ export function lockIn(db: StoresDatabase, options: LeasedLockOptions = {}): Lea
   return leasedLock(leasesIn(db, options.leaseMs ?? LEASE_MS), options)
 }
 
-export function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
+function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
   const nextTicket = db.prepare('UPDATE machine SET ticket = ticket + 1 RETURNING ticket')
   const selectLive = db.prepare('SELECT 1 FROM leases WHERE session = ? AND expires_at > ?')
   const removePassed = db.prepare('DELETE FROM lease_waiters WHERE session = ? AND expires_at <= ?')

@@ -4,12 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
-import {
-  approvalStoreContract,
-  counterStoreContract,
-  sessionLockContract,
-  stateStoreContract,
-} from '@toolgate/core/testing'
+import { approvalStoreContract, counterStoreContract, sessionLockContract, stateStoreContract } from '@toolgate/testing'
 import { machineClock } from './machine.ts'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { openSqliteStores, type SqliteStores } from './open-stores.ts'

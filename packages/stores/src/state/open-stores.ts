@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import type {
   ApprovalStore,
   ClauseCountStore,
@@ -10,6 +10,7 @@ import type {
   StateStore,
 } from '@toolgate/core/stores'
 import type { StoredApprovalsOptions } from './approval-rows.ts'
+import { checkCommonOptions } from '../open-options.ts'
 import { approvalsIn } from './approvals.ts'
 import { clauseCountsIn } from './clause-counts.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
@@ -45,17 +46,7 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
   lock: true,
   histories: true,
 })
-const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
-const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
-
-function checkOptions(options: SqliteStoresOptions): void {
-  checkShape('openSqliteStores', options, OPTIONS)
-  const { approvals, counters, lock } = options
-  if (approvals !== undefined) checkShape('openSqliteStores.approvals', approvals, APPROVALS)
-  if (counters !== undefined) checkShape('openSqliteStores.counters', counters, COUNTERS)
-  if (lock !== undefined) checkShape('openSqliteStores.lock', lock, LOCK)
-}
 
 /** The stores of one database file. Any number of processes of one machine may open it. */
 export interface SqliteStores {
@@ -82,7 +73,9 @@ export interface SqliteStores {
  * const { approvals, state, lock, counters } = openSqliteStores({ path: './.toolgate/state.db' })
  */
 export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
-  checkOptions(options)
+  checkShape('openSqliteStores', options, OPTIONS)
+  checkCommonOptions('openSqliteStores', options)
+  if (options.counters !== undefined) checkShape('openSqliteStores.counters', options.counters, COUNTERS)
   const { path, clock = machineClock, maxPages } = options
   const bootId = 'bootId' in options ? options.bootId : readBootId()
   const place = { path: resolve(path), clock, bootId, maxPages }

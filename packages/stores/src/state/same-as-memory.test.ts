@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { type ApprovalStore, memoryApprovals, memoryState, type StateStore } from '@toolgate/core/stores'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import fc from 'fast-check'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 import { machineClock } from './machine.ts'
 import { openSqliteStores } from './open-stores.ts'
-import { runs } from '../../../core/src/testing/runs.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const RUNS = runs(30, 1000)
 const TTL_MS = 1000

@@ -1,41 +1,28 @@
-import { createEmitter, type MaybePromise } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
 import {
   checkStateKey,
   checkStatePrefix,
   parseStateText,
-  type StateEntry,
   type StateOptions,
   type StateStore,
   toStateExpiry,
   toStateText,
 } from '@toolgate/core/stores'
 import { lockLost, sessionBytes } from '../leased-lock.ts'
-import { bytesIn, type Row, textIn } from '../rows.ts'
+import { bytesIn, numberIn, type Row, textIn } from '../rows.ts'
+import { StateChanges } from '../state-changes.ts'
+import { keysWith, toEntry, tried } from '../state-rows.ts'
 import type { StoresDatabase } from './database.ts'
 
-export interface SqliteState extends StateStore {
+interface SqliteState extends StateStore {
   close(): void
 }
 
-/** Greater than every byte of UTF-8. */
-const AFTER_ALL = Buffer.from([0xff])
-
 /** Returns the state in the database, shared by every process that opens it. */
 export function stateIn(db: StoresDatabase): SqliteState {
-  const select = db.prepare('SELECT value, expires_at FROM state WHERE key = ?')
-  const selectRange = db.prepare('SELECT key, value, expires_at FROM state WHERE key >= ? AND key < ? ORDER BY key')
-  const upsert = db.prepare(
-    'INSERT INTO state (key, value, expires_at) VALUES (?, ?, ?) ' +
-      'ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at',
-  )
-  const remove = db.prepare('DELETE FROM state WHERE key = ?')
-  // Each change adds one row at most, so expired ones are removed faster than they are added.
-  const removeExpired = db.prepare(
-    'DELETE FROM state WHERE id IN (SELECT id FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)',
-  )
-  const removeEnded = db.prepare('DELETE FROM state WHERE key = ? AND expires_at <= ?')
-  const selectLease = db.prepare('SELECT 1 FROM leases WHERE session = ? AND token = ?')
-  const changes = createChanges(db)
+  const sql = statementsIn(db)
+  const readRevision = (): number => numberIn(sql.selectRevision.get() ?? {}, 'state_revision')
+  const changes = new StateChanges(readRevision, readRevision())
   const isHere = (row: Row | undefined): row is Row =>
     row !== undefined && (row['expires_at'] === null || Number(row['expires_at']) > db.clock.wallMs())
 
@@ -46,23 +33,39 @@ export function stateIn(db: StoresDatabase): SqliteState {
   function forget(keys: readonly Uint8Array[]): void {
     if (keys.length === 0) return
     const nowMs = db.clock.wallMs()
-    void tried(() => db.write(() => keys.forEach((key) => removeEnded.run(key, nowMs))))
+    void tried(() => db.write(() => keys.forEach((key) => sql.removeEnded.run(key, nowMs))))
   }
 
-  function checkFence({ fence }: StateOptions = {}): void {
-    if (fence && !selectLease.get(sessionBytes(fence.session), fence.fencingToken)) throw lockLost()
+  /** Runs work in one transaction. Notifies the listeners after it, if the work has counted a change. */
+  function change<T>(work: (count: () => void) => T): MaybePromise<T> {
+    let revision: number | undefined
+    const count = (): void => {
+      revision = numberIn(sql.countUp.get() ?? {}, 'state_revision')
+    }
+    const written = db.write(() => {
+      // A transaction may run again.
+      revision = undefined
+      return work(count)
+    })
+    return settled(written, () => {
+      if (revision !== undefined) changes.notify(revision)
+    })
   }
 
-  function put(key: Buffer, text: string, expiresAt: number): void {
-    upsert.run(key, text, Number.isFinite(expiresAt) ? expiresAt : toBound(expiresAt))
-    removeExpired.run(db.clock.wallMs())
-    changes.count()
-  }
-
-  /** Notifies the listeners after the commit, if there was a change. */
-  function change<T>(work: () => T, isChange: (result: T) => boolean): MaybePromise<T> {
-    return settled(db.write(work), (result) => {
-      if (isChange(result)) changes.notify()
+  /** Puts an entry there and returns true. `replaces`: also where one of this key has not expired. */
+  function put(key: string, value: unknown, options: StateOptions = {}, replaces = false): MaybePromise<boolean> {
+    checkStateKey(key)
+    const text = toStateText(value)
+    const expiresAt = toStateExpiry(options)
+    const bytes = Buffer.from(key)
+    return change((count) => {
+      const { fence } = options
+      if (fence && !sql.selectLease.get(sessionBytes(fence.session), fence.fencingToken)) throw lockLost()
+      if (!replaces && isHere(sql.select.get(bytes))) return false
+      sql.upsert.run(bytes, text, Number.isFinite(expiresAt) ? expiresAt : toBound(expiresAt))
+      sql.removeExpired.run(db.clock.wallMs())
+      count()
+      return true
     })
   }
 
@@ -70,69 +73,59 @@ export function stateIn(db: StoresDatabase): SqliteState {
     get(key) {
       checkStateKey(key)
       const bytes = Buffer.from(key)
-      const row = db.read(() => select.get(bytes))
+      const row = db.read(() => sql.select.get(bytes))
       if (isHere(row)) return parseStateText(textIn(row, 'value'))
       if (row) forget([bytes])
       return undefined
     },
-    set(key, value, options) {
-      checkStateKey(key)
-      const text = toStateText(value)
-      const expiresAt = toStateExpiry(options)
-      return change(
-        () => {
-          checkFence(options)
-          put(Buffer.from(key), text, expiresAt)
-        },
-        () => true,
-      )
+    async set(key, value, options) {
+      await put(key, value, options, true)
     },
-    add(key, value, options) {
-      checkStateKey(key)
-      const text = toStateText(value)
-      const expiresAt = toStateExpiry(options)
-      const bytes = Buffer.from(key)
-      return change(
-        () => {
-          checkFence(options)
-          if (isHere(select.get(bytes))) return false
-          put(bytes, text, expiresAt)
-          return true
-        },
-        (added) => added,
-      )
-    },
+    add: (key, value, options) => put(key, value, options),
     take(key) {
       checkStateKey(key)
       const bytes = Buffer.from(key)
-      return change(
-        () => {
-          const row = select.get(bytes)
-          if (row) remove.run(bytes)
-          if (!isHere(row)) return undefined
-          changes.count()
-          return parseStateText(textIn(row, 'value'))
-        },
-        (taken) => taken !== undefined,
-      )
+      return change((count) => {
+        const row = sql.select.get(bytes)
+        if (row) sql.remove.run(bytes)
+        if (!isHere(row)) return undefined
+        count()
+        return parseStateText(textIn(row, 'value'))
+      })
     },
     list(prefix) {
       checkStatePrefix(prefix)
-      const from = Buffer.from(prefix)
-      const rows = db.read(() => selectRange.all(from, Buffer.concat([from, AFTER_ALL])))
+      const rows = db.read(() => sql.selectRange.all(...keysWith(prefix)))
       const { here = [], gone = [] } = Object.groupBy(rows, (row) => (isHere(row) ? 'here' : 'gone'))
       forget(gone.map((row) => bytesIn(row, 'key')))
       return here.map(toEntry)
     },
-    subscribe: changes.subscribe,
+    subscribe(listener) {
+      // Polls hide a fault of the database; this one is the caller's.
+      db.read(readRevision)
+      return changes.subscribe(listener)
+    },
     close: changes.close,
   }
 }
 
-function toEntry(row: Row): StateEntry {
+function statementsIn(db: StoresDatabase) {
   return {
-    key: Buffer.from(bytesIn(row, 'key')).toString(),
-    value: parseStateText(textIn(row, 'value')),
+    select: db.prepare('SELECT value, expires_at FROM state WHERE key = ?'),
+    selectRange: db.prepare('SELECT key, value, expires_at FROM state WHERE key >= ? AND key < ? ORDER BY key'),
+    upsert: db.prepare(
+      'INSERT INTO state (key, value, expires_at) VALUES (?, ?, ?) ' +
+        'ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at',
+    ),
+    remove: db.prepare('DELETE FROM state WHERE key = ?'),
+    // Each change adds one row at most, so expired ones are removed faster than they are added.
+    removeExpired: db.prepare(
+      'DELETE FROM state WHERE id IN (SELECT id FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)',
+    ),
+    removeEnded: db.prepare('DELETE FROM state WHERE key = ? AND expires_at <= ?'),
+    selectLease: db.prepare('SELECT 1 FROM leases WHERE session = ? AND token = ?'),
+    selectRevision: db.prepare('SELECT state_revision FROM machine'),
+    countUp: db.prepare('UPDATE machine SET state_revision = state_revision + 1 RETURNING state_revision'),
   }
 }
 
@@ -141,100 +134,8 @@ function toBound(expiresAt: number): number | null {
   return expiresAt > 0 ? null : -Number.MAX_VALUE
 }
 
-export interface Changes {
-  /** Counts a change, in the transaction that makes it. */
-  count(): void
-  /** Notifies the listeners of a change by this process. */
-  notify(): void
-  subscribe(listener: () => void): () => void
-  close(): void
-}
-
-/** Well below the second within which a change must be seen. */
-const POLL_MS = 250
-
-/**
- * Returns the notifications of changes. While there are listeners, it polls the file four times a second for changes of
- * other processes.
- */
-export function createChanges(db: StoresDatabase): Changes {
-  const countUp = db.prepare('UPDATE machine SET state_revision = state_revision + 1')
-  const selectRevision = db.prepare('SELECT state_revision FROM machine')
-  const selectVersion = db.prepare('PRAGMA data_version')
-  const emitter = createEmitter()
-  let timer: NodeJS.Timeout | undefined
-  let version: unknown
-  let revision: unknown
-
-  function readRevision(): unknown {
-    return selectRevision.get()?.['state_revision']
-  }
-
-  function poll(): void {
-    try {
-      // Changes with each commit of another connection, of any table.
-      const now = selectVersion.get()?.['data_version']
-      if (now === version) return
-      const latest = readRevision()
-      version = now
-      if (latest === revision) return
-      revision = latest
-    } catch {
-      // The next poll is soon; reads and writes report the fault meanwhile.
-      return
-    }
-    emitter.emit()
-  }
-
-  function stop(): void {
-    clearInterval(timer)
-    timer = undefined
-  }
-
-  return {
-    count: () => void countUp.run(),
-    notify() {
-      if (emitter.size === 0) return
-      try {
-        // This notification also covers earlier changes of other processes.
-        revision = readRevision()
-      } catch {
-        // The change was made; at worst the next poll notifies once more.
-      }
-      emitter.emit()
-    },
-    subscribe(listener) {
-      if (timer === undefined) {
-        db.read(() => {
-          version = selectVersion.get()?.['data_version']
-          revision = readRevision()
-        })
-        timer = setInterval(poll, POLL_MS).unref()
-      }
-      const unsubscribe = emitter.subscribe(listener)
-      return () => {
-        unsubscribe()
-        if (emitter.size === 0) stop()
-      }
-    },
-    close() {
-      emitter.clear()
-      stop()
-    },
-  }
-}
-
-/** Does what may fail without harm. */
-export async function tried(work: () => unknown): Promise<void> {
-  try {
-    await work()
-  } catch {
-    // Whoever needs the database learns of its fault.
-  }
-}
-
 /** Returns a value after calling `then` with it: at once, or when it resolves. */
-export function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
+function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
   if (!(value instanceof Promise)) {
     then(value)
     return value

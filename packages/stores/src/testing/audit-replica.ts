@@ -1,4 +1,4 @@
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 
 /** A replica that records one open call, signs the log, prints a line, and runs until it is killed. Arguments: URL, name, interval. */

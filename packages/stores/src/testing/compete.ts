@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 const WORKER = fileURLToPath(new URL('limit-worker.ts', import.meta.url))
 const run = promisify(execFile)
 
-export interface Competition {
+interface Competition {
   readonly engine: 'redis' | 'postgres'
   readonly url: string
   readonly processes: number

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
-import { errnoOf } from '@toolgate/core/internal'
-import { auditEntry } from '@toolgate/core/testing'
+import { errnoOf } from '@toolgate/values'
+import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { type Format, openAny } from './open-any.ts'
 
 /**

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { killAfterLines } from './kill-after-lines.ts'
 
-export interface StoresWorkerRun {
+interface StoresWorkerRun {
   readonly job: 'until-killed' | 'compete' | 'hold-lock' | 'set' | 'listen'
   readonly path: string
   readonly name?: string
@@ -10,7 +10,7 @@ export interface StoresWorkerRun {
   readonly killAfter?: number
 }
 
-export interface StoresWorkerResult {
+interface StoresWorkerResult {
   /** What was acknowledged, by its first word, in that order. */
   said(word: string): readonly string[]
   readonly code: number | null

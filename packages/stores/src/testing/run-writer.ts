@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { killAfterLines } from './kill-after-lines.ts'
 import type { Format } from './open-any.ts'
 
-export interface WriterRun {
+interface WriterRun {
   readonly format: Format
   readonly mode: 'batched' | 'required'
   readonly path: string
@@ -15,7 +15,7 @@ export interface WriterRun {
   readonly fileBlocks?: number
 }
 
-export interface WriterResult {
+interface WriterResult {
   /** The `tool_call_id`s that were acknowledged, in that order. */
   readonly acknowledged: readonly string[]
   /** `well`, the code of the error that ended it, or nothing when it was killed. */

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 
 /** A replica that records, signs and removes what is signed, to be killed by a test: `shared-pruner.ts <url>`. It prints a line for each round. */

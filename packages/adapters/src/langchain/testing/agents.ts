@@ -21,7 +21,7 @@ export interface ScriptedCall {
 }
 
 /** What a request told the provider. */
-export interface SentRequest {
+interface SentRequest {
   /** The names of the tools, in the order in which they were sent. */
   readonly tools: readonly string[]
   readonly definitions: readonly unknown[]

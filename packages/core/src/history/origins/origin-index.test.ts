@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { runs } from '../../testing/runs.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 import type { Origin } from '../../ports/fact-read.ts'
 import { toFoldedForms } from './normalise.ts'
 import { createOriginIndex, type OriginIndex } from './origin-index.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { naiveOrigins } from '../../testing/naive-origins.ts'
-import { runs } from '../../testing/runs.ts'
+import { naiveOrigins } from '../../../../testing/support/naive-origins.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 import { createOriginIndex } from './origin-index.ts'
 
 /** Few addresses, near to one another, in many spellings: values of one text often stand in another. */

@@ -1,4 +1,4 @@
-import { Revision } from '../../util/revision.ts'
+import { Revision } from '@toolgate/values'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
@@ -7,10 +7,10 @@ import { createCatalog } from '../../tools/catalog.ts'
 import { definitionHash } from '../../tools/definition-hash.ts'
 import { defineTool, type JsonSchema, type ToolDefinition } from '../../tools/tool.ts'
 import { memoryState } from '../../memory/state.ts'
-import { manualClock } from '../../testing/manual-clock.ts'
+import { manualClock } from '../../../../testing/src/manual-clock.ts'
 import { diffDefinitions } from './diff.ts'
 import { createPins } from './pins.ts'
-import { runs } from '../../testing/runs.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 
 const NAMES = ['a', 'b', 'c'] as const
 const VERSIONS = [0, 1, 2] as const

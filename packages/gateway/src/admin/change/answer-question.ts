@@ -1,11 +1,11 @@
 import { ConfigError } from '@toolgate/core'
-import { suggestPolicy, testPolicies, whatIf } from '@toolgate/core/change'
+import { suggestPolicy, testPolicies, whatIf } from '@toolgate/change'
 import type { CompareBody, PolicyTestsBody, SuggestBody } from '../../model/rows.ts'
 import { compareConfigs } from './compare-configs.ts'
 import { parseSentTests } from './policy-tests.ts'
 import type { Answer, ChangeDeps, CompareQuestion, Question, SuggestQuestion, TestQuestion } from './questions.ts'
 import { MAX_MS, recordsInTime } from './records-in-time.ts'
-import { rulesOfChange } from './rules-of-change.ts'
+import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { toClauseRows, toRows } from './test-rows.ts'
 import { toWhatIfBody, whatIfText } from './what-if.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { defineTool } from '@toolgate/core'
-import { toSnapshot } from '@toolgate/core/change'
+import { toSnapshot } from '@toolgate/change'
 import { loadConfig } from '../../config/load-config.ts'
 import { compareConfigs } from './compare-configs.ts'
 

@@ -1,4 +1,4 @@
-import type { ReadRecords } from '@toolgate/core/change'
+import type { ReadRecords } from '@toolgate/change'
 import type { ChangeDeps } from './questions.ts'
 
 const WEEK_MS = 7 * 86_400_000

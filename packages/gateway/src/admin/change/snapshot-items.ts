@@ -1,5 +1,5 @@
 import type { Tool } from '@toolgate/core'
-import { type CatalogSnapshot, type FindUnlisted, itemsOfSnapshot, type SnapshotItem } from '@toolgate/core/change'
+import { type CatalogSnapshot, type FindUnlisted, itemsOfSnapshot, type SnapshotItem } from '@toolgate/change'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { ServerItems, ServerTools } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'

@@ -1,5 +1,5 @@
 import { type Caller, type OutcomeWord, type ReasonCode, REASONS } from '@toolgate/core'
-import type { EarlierCall, ExpectedAnswers, PolicyTest, SnapshotItem, StatedHistory } from '@toolgate/core/change'
+import type { EarlierCall, ExpectedAnswers, PolicyTest, SnapshotItem, StatedHistory } from '@toolgate/change'
 import type { GroupState } from '@toolgate/core/groups'
 import * as z from 'zod'
 

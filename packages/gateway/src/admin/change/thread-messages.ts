@@ -1,5 +1,5 @@
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { SnapshotItem } from '@toolgate/core/change'
+import type { SnapshotItem } from '@toolgate/change'
 import type { Answer, Question, RecordsQuery, Situation } from './questions.ts'
 
 /** The data that the thread reads of the gateway while it answers: in pages, so that none of them holds up calls. */

@@ -1,6 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { Approvals } from '@toolgate/core/internal'
+import type { Approvals } from '@toolgate/core/call'
 
 export interface ApprovalNewsOptions {
   readonly approvals: Pick<Approvals, 'get'>

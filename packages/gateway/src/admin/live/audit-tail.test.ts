@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryAudit } from '@toolgate/core'
 import type { AuditQuery, AuditRecord } from '@toolgate/core/audit'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import { createAuditTail } from './audit-tail.ts'
 
 describe('createAuditTail', () => {

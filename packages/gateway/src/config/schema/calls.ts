@@ -1,4 +1,4 @@
-import type { CapPart } from '@toolgate/core/internal'
+import type { CapPart } from '@toolgate/core/call'
 import * as z from 'zod'
 import { whole } from './values.ts'
 

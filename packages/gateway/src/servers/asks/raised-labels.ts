@@ -1,5 +1,6 @@
 import type { CallContext } from '@toolgate/core'
-import { isObject, raiseLabels } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import { raiseLabels } from '@toolgate/core/call'
 import { InputRequired } from '@toolgate/core/toolset'
 import type { McpResult } from '@toolgate/mcp'
 

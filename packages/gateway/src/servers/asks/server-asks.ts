@@ -1,15 +1,9 @@
 import type { CallContext } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
-import {
-  chain,
-  enterSaid,
-  isObject,
-  type JsonObject,
-  type MaybePromise,
-  messageOf,
-  safely,
-} from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { chain, messageOf, safely } from '@toolgate/values'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { enterSaid } from '@toolgate/core/call'
 import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
 import { MAY_NOTHING, type ServerMay } from '../../config/may.ts'

@@ -1,4 +1,4 @@
-import { MAX_NAME_LENGTH } from '@toolgate/core/expose'
+import { MAX_NAME_LENGTH } from '@toolgate/expose'
 import type { FindRules, NameRules } from '@toolgate/mcp'
 import type { GatewayConfig } from '../../config/config.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryState } from '@toolgate/core/stores'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { Sealer } from '../../util/sealer.ts'
 import { ATTEMPT_MS, type Attempt, type AttemptAnswer, Attempts } from './attempts.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { manualClock } from '@toolgate/core/testing'
+import { manualClock } from '@toolgate/testing'
 import { UpstreamError } from '../../model/upstream.ts'
 import { ConnectionCredential } from './credential.ts'
 import { ConnectProblem } from './problem.ts'

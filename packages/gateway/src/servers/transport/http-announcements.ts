@@ -9,7 +9,8 @@ import {
   type SubscriptionFilter,
 } from './announcements.ts'
 import { type CallHost, modernHeaders, type Session } from './http-call.ts'
-import { answerError, type HttpAnswer, type HttpRequest } from './http-exchange.ts'
+import { answerError, type HttpAnswer } from './http-exchange.ts'
+import type { HttpRequest } from './http-pool.ts'
 import { parseMessages } from './json-rpc.ts'
 import { encodeRequest } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'

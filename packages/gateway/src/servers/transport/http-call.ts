@@ -1,16 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
 import type { RequestCredential } from './credential.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
-import {
-  answerError,
-  createPool,
-  type HttpAnswer,
-  HttpExchange,
-  type HttpRequest,
-  type ServerPool,
-} from './http-exchange.ts'
+import { answerError, type HttpAnswer, HttpExchange } from './http-exchange.ts'
+import { HttpPool, type HttpRequest } from './http-pool.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
@@ -31,14 +25,14 @@ export interface Session {
 
 /** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
 export class HttpEndpoint {
-  readonly #pool: ServerPool
+  readonly #pool: HttpPool
   readonly #path: string
   readonly #headers: readonly string[]
   readonly #credential: RequestCredential | undefined
 
   constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
     this.#credential = credential
-    this.#pool = createPool(url)
+    this.#pool = new HttpPool(url)
     this.#path = `${url.pathname}${url.search}`
     const own = Object.entries(configured)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -275,7 +269,7 @@ export class HttpCall {
   #explain(text: string): UpstreamError {
     if (!parseMessages(text).some((message) => answersOther(message, this.#id))) return notMcp(text)
     // It may be for another user, who alone may read it. The next answer on this connection would be one too late as well.
-    this.#exchange?.distrust()
+    this.#exchange?.cutConnection?.()
     return new UpstreamError('upstream_protocol', 'answered another request')
   }
 

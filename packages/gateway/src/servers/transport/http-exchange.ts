@@ -1,31 +1,22 @@
 import { isUtf8 } from 'node:buffer'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import type { JsonRpcError } from '@toolgate/mcp'
-import { Http1Pool, type PoolHandler, type PoolRequest } from './http1/http1-pool.ts'
-import type { AnswerHeaders } from './http1/response-reader.ts'
-import { UndiciPool } from './http1/undici-pool.ts'
+import type { Dispatcher } from 'undici'
+import type { AnswerHandler } from './http-connections.ts'
+import type { HttpPool, HttpRequest } from './http-pool.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream, messageTooLarge, notUtf8 } from './lines.ts'
 import { Pieces } from './pieces.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-const OPTIONS = { maxConnections: 256, connectTimeoutMs: 5_000 }
 /** How much of an error body is read for the reason. */
 const ERROR_BODY_BYTES = 64 * 1024
 const LINGER_MS = 1_000
+/** Answers before the answer, such as 103. */
+const MAX_INTERIM = 16
 
-/** Kept-alive connections to one origin. */
-export type ServerPool = Pick<Http1Pool, 'send'> & { destroy(error?: Error): void | Promise<void> }
-
-/** Returns the connections to an origin. They have no timeouts, as a call may be silent for long: callers set them. */
-export function createPool(url: URL): ServerPool {
-  return url.protocol === 'http:' ? new Http1Pool(url, OPTIONS) : new UndiciPool(url, OPTIONS)
-}
-
-export interface HttpRequest extends PoolRequest {
-  readonly method: 'POST' | 'GET' | 'DELETE'
-}
+type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
 interface AnswerHead {
   readonly status: number
@@ -44,9 +35,10 @@ export interface HttpAnswer extends AnswerHead {
 }
 
 /** One HTTP request and its answer. */
-export class HttpExchange implements PoolHandler {
+export class HttpExchange implements AnswerHandler {
   /** Settles when the answer has ended. @throws {UpstreamError} `upstream_down`, `upstream_too_large`, `aborted` */
   readonly answer: Promise<HttpAnswer>
+  cutConnection: (() => void) | undefined
   readonly #resolve: (answer: HttpAnswer) => void
   readonly #reject: (error: UpstreamError) => void
   readonly #onEvent: (data: string) => void
@@ -55,8 +47,8 @@ export class HttpExchange implements PoolHandler {
   #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
   #events: EventStream | undefined
   #flood: FloodGuard | undefined
-  #abort: ((reason: Error) => void) | undefined
-  #distrust: (() => void) | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #interim = 0
   #failure: UpstreamError | undefined
   #lingering: NodeJS.Timeout | undefined
   #hasEnded = false
@@ -65,18 +57,14 @@ export class HttpExchange implements PoolHandler {
    * Sends the request. `onEvent` receives the data of each event while an event stream goes on. A `secret` is taken out of
    * all that the server answers.
    */
-  constructor(pool: ServerPool, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
+  constructor(pool: HttpPool, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
     const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
     this.answer = promise
     this.#resolve = resolve
     this.#reject = reject
     this.#secret = secret
     this.#onEvent = secret === undefined ? onEvent : (data) => onEvent(without(secret, data))
-    try {
-      pool.send(request, this)
-    } catch (error) {
-      reject(toUpstreamError(error))
-    }
+    pool.send(request, this)
   }
 
   /** Returns the session id in the answer's headers, once they have arrived. */
@@ -91,27 +79,25 @@ export class HttpExchange implements PoolHandler {
 
   readonly abort = (): void => this.#fail(new UpstreamError('aborted', 'was aborted'))
 
-  /** Ends the connection that the answer came on, with what is on it now. */
-  distrust(): void {
-    this.#distrust?.()
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failure) controller.abort(this.#failure)
   }
 
-  onStart(abort: (reason: Error) => void, distrust?: () => void): void {
-    this.#abort = abort
-    this.#distrust = distrust
-    if (this.#failure) abort(this.#failure)
-  }
-
-  onHead(status: number, headers: AnswerHeaders): void {
-    const { 'content-type': type = '', 'mcp-session-id': sessionId, location } = headers
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    const problem = status < 200 ? this.#interimProblem(status) : bodyProblem(headers)
+    if (problem !== undefined) return controller.abort(new Error(problem))
+    if (status < 200) return
+    const type = headerOf(headers, 'content-type') ?? ''
     const contentType = type === JSON_TYPE ? type : (type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
+    const [sessionId, location] = [headerOf(headers, 'mcp-session-id'), headerOf(headers, 'location')]
     this.#head = { status, contentType, sessionId, location }
     if (status !== 200 || contentType !== 'text/event-stream') return
     this.#events = createEventStream(LIMITS.messageBytes, this.#onEvent)
     this.#flood = createFloodGuard(() => performance.now())
   }
 
-  onBody(chunk: Buffer): void {
+  onResponseData(_: unknown, chunk: Buffer): void {
     try {
       this.#read(chunk)
     } catch (error) {
@@ -119,7 +105,7 @@ export class HttpExchange implements PoolHandler {
     }
   }
 
-  onEnd(): void {
+  onResponseEnd(): void {
     this.#end()
     const body = this.#textOf(this.#body.take())
     if (body === undefined) return this.#reject(notUtf8())
@@ -134,7 +120,7 @@ export class HttpExchange implements PoolHandler {
     return this.#head.status !== 200 || isUtf8(bytes) ? bytes.toString() : undefined
   }
 
-  onError(error: Error): void {
+  onResponseError(_: unknown, error: Error): void {
     this.#end()
     this.#reject(this.#failure ?? toUpstreamError(error))
   }
@@ -149,9 +135,13 @@ export class HttpExchange implements PoolHandler {
     if (this.#head.status === 200) {
       if (this.#body.bytes > LIMITS.messageBytes) throw messageTooLarge()
     } else if (this.#body.bytes > ERROR_BODY_BYTES) {
-      this.onEnd()
-      this.#abort?.(messageTooLarge())
+      this.onResponseEnd()
+      this.#controller?.abort(messageTooLarge())
     }
+  }
+
+  #interimProblem(status: number): string | undefined {
+    return status <= 101 || ++this.#interim > MAX_INTERIM ? `answered HTTP ${status}` : undefined
   }
 
   #fail(error: UpstreamError): void {
@@ -159,7 +149,7 @@ export class HttpExchange implements PoolHandler {
     this.#failure = error
     this.#end()
     this.#reject(error)
-    this.#abort?.(error)
+    this.#controller?.abort(error)
   }
 
   #end(): void {
@@ -172,7 +162,21 @@ function without(secret: string, text: string): string {
   return text.includes(secret) ? text.replaceAll(secret, '[redacted]') : text
 }
 
+/** undici reads a body in any coding that ends with `chunked`, and leaves the other codings in it. */
+function bodyProblem(headers: AnswerHeaders): string | undefined {
+  const coding = headers['transfer-encoding']
+  const isClear = coding === undefined || (typeof coding === 'string' && CHUNKED.test(coding))
+  return isClear ? undefined : 'sent a body whose end is unclear'
+}
+
+function headerOf(headers: AnswerHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return (Array.isArray(value) ? value[0] : value)?.replace(LAST_SPACE, '')
+}
+
 const JSON_TYPE = 'application/json'
+const CHUNKED = /^chunked[\t ]*$/i
+const LAST_SPACE = /[\t ]+$/
 
 const REASONS: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'refused the connection: nothing listens there'],
@@ -183,7 +187,8 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['EHOSTUNREACH', 'cannot be reached'],
   ['ENETUNREACH', 'cannot be reached'],
   ['UND_ERR_SOCKET', 'closed the connection'],
-  ['CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'sent too many headers'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'sent a body of another length than it named'],
   ['UND_ERR_CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
 ])
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
 import type { AuditEntry, SealOptions } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { AuditFile } from '../../audit-file.ts'
 import type { FileAudit } from '../../audit-options.ts'
 import { openWriter } from '../../jsonl/writer.ts'
@@ -13,7 +13,7 @@ import type { ChainStore } from './chain-store.ts'
 import { newChain } from './shared-sink.ts'
 import { Shipper } from './shipper.ts'
 
-export interface DiskSinkParts {
+interface DiskSinkParts {
   /** The folder on this disk. */
   readonly folder: string
   readonly incarnation: string

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@toolgate/core'
 import { type AuditRecord, type ChainEnd, createSealer, type RecordTree, type SealOptions } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import { lastSeqAt, LogTail } from '../../jsonl/tail.ts'
 import { lockExclusively } from '../../locks.ts'
 import { abandonedEntry } from '../../own-records.ts'
@@ -13,7 +13,7 @@ import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
 /** A folder with the records that a replica has not shipped, held by one process. */
-export interface DiskFolder {
+interface DiskFolder {
   readonly path: string
   release(): void
 }
@@ -34,7 +34,7 @@ export function takeFolder(path: string): DiskFolder {
   }
 }
 
-export interface LeftoverDeps {
+interface LeftoverDeps {
   readonly db: PostgresDatabase
   readonly folder: string
   readonly sealing: SealOptions

@@ -7,7 +7,8 @@ import {
   type RecordTreeState,
   type SignedPoint,
 } from '@toolgate/core/audit'
-import { parseRecord, readOwnJson } from '@toolgate/core/internal'
+import { parseRecord } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import { createOpenCalls, ENDS_OF_CALLS, type OpenCalls, ownEntry } from '../../own-records.ts'
 import { aboutCalls, createComparison, unsafe } from '../../retention.ts'
 import { numberIn, type Row, textIn } from '../../rows.ts'
@@ -15,7 +16,7 @@ import { type PostgresDatabase, type Statement, statement } from '../database.ts
 import type { PrunedChain } from './log-signer.ts'
 import { areSigned } from './signed-leaves.ts'
 
-export interface SharedRetentionParts {
+interface SharedRetentionParts {
   readonly db: PostgresDatabase
   readonly retainMs: number
   readonly signer: {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { auditEntry } from '@toolgate/core/testing'
+import { auditEntry } from '@toolgate/testing'
 import type { SealedGroup } from './chain-store.ts'
 import { newChain, SharedSink } from './shared-sink.ts'
 

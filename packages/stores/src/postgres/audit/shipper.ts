@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ChainEnd, type RecordTree } from '@toolgate/core/audit'
-import { endsWithin, messageOf } from '@toolgate/core/internal'
+import { endsWithin, messageOf } from '@toolgate/values'
 import { LogTail } from '../../jsonl/tail.ts'
 import type { AuditProblem } from './audit-problem.ts'
 import type { ChainStore, SealedGroup } from './chain-store.ts'
 import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
-export interface ShipperParts {
+interface ShipperParts {
   readonly store: ChainStore
   /** The audit on this disk. */
   readonly path: string

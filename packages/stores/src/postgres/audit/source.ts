@@ -77,7 +77,7 @@ interface Pages {
 }
 
 /** Returns the rows of a statement that is sorted by its key. */
-export async function* pagesOf<T>(
+async function* pagesOf<T>(
   db: PostgresDatabase,
   { of, key, after = BEFORE_ALL, values }: Pages,
   toItem: (row: Row) => T,

@@ -5,7 +5,11 @@
  * search it, and no column could differ from it but `at` and `event`, which counts use.
  */
 export function auditTables(schema: string): string {
-  const audit = `${schema}.audit`
+  const parts = [chains, records, appendAudit, auditHorizon, log, signAudit, pruneAudit]
+  return parts.map((part) => part(schema)).join('')
+}
+
+function chains(schema: string): string {
   return `
   -- A chain: what one start of one replica has recorded. leaf_*: what the newest leaf of the log says about it; NULL for none.
   -- local_seq: the newest record on the replica's own disk, where it writes there first; else NULL.
@@ -29,7 +33,12 @@ export function auditTables(schema: string): string {
     pruned_leaf bigint NOT NULL DEFAULT 0,
     UNIQUE (replica, incarnation)
   ) WITH (fillfactor = 10);
+  `
+}
 
+function records(schema: string): string {
+  const audit = `${schema}.audit`
+  return `
   CREATE SEQUENCE ${schema}.audit_positions;
   CREATE TABLE ${audit} (
     chain integer NOT NULL,
@@ -47,7 +56,12 @@ export function auditTables(schema: string): string {
   CREATE FUNCTION ${schema}.audit_last() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM ${schema}.audit_positions
   $$;
+  `
+}
 
+function appendAudit(schema: string): string {
+  const audit = `${schema}.audit`
+  return `
   -- Appends records to a chain. Returns NULL if it has them then, and otherwise the first number whose record is another one.
   CREATE FUNCTION ${schema}.append_audit(
     of_chain integer, after_seq bigint, after_head text, new_head text, new_root text,
@@ -72,7 +86,11 @@ export function auditTables(schema: string): string {
     FROM unnest(ats, events, records) WITH ORDINALITY AS given (at, event, record, i);
     RETURN NULL;
   END $$;
+  `
+}
 
+function auditHorizon(schema: string): string {
+  return `
   -- Returns a position up to which every record is committed or never will be. Who then reads skips none.
   CREATE FUNCTION ${schema}.audit_horizon() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
@@ -85,7 +103,11 @@ export function auditTables(schema: string): string {
     WHERE held.key >= ${lockKeys(schema)} AND held.key < ${lockKeys(schema)} + (1::bigint << 48);
     RETURN least(newest, under_way);
   END $$;
+  `
+}
 
+function log(schema: string): string {
+  return `
   -- One row: the log, whose leaves say where the chains end. frontier: the roots of its full subtrees, the largest first.
   -- verifiers: the public keys of its notes.
   CREATE TABLE ${schema}.audit_log (
@@ -108,7 +130,11 @@ export function auditTables(schema: string): string {
     size bigint PRIMARY KEY,
     note text NOT NULL
   );
+  `
+}
 
+function signAudit(schema: string): string {
+  return `
   -- Adds leaves to the log and signs it, unless the log has grown or another process signs meanwhile. Returns whether it has.
   CREATE FUNCTION ${schema}.sign_audit(
     by_signer text, old_size bigint, new_frontier text[], chains integer[], statuses text[], seqs bigint[], leaves text[],
@@ -130,7 +156,11 @@ export function auditTables(schema: string): string {
     WHERE kept.id = given.chain;
     RETURN true;
   END $$;
+  `
+}
 
+function pruneAudit(schema: string): string {
+  return `
   -- The same, and says that the records of a chain up to one may be removed, as a leaf does.
   CREATE FUNCTION ${schema}.prune_audit(
     by_signer text, old_size bigint, new_frontier text[], chains integer[], statuses text[], seqs bigint[], leaves text[],

@@ -12,7 +12,7 @@ import { numberIn, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 import { postgresSource } from './source.ts'
 
-export interface WitnessClientOptions {
+interface WitnessClientOptions {
   readonly db: PostgresDatabase
   /** The submission prefix of the witness. */
   readonly url: string

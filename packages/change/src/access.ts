@@ -1,0 +1,93 @@
+import type { Gate, View } from '@toolgate/core'
+import type { RecordedCaller } from './recorded-callers.ts'
+
+/** What the callers with one name gain and lose by a change of the rules. */
+export interface AccessDifference {
+  readonly caller: string
+  readonly gains: readonly string[]
+  readonly loses: readonly string[]
+  /** What depends on something of the caller that is not known, such as the roles of somebody who is only in the audit. */
+  readonly unknown: readonly string[]
+}
+
+/** The callers with one name, under the rules before and after. */
+export interface CallersOfName {
+  readonly before: readonly RecordedCaller[]
+  readonly after: readonly RecordedCaller[]
+}
+
+/** Returns who sees what: of tools, resources, templates and prompts. `rest` is waited for after each look. */
+export async function compareAccess(
+  gates: { readonly before: Gate; readonly after: Gate },
+  callers: ReadonlyMap<string, CallersOfName>,
+  rest: () => Promise<void> | undefined,
+): Promise<readonly AccessDifference[]> {
+  const changes: AccessDifference[] = []
+  for (const [caller, { before, after }] of callers) {
+    const had = await lookAt(gates.before, before, rest)
+    const has = await lookAt(gates.after, after, rest)
+    const change = { gains: [] as string[], loses: [] as string[], unknown: [] as string[] }
+    for (const id of new Set([...had.certain, ...had.possible, ...has.certain, ...has.possible])) {
+      const kind = compare(id, had, has)
+      if (kind) change[kind].push(id)
+    }
+    if (change.gains.length + change.loses.length + change.unknown.length > 0) changes.push({ caller, ...change })
+  }
+  return changes.toSorted((a, b) => (a.caller < b.caller ? -1 : 1))
+}
+
+async function lookAt(
+  gate: Gate,
+  callers: readonly RecordedCaller[],
+  rest: () => Promise<void> | undefined,
+): Promise<Seen> {
+  const seen: Seen[] = []
+  for (const caller of callers) {
+    seen.push(await look(gate, caller))
+    await rest()
+  }
+  const [only, ...more] = seen
+  if (only && more.length === 0) return only
+  const certain = new Set(seen.flatMap((one) => [...one.certain]))
+  const possible = new Set(seen.flatMap((one) => [...one.possible]).filter((id) => !certain.has(id)))
+  return { certain, possible, why: (id) => seen.map((one) => one.why(id)).join('\n') }
+}
+
+/** What a caller sees for certain, and what beside that they may see. */
+interface Seen {
+  readonly certain: ReadonlySet<string>
+  readonly possible: ReadonlySet<string>
+  why(id: string): string
+}
+
+async function look(gate: Gate, caller: RecordedCaller): Promise<Seen> {
+  const strict = await gate.view(caller.strict)
+  const certain = new Set(idsOf(strict))
+  if (caller.lax === caller.strict) return { certain, possible: new Set(), why: () => '' }
+  const lax = await gate.view(caller.lax)
+  const possible = new Set(idsOf(lax).filter((id) => !certain.has(id)))
+  return {
+    certain,
+    possible,
+    why: (id) =>
+      strict
+        .explain(id)
+        .reasons.map(({ text }) => text)
+        .join('\n'),
+  }
+}
+
+function compare(id: string, had: Seen, has: Seen): 'gains' | 'loses' | 'unknown' | undefined {
+  if (had.possible.has(id) || has.possible.has(id))
+    // The same rules hold it back, whatever they make of the caller.
+    return had.possible.has(id) && has.possible.has(id) && had.why(id) === has.why(id) ? undefined : 'unknown'
+  if (had.certain.has(id) === has.certain.has(id)) return undefined
+  return has.certain.has(id) ? 'gains' : 'loses'
+}
+
+function idsOf(view: View): readonly string[] {
+  return [
+    ...view.ids,
+    ...(['resource', 'template', 'prompt'] as const).flatMap((kind) => view.items(kind)).map(({ id }) => id),
+  ]
+}

@@ -1,0 +1,7 @@
+// `@toolgate/change/internal`: shared by the packages of Toolgate only. Not part of the public API; may change in any release.
+
+export { checkHistory, dryRun, type DryRun } from './dry-run.ts'
+export type { NeededChange } from './needed-change.ts'
+export { unlock } from './scene.ts'
+export { createTrial } from './trial.ts'
+export { whatWouldAllow } from './what-would-allow.ts'

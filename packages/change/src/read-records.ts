@@ -1,0 +1,62 @@
+import type { AuditExporter, AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
+
+/** Returns how many records are missing just before one that was read; without one, after the last. */
+export type MissingBefore = (record?: AuditRecord) => number
+
+/** Records of an audit, and where some of them are missing. */
+export interface ReadRecords {
+  readonly records: AsyncIterable<AuditRecord>
+  readonly missing: MissingBefore
+}
+
+/** An audit to read. `isPart`: it returns only the records that somebody may see, so skipped numbers mean nothing. */
+export type RecordSource = AuditExporter & { isPart?(): boolean }
+
+/**
+ * Reads records for {@link whatIf} and {@link suggestPolicy}, and finds those that are missing or cannot be read: numbers are
+ * skipped, or something stands in the audit that is no record. Records before the first are not missed, as retention removes them.
+ *
+ * `isSeen` chooses the records that are returned. What is missing before others is missing before the next one.
+ *
+ * It verifies nothing: an edited record counts as it is, and a cut tail is not noticed.
+ *
+ * @example
+ * await whatIf({ before, after, ...readRecords(audit, { since }) })
+ */
+export function readRecords(
+  audit: RecordSource,
+  query: Pick<AuditExportQuery, 'since' | 'until' | 'afterSeq' | 'beforeSeq'> = {},
+  isSeen: (record: AuditRecord) => boolean = () => true,
+): ReadRecords {
+  const before = new WeakMap<AuditRecord, number>()
+  const lastOf = new Map<string, number>()
+  /** Since the last record that was returned. */
+  let pending = 0
+
+  /** Returns how many numbers were skipped before a record, in its own chain. */
+  function skippedBefore({ seq, replica, incarnation, chain_seq: chainSeq }: AuditRecord): number {
+    const chain = chainSeq === undefined ? '' : JSON.stringify([replica, incarnation])
+    const number = chainSeq ?? seq
+    const last = lastOf.get(chain) ?? number
+    lastOf.set(chain, Math.max(last, number))
+    return number - last - 1
+  }
+
+  async function* read() {
+    let unreadable = 0
+    const noteUnreadable = (count: number) => {
+      unreadable = count
+    }
+    for await (const record of audit.exportRecords(query, noteUnreadable)) {
+      pending += audit.isPart?.() ? 0 : Math.max(skippedBefore(record), unreadable)
+      unreadable = 0
+      if (!isSeen(record)) continue
+      if (pending > 0) before.set(record, pending)
+      pending = 0
+      yield record
+    }
+    pending += unreadable
+  }
+
+  return { records: read(), missing: (record) => (record ? (before.get(record) ?? 0) : pending) }
+}

@@ -1,0 +1,48 @@
+import { NOBODY } from '@toolgate/core/internal'
+import { coversApprover, describeApprover, strictestApprover } from '@toolgate/core/policy'
+import type { ApproverRule } from '@toolgate/core/stores'
+import type { AuditRecord } from '@toolgate/core/audit'
+import type { Verdict } from './side.ts'
+
+const MAX_APPROVALS = 100_000
+
+/** Who has approved recorded calls. */
+export class RecordedApprovals {
+  readonly #approvedBy = new Map<string, string | undefined>()
+
+  /** Enters that an approval was decided. */
+  read({ event, approval_id: id, user_id: by }: AuditRecord): void {
+    if (event !== 'approval_decided' || id === undefined) return
+    for (const oldest of this.#approvedBy.keys()) {
+      if (this.#approvedBy.size < MAX_APPROVALS) break
+      this.#approvedBy.delete(oldest)
+    }
+    this.#approvedBy.set(id, by)
+  }
+
+  /**
+   * Returns what other rules demand of the approver of a call that ran, where their approval may not be good enough; `undefined`
+   * where it is. `before`: absent where it is unknown what was demanded.
+   */
+  judge(
+    { event, approval_id: id, user_id: user, key_made_by: maker }: AuditRecord,
+    before: Verdict | undefined,
+    after: Verdict,
+  ): { readonly answer: 'refused' | 'unknown'; readonly demand: string } | undefined {
+    if (event !== 'tool_call' || id === undefined) return undefined
+    const wanted = demandOf(after)
+    if (!wanted || coversApprover(before && demandOf(before), wanted)) return undefined
+    const by = this.#approvedBy.get(id)
+    const demand = describeApprover(wanted)
+    if (wanted.by === 'other' && by !== undefined && [user, maker, NOBODY].includes(by))
+      return { answer: 'refused', demand }
+    const isOther = wanted.by === undefined || by !== undefined
+    // When they had logged in is not recorded: only what was demanded of them is known.
+    const isFresh = ((before && demandOf(before)?.loginMs) ?? Infinity) <= (wanted.loginMs ?? Infinity)
+    return isOther && isFresh ? undefined : { answer: 'unknown', demand }
+  }
+}
+
+function demandOf({ reasons }: Verdict): ApproverRule | undefined {
+  return strictestApprover(reasons.filter(({ outcome }) => outcome === 'ask').map(({ approver }) => approver))
+}

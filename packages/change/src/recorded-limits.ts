@@ -1,0 +1,74 @@
+import { CostError, type LimitUseOf, Uses, withCosts } from '@toolgate/core/call'
+import { type AmountContext, takeUnknownRead } from '@toolgate/core/policy'
+import type { RecordedSince } from './recorded-runs.ts'
+
+/** `over`: the limit refuses the call, whatever is unknown. */
+export type LimitAnswer = 'within' | 'over' | 'unknown'
+
+interface Log {
+  uses: Uses | undefined
+  /** Until then, calls count whose cost is not known. */
+  inexactUntilMs: number
+}
+
+const MAX_KEYS = 200_000
+
+/** What limits would have counted: every recorded call that ran, at the time of its record. */
+export class RecordedLimits {
+  readonly #logs = new Map<string, Log>()
+
+  /** Returns what one limit says of a call. */
+  judge(use: LimitUseOf, context: AmountContext, nowMs: number, since: RecordedSince): LimitAnswer {
+    const log = this.#logs.get(use.key)
+    const cost = costOf(use, context)
+    if (cost === 'invalid' || (cost ?? 0) > use.max) return 'over'
+    const used = log?.uses?.usedIn(use.windowMs, nowMs) ?? 0
+    const isOver = used + (cost ?? 0) > use.max
+    // What a call has really cost is not recorded.
+    const isSettled = use.costing !== undefined && (use.costing.settle !== undefined || use.costing.refundsFailed)
+    const isFixed = !isSettled || used === 0
+    if (isOver && isFixed) return 'over'
+    const isWhole = since.isWhole || nowMs >= since.ms + use.windowMs
+    return isWhole && isFixed && cost !== undefined && nowMs >= (log?.inexactUntilMs ?? 0) ? 'within' : 'unknown'
+  }
+
+  /** Counts a call that ran. */
+  take(uses: readonly LimitUseOf[], context: AmountContext, nowMs: number): void {
+    for (const use of uses) {
+      const cost = costOf(use, context)
+      const log = this.#logOf(use.key, nowMs)
+      if (cost === undefined || cost === 'invalid') log.inexactUntilMs = nowMs + use.windowMs
+      else if (log.uses) log.uses.push(nowMs, use.windowMs, use.costing && cost)
+      else log.uses = new Uses(nowMs, use.windowMs, use.costing && cost)
+      log.uses?.dropPassed(nowMs)
+    }
+  }
+
+  #logOf(key: string, nowMs: number): Log {
+    let log = this.#logs.get(key)
+    if (!log) {
+      if (this.#logs.size >= MAX_KEYS) this.#forgetPassed(nowMs)
+      this.#logs.set(key, (log = { uses: undefined, inexactUntilMs: 0 }))
+    }
+    return log
+  }
+
+  #forgetPassed(nowMs: number): void {
+    for (const [key, { uses, inexactUntilMs }] of this.#logs)
+      if ((uses?.passesAtMs ?? 0) <= nowMs && inexactUntilMs <= nowMs) this.#logs.delete(key)
+  }
+}
+
+/** Returns what a call takes of a limit; `undefined` where its input is not known. */
+function costOf(use: LimitUseOf, context: AmountContext): number | 'invalid' | undefined {
+  if (!use.costing) return 1
+  takeUnknownRead()
+  try {
+    const [costed] = withCosts([use], context)
+    return takeUnknownRead() === undefined ? (costed?.cost ?? 1) : undefined
+  } catch (error) {
+    if (takeUnknownRead() !== undefined) return undefined
+    if (error instanceof CostError) return 'invalid'
+    throw error
+  }
+}

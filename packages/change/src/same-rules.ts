@@ -1,0 +1,21 @@
+import { canonicalize, readOwnJson } from '@toolgate/values/json'
+
+/** Whether two parts of rules are equal, as data. Functions are equal to themselves only. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || textOf(one) === textOf(other)
+}
+
+const functions = new WeakMap<object, string>()
+
+function textOf(value: unknown): string {
+  return canonicalize(
+    readOwnJson(
+      JSON.stringify(value ?? null, (_, part: unknown) => {
+        if (part instanceof Map) return { '': [...part] }
+        if (typeof part !== 'function') return part
+        if (!functions.has(part)) functions.set(part, crypto.randomUUID())
+        return functions.get(part)
+      }),
+    ),
+  )
+}

@@ -1,0 +1,55 @@
+import { defineResource, type Source } from '@toolgate/core/toolset'
+import { defineTool, type Tool } from '@toolgate/core'
+import { type CatalogSnapshot, itemsOfSnapshot, type RunStub, toSnapshot } from './snapshot.ts'
+
+/** What a policy is asked about: a snapshot, or items. Their own code never runs. */
+export type StagedCatalog = CatalogSnapshot | readonly Tool[]
+
+/** Returns a resource that its server does not list. */
+export type FindUnlisted = (server: string, uri: string) => Tool | undefined
+
+/** The items of a catalog, whose calls run nothing of their own. */
+export interface Stage {
+  readonly items: readonly Tool[]
+  readonly sources: readonly Source[]
+  /** Runs in the place of each item. */
+  run: RunStub
+}
+
+/** Returns a stage. Sources can change, so that a rule about a tool that the catalog lacks is a warning, as in a gateway. */
+export function createStage(
+  catalog: StagedCatalog,
+  findUnlisted: FindUnlisted = (namespace, uri) => defineResource({ namespace, uri }),
+): Stage {
+  const run: RunStub = (tool, input) => stage.run(tool, input)
+  const items = isList(catalog) ? catalog.map((tool) => withStub(tool, run)) : itemsOfSnapshot(catalog, run)
+  const stage: Stage = { items, sources: toSources(items, findUnlisted, run), run: () => null }
+  return stage
+}
+
+function isList(catalog: StagedCatalog): catalog is readonly Tool[] {
+  return Array.isArray(catalog)
+}
+
+/** Keeps the validation of a Standard Schema, which is no data. */
+function withStub(tool: Tool, run: RunStub): Tool {
+  if (tool.kind === 'tool') return defineTool({ ...tool, execute: (input: unknown) => run(tool.id, input) })
+  return itemsOfSnapshot(toSnapshot([tool]), run)[0] as Tool
+}
+
+/** One source for each namespace, as each may have resources that it does not list. */
+function toSources(items: readonly Tool[], findUnlisted: FindUnlisted, run: RunStub): readonly Source[] {
+  const bySource = Map.groupBy(items, ({ namespace = '' }) => namespace)
+  return [...bySource].map(([namespace, own]) => ({
+    name: namespace === '' ? 'tools' : namespace,
+    namespaces: [namespace],
+    tools: () => own,
+    subscribe: () => () => {},
+    isListed: () => true,
+    unlisted: (uri) => {
+      if (!own.some(({ kind }) => kind === 'resource' || kind === 'template')) return undefined
+      const found = findUnlisted(namespace, uri)
+      return found && withStub(found, run)
+    },
+  }))
+}

@@ -1,0 +1,245 @@
+import { type Caller, defineCaller } from '@toolgate/core'
+import type { AuditRecord } from '@toolgate/core/audit'
+import { checkShape, shapeOf } from '@toolgate/values'
+import { changedLocks } from './changed-locks.ts'
+import { type AccessDifference, type CallersOfName, compareAccess } from './access.ts'
+import type { CapInput } from '@toolgate/core/call'
+import { listPolicies } from '@toolgate/core/policy'
+import { RecordedCaps } from './recorded-caps.ts'
+import { Questions } from './questions.ts'
+import { nameOfCaller, type RecordedCaller, RecordedCallers } from './recorded-callers.ts'
+import { Replay } from './replay.ts'
+import { isSame } from './same-rules.ts'
+import type { HashOf } from './recorded-facts.ts'
+import type { MissingBefore } from './read-records.ts'
+import type { InputOf } from './sealed-calls.ts'
+import { Side } from './side.ts'
+import { Tally, type TallyState } from './tally.ts'
+import type { StagedCatalog } from './stage.ts'
+import { createTrial, type TrialClock, type TrialRules } from './trial.ts'
+
+/** Rules, and what they are about. */
+export interface RulesOfChange extends TrialRules {
+  /** A snapshot, or the tools, resources, templates and prompts of a gate. */
+  readonly catalog: StagedCatalog
+  /** The callers that are known with their roles, scopes and attributes. */
+  readonly callers?: readonly Caller[] | undefined
+  /** How many calls may run at once. */
+  readonly concurrency?: CapInput | undefined
+}
+
+export interface WhatIfOptions {
+  /** The rules in force. */
+  readonly before: RulesOfChange
+  /** The rules that would be. */
+  readonly after: RulesOfChange
+  /** Records of the audit, oldest first. Those before `since` only say what runs had done. */
+  readonly records: AsyncIterable<AuditRecord> | Iterable<AuditRecord>
+  /** Wall-clock milliseconds: calls from then on are judged. Default: all. */
+  readonly since?: number | undefined
+  /** Only calls of callers who are known to have this role are judged. */
+  readonly role?: string | undefined
+  /** What an earlier what-if had counted, over the same rules: records up to its `lastSeq` are not judged again. */
+  readonly resumed?: WhatIfState | undefined
+  /** Called every 250 records. What it returns is waited for. */
+  readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
+  /** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare: of {@link hashOfText} and its key. */
+  readonly hashOf?: HashOf | undefined
+  /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
+  readonly inputOf?: InputOf | undefined
+  /** Returns how many records are missing before one: of {@link readRecords}. What runs had done before them is unknown. */
+  readonly missing?: MissingBefore | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const OPTIONS = shapeOf<WhatIfOptions>({
+  before: true,
+  after: true,
+  records: true,
+  since: true,
+  role: true,
+  resumed: true,
+  onProgress: true,
+  hashOf: true,
+  inputOf: true,
+  missing: true,
+  signal: true,
+})
+
+/** How far a what-if has come. */
+export interface WhatIfProgress {
+  readonly records: number
+  readonly lastSeq: number
+  /** RFC 3339, of the latest record; empty if there is none. */
+  readonly ts: string
+  /** Returns what was counted, to go on with later. */
+  state(): WhatIfState
+}
+
+/** What a what-if has counted. Plain JSON. */
+export interface WhatIfState extends TallyState {
+  /** The callers who were seen and are not configured. */
+  readonly seen: readonly Caller[]
+  /** Whether it needs the records before `lastSeq` again, to go on: for what runs had done, and new limits had counted. */
+  readonly readsPast: boolean
+}
+
+/** What would become of callers and calls under other rules. */
+export interface WhatIf extends TallyState {
+  /** Who gains and who loses which tools: of the configured callers, and of those in the records. */
+  readonly access: readonly AccessDifference[]
+}
+
+/**
+ * Returns what other rules would mean: who gains and who loses which tools, and which recorded calls would have ended otherwise.
+ *
+ * Each call is judged by the gate's own decision, after what has really happened before it. What was not recorded is
+ * counted as unknown, by rule. A call that something else has ended, such as a hook or a server that was down, is the same.
+ *
+ * @throws {ConfigError} for rules that no gate takes, before any record is read
+ */
+export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
+  checkShape('whatIf', options, OPTIONS)
+  const { before, after, records, since, role, resumed, onProgress, hashOf, inputOf, missing, signal } = options
+  const clock: TrialClock = { nowMs: 0 }
+  const sides = { before: openSide(before, clock), after: openSide(after, clock) }
+  const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
+  const questions = new Questions({
+    ...sides,
+    callers: known,
+    hashOf,
+    inputOf,
+    sameApps: isSame(before.apps, after.apps),
+    sameRuns: (['labels', 'groups', 'aliases', 'history'] as const).every((name) => isSame(before[name], after[name])),
+  })
+  const tally = new Tally(resumed)
+  const replay = new Replay({
+    questions,
+    sides,
+    clock,
+    tally,
+    sinceMs: since,
+    role,
+    sameLabels: (['labels', 'groups', 'aliases'] as const).every((name) => isSame(before[name], after[name])),
+    caps: new RecordedCaps(before, after),
+    changedLocks: changedLocks(before, after),
+    asksApprovers: asksApprovers(after),
+    keepMs: { before: keepMsOf(before), after: keepMsOf(after) },
+  })
+  const seen = new Seen(resumed?.seen)
+  const doneTo = resumed?.lastSeq ?? 0
+  let ts = ''
+  const state = (): WhatIfState => ({
+    ...tally.state(),
+    seen: seen.list(),
+    readsPast: replay.readsPast || resumed?.readsPast === true,
+  })
+  for await (const record of records) {
+    signal?.throwIfAborted()
+    const isDone = record.seq <= doneTo
+    const gap = missing?.(record) ?? 0
+    if (gap > 0) replay.startAgain(record)
+    const asked = replay.read(record, isDone)
+    if (asked) await asked
+    ;({ ts } = record)
+    if (isDone) continue
+    seen.note(record)
+    tally.records++
+    tally.missing += gap
+    tally.lastSeq = record.seq
+    if (onProgress && tally.records % PROGRESS_EVERY === 0)
+      await onProgress({ records: tally.records, lastSeq: record.seq, ts, state })
+  }
+  tally.missing += missing?.() ?? 0
+  const rest = () => {
+    signal?.throwIfAborted()
+    return onProgress?.({ records: tally.records, lastSeq: tally.lastSeq, ts, state })
+  }
+  const callers = namedCallers({ before: before.callers, after: after.callers }, seen.list(), known)
+  const access = await compareAccess({ before: sides.before.gate, after: sides.after.gate }, callers, rest)
+  await Promise.all([sides.before.gate.close(), sides.after.gate.close()])
+  return { ...tally.state(), access }
+}
+
+const PROGRESS_EVERY = 250
+
+function openSide({ catalog, callers: _, concurrency: __, ...rules }: RulesOfChange, clock: TrialClock): Side {
+  return new Side(createTrial(catalog, rules, clock))
+}
+
+const DAY_MS = 86_400_000
+
+/** Returns how long a history lasts after its last use. */
+function keepMsOf({ history: { keepMs = DAY_MS, labelMs = DAY_MS, calledMs = 0 } = {} }: RulesOfChange): number {
+  return Math.max(keepMs, labelMs, calledMs)
+}
+
+/** Whether a rule demands something of the person who approves. */
+function asksApprovers({ policy }: RulesOfChange): boolean {
+  return listPolicies(policy).some(
+    (one) =>
+      'ask' in one &&
+      one.ask?.some((clause) => typeof clause !== 'string' && (clause.by ?? clause.login) !== undefined),
+  )
+}
+
+function knownCallers({ callers = [] }: RulesOfChange, { gate: { catalog } }: Side): RecordedCallers {
+  const items = [...catalog.snapshot(), ...catalog.items()]
+  return new RecordedCallers(callers.map(defineCaller), [...new Set(items.flatMap((tool) => tool.requiredScopes))])
+}
+
+const MAX_SEEN = 10_000
+
+/** The callers of records, each once, without their sessions and chats. */
+class Seen {
+  readonly #byKey = new Map<string, Caller>()
+
+  constructor(callers: readonly Caller[] = []) {
+    for (const caller of callers) this.#byKey.set(keyOf(caller), caller)
+  }
+
+  note(record: AuditRecord): void {
+    if (record.tool_call_id === undefined || this.#byKey.size >= MAX_SEEN) return
+    const { user_id: user, tenant, agent, client, actor } = record
+    const key = keyOf({ user, tenant, agent, client, actor })
+    if (this.#byKey.has(key)) return
+    const fields = Object.entries({ user, tenant, agent, client, actor }).filter(([, value]) => value !== undefined)
+    this.#byKey.set(key, Object.fromEntries(fields))
+  }
+
+  list(): readonly Caller[] {
+    return [...this.#byKey.values()]
+  }
+}
+
+function keyOf({ user, tenant, agent, client, actor }: Caller): string {
+  return JSON.stringify([user, tenant, agent, client, actor])
+}
+
+type Both<Value> = { readonly before: Value; readonly after: Value }
+
+/** Returns the configured callers of both rules, and those of the records that neither knows, by their names. */
+function namedCallers(
+  { before = [], after = [] }: Both<readonly Caller[] | undefined>,
+  seen: readonly Caller[],
+  known: Both<RecordedCallers>,
+): ReadonlyMap<string, CallersOfName> {
+  const named = new Map<string, { readonly before: RecordedCaller[]; readonly after: RecordedCaller[] }>()
+  const at = (name: string) => {
+    let callers = named.get(name)
+    if (!callers) named.set(name, (callers = { before: [], after: [] }))
+    return callers
+  }
+  for (const [side, callers] of [['before', before] as const, ['after', after] as const])
+    for (const caller of callers.map(defineCaller)) {
+      const name = nameOfCaller(caller)
+      at(name)[side].push({ strict: caller, lax: caller, name })
+    }
+  for (const caller of seen) {
+    if (known.before.has(caller) || known.after.has(caller)) continue
+    const callers = at(nameOfCaller(caller))
+    callers.before.push(known.before.ofCaller(caller))
+    callers.after.push(known.after.ofCaller(caller))
+  }
+  return named
+}

@@ -1,0 +1,49 @@
+// `@toolgate/core/call`: what a call passes, and its parts. For packages that stand on core, such as `@toolgate/change`; may change in any release.
+
+// A view as calls see it
+export type { CallPorts, CallView } from '../call/attempt.ts'
+export { portsOf, toCallView } from '../gate/view.ts'
+export type { RunScope, RunSource } from '../call/run-source.ts'
+export { LeaseEndedError, wordOf } from '../call/outcome.ts'
+export { acceptedInput } from '../call/deciding.ts'
+export { createValidator } from '../call/validate.ts'
+export { type StreamEnd, watchStream } from '../call/streams.ts'
+export { trailLines } from '../call/trail.ts'
+
+// A call that is not made
+export { preview } from '../call/preview.ts'
+export { operandsOfCall } from '../call/asked-call.ts'
+export { mayStillNow, refusedNow } from '../gate/may-still-now.ts'
+export { probeInputs } from '../gate/probe-inputs.ts'
+
+// Approvals and history
+export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'
+export { enterSaid, raiseLabels } from '../call/history.ts'
+
+// Limits, caps and budgets
+export { createUsesOfTool, type ParsedLimit, parseLimits, type RateLimit } from '../call/limits.ts'
+export { CostError, type LimitUseOf, withCosts } from '../call/costs.ts'
+export {
+  type CapInput,
+  type CapPart,
+  type CapUse,
+  type ConcurrencyCap,
+  createSlots,
+  parseCaps,
+  type ParsedCap,
+} from '../call/slots.ts'
+export type { Budget } from '../call/budgets.ts'
+export { Uses } from '../memory/uses.ts'
+export { countedAs } from '../tools/tool-id.ts'
+
+// Hooks
+export {
+  askEach,
+  type AskedCall,
+  type BeforeAnswer,
+  type HookPorts,
+  type HooksInput,
+  type HooksOf,
+  parseHooks,
+  tellEach,
+} from '../call/hooks.ts'

@@ -1,0 +1,181 @@
+import type { JsonSchema } from '@toolgate/core'
+import { holdsBigint } from '@toolgate/values/json'
+import { type Dialect, isKnown, takes } from './dialect.ts'
+import { type At, type Draft, emit, type Writer } from './draft.ts'
+import { meet } from './keywords.ts'
+import { below, isNode, isObject, type Node, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
+import { createReader } from './read.ts'
+import { createReferences } from './references.ts'
+import { REWRITES } from './rewrites.ts'
+
+export interface Written {
+  readonly schema: JsonSchema
+  readonly notes: readonly Note[]
+}
+
+/** Deeper than a tool's own schema may be; reached only where references are written out. */
+const MAX_DEPTH = 100
+/** Expanded references may double a schema at every step. */
+const MAX_DRAFTS = 20_000
+const MAX_TOLD = 200
+
+/**
+ * Returns a schema in a dialect, with notes about the changes.
+ *
+ * Equal schemas have equal bytes, independent of the order of their keys. Nothing is fetched. A `bigint` becomes the
+ * nearest number, as SDKs write no bigints: the gate checks inputs against the schema as it was given.
+ *
+ * @throws {SchemaProblem} for one that cannot be written at all
+ */
+export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
+  const raw = holdsBigint(given) ? (withNumbers(given) as JsonSchema) : given
+  const notes = new Map<string, Note>()
+  const note = (each: Note): void => {
+    const key = `${each.path}\0${each.feature}`
+    if (!notes.has(key)) notes.set(key, each)
+  }
+  const read = createReader(note)
+  const root = read(raw, '')
+  const references = createReferences(raw, read)
+  let drafts = 0
+
+  const writer: Writer = { dialect, note, describe, absorbed, write }
+
+  function write(node: Node, at: At): JsonSchema {
+    if (at.depth > MAX_DEPTH)
+      throw new SchemaProblem('schema_too_large', node.pointer, `is nested more than ${MAX_DEPTH} levels deep`)
+    const kept = keptReference(node, at)
+    if (kept && dialect.bareRefs) return { $ref: kept }
+    const within = [...at.within]
+    const draft = absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, within, kept)
+    const here = { ...at, within }
+    if (at.root && dialect.objectRoot) requireObject(draft, note)
+    for (const rewrite of REWRITES) rewrite(draft, writer, here)
+    return emit(draft, writer, here)
+  }
+
+  /** Returns the schema to write for a reference that stays. */
+  function keptReference(node: Node, at: At): string | undefined {
+    if (!node.words.has('$ref') || at.root || dialect.refs === 'inlined') return undefined
+    const target = references.target(node)
+    if (dialect.recursion === 'in-optional' && !at.optional && references.isRecursive(target)) return undefined
+    if (dialect.bareRefs && node.words.size > 1) {
+      if (!references.isRecursive(target)) return undefined
+      for (const [keyword, word] of node.words) if (keyword !== '$ref') removed(node, keyword, word)
+    }
+    return target === root ? '#' : `#/$defs/${references.nameOf(target)}`
+  }
+
+  function absorbed(node: Node, at: At): Draft {
+    return absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, [...at.within], undefined)
+  }
+
+  /** Adds the keywords of a node to a draft. `within` grows by the references that are expanded for it. */
+  function absorbInto(draft: Draft, node: Node, at: At, within: Node[], kept: string | undefined): Draft {
+    if (++drafts > MAX_DRAFTS || within.length > MAX_DEPTH)
+      throw new SchemaProblem('schema_too_large', node.pointer, 'is too large with its references written out')
+    for (const [keyword, word] of node.words) {
+      if (keyword === '$ref') {
+        if (kept === undefined) absorbReference(draft, node, at, within)
+        else draft.words.set('$ref', kept)
+      } else if (keyword === 'allOf' && !(takes(dialect, 'allOf', at.root) && node.raw)) {
+        absorbAll(draft, node, at, within)
+      } else {
+        absorbWord(draft, node, keyword, word)
+      }
+    }
+    return draft
+  }
+
+  function absorbReference(draft: Draft, node: Node, at: At, within: Node[]): void {
+    const path = below(node.pointer, '$ref')
+    const target = references.target(node)
+    const from = toText(node.words.get('$ref'))
+    if (within.includes(target) && references.isRecursive(target)) {
+      const types = target.words.get('type')
+      if (types && !draft.words.has('type')) draft.words.set('type', types)
+      note({ path, feature: '$ref', from, to: types ? `type: ${toText(types)}` : undefined, action: 'removed' })
+      return
+    }
+    within.push(target)
+    absorbInto(draft, target, at, within, undefined)
+    if (dialect.refs === 'inlined') note({ path, feature: '$ref', from, to: 'its definition', action: 'rewritten' })
+  }
+
+  function absorbAll(draft: Draft, node: Node, at: At, within: Node[]): void {
+    const branches = wordOf(node, 'allOf') ?? []
+    for (const branch of branches) absorbInto(draft, branch, at, within, undefined)
+    if (!node.raw) return
+    const path = below(node.pointer, 'allOf')
+    note({ path, feature: 'allOf', from: `allOf of ${branches.length}`, to: 'one schema', action: 'rewritten' })
+  }
+
+  function absorbWord(draft: Draft, node: Node, keyword: string, word: unknown): void {
+    if (!draft.words.has(keyword)) {
+      draft.words.set(keyword, word)
+      return
+    }
+    const met = meet(keyword, draft.words.get(keyword), word)
+    if (met === undefined) removed(node, keyword, word)
+    else draft.words.set(keyword, met)
+  }
+
+  function removed(node: Node, keyword: string, word: unknown): void {
+    const path = below(node.pointer, keyword)
+    note({ path, feature: keyword, from: toText(toPlain(word)), to: undefined, action: 'removed' })
+  }
+
+  function describe(draft: Draft, keyword: string, word: unknown): void {
+    draft.words.delete(keyword)
+    const plain = toPlain(word)
+    const text = plain === undefined ? '' : `${keyword}: ${JSON.stringify(plain)}`
+    // The model assumes `false` anyway.
+    const told =
+      word !== false && text !== '' && text.length <= MAX_TOLD && isKnown(keyword) && !text.includes('"$ref"')
+    if (told) draft.told.push(text)
+    note({
+      path: below(draft.pointer, keyword),
+      feature: keyword,
+      from: toText(plain),
+      to: told ? 'description' : undefined,
+      action: told ? 'described' : 'removed',
+    })
+  }
+
+  const schema = write(root, { root: true, optional: false, depth: 0, within: [root] })
+  const defs = references.writeAll((node) => write(node, { root: false, optional: false, depth: 0, within: [node] }))
+  return { schema: defs ? { ...schema, $defs: defs } : schema, notes: [...notes.values()] }
+}
+
+/** The root of an input schema is an object, also without a `type`. */
+function requireObject(draft: Draft, note: (note: Note) => void): void {
+  const types = wordOf(draft, 'type')
+  if (types && !types.includes('object'))
+    throw new SchemaProblem(
+      'schema_unusable',
+      '/type',
+      `is of type ${types.join(' or ')}; what a tool takes is an object`,
+    )
+  draft.words.set('type', ['object'])
+  if (types && types.length > 1)
+    note({ path: '/type', feature: 'type', from: toText(types), to: '"object"', action: 'rewritten' })
+}
+
+/** Returns a keyword's original value, or `undefined` if a rewrite made it. */
+function toPlain(word: unknown): unknown {
+  if (isNode(word)) return word.raw && sortKeys(word.raw)
+  if (word instanceof Map) {
+    const entries = [...(word as ReadonlyMap<string, unknown>)].map(([key, value]) => [key, toPlain(value)] as const)
+    return entries.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(entries)
+  }
+  if (!Array.isArray(word)) return sortKeys(word)
+  const items = word.map(toPlain)
+  return items.includes(undefined) ? undefined : items
+}
+
+function withNumbers(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(withNumbers)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withNumbers(item)]))
+}

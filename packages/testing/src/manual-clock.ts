@@ -1,0 +1,17 @@
+import type { Clock } from '@toolgate/core/stores'
+
+export interface ManualClock extends Clock {
+  advance(ms: number): void
+}
+
+/** Gives a clock that stands still until it is advanced. Both of its times start at `startMs`. */
+export function manualClock(startMs = 1_000_000): ManualClock {
+  let nowMs = startMs
+  return {
+    monotonicMs: () => nowMs,
+    wallMs: () => nowMs,
+    advance(ms) {
+      nowMs += ms
+    },
+  }
+}
