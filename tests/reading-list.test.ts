@@ -5,11 +5,12 @@ import { describe, it } from 'node:test'
 import { isPassedThrough, touchedBy } from '../scripts/shape/touched.ts'
 
 const ARCHITECTURE = path.join(import.meta.dirname, '../ARCHITECTURE.md')
-const MOST = { files: 30, functions: 100, passedThrough: 8 }
+const MOST = { files: 29, functions: 100, passedThrough: 8 }
 
 /** Returns the files that ARCHITECTURE.md lists for one call. */
 function readingList(): readonly string[] {
-  const [, list = ''] = /<!-- one call -->\n([\s\S]*?)<!-- \/one call -->/.exec(readFileSync(ARCHITECTURE, 'utf8')) ?? []
+  const [, list = ''] =
+    /<!-- one call -->\n([\s\S]*?)<!-- \/one call -->/.exec(readFileSync(ARCHITECTURE, 'utf8')) ?? []
   return [...list.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file]) => `packages/${file}`)
 }
 

@@ -58,4 +58,22 @@ describe('CHECKS', () => {
     ])
     assert.equal(approval.at(-1)?.name, 'approval')
   })
+
+  it('are fewer where a call is made for something else', () => {
+    const lists = checksOf(every(true))
+    const absentFrom = (list: keyof typeof lists) =>
+      lists.call.flatMap(({ name }) => (lists[list].some((check) => check.name === name) ? [] : [name]))
+    assert.deepEqual(absentFrom('compare'), [
+      'peek at the limits',
+      'take the limits',
+      'take the approval',
+      'enter the call',
+    ])
+    assert.deepEqual(absentFrom('complete'), ['take the approval'])
+    assert.deepEqual(absentFrom('subscribe'), ['take the approval'])
+    assert.deepEqual(
+      lists.preview.map(({ name }) => name),
+      ['decide', 'open', 'lease', 'step up', 'validate', 'history', 'decide with the input', 'peek at the limits'],
+    )
+  })
 })

@@ -93,12 +93,15 @@ interface End {
 function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: number): End {
   if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
   if (executed.output instanceof InputRequired) return toInputRequired(attempt, tool, executed.output, durationMs)
-  const { output, cut } = capOutput(executed.output, attempt.ports.maxOutputChars)
+  const { callId, ports } = attempt
+  const returned = executed.output
+  // A text that fits is passed on as it is, and reports no error.
+  const isShort = typeof returned === 'string' && returned.length <= ports.maxOutputChars
+  const { output, cut } = isShort ? { output: returned, cut: false } : capOutput(returned, ports.maxOutputChars)
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
-  // A text reports no error.
-  const error = typeof executed.output === 'object' ? toolErrorOf(executed.output) : undefined
-  const outcome = new Done(attempt.callId, output, durationMs, error !== undefined)
-  if (error === undefined) return { outcome, event: 'tool_result', fields, output: executed.output }
+  const error = isShort ? undefined : toolErrorOf(returned)
+  const outcome = new Done(callId, output, durationMs, error !== undefined)
+  if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
 
