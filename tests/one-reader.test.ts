@@ -22,7 +22,6 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/console/src/digits.ts', 'it reads answers of its own gateway and what a person types, in the browser'],
   ['packages/console/src/parts/caller-choice.tsx', 'it checks what a person types, and the gateway reads it again'],
   ['packages/console/src/run-timeline.ts', 'it reads operands that the gateway wrote, for people'],
-  ['packages/console/src/pages/live.tsx', 'it reads a list of texts that it wrote'],
 ])
 
 const PARSES = /\bJSON\.parse\b|\.json\(\)/
