@@ -53,7 +53,7 @@ const HEAVY = new Map(
     'packages/core/src/invariants/runs-in-parallel.test.ts': 4,
     'packages/core/src/invariants/failure-refuses.test.ts': 3,
     'packages/core/src/policy/condition.test.ts': 3,
-    'packages/core/src/redact/linear.test.ts': 3,
+    'packages/values/src/redact/linear.test.ts': 3,
     'packages/core/src/groups/availability.test.ts': 2,
   }),
 )

@@ -43,7 +43,7 @@ interface Packed {
 }
 
 /** The gateway, and the packages that it stands on. */
-const LIBRARY = ['core', 'change', 'expose', 'stores', 'mcp', 'gateway'].map((name) => `@toolgate/${name}`)
+const LIBRARY = ['values', 'core', 'change', 'expose', 'stores', 'mcp', 'gateway'].map((name) => `@toolgate/${name}`)
 const folder = tempFolder()
 const packed = new Map<string, Packed>()
 

@@ -16,7 +16,7 @@ import {
 } from '@toolgate/core'
 import { type AuditEvent, type AuditRecord, createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
 import { createApprovals } from '@toolgate/core/call'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import type { ApprovalFilter, ApprovalVerdict } from '@toolgate/core/stores'
 import { defineResource } from '@toolgate/core/toolset'
 import type { ApiDeps } from '../../gateway/src/admin/http/deps.ts'
@@ -26,7 +26,7 @@ import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/model/rows
 import { authenticateKeys } from '../../gateway/src/auth/keyring.ts'
 import { createOriginRules } from '../../gateway/src/auth/origin.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
-import type { GroupChange } from '../../gateway/src/admin/live/group-watch.ts'
+import type { GroupChange } from '../../gateway/src/admin/groups/group-watch.ts'
 import { createLiveSocket } from '../../gateway/src/admin/live/live-socket.ts'
 import { outcomeOf } from '../src/audit-feed.ts'
 

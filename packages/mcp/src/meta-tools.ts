@@ -1,7 +1,7 @@
 import { type Caller, ConfigError, defineTool, type Gate, type Tool, type View } from '@toolgate/core'
 import type { Group, parseGroups } from '@toolgate/core/groups'
 import { markOwnTool, REQUEST_TEXTS } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import { type McpResult, errorResult, toResult, wrapOutcome } from './results.ts'

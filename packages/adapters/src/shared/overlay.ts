@@ -1,5 +1,5 @@
+import { checkShape } from '@toolgate/values'
 import {
-  checkShape,
   type NativeToolRecord,
   OVERLAY,
   type RecordTool,

@@ -4,7 +4,7 @@ import type { Operands } from '../policy/operands.ts'
 import type { Caller } from '../ports/caller.ts'
 import type { AskedCall, AttemptEvent, AuditEntry, MaybePromise } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
-import { catchRejection } from '../util/async.ts'
+import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
 import {
   type Attempt,

@@ -1,9 +1,18 @@
 import type { Reason } from '../decide/decision.ts'
 import type { AttemptEvent, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain, safely } from '../util/async.ts'
-import { isErrorOf, messageOf } from '../util/errors.ts'
-import { capOutput, cutText, isStream, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
+import {
+  capOutput,
+  chain,
+  cutText,
+  isErrorOf,
+  isStream,
+  messageOf,
+  outputText,
+  safely,
+  sizeOf,
+  toolErrorOf,
+} from '@toolgate/values'
 import { type Attempt, calledAs, hookPorts, insteadOf, type Ran, releaseHeld, toHooked } from './attempt.ts'
 import { execute, type Executed, type Execution, type Lasting } from './execute.ts'
 import { enterEnd, enterStreamEnd, watchItems, watchProgress, withinHistory } from './history.ts'

@@ -1,5 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
-import type { SchemaWarning } from '../json-schema/skipped.ts'
+import type { SchemaWarning } from '@toolgate/values/json-schema'
 import { decideAtCall } from './layers/at-call.ts'
 import type { PolicyIndex } from './layers/clauses.ts'
 import { callerEffects, fixedEffects } from './layers/policy.ts'

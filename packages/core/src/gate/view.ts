@@ -38,7 +38,7 @@ import type { Groups } from '../tools/groups.ts'
 import { isItemId, type ItemKind } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 
 /** The tools that one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {

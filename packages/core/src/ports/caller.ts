@@ -1,8 +1,5 @@
-import { ToolgateError } from '../util/errors.ts'
-import { toInteger } from '../util/integers.ts'
-import { isPlain } from '../util/json.ts'
-import { toJsonText } from '../util/json-text.ts'
-import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
+import { describeUnknown, problemWithFields, type Shape, shapeOf, ToolgateError } from '@toolgate/values'
+import { isPlain, toInteger, toJsonText } from '@toolgate/values/json'
 
 /** The user or agent that a request is for. Plain JSON; every field is optional. */
 export interface Caller {

@@ -1,5 +1,7 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import { callerKey, didYouMean, isObject, makersOf } from '@toolgate/core/internal'
+import { callerKey, makersOf } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
+import { isObject } from '@toolgate/values/json'
 import type { CallerConfig } from '../config/config.ts'
 import { KEY_ID } from '../config/schema/callers.ts'
 import type { Revision } from './revision.ts'

@@ -1,36 +1,28 @@
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type { AppConfig, AppImportConfig } from './config.ts'
-import { checkShape, has, keysOf, type Reading } from './reading.ts'
+import { checkShape, has, readEach, type Reading } from './reading.ts'
 import { checkSelector, readPolicies } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
 import { appShellSchema, appsSchema } from './schema/policy.ts'
 
 /** Reads `apps`, and checks that the imported groups exist. */
 export function readApps(reading: Reading): readonly AppConfig[] {
-  const { source } = reading
-  const at = source.get(['apps'])
-  if (at && !at.entries) checkShape(source, ['apps'], appsSchema)
-  return keysOf(source, ['apps']).flatMap((name) => {
-    const problem = appsSchema.keyType.safeParse(name).error?.issues[0]?.message
-    if (problem !== undefined)
-      source.report(['apps', name], `found the name ${JSON.stringify(name)}, expected ${problem}`, { atKey: true })
-    return readApp(reading, name)
-  })
+  return readEach(reading.source, ['apps'], appsSchema, (_, name) => readApp(reading, String(name)))
 }
 
-function readApp(reading: Reading, name: string): readonly AppConfig[] {
+function readApp(reading: Reading, name: string): AppConfig | undefined {
   const { source } = reading
   const at = ['apps', name]
   const input = checkShape(source, at, appShellSchema)
   const policy = has(source, [...at, 'policy']) ? readPolicies(reading, [...at, 'policy']) : []
-  if (!input) return []
+  if (!input) return undefined
   const { tools = [], ...shown } = input
   const imports = (input.import ?? []).map((one) => (typeof one === 'string' ? { group: one } : one))
   for (const [i, selector] of tools.entries()) checkOwn(reading, [...at, 'tools', i], selector)
   checkImports(reading, [...at, 'import'], imports)
   if (imports.length + tools.length === 0)
     source.report(at, 'offers nothing, expected "import" or "tools"', { atKey: true })
-  return [{ ...shown, name, import: imports, tools, policy }]
+  return { ...shown, name, import: imports, tools, policy }
 }
 
 function checkOwn(reading: Reading, at: ConfigPath, selector: string): void {

@@ -1,31 +1,29 @@
 import { createHash } from 'node:crypto'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import { mayApproveByDefault } from '@toolgate/core/call'
 import type { CallerConfig, GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
-import { checkShape, has, keysOf, lengthOf, type Reading } from './reading.ts'
+import { checkShape, has, keysOf, readEach, type Reading } from './reading.ts'
 import { type CallerInput, callerSchema } from './schema/callers.ts'
 import { callersSchema } from './schema.ts'
 
 /** Reads `callers`, and refuses a repeated key, or a repeated user for the same use. */
 export function readCallers(reading: Reading): readonly CallerConfig[] {
-  const { source } = reading
-  const at = source.get(['callers'])
-  if (at && !at.items) checkShape(source, ['callers'], callersSchema)
   const byKey = new Map<string, number>()
   const byUser = new Map<string, number>()
   const byId = new Map<string, number>()
-  return Array.from({ length: lengthOf(source, ['callers']) }, (_, i) => i).flatMap((i) => {
-    const input = checkShape(source, ['callers', i], callerSchema)
+  return readEach(reading.source, ['callers'], callersSchema, (at, place) => {
+    const i = Number(place)
+    const input = checkShape(reading.source, at, callerSchema)
     const caller = input && toCaller(reading, i, input)
-    if (!caller) return []
+    if (!caller) return undefined
     const key = Buffer.from(caller.keyHash).toString('hex')
     checkOnce(reading, byKey, key, i, input.key === undefined ? 'keyHash' : 'key', 'the same key')
     if (caller.id !== undefined) checkOnce(reading, byId, caller.id, i, 'id', `the id "${caller.id}"`)
     checkUser(reading, byUser, i, input)
     checkApps(reading, i, input)
-    return [caller]
+    return caller
   })
 }
 
@@ -72,22 +70,20 @@ function toCaller({ source }: Reading, i: number, input: CallerInput): CallerCon
     )
     return undefined
   }
-  const { key, keyHash, for: use = 'mcp', id, expires, apps, ...fields } = input
+  const { key, keyHash = '', for: use = 'mcp', id, expires, apps, ...fields } = input
   const caller = checkedCaller(fields, (message) => source.report(['callers', i, 'attributes'], message))
-  return (
-    caller && {
-      // No buffer of Node's, so that a copy in another thread is equal to it.
-      keyHash: Uint8Array.from(
-        key === undefined ? Buffer.from(keyHash?.slice('sha256:'.length) ?? '', 'hex') : sha256(key),
-      ),
-      ...(key === undefined ? {} : { demoKey: key }),
-      for: use,
-      caller,
-      ...(id === undefined ? {} : { id }),
-      ...(apps === undefined ? {} : { apps }),
-      ...(expires === undefined ? {} : { expiresAtMs: Date.parse(expires) }),
-    }
-  )
+  if (!caller) return undefined
+  const hash = key === undefined ? Buffer.from(keyHash.slice('sha256:'.length), 'hex') : sha256(key)
+  return {
+    // No buffer of Node's, so that a copy in another thread is equal to it.
+    keyHash: Uint8Array.from(hash),
+    ...(key !== undefined && { demoKey: key }),
+    for: use,
+    caller,
+    ...(id !== undefined && { id }),
+    ...(apps !== undefined && { apps }),
+    ...(expires !== undefined && { expiresAtMs: Date.parse(expires) }),
+  }
 }
 
 function checkedCaller(fields: Caller, report: (message: string) => void): Caller | undefined {

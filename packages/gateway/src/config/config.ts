@@ -3,7 +3,6 @@ import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
-import type { NameRules, ServerOverlay } from '@toolgate/mcp'
 import type { TlsFiles } from '../util/certificate.ts'
 import type { Offer } from '../model/upstream.ts'
 import type { ServerMay } from './may.ts'
@@ -12,6 +11,13 @@ import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigPlaces, PolicySource } from './places.ts'
 import type { ConfigWarning } from './problems.ts'
+import type { secretCommandsSchema } from './schema.ts'
+import type { auditSchema } from './schema/audit.ts'
+import type { approvalsSchema } from './schema/calls.ts'
+import type { probeSchemas } from './schema/groups.ts'
+import type { historySchema } from './schema/policy.ts'
+import type { compareSchema, instancesSchema, itemOverlaySchema, namesSchema, overlaySchema } from './schema/servers.ts'
+import type { Written } from './schema/values.ts'
 import type { ReplicaConfig, StoresConfig } from './stores.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
@@ -68,7 +74,8 @@ export interface GatewayConfig {
   /** Absent: this gateway is alone. */
   readonly stores?: StoresConfig
   readonly replica?: ReplicaConfig
-  readonly redact?: RedactConfig
+  /** What is redacted in addition to the built-in rules: keys, and patterns in RE2 syntax. */
+  readonly redact?: { readonly keys: readonly string[]; readonly patterns: readonly string[] }
   /** Whether a change of the file is applied by itself if it only tightens. */
   readonly watch?: boolean
   /** How the commands of `${command:…}` run. Read at each reload. */
@@ -79,7 +86,8 @@ export interface GatewayConfig {
   readonly ran?: readonly string[]
   /** The values of `${VAR}` and the keys of callers. Never log or show them. Prints as its length. */
   readonly secrets?: readonly string[]
-  readonly metrics?: MetricsConfig
+  /** Whether `/metrics` needs no key. */
+  readonly metrics?: { readonly public: boolean }
   /** The origin that people reach the gateway by, such as `https://tools.example.com`. Default: where it listens, if that is loopback. */
   readonly publicUrl?: string
   /** Unknown names and likely mistakes in the file, with their lines. */
@@ -93,35 +101,16 @@ export interface GatewayConfig {
 }
 
 /** What `secretCommands` says, for every `${command:…}` of a file. */
-export interface SecretCommandsConfig {
-  /** Their variables, besides PATH and HOME. */
-  readonly env?: Readonly<Record<string, string>>
-  /** Default 10,000. */
-  readonly timeoutMs?: number
-}
+export type SecretCommandsConfig = Written<typeof secretCommandsSchema>
 
 /** How long what callers without a run have done counts. */
-interface HistoryConfig {
-  /** What was called. Default: an hour. */
-  readonly calledMs?: number
-  /** Labels and what began. Default: a day. */
-  readonly labelMs?: number
-}
+type HistoryConfig = Written<typeof historySchema>
 
 /** How clients name the tools of a server. */
-type NamesConfig = Partial<Pick<NameRules, 'prefix' | 'max'>>
+export type NamesConfig = Written<typeof namesSchema>
 
-/** The instances of all servers with one for each user. */
-interface InstancesConfig {
-  /** An instance that runs no call for so long is ended. */
-  readonly idleMs?: number
-  /** Instances of one user, over all servers. */
-  readonly perUser?: number
-  /** Instances of all users. */
-  readonly max?: number
-  /** Absolute. Each instance has its HOME and its working folder below it. */
-  readonly path?: string
-}
+/** The instances of all servers with one for each user. `path` is absolute. */
+type InstancesConfig = Written<typeof instancesSchema>
 
 /** A bundle of groups and tools, served at `/mcp/<name>`. */
 export interface AppConfig {
@@ -187,24 +176,12 @@ export interface ServerConfig {
   readonly prompts?: ReadonlyMap<string, ItemOverlay>
 }
 
-interface ToolOverlay extends Omit<ServerOverlay, 'groups'> {
-  /** What clients call the tool. Only for a key that is the name of one tool. */
-  readonly name?: string
-  readonly compare?: CompareConfig
-}
-
+/** What the operator says about a tool, by its name or a glob. */
+export type ToolOverlay = Written<typeof overlaySchema>
 /** How a person who decides a call compares what it would write with what is there. */
-export interface CompareConfig {
-  /** The field of the call that it would write, such as `input.content`. */
-  readonly text: string
-  /** The name of the tool of the same server that reads what is there. */
-  readonly with: string
-  /** The input of that tool. Texts are fields of the call, such as `input.path`. */
-  readonly input: Readonly<Record<string, string | number | boolean>>
-}
-
+export type CompareConfig = Written<typeof compareSchema>
 /** What the operator says about a resource, template or prompt. */
-type ItemOverlay = Pick<ToolOverlay, 'tags' | 'category' | 'requiredScopes'>
+export type ItemOverlay = Written<typeof itemOverlaySchema>
 
 export interface CallerConfig {
   /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
@@ -237,43 +214,20 @@ export interface GroupConfig {
   readonly ttlMs?: number
 }
 
-/** A probe: one dependency that must work. */
-export type ProbeConfig = EnvProbeConfig | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | ServerProbeConfig
-
-/** A variable of the gateway's environment is set, or has one value. */
-interface EnvProbeConfig {
-  readonly env: string
-  readonly equals?: string
-}
-
+type Probe = { readonly [K in keyof typeof probeSchemas]: Written<(typeof probeSchemas)[K]> }
 /** Something listens at an address. */
-export interface TcpProbeConfig {
-  readonly tcp: { readonly host: string; readonly port: number }
-  readonly timeoutMs?: number
-}
-
+export type TcpProbeConfig = Probe['tcp']
 /** A URL answers. */
-export interface HttpProbeConfig {
-  readonly http: string
-  /** Default: any from 200 to 299. */
-  readonly status?: readonly number[]
-  readonly headers?: Readonly<Record<string, string>>
-  readonly timeoutMs?: number
-}
+export type HttpProbeConfig = Probe['http']
+
+/** A probe: one dependency that must work. */
+export type ProbeConfig = Probe['env'] | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | Probe['server']
 
 /** A command exits with code 0. */
-export interface CommandProbeConfig {
+export interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {
   readonly command: readonly [string, ...string[]]
   /** Absolute. */
   readonly cwd: string
-  /** Its variables, besides PATH and HOME. */
-  readonly variables?: Readonly<Record<string, string>>
-  readonly timeoutMs?: number
-}
-
-/** A server of this gateway is up. */
-interface ServerProbeConfig {
-  readonly server: string
 }
 
 /** When `search_tools`, `get_tool_details` and `call_tool` are offered. */
@@ -282,18 +236,6 @@ interface SearchConfig {
   readonly offer: 'auto' | 'always' | 'never'
   /** A number of tools. */
   readonly above?: number
-}
-
-interface MetricsConfig {
-  /** Whether `/metrics` needs no key. */
-  readonly public: boolean
-}
-
-/** What is redacted in addition to the built-in rules. */
-interface RedactConfig {
-  readonly keys: readonly string[]
-  /** In RE2 syntax. */
-  readonly patterns: readonly string[]
 }
 
 /** The limits of each call. */
@@ -306,10 +248,7 @@ interface CallsConfig {
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
-export interface ApprovalsConfig {
-  /** How long an approval is valid, from the request to its use. Default: that of the store. */
-  readonly ttlMs?: number
-}
+export type ApprovalsConfig = Written<typeof approvalsSchema>
 
 /** Where signed checkpoints go, and how often. */
 export interface CheckpointConfig {
@@ -321,13 +260,6 @@ export interface CheckpointConfig {
   readonly everyMs?: number
 }
 
-interface WitnessConfig {
-  /** Absolute. */
-  readonly file?: string
-  readonly url?: string
-  readonly key?: string
-}
-
 export interface AuditConfig {
   /** Default `true`. */
   readonly preview?: boolean
@@ -335,7 +267,7 @@ export interface AuditConfig {
   readonly inputs?: AuditInputs
   readonly checkpoints?: CheckpointConfig | false
   /** Of `postgres`: who sees each signed checkpoint. */
-  readonly witness?: WitnessConfig
+  readonly witness?: NonNullable<Written<typeof auditSchema>['witness']>
   /** `postgres`: that of all replicas, in `stores.postgres`. */
   readonly store: 'postgres' | 'sqlite' | 'jsonl' | 'memory'
   /** Absolute. Absent for `memory`, and for `postgres` unless `durable` is `disk`: then it is the folder. */

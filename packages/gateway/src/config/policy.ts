@@ -1,10 +1,19 @@
 import { type Clause, ConfigError, lint, type Policy } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
-import { didYouMean, nearestOf } from '@toolgate/core/internal'
+import { didYouMean, nearestOf } from '@toolgate/values'
 import { parsePolicies } from '@toolgate/core/policy'
 import type { GatewayConfig } from './config.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
-import { type CheckPolicy, checkShape, has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
+import {
+  type CheckPolicy,
+  checkShape,
+  has,
+  keysOf,
+  lengthOf,
+  type PolicyProblem,
+  readEach,
+  type Reading,
+} from './reading.ts'
 import { aliasesSchema } from './schema/groups.ts'
 import { clauseSchema, labelsSchema, policyShellSchema } from './schema/policy.ts'
 import { policiesSchema } from './schema.ts'
@@ -161,15 +170,14 @@ export function readLabels(reading: Reading): Pick<GatewayConfig, 'labels'> {
   const { source } = reading
   const at: ConfigPath = ['labels']
   if (!has(source, at)) return {}
-  if (!source.get(at)?.entries) checkShape(source, at, labelsSchema)
-  // One by one, so that every problem is reported.
   const labels = Object.fromEntries(
-    keysOf(source, at).flatMap((label) => {
-      const selectors = checkShape(source, [...at, label], labelsSchema.valueType)
-      reportLabels(reading, [...at, label], { [label]: [] })
+    readEach(source, at, labelsSchema, (place, key) => {
+      const label = String(key)
+      const selectors = checkShape(source, place, labelsSchema.valueType)
+      reportLabels(reading, place, { [label]: [] })
       for (const [i, selector] of (selectors ?? []).entries())
-        reportLabels(reading, [...at, label, i], { trusted: [selector] })
-      return selectors ? [[label, selectors] as const] : []
+        reportLabels(reading, [...place, i], { trusted: [selector] })
+      return selectors && ([label, selectors] as const)
     }),
   )
   reportLabels(reading, at, Object.fromEntries(Object.keys(labels).map((label) => [label, []])), 'labels')

@@ -1,4 +1,4 @@
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type * as z from 'zod'
 import type { ConfigPath } from './problems.ts'
 import type { Source, SourceNode } from './source.ts'
@@ -65,9 +65,49 @@ export function readSection<T extends z.ZodType>(source: Source, key: string, sc
   return (has(source, [key]) ? checkShape(source, [key], schema) : undefined) ?? schema.parse({})
 }
 
-/** Reports a problem from within a schema, at a key and with a complete message. */
-export function reportIn(ctx: z.RefinementCtx, path: readonly (string | number)[], message: string): void {
-  ctx.addIssue({ code: 'custom', path: [...path], message, params: { isWhole: true } })
+/** Reads the sections of the file that are there. An invalid one is left out, and its problems are reported. */
+export function readIfPresent<S extends Readonly<Record<string, z.ZodType>>>(
+  source: Source,
+  schemas: S,
+): { [K in keyof S]?: z.infer<S[K]> } {
+  const read = Object.entries(schemas).flatMap(([key, schema]) => {
+    const value = has(source, [key]) ? checkShape(source, [key], schema) : undefined
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(read) as { [K in keyof S]?: z.infer<S[K]> }
+}
+
+/**
+ * Reads the entries of a list or a mapping one by one, so that one that is invalid does not hide the problems of another.
+ * `whole` is the schema of the list or mapping. It checks the names of a mapping.
+ */
+export function readEach<T>(
+  source: Source,
+  at: ConfigPath,
+  whole: z.ZodArray | z.ZodRecord<z.ZodString>,
+  read: (place: ConfigPath, key: string | number) => T | undefined,
+): readonly T[] {
+  const node = source.get(at)
+  const keys = [...(('keyType' in whole ? node?.entries : node?.items)?.keys() ?? [])]
+  if (node && keys.length === 0) checkShape(source, at, whole)
+  return keys.flatMap((key) => {
+    const place = [...at, key]
+    const problem = 'keyType' in whole ? whole.keyType.safeParse(key).error?.issues[0]?.message : undefined
+    if (problem !== undefined)
+      source.report(place, `found the name ${JSON.stringify(key)}, expected ${problem}`, { atKey: true })
+    const entry = read(place, key)
+    return entry === undefined ? [] : [entry]
+  })
+}
+
+/** Reports a problem from within a schema, with a complete message: at a key, or else `atKey: false`, at its value. */
+export function reportIn(
+  ctx: z.RefinementCtx,
+  path: readonly (string | number)[],
+  message: string,
+  atKey = true,
+): void {
+  ctx.addIssue({ code: 'custom', path: [...path], message, params: { isWhole: true, atKey } })
 }
 
 type Issue = z.core.$ZodIssue
@@ -92,7 +132,7 @@ function explainIssue(source: Source, base: ConfigPath, schema: z.ZodType, issue
     }
   }
   if (issue.code === 'custom' && issue.params?.['isWhole'] === true)
-    return source.report(path, issue.message, { atKey: true })
+    return source.report(path, issue.message, { atKey: issue.params['atKey'] === true })
   const node = source.get(path)
   const subject = node ? `${found(source, path)},` : 'is missing,'
   source.report(path, `${subject} expected ${expectation(issue)}${advice(issue, node)}`)

@@ -1,17 +1,6 @@
 import { z } from 'zod'
 import { issuerUrl, scope, text } from './oauth.ts'
-
-/** How each user connects a server to their own account. */
-export interface ServerOAuth {
-  /** Absent: by a metadata document or by registration, as its authorization server offers. */
-  readonly clientId?: string
-  /** Absent for a public client. */
-  readonly clientSecret?: string
-  /** Absent: what the server asks for. */
-  readonly scopes?: readonly string[]
-  /** Absent: the first that the server's metadata names. */
-  readonly issuer?: string
-}
+import type { Written } from './schema/values.ts'
 
 export const serverOAuthSchema = z
   .strictObject({
@@ -35,3 +24,6 @@ export const serverOAuthSchema = z
       .exactOptional(),
   })
   .describe('Each user connects the server to their own account (OAuth 2.1), and calls with their own token.')
+
+/** How each user connects a server to their own account. Without a `clientSecret` it is a public client. */
+export type ServerOAuth = Written<typeof serverOAuthSchema>

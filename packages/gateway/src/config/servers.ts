@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { didYouMean, isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/values/json'
 import type { ServerConfig } from './config.ts'
 import { mentionsOwner } from './instance-config.ts'
 import { toMay } from './may.ts'
@@ -9,74 +10,60 @@ import { checkPer } from './per-user.ts'
 import type { ConfigPath } from './problems.ts'
 import { checkServerOAuth } from './check-server-oauth.ts'
 import { checkPublicUrl } from './read-oauth.ts'
-import { checkShape, found, has, keysOf, type Reading } from './reading.ts'
+import { checkShape, found, has, keysOf, readEach, type Reading } from './reading.ts'
 import { type ServerInput, serverSchema, serversSchema } from './schema/servers.ts'
 
 const RESERVED: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
-const DEFAULT_START_TIMEOUT_MS = 30_000
-const DEFAULT_CALL_TIMEOUT_MS = 60_000
+const DEFAULTS = {
+  env: {},
+  headers: {},
+  era: 'auto',
+  per: 'user',
+  loopback: false,
+  trustHints: false,
+  offers: ['tools'],
+  startTimeoutMs: 30_000,
+  callTimeoutMs: 60_000,
+} as const
 
 /** Reads `servers` one by one, so that every problem is reported. */
 export function readServers(reading: Reading): readonly ServerConfig[] {
   const { source } = reading
-  if (!source.get(['servers'])?.entries) {
-    checkShape(source, ['servers'], serversSchema)
-    return []
-  }
-  const servers = keysOf(source, ['servers']).flatMap((name) => {
-    checkNameOf(reading, name)
-    const input = checkShape(source, ['servers', name], serverSchema)
-    return input ? [toServer(reading, name, input)] : []
+  if (!has(source, ['servers'])) checkShape(source, ['servers'], serversSchema)
+  const servers = readEach(source, ['servers'], serversSchema, (at, name) => {
+    if (RESERVED.has(String(name)))
+      source.report(at, `the name "${name}" is reserved for selectors, expected another`, { atKey: true })
+    const input = checkShape(source, at, serverSchema)
+    return input && toServer(reading, String(name), input)
   })
   if (servers.some(({ oauth }) => oauth))
     checkPublicUrl(source, 'servers.*.oauth', 'people come back to a URL that their browser knows')
   return servers
 }
 
-function checkNameOf({ source }: Reading, name: string): void {
-  const at = { atKey: true }
-  if (RESERVED.has(name))
-    source.report(['servers', name], `the name "${name}" is reserved for selectors, expected another`, at)
-  const problem = serversSchema.keyType.safeParse(name).error?.issues[0]?.message
-  if (problem !== undefined)
-    source.report(['servers', name], `found the name ${JSON.stringify(name)}, expected ${problem}`, at)
-}
-
 function toServer(reading: Reading, name: string, input: ServerInput): ServerConfig {
   const started = toCommand(reading, name, input)
   checkTransport(reading, name, input)
   checkUrl(reading, name, input)
-  const per = input.per ?? 'user'
   checkPer(reading, name, input)
   checkMay(reading, name, input)
   checkAccepts(reading, name, input)
   checkToolNames(reading, name, input)
   checkServerOAuth(reading, name, input)
+  const { package: _, bin: _bin, listing, may, tools, resources, prompts, ...rest } = input
   return {
+    ...DEFAULTS,
+    ...(input.offers === undefined ? { offersByDefault: true as const } : {}),
+    ...rest,
     name,
     ...started,
-    ...toCwd(reading, name, input, per),
-    env: input.env ?? {},
-    ...(input.url === undefined ? {} : { url: input.url }),
-    headers: input.headers ?? {},
-    era: input.era ?? 'auto',
-    per,
-    ...(input.oauth === undefined ? {} : { oauth: input.oauth }),
+    ...toCwd(reading, name, input),
     // Most servers that need a token list nothing without one.
-    ...((input.listing ?? (input.oauth && 'user')) === 'user' ? { listing: 'user' as const } : {}),
-    loopback: input.loopback ?? false,
-    trustHints: input.trustHints ?? false,
-    offers: input.offers ?? ['tools'],
-    ...(input.offers === undefined ? { offersByDefault: true } : {}),
-    ...(input.may === undefined ? {} : { may: toMay(input.may) }),
-    ...(input.accepts === undefined ? {} : { accepts: input.accepts }),
-    startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
-    callTimeoutMs: input.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
-    ...(input.names === undefined ? {} : { names: input.names }),
-    ...(input.instructions === undefined ? {} : { instructions: input.instructions }),
-    tools: new Map(Object.entries(input.tools ?? {})),
-    ...(input.resources && { resources: new Map(Object.entries(input.resources)) }),
-    ...(input.prompts && { prompts: new Map(Object.entries(input.prompts)) }),
+    ...((listing ?? (input.oauth && 'user')) === 'user' ? { listing: 'user' as const } : {}),
+    ...(may === undefined ? {} : { may: toMay(may) }),
+    tools: new Map(Object.entries(tools ?? {})),
+    ...(resources && { resources: new Map(Object.entries(resources)) }),
+    ...(prompts && { prompts: new Map(Object.entries(prompts)) }),
   }
 }
 
@@ -158,8 +145,7 @@ const TRUSTED = 'trusted'
 function toCwd(
   reading: Reading,
   name: string,
-  { cwd, url, command, package: from }: ServerInput,
-  per: ServerConfig['per'],
+  { cwd, url, command, package: from, per = 'user' }: ServerInput,
 ): { readonly cwd?: string } {
   const isChild = command !== undefined || from !== undefined || url === undefined
   if (per === 'user' && isChild && cwd === undefined) return {}

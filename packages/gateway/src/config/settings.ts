@@ -2,13 +2,23 @@ import path from 'node:path'
 import { inspect } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import type { AuditInputs } from '@toolgate/core/audit'
-import { createRedactor } from '@toolgate/core/redact'
+import { createRedactor } from '@toolgate/values/redact'
 import type * as z from 'zod'
 import type { AuditConfig, CheckpointConfig, GatewayConfig, RotationConfig, StateConfig } from './config.ts'
 import { CertificateError, readCertificate } from '../util/certificate.ts'
 import { isLoopback } from './loopback.ts'
 import { checkEntry } from './policy.ts'
-import { checkShape, found, has, lengthOf, type Reading, readSection, reportIn } from './reading.ts'
+import {
+  checkShape,
+  found,
+  has,
+  lengthOf,
+  readEach,
+  readIfPresent,
+  type Reading,
+  readSection,
+  reportIn,
+} from './reading.ts'
 import { approvalsSchema, callsShellSchema, capSchema, concurrencySchema, drainSchema } from './schema/calls.ts'
 import { auditSchema, redactSchema, stateSchema } from './schema/audit.ts'
 import { definitionsSchema, instancesSchema, instructionsSchema, namesSchema, pinsSchema } from './schema/servers.ts'
@@ -42,6 +52,19 @@ type Settings = Pick<
   | 'replica'
 > & { readonly audit: AuditConfig }
 
+/** The sections that are taken as they are written. */
+const PLAIN = {
+  names: namesSchema,
+  instructions: instructionsSchema,
+  pins: pinsSchema,
+  definitions: definitionsSchema,
+  drainMs: drainSchema,
+  publicUrl: publicUrlSchema,
+  watch: watchSchema,
+  history: historySchema,
+  secretCommands: secretCommandsSchema,
+}
+
 /** Reads the sections that do not depend on servers, groups and policies, with defaults. */
 export function readSettings(reading: Reading): Settings {
   const { source, configDir } = reading
@@ -49,19 +72,9 @@ export function readSettings(reading: Reading): Settings {
   const engines = readStores(reading)
   const state = has(source, ['stores']) ? undefined : readSection(source, 'state', stateIn(configDir))
   checkFiles(reading, audit, state)
-  const ifPresent = <T extends z.ZodType>(key: string, schema: T) =>
-    has(source, [key]) ? checkShape(source, [key], schema) : undefined
-  const names = ifPresent('names', namesSchema)
-  const instructions = ifPresent('instructions', instructionsSchema)
-  const pins = ifPresent('pins', pinsSchema)
-  const definitions = ifPresent('definitions', definitionsSchema)
-  const publicUrl = ifPresent('publicUrl', publicUrlSchema)
-  const drainMs = ifPresent('drainMs', drainSchema)
-  const watch = ifPresent('watch', watchSchema)
-  if (watch === true && has(source, ['stores']))
+  const plain = readIfPresent(source, PLAIN)
+  if (plain.watch === true && has(source, ['stores']))
     source.report(['watch'], 'found true with "stores", expected false, as replicas run what is published')
-  const history = ifPresent('history', historySchema)
-  const secretCommands = ifPresent('secretCommands', secretCommandsSchema)
   return {
     listen: readListen(reading),
     instances: readSection(source, 'instances', instancesIn(configDir)),
@@ -74,15 +87,7 @@ export function readSettings(reading: Reading): Settings {
     redact: readSection(source, 'redact', redact),
     metrics: readSection(source, 'metrics', metrics),
     search: readSection(source, 'search', search),
-    ...(names === undefined ? {} : { names }),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(pins === undefined ? {} : { pins }),
-    ...(definitions === undefined ? {} : { definitions }),
-    ...(drainMs === undefined ? {} : { drainMs }),
-    ...(publicUrl === undefined ? {} : { publicUrl }),
-    ...(watch === undefined ? {} : { watch }),
-    ...(history === undefined ? {} : { history }),
-    ...(secretCommands === undefined ? {} : { secretCommands }),
+    ...plain,
   }
 }
 
@@ -132,19 +137,15 @@ function readCaps(reading: Reading): NonNullable<GatewayConfig['calls']>['concur
 function readEntries<T extends z.ZodType>(
   reading: Reading,
   at: readonly string[],
-  listSchema: z.ZodType,
+  list: z.ZodArray,
   schema: T,
   toEntry: (entry: z.infer<T>) => Parameters<typeof checkEntry>[2],
 ): z.infer<T>[] {
-  const { source } = reading
-  const written = source.get(at)
-  if (written && !written.items) checkShape(source, at, listSchema)
-  return Array.from({ length: lengthOf(source, at) }, (_, i) => [...at, i]).flatMap((place) => {
-    const entry = checkShape(source, place, schema)
-    if (entry === undefined) return []
-    checkEntry(reading, place, toEntry(entry))
-    return [entry]
-  })
+  return readEach(reading.source, at, list, (place) => {
+    const entry = checkShape(reading.source, place, schema)
+    if (entry !== undefined) checkEntry(reading, place, toEntry(entry))
+    return entry
+  }).slice()
 }
 
 const DEFAULT_FOLDER = '.toolgate/audit'

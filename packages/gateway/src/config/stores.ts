@@ -1,21 +1,6 @@
 import * as z from 'zod'
-import { checkShape, found, has, type Reading, reportIn } from './reading.ts'
-
-/** The engines that replicas share. */
-export interface StoresConfig {
-  /** Approvals, state, locks and the published configuration; limits too, without `redis`. Holds a password. */
-  readonly postgres: string
-  /** Limits. Holds a password. */
-  readonly redis?: string
-}
-
-/** What this replica is called, and where the others reach it. */
-export interface ReplicaConfig {
-  /** Default: the name of the host, and a random part. */
-  readonly id?: string
-  /** An origin. */
-  readonly url?: string
-}
+import { found, has, readIfPresent, type Reading, reportIn } from './reading.ts'
+import type { Written } from './schema/values.ts'
 
 /** The id of a replica. */
 const REPLICA_ID = /^[A-Za-z0-9][\w.-]{0,62}$/
@@ -57,19 +42,21 @@ export const replicaSchema = z
   })
   .describe('This gateway among several that share stores.')
 
+/** The engines that replicas share. Both URLs may hold a password. */
+export type StoresConfig = Written<typeof storesSchema>
+/** What this replica is called, and where the others reach it: an origin. */
+export type ReplicaConfig = Written<typeof replicaSchema>
+
 type Stores = { readonly stores?: StoresConfig; readonly replica?: ReplicaConfig }
 
 /** Reads the engines and the replica's own name. The state is in Postgres then, so no file is named for it. */
 export function readStores({ source }: Reading): Stores {
-  const stores = has(source, ['stores']) ? checkShape(source, ['stores'], storesSchema) : undefined
-  const replica = has(source, ['replica']) ? checkShape(source, ['replica'], replicaSchema) : undefined
+  const read = readIfPresent(source, { stores: storesSchema, replica: replicaSchema })
   if (has(source, ['replica']) && !has(source, ['stores']))
     source.report(
       ['replica'],
       'found a replica without stores, expected "stores" with the database that replicas share',
-      {
-        atKey: true,
-      },
+      { atKey: true },
     )
   for (const key of ['store', 'path'])
     if (has(source, ['stores']) && has(source, ['state', key]))
@@ -77,7 +64,7 @@ export function readStores({ source }: Reading): Stores {
         ['state', key],
         `${found(source, ['state', key])} beside stores.postgres, expected none: the state is in the database`,
       )
-  return { ...(stores && { stores }), ...(replica && { replica }) }
+  return read
 }
 
 /** A shorter one would hide words of every text. */

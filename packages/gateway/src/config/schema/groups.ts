@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { reportIn } from '../reading.ts'
 import { name, text, texts, timeoutMs, variableName, headersSchema } from './values.ts'
 
 const probeTimeoutMs = timeoutMs.describe('Default: 1000, for a command 5000.').exactOptional()
@@ -15,16 +16,17 @@ export const probeSchemas = {
     .describe('An environment variable that is set.'),
   tcp: z
     .strictObject({
-      tcp: z.union([z.string(), port]).describe('host:port, or a port of 127.0.0.1.'),
+      tcp: z.union([z.string(), port]).describe('host:port, or a port of 127.0.0.1.').transform(toAddress),
       timeoutMs: probeTimeoutMs,
     })
     .describe('Something that listens.'),
   http: z
     .strictObject({
-      http: text.describe('A URL, asked with GET. Redirects are not followed.'),
+      http: text.describe('A URL, asked with GET. Redirects are not followed.').superRefine(checkHttpUrl),
       status: z
         .union([status, z.array(status).min(1, 'at least one status')])
         .describe('Default: any from 200 to 299.')
+        .transform((found) => [found].flat())
         .exactOptional(),
       headers: headersSchema.exactOptional(),
       timeoutMs: probeTimeoutMs,
@@ -45,6 +47,29 @@ export const probeSchemas = {
     .strictObject({ server: text.describe('The name of a server.') })
     .describe('A server of this gateway that is up.'),
 } as const
+
+const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/[\]]+)):(\d{1,5})$/
+
+/** Parses `host:port`, `[::1]:port` or a bare port (of 127.0.0.1). */
+function toAddress(text: string | number, ctx: z.RefinementCtx): { readonly host: string; readonly port: number } {
+  const bare = String(text)
+  const [, v6, name, digits] = /^\d{1,5}$/.test(bare)
+    ? ['', undefined, '127.0.0.1', bare]
+    : (HOST_PORT.exec(bare) ?? [])
+  const host = v6 ?? name
+  const number = Number(digits)
+  if (host !== undefined && number >= 1 && number <= 65_535) return { host, port: number }
+  ctx.addIssue({ code: 'custom', message: 'host:port such as "127.0.0.1:4444", or a port from 1 to 65535' })
+  return z.NEVER
+}
+
+function checkHttpUrl(text: string, ctx: z.RefinementCtx): void {
+  const url = URL.parse(text)
+  if (url?.username || url?.password)
+    reportIn(ctx, [], 'found a user or password in the URL, expected them in "headers"', false)
+  else if (!url || !/^https?:$/.test(url.protocol))
+    ctx.addIssue({ code: 'custom', message: 'a URL such as "http://127.0.0.1:9200/health"' })
+}
 
 /** A group whose probes are still to be checked one by one. */
 export const groupShellSchema = z.strictObject({

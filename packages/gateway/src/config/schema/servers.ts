@@ -39,7 +39,7 @@ const MAX_INSTRUCTIONS = 16_000
 export const instructionsSchema = text.max(MAX_INSTRUCTIONS, `at most ${MAX_INSTRUCTIONS} characters`)
 
 const inputField = z.string().regex(/^input(?:\.[^.\s]{1,100}){1,8}$/, 'a field of the input, such as input.path')
-const compareSchema = z
+export const compareSchema = z
   .strictObject({
     text: inputField.describe('The text that the call would put there, such as input.content.'),
     with: z
@@ -54,7 +54,7 @@ const compareSchema = z
     'Lets a person who decides a call compare what it would write with what is there. It is read with the rights of the caller, when the person asks for it.',
   )
 
-const overlaySchema = z.strictObject({
+export const overlaySchema = z.strictObject({
   name: z
     .string()
     .regex(/^(?!.*__)[A-Za-z0-9-](?:[\w-]*[A-Za-z0-9-])?$/, 'letters, digits, "-" and single "_" between them')
@@ -74,7 +74,7 @@ const overlaySchema = z.strictObject({
   compare: compareSchema.exactOptional(),
 })
 
-const itemOverlaySchema = z.strictObject({
+export const itemOverlaySchema = z.strictObject({
   tags: texts.describe('Marks that requireTags and conditions read.').exactOptional(),
   category: text.exactOptional(),
   requiredScopes: texts.describe('A caller must hold all of them.').exactOptional(),

@@ -26,3 +26,7 @@ export const headersSchema = z.record(
 
 export const SPAN = /^[1-9]\d{0,4}[hd]$/
 export const SPAN_HELP = 'a time such as "90d" or "36h"'
+
+/** What a schema reads, as a value that nobody changes. */
+export type Written<S extends z.ZodType> = Unchanged<z.infer<S>>
+type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T

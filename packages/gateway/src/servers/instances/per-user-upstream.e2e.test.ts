@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Caller } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { descendantsOf, isAlive, nodeServer, STATEFUL_STDIO, until } from '../../../fixtures/servers.ts'
 import {
   discovered,
