@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
 import { isPassedThrough, touchedBy } from '../scripts/shape/touched.ts'
@@ -13,6 +13,21 @@ function readingList(): readonly string[] {
     /<!-- one call -->\n([\s\S]*?)<!-- \/one call -->/.exec(readFileSync(ARCHITECTURE, 'utf8')) ?? []
   return [...list.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file]) => `packages/${file}`)
 }
+
+describe('ARCHITECTURE.md', () => {
+  it('is read in a few minutes, and names files that are there', () => {
+    const text = readFileSync(ARCHITECTURE, 'utf8')
+    assert.ok(text.split(/\s+/).length <= 900, `${text.split(/\s+/).length} words`)
+    const named = [...text.matchAll(/`((?:\w+\/src|scripts|tests)\/[^`]+)`/g)].map(([, file]) => file ?? '')
+    assert.ok(named.length > 20)
+    const root = path.dirname(ARCHITECTURE)
+    const isThere = (file: string) => ['', 'packages'].some((folder) => existsSync(path.join(root, folder, file)))
+    assert.deepEqual(
+      named.filter((file) => !isThere(file)),
+      [],
+    )
+  })
+})
 
 describe('the reading list of one call', async () => {
   const { files, functions } = await touchedBy('view-call')
