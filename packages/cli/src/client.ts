@@ -173,7 +173,7 @@ const TIMEOUT_MS = 10_000
 
 export function createApi(target: Target): Api {
   const get = <T>(path: string, query: Query = {}): Promise<T> => request<T>(target, path, query)
-  const change = <T>(method: Change['method'], path: string, body?: object): Promise<T> =>
+  const change = <T>(method: ApiChange['method'], path: string, body?: object): Promise<T> =>
     request<T>(target, path, {}, { method, body })
   let isPart = false
   return {
@@ -220,7 +220,7 @@ export function createApi(target: Target): Api {
   }
 }
 
-interface Change {
+interface ApiChange {
   readonly method: 'POST' | 'DELETE'
   readonly body: object | undefined
 }
@@ -228,7 +228,7 @@ interface Change {
 type Query = Readonly<Record<string, string | number | undefined>>
 
 /** Returns the body of an answer. Command and gateway have one version, so the wire types are not checked again. */
-async function request<T>(target: Target, path: string, query: Query, change?: Change): Promise<T> {
+async function request<T>(target: Target, path: string, query: Query, change?: ApiChange): Promise<T> {
   const { status, body } = await answerOf(target, urlOf(target, path, query), change)
   if (status === 200 && body) return body as T
   throw faultOf(target, status, body)
@@ -290,7 +290,7 @@ function keyHeader({ key }: Target): Record<string, string> {
 async function answerOf(
   target: Target,
   url: URL,
-  change?: Change,
+  change?: ApiChange,
 ): Promise<{ status: number; body: JsonObject | undefined }> {
   try {
     const { method, body: sent } = change ?? { method: 'GET', body: undefined }

@@ -12,7 +12,10 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** Only violations are described in full, which is most of the work of axe. */
 const EVERY_RULE: RunOptions = { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } }
 /** The rules whose answer depends on colours. */
-const COLOUR_RULES: RunOptions = { resultTypes: ['violations'], runOnly: ['color-contrast', 'link-in-text-block'] }
+export const COLOUR_RULES: RunOptions = {
+  resultTypes: ['violations'],
+  runOnly: ['color-contrast', 'link-in-text-block'],
+}
 
 /** The built console, and a browser. */
 export interface Stage {
@@ -80,17 +83,12 @@ export async function checkPage(page: Page, where: string): Promise<void> {
 }
 
 /** Returns what axe finds, and whether the page scrolls sideways. Targets are at least 24 pixels large, or have space around them. */
-export async function findPageFaults(page: Page): Promise<readonly string[]> {
-  const found = await findAxeFaults(page, EVERY_RULE)
+export async function findPageFaults(page: Page, rules = EVERY_RULE): Promise<readonly string[]> {
+  const found = await findAxeFaults(page, rules)
   const overflow = await page.evaluate(
     () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
   )
   return overflow > 0 ? [...found, `it scrolls sideways by ${overflow} px`] : found
-}
-
-/** Returns what axe finds in the colours of the page. */
-export function findColourFaults(page: Page): Promise<readonly string[]> {
-  return findAxeFaults(page, COLOUR_RULES)
 }
 
 async function findAxeFaults(page: Page, options: RunOptions): Promise<readonly string[]> {

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { findColourFaults, findPageFaults, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { COLOUR_RULES, findPageFaults, logIn, type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 import { findLayoutFaults } from './layout.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'
@@ -60,8 +60,8 @@ if (executablePath !== undefined)
                 path: join(pictures, `${name} ${view.name} ${form}.png`.replaceAll(' ', '_')),
                 fullPage: view.isModal !== true,
               })
-            // Only colours depend on the scheme.
-            const found = [...(await (colorScheme === 'dark' ? findColourFaults(page) : findPageFaults(page)))]
+            // Only the answers about colours depend on the scheme.
+            const found = [...(await findPageFaults(page, colorScheme === 'dark' ? COLOUR_RULES : undefined))]
             if (WALKED.has(form)) found.push(...(await findLayoutFaults(page)), ...(await findTabFaults(page)))
             faults.push(...found.map((fault) => `${form}: ${fault}`))
           }

@@ -26,7 +26,7 @@ interface Template {
   readonly matches: (uri: string) => boolean
 }
 
-interface Index {
+interface ResourceIndex {
   /** The listed URIs, as they are listed. */
   readonly uris: ReadonlySet<string>
   /** The servers of the listed URIs, by these without needless coding. */
@@ -45,7 +45,7 @@ interface Index {
 export class ResourceOwners {
   readonly #items: (caller: Caller | undefined) => Toolset
   readonly #servers: ResourceServers
-  readonly #indexes = new WeakMap<Toolset, Index>()
+  readonly #indexes = new WeakMap<Toolset, ResourceIndex>()
 
   constructor(catalog: OwnedCatalog, servers: ResourceServers) {
     this.#items = (caller) => (caller && catalog.of ? catalog.of(caller).items : catalog.items())
@@ -86,7 +86,7 @@ export class ResourceOwners {
     return [...this.#index().contested.values()]
   }
 
-  #index(caller?: Caller): Index {
+  #index(caller?: Caller): ResourceIndex {
     const items = this.#items(caller)
     let index = this.#indexes.get(items)
     if (!index) this.#indexes.set(items, (index = toIndex(items)))
@@ -97,7 +97,7 @@ export class ResourceOwners {
 /** `python:3` is a word as well as a URI. */
 const HIERARCHICAL = /^[a-z][a-z\d+.-]*:\/\//i
 
-function toIndex(items: Toolset): Index {
+function toIndex(items: Toolset): ResourceIndex {
   const uris = new Set<string>()
   const listed = new Map<string, Set<string>>()
   const templates: Template[] = []
@@ -124,7 +124,11 @@ function toTemplate(text: string, server: string): Template {
   return { text, server, prefix: prefix.toLowerCase(), matches }
 }
 
-function claimsOn(uri: string, listed: Index['listed'], templates: Index['templates']): ReadonlySet<string> {
+function claimsOn(
+  uri: string,
+  listed: ResourceIndex['listed'],
+  templates: ResourceIndex['templates'],
+): ReadonlySet<string> {
   const claims = new Set(listed.get(toPlainUri(uri)))
   if (templates.length === 0) return claims
   const lower = uri.toLowerCase()

@@ -66,18 +66,18 @@ export interface AuditRows {
   /** Counts the records of a query by time, event and failure. */
   count(query: AuditCountQuery & AuditExportQuery): readonly RowCount[]
   /** Returns the earliest and the latest time of the records of a part; `undefined` if it has none. */
-  timesOf(part: Part): Times | undefined
+  timesOf(part: RecordRange): RecordTimes | undefined
   oldestSeq(): number
   newestSeq(): number
 }
 
 /** Records by their numbers, without the ends. */
-interface Part {
+interface RecordRange {
   readonly afterSeq: number
   readonly beforeSeq: number
 }
 
-interface Times {
+interface RecordTimes {
   readonly least: number
   readonly most: number
 }
@@ -174,9 +174,9 @@ const PART = 5_000
 
 /** Returns a function that counts part by part. It knows the times of each full part, and does not count one of other times again. */
 export function countIn(rows: AuditRows, size = PART): (query: AuditCountQuery) => Promise<AuditCounts> {
-  const times = new Map<number, Times | undefined>()
+  const times = new Map<number, RecordTimes | undefined>()
 
-  function isBeside(part: Part, newestSeq: number, { since, until }: AuditCountQuery): boolean {
+  function isBeside(part: RecordRange, newestSeq: number, { since, until }: AuditCountQuery): boolean {
     // Only removals change a full part, and those leave no other times.
     const isFull = part.afterSeq + size <= newestSeq
     const known = times.has(part.afterSeq) ? times.get(part.afterSeq) : rows.timesOf(part)

@@ -93,7 +93,7 @@ function createLease(fencingToken: number, lost: AbortSignal, end: () => Promise
   }
 }
 
-interface Held {
+interface HeldLease {
   readonly controller: AbortController
   /** Until then nobody else can have it. */
   untilMs: number
@@ -103,7 +103,7 @@ interface Held {
 class HeldLeases {
   readonly #leases: Leases
   readonly #leaseMs: number
-  readonly #held = new Map<number, Held>()
+  readonly #held = new Map<number, HeldLease>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(leases: Leases, leaseMs: number) {
@@ -157,23 +157,27 @@ class HeldLeases {
     if (this.#held.size > 0) this.#renewLater()
   }
 
-  #lose(token: number, { controller }: Held): void {
+  #lose(token: number, { controller }: HeldLease): void {
     this.#held.delete(token)
     controller.abort(lockLost())
   }
 }
 
-interface Wait extends LockOptions {
+interface LeaseWait extends LockOptions {
   readonly untilMs: number
 }
 
-interface Asked {
+interface AskedLease {
   readonly token: number
   /** When it was asked for: the lease lives from then on. */
   readonly askedMs: number
 }
 
-async function waitForLease(leases: Leases, session: string, { signal, untilMs, deadlineMs }: Wait): Promise<Asked> {
+async function waitForLease(
+  leases: Leases,
+  session: string,
+  { signal, untilMs, deadlineMs }: LeaseWait,
+): Promise<AskedLease> {
   const stop = new AbortController()
   const unfollow = signal && toCancelling(signal).onAbort(() => stop.abort())
   let ticket: number | undefined

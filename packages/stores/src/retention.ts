@@ -34,7 +34,7 @@ interface RetentionParts {
 }
 
 /** The records that one round removes. */
-interface Plan {
+interface RecordRemoval {
   readonly from: number
   /** The last checkpoint over them. */
   readonly voucher: SignedLine
@@ -127,7 +127,7 @@ export class Retention {
   }
 
   /** Returns the next records to remove, of those signed before a time, compared with their checkpoints. */
-  async #plan(untilMs: number): Promise<Plan | undefined> {
+  async #plan(untilMs: number): Promise<RecordRemoval | undefined> {
     const { file, place, openSince } = this.#parts
     const prunedSeq = place.prunedSeq()
     const signed = await this.#signedUntil(Math.min(untilMs, openSince() - 1), prunedSeq)
@@ -217,7 +217,7 @@ export function unsafe(why: string): Error {
   return new Error(`retention removes nothing, as ${why}: run toolgate audit verify`)
 }
 
-function prunedEntry({ from, voucher, openCalls }: Plan, wallMs: number): AuditEntry {
+function prunedEntry({ from, voucher, openCalls }: RecordRemoval, wallMs: number): AuditEntry {
   const { seq, ts } = voucher.checkpoint
   const range = `records ${from} to ${seq}, signed by the checkpoint ${voucher.hash} of ${ts}`
   return ownEntry('audit_pruned', wallMs, { reason: 'retention', detail: `${range}${aboutCalls(openCalls)}` })

@@ -112,7 +112,7 @@ interface AnsweredCall {
   readonly reason: string | undefined
 }
 
-type Part = ReturnType<typeof fieldsOf>
+type MessagePart = ReturnType<typeof fieldsOf>
 
 /** Returns the calls that the last message answers, read as the SDK reads it: they run or are denied before the next step. */
 export function answeredCalls(messages: readonly unknown[] | undefined): readonly AnsweredCall[] {
@@ -140,20 +140,20 @@ export function answeredCalls(messages: readonly unknown[] | undefined): readonl
 }
 
 /** A call with a result was answered earlier. Only a denial may have its own result beside it. */
-function isOver(result: Part | undefined, approved: unknown): boolean {
+function isOver(result: MessagePart | undefined, approved: unknown): boolean {
   if (!result) return false
   return approved === true || fieldsOf(result['output'])['type'] !== 'execution-denied'
 }
 
 const NONE: readonly AnsweredCall[] = []
 
-function partsOf(message: unknown, role: string): readonly Part[] {
+function partsOf(message: unknown, role: string): readonly MessagePart[] {
   const { role: its, content } = fieldsOf(message)
   return its === role && Array.isArray(content) ? content.map(fieldsOf) : []
 }
 
 /** In a Map, because the model and the client choose the ids. */
-function by(parts: readonly Part[], type: string, key: string): ReadonlyMap<unknown, Part> {
+function by(parts: readonly MessagePart[], type: string, key: string): ReadonlyMap<unknown, MessagePart> {
   return new Map(parts.filter((part) => part['type'] === type).map((part) => [part[key], part]))
 }
 

@@ -75,7 +75,7 @@ export async function askHostLate(
 }
 
 /** A call that the host leaves to a person runs only with an approval. */
-function note(run: LoopRun, call: LoopCall, host: ApprovalStatus | undefined): void {
+function note(run: LoopRun, call: LoopCall, host: SdkApprovalStatus | undefined): void {
   run.setHostApproval(call, { mustBeAsked: host?.type === 'user-approval' })
 }
 
@@ -99,21 +99,21 @@ function ask(run: LoopRun, call: LoopCall): Promise<CallOutcome | undefined> {
 }
 
 /** Uses the host's text, unless the gate itself refuses the call. */
-function denied(outcome: CallOutcome, host: ApprovalStatus | undefined): ApprovalStatus {
+function denied(outcome: CallOutcome, host: SdkApprovalStatus | undefined): SdkApprovalStatus {
   const isOfHost = host && outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'hook_denied'
   const text = isOfHost ? host.reason : outcome.text
   return { type: 'denied', ...(text === undefined ? {} : { reason: text }) }
 }
 
 /** An answer without the SDK's short forms. */
-type ApprovalStatus = Exclude<ToolApprovalStatus, string | undefined>
+type SdkApprovalStatus = Exclude<ToolApprovalStatus, string | undefined>
 
 /**
  * Returns the answer of the host's `toolApproval`, or of the tool's own `needsApproval`, asked as the SDK asks it.
  *
  * @throws {ConfigError} for an unknown answer, which must not count as an approval
  */
-async function hostApproval(run: LoopRun, question: ApprovalQuestion): Promise<ApprovalStatus | undefined> {
+async function hostApproval(run: LoopRun, question: ApprovalQuestion): Promise<SdkApprovalStatus | undefined> {
   const status = await askHost(run, question)
   if (status === undefined || status === null) return undefined
   const { type = status, reason } = fieldsOf(status)
@@ -142,15 +142,15 @@ function askHost(run: LoopRun, question: ApprovalQuestion): unknown {
   return needs ? 'user-approval' : undefined
 }
 
-type Ask = (input: unknown, options: object) => unknown
+type ApprovalAsk = (input: unknown, options: object) => unknown
 
-async function askOne(run: LoopRun, question: ApprovalQuestion, one: Ask): Promise<unknown> {
+async function askOne(run: LoopRun, question: ApprovalQuestion, one: ApprovalAsk): Promise<unknown> {
   const { toolCall, messages, runtimeContext } = question
   const toolContext = await contextOf(run, question)
   return one(toolCall.input, { toolCallId: toolCall.toolCallId, messages, toolContext, runtimeContext })
 }
 
-async function askTool(run: LoopRun, question: ApprovalQuestion, needs: Ask, input: unknown): Promise<unknown> {
+async function askTool(run: LoopRun, question: ApprovalQuestion, needs: ApprovalAsk, input: unknown): Promise<unknown> {
   const { toolCall, messages } = question
   const context = await contextOf(run, question)
   const { toolCallId } = toolCall

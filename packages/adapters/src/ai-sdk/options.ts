@@ -15,7 +15,7 @@ import type { Unawaited } from '../shared/unawaited.ts'
 
 // The SDK infers its runtime context from several options. `any` leaves that to the others.
 // oxlint-disable-next-line typescript/no-explicit-any
-type AnyContext = any
+type AnySdkContext = any
 
 /** The tool map that `fromAiSdk` imported. */
 export type ToolsOf<Native> = Native extends ToolSet ? Native : ToolSet
@@ -36,19 +36,19 @@ export interface GuardedStep<Name extends string = string> {
  * `activeTools` can only narrow what the run sees. An unknown name throws.
  */
 export type GuardedPrepareStep<Tools extends ToolSet = ToolSet> = (
-  options: Parameters<PrepareStepFunction<Tools, AnyContext>>[0] & GuardedStep<keyof Tools & string>,
+  options: Parameters<PrepareStepFunction<Tools, AnySdkContext>>[0] & GuardedStep<keyof Tools & string>,
 ) => PromiseLike<GuardedStepResult<Tools>> | GuardedStepResult<Tools>
 
 export type GuardedStepResult<Tools extends ToolSet = ToolSet> =
-  | PrepareStepResult<Tools, AnyContext>
-  | (StepChange<AnyContext> & { readonly activeTools?: readonly (keyof Tools & string)[] | undefined })
+  | PrepareStepResult<Tools, AnySdkContext>
+  | (StepChange<AnySdkContext> & { readonly activeTools?: readonly (keyof Tools & string)[] | undefined })
   | undefined
 
 export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOptions<keyof Tools & string> {
   /** Your own. It can narrow what a step sees, but not widen it. */
   readonly prepareStep?: GuardedPrepareStep<Tools> | undefined
   /** Your own. The stricter of its answer and the gate's holds. */
-  readonly toolApproval?: ToolApprovalConfiguration<Tools, AnyContext> | undefined
+  readonly toolApproval?: ToolApprovalConfiguration<Tools, AnySdkContext> | undefined
   /**
    * The handling of a call that a person must approve. `wait`: the SDK pauses. `tell`: the model is told that the call
    * waits, and the run continues; the same call made again, in this run or a later one, runs once a person has approved it.
@@ -69,7 +69,7 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
   /** Run before the gate's own, at each call. */
   readonly hooks?: HooksInput | undefined
   /** Returns more options for a tool's execution, beside the SDK's. */
-  readonly extend?: ((options: ToolExecutionOptions<AnyContext>) => object) | undefined
+  readonly extend?: ((options: ToolExecutionOptions<AnySdkContext>) => object) | undefined
   /**
    * Tools that are offered although other processes execute them: `true` for all. The provider or the client runs them, so
    * nothing here can stop them. Default: none.
@@ -81,8 +81,8 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
 export interface Guarded<Tools extends ToolSet = ToolSet> {
   /** The tools that the run sees. Their calls go through the gate, whatever the other options are. */
   readonly tools: Tools
-  readonly prepareStep: PrepareStepFunction<Tools, AnyContext>
-  readonly toolApproval: GenericToolApprovalFunction<Tools, AnyContext, AnyContext>
+  readonly prepareStep: PrepareStepFunction<Tools, AnySdkContext>
+  readonly toolApproval: GenericToolApprovalFunction<Tools, AnySdkContext, AnySdkContext>
   readonly repairToolCall: ToolCallRepairFunction<Tools>
   /** The same, under its name in version 6 of the SDK. */
   readonly experimental_repairToolCall: ToolCallRepairFunction<Tools>

@@ -10,7 +10,7 @@ import type { GuardedStep } from './options.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
 /** The fields of the SDK's step that are read here. */
-interface SdkStep {
+interface StepBeingPrepared {
   readonly stepNumber: number
   readonly steps: readonly StepResult<ToolSet>[]
   readonly messages: readonly ModelMessage[]
@@ -22,7 +22,7 @@ interface SdkStep {
 /** Returns the SDK's `prepareStep` of a run. Each step sees what the run may see now, narrowed by the host's own. */
 export function createPrepareStep(
   run: LoopRun,
-): (sdk: SdkStep) => Promise<StepChange | undefined> | StepChange | undefined {
+): (sdk: StepBeingPrepared) => Promise<StepChange | undefined> | StepChange | undefined {
   const { prepareStep: host } = run.options
   return (sdk) => {
     checkGivenTools(run, sdk.initialMessages)
@@ -36,9 +36,9 @@ export function createPrepareStep(
 
 async function prepare(
   run: LoopRun,
-  sdk: SdkStep,
+  sdk: StepBeingPrepared,
   seen: View,
-  host: (options: SdkStep & GuardedStep) => unknown,
+  host: (options: StepBeingPrepared & GuardedStep) => unknown,
 ): Promise<StepChange | undefined> {
   const change = await host({ ...sdk, ...lookBack(run, sdk, seen) })
   return open(run, sdk, seen, change === undefined || change === null ? undefined : toChange(change))
@@ -96,7 +96,12 @@ function checkChange(change: unknown): asserts change is StepChange {
     throw new ConfigError('prepareStep.activeTools', 'must be a list of tool names; [] for none')
 }
 
-function open(run: LoopRun, sdk: SdkStep, seen: View, change: StepChange | undefined): StepChange | undefined {
+function open(
+  run: LoopRun,
+  sdk: StepBeingPrepared,
+  seen: View,
+  change: StepChange | undefined,
+): StepChange | undefined {
   const asked = change?.activeTools?.map((name) => idOf(run, name))
   const view = asked ? run.view.narrow({ activeTools: asked }) : seen
   for (const id of asked ?? [])
@@ -130,7 +135,7 @@ function modelId(model: LanguageModel): string {
   return typeof model === 'string' ? model : model.modelId
 }
 
-function lookBack(run: LoopRun, { steps }: SdkStep, seen: View): GuardedStep {
+function lookBack(run: LoopRun, { steps }: StepBeingPrepared, seen: View): GuardedStep {
   let calls: readonly StepCall[] | undefined
   const previousToolCalls = () => (calls ??= steps.flatMap((step) => callsOf(run, step)))
   return {

@@ -269,7 +269,7 @@ class WrappedCall implements AskedCall<ToolMapCall> {
 
   run(tool: ExecutableTool, input: unknown): unknown {
     const startedMs = this.#ports.clock.monotonicMs()
-    const done: Done = (end) => this.#tell(input, end, this.#ports.clock.monotonicMs() - startedMs)
+    const done: OnEnd = (end) => this.#tell(input, end, this.#ports.clock.monotonicMs() - startedMs)
     let output: unknown
     try {
       output = tool.execute(input, this.#execution)
@@ -282,7 +282,7 @@ class WrappedCall implements AskedCall<ToolMapCall> {
     return isStream(output) ? this.#follow(output, done) : chain(done({ ok: true, output }), () => output)
   }
 
-  #follow(stream: AsyncIterable<unknown>, done: Done): AsyncIterable<unknown> {
+  #follow(stream: AsyncIterable<unknown>, done: OnEnd): AsyncIterable<unknown> {
     let last: unknown
     const onEnd = (end: StreamEnd) =>
       done(end.how === 'ended' ? { ok: true, output: last } : { ok: false, error: errorOf(end) })
@@ -291,7 +291,7 @@ class WrappedCall implements AskedCall<ToolMapCall> {
     return watchStream(stream, { deadlines, clock, cancelling: this.cancelling, onEnd, onItem })
   }
 
-  #tell(input: unknown, end: Ended, durationMs: number): MaybePromise<void> {
+  #tell(input: unknown, end: EndedCall, durationMs: number): MaybePromise<void> {
     const { ok } = end
     const output = ok ? end.output : undefined
     const error = ok ? undefined : end.error
@@ -306,10 +306,10 @@ class WrappedCall implements AskedCall<ToolMapCall> {
   }
 }
 
-type Ended = { readonly ok: true; readonly output: unknown } | { readonly ok: false; readonly error: unknown }
-type Done = (end: Ended) => MaybePromise<void>
+type EndedCall = { readonly ok: true; readonly output: unknown } | { readonly ok: false; readonly error: unknown }
+type OnEnd = (end: EndedCall) => MaybePromise<void>
 
-async function settle(answer: PromiseLike<unknown>, done: Done): Promise<unknown> {
+async function settle(answer: PromiseLike<unknown>, done: OnEnd): Promise<unknown> {
   let output: unknown
   try {
     output = await answer
@@ -347,7 +347,7 @@ class RefusedByHook extends ToolgateError {
 }
 
 /** An input that a schema accepts, or why it refuses it. */
-type Checked = { readonly value: unknown } | { readonly problem: string }
+type CheckedCall = { readonly value: unknown } | { readonly problem: string }
 
 /**
  * Checks an input with a schema of the AI SDK: a Standard Schema (zod, valibot, ArkType), the SDK's own with a `validate`
@@ -355,7 +355,7 @@ type Checked = { readonly value: unknown } | { readonly problem: string }
  *
  * A schema that throws, rejects or returns something invalid refuses every input.
  */
-function checkAgainst(schema: unknown, input: unknown): MaybePromise<Checked> {
+function checkAgainst(schema: unknown, input: unknown): MaybePromise<CheckedCall> {
   try {
     return guarded(check(schema, input))
   } catch (error) {
@@ -363,11 +363,11 @@ function checkAgainst(schema: unknown, input: unknown): MaybePromise<Checked> {
   }
 }
 
-function guarded(checked: MaybePromise<Checked>): MaybePromise<Checked> {
+function guarded(checked: MaybePromise<CheckedCall>): MaybePromise<CheckedCall> {
   return checked instanceof Promise ? checked.catch((error: unknown) => ({ problem: messageOf(error) })) : checked
 }
 
-function check(schema: unknown, input: unknown): MaybePromise<Checked> {
+function check(schema: unknown, input: unknown): MaybePromise<CheckedCall> {
   if (schema === undefined || schema === null) return { value: input }
   // Both may be methods, which read `this`.
   const standard = fieldsOf(fieldsOf(schema)['~standard'])
@@ -383,20 +383,20 @@ function awaitable(answer: unknown): MaybePromise<unknown> {
 }
 
 /** Standard Schema 1: a failure has issues, and a success has none. */
-function readStandard(answer: unknown): Checked {
+function readStandard(answer: unknown): CheckedCall {
   const { value, issues } = fieldsOf(answer)
   if (issues !== undefined) return { problem: messageOf(fieldsOf(fieldsOf(issues)[0])['message']) }
   return 'value' in fieldsOf(answer) ? { value } : { problem: 'the schema returned no value' }
 }
 
-function readSdk(answer: unknown): Checked {
+function readSdk(answer: unknown): CheckedCall {
   const { success, value, error } = fieldsOf(answer)
   return success === true ? { value } : { problem: messageOf(error) }
 }
 
 const validateJson = createValidator()
 
-function checkJson(schema: unknown, input: unknown): Checked {
+function checkJson(schema: unknown, input: unknown): CheckedCall {
   if (typeof schema !== 'object' || schema === null) return { problem: 'the tool has no schema that can be used' }
   const problem = validateJson(schema, input)
   return problem ? { problem: `"${problem.pointer}" ${problem.message}` } : { value: input }

@@ -41,7 +41,7 @@ interface CallsOptions {
 }
 
 /** The gate's answer about one input of a call that the harness runs. */
-interface Asked {
+interface AskedByAgent {
   readonly input: unknown
   readonly execution: HarnessExecution
   readonly outcome: Promise<CallOutcome>
@@ -51,7 +51,7 @@ interface Asked {
 /** The calls of one query, each from its first hook to its terminal record. */
 export class QueryCalls {
   readonly #options: CallsOptions
-  readonly #asked = new Map<string, readonly Asked[]>()
+  readonly #asked = new Map<string, readonly AskedByAgent[]>()
   /** Calls on their way to the gate's own server. */
   readonly #passed = new Map<string, HarnessCall>()
   /** Calls with a record, until their message is complete. */
@@ -130,7 +130,7 @@ export class QueryCalls {
     ])
   }
 
-  #open(call: HarnessCall, signal?: AbortSignal): Asked {
+  #open(call: HarnessCall, signal?: AbortSignal): AskedByAgent {
     const { deadlineMs, stopQuery } = this.#options
     const execution = new HarnessExecution(stopQuery)
     const outcome = this.#call({
@@ -153,7 +153,7 @@ export class QueryCalls {
     return asked
   }
 
-  #find({ id, input }: HarnessCall): Asked | undefined {
+  #find({ id, input }: HarnessCall): AskedByAgent | undefined {
     return this.#asked
       .get(id)
       ?.findLast((asked) => isDeepStrictEqual(asked.input, input) || asked.execution.isOf(input))
@@ -186,7 +186,7 @@ export class QueryCalls {
     await Promise.allSettled(all.map(({ outcome }) => outcome))
   }
 
-  #take(id: string): readonly Asked[] {
+  #take(id: string): readonly AskedByAgent[] {
     const all = this.#asked.get(id) ?? []
     this.#asked.delete(id)
     this.#recorded.add(id)

@@ -10,7 +10,7 @@ import type { GuardedCall } from '../shared/runs.ts'
 import { asOwnRuntime, Bubbled } from './import-tools.ts'
 import { type AgentRun, callWithin } from './runs.ts'
 
-type Answer = ToolMessage | Command
+type CallAnswer = ToolMessage | Command
 
 /** The options that LangChain's tool node passes to a tool. */
 interface ToolConfig {
@@ -33,7 +33,7 @@ export function sealedTool(
   seat: CallSeat,
 ): { readonly tool: NonNullable<ToolCallRequest['tool']>; readonly wasAsked: () => boolean } {
   let asked = false
-  const invoke = async (toolCall: ToolCall, config: ToolConfig = {}): Promise<Answer> => {
+  const invoke = async (toolCall: ToolCall, config: ToolConfig = {}): Promise<CallAnswer> => {
     asked = true
     return answerOf(await callOnce(seat, toolCall, config), toolCall, config.signal)
   }
@@ -72,9 +72,9 @@ export function refusalOf({ text }: { readonly text: string }, { id, name }: Too
  */
 export async function tellFailures(
   toolCall: ToolCall,
-  answering: PromiseLike<Answer> | Answer,
+  answering: PromiseLike<CallAnswer> | CallAnswer,
   langChainDoes: boolean = TELLS_FAILURES,
-): Promise<Answer> {
+): Promise<CallAnswer> {
   if (langChainDoes) return answering
   try {
     return await answering
@@ -105,7 +105,7 @@ export async function answerOf(
   outcome: CallOutcome,
   toolCall: ToolCall,
   signal: AbortSignal | undefined,
-): Promise<Answer> {
+): Promise<CallAnswer> {
   switch (outcome.status) {
     case 'refused':
     case 'waiting':
@@ -120,7 +120,7 @@ export async function answerOf(
   }
 }
 
-async function messageFrom(output: unknown, text: string, toolCall: ToolCall): Promise<Answer> {
+async function messageFrom(output: unknown, text: string, toolCall: ToolCall): Promise<CallAnswer> {
   const { id, name } = toolCall
   if (output instanceof Bubbled) throw output.error
   if (isCommand(output)) return output

@@ -91,7 +91,7 @@ function annotationsOf(tool: ClientTool): UnnamedToolDefinition['annotations'] {
 }
 
 /** The input schema of a LangChain tool. */
-interface InputOf {
+interface LangChainInput {
   readonly inputSchema: NonNullable<ToolDefinition['inputSchema']>
   /** Set if the schema transforms inputs, so the tool must not parse its output again. */
   readonly parse: ((value: unknown) => unknown) | undefined
@@ -107,7 +107,7 @@ const TEXT_INPUT: JsonSchema = {
  * Returns the schema by which a gate validates: the tool's own zod schema if it has one, with the JSON Schema that
  * LangChain shows to models.
  */
-function inputOf(tool: { readonly schema?: unknown }): InputOf {
+function inputOf(tool: { readonly schema?: unknown }): LangChainInput {
   // These tools transform the object to a text. The gate decides on the object.
   if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, parse: undefined }
   const { schema } = tool
@@ -156,7 +156,7 @@ export function asOwnRuntime<T extends object>(config: T, answer: 'message' | 'v
 /** Returns the function that runs a tool with the input that was decided. The input is validated once. */
 function createNativeExecute(
   tool: Invokable,
-  parse: InputOf['parse'],
+  parse: LangChainInput['parse'],
 ): (input: unknown, call: CallContext) => Promise<unknown> {
   const takesDecided = parse === undefined || isRunnableToolLike(tool)
   const invokable = !takesDecided && isPlain(tool) ? new DecidedTool(tool) : tool

@@ -5,7 +5,7 @@ import { DynamicStructuredTool, type ModelRequest } from 'langchain'
 import { inheritWith } from '../shared/fields.ts'
 import { isRun, type LangChainTool, nameOfTool, nativeOf } from './import-tools.ts'
 
-type Definition = ExposedTools['langchain'][number]
+type OfferedDefinition = ExposedTools['langchain'][number]
 
 interface OfferOptions {
   readonly names: ExposedNames
@@ -15,9 +15,9 @@ interface OfferOptions {
 }
 
 /** One step, with the definitions of the tools that LangChain does not have: computed when one is needed. */
-interface Step {
+interface OfferedStep {
   readonly view: View
-  readonly definitions: () => ReadonlyMap<string, Definition>
+  readonly definitions: () => ReadonlyMap<string, OfferedDefinition>
 }
 
 /** The tools of one gate, for LangChain's models. */
@@ -60,8 +60,8 @@ export class Offers {
       if (this.isUngoverned(name)) beside.push(tool)
       else if (this.#idOf(name) === undefined) this.#options.onWarning(UNGOVERNED(name))
     }
-    let definitions: ReadonlyMap<string, Definition> | undefined
-    const asked: Step = { view: step, definitions: () => (definitions ??= this.#definitionsOf(step)) }
+    let definitions: ReadonlyMap<string, OfferedDefinition> | undefined
+    const asked: OfferedStep = { view: step, definitions: () => (definitions ??= this.#definitionsOf(step)) }
     const own = step.tools.map((tool) => this.#choose(tool, byName, asked)).filter((tool) => tool !== undefined)
     return [...own, ...beside]
   }
@@ -77,7 +77,7 @@ export class Offers {
     })
   }
 
-  #choose(tool: Tool, given: ReadonlyMap<string, LangChainTool>, step: Step): LangChainTool | undefined {
+  #choose(tool: Tool, given: ReadonlyMap<string, LangChainTool>, step: OfferedStep): LangChainTool | undefined {
     const name = this.#options.names.toName(tool.id)
     if (name === undefined) return undefined
     const found = given.get(name)
@@ -97,7 +97,7 @@ export class Offers {
     return found || !this.#registered.has(own) ? own : undefined
   }
 
-  #definitionsOf(view: View): ReadonlyMap<string, Definition> {
+  #definitionsOf(view: View): ReadonlyMap<string, OfferedDefinition> {
     const { tools, errors } = expose(view, 'langchain')
     for (const { tool, message } of errors) this.#options.onWarning(`${tool} is not offered: it ${message}`)
     return new Map(tools.map((definition) => [definition.name, definition]))
@@ -132,7 +132,7 @@ function runsAtTheGate(): never {
   throw new TypeError('this tool is run by its gate only')
 }
 
-function toShim({ name, description, schema, metadata, extras }: Definition): LangChainTool {
+function toShim({ name, description, schema, metadata, extras }: OfferedDefinition): LangChainTool {
   return new DynamicStructuredTool({
     name,
     description,

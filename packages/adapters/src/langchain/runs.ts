@@ -124,13 +124,13 @@ function ceilingOf(view: View, known: readonly string[]): readonly string[] {
 }
 
 /** An upper bound as the graph's state keeps it. */
-interface Sealed {
+interface SealedRun {
   readonly run: string
   readonly ceiling: readonly string[]
 }
 
 /** Seals the ids that a run may see: each becomes a hash that differs from run to run. */
-function sealCeiling(run: string, ids: readonly string[]): Sealed {
+function sealCeiling(run: string, ids: readonly string[]): SealedRun {
   return { run, ceiling: ids.map((id) => sealOf(run, id)) }
 }
 
@@ -140,7 +140,7 @@ function sealCeiling(run: string, ids: readonly string[]): Sealed {
  * Clients of LangGraph's server can write the state. A forged one opens nothing that policy hides, and an unreadable one
  * is empty.
  */
-function unsealCeiling({ run, ceiling }: Partial<Sealed>, known: readonly string[]): readonly string[] {
+function unsealCeiling({ run, ceiling }: Partial<SealedRun>, known: readonly string[]): readonly string[] {
   if (typeof run !== 'string' || !Array.isArray(ceiling)) return []
   const sealed = new Set<unknown>(ceiling)
   return known.filter((id) => sealed.has(sealOf(run, id)))

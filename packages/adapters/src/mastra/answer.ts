@@ -111,7 +111,7 @@ async function decide(
   }
 }
 
-interface Settling {
+interface SettlingAnswer {
   readonly call: { readonly name: string; readonly input: unknown; readonly callId: string }
   readonly requestContext: RequestContext
   readonly activeTools: readonly string[] | undefined
@@ -123,7 +123,7 @@ interface Settling {
 /** Decides the approval that the call waits for. Returns the text for the model if the call can no longer run. */
 async function settle(
   { gate, requests, calls }: Guarding,
-  { call, requestContext, activeTools, by, decision, reason }: Settling,
+  { call, requestContext, activeTools, by, decision, reason }: SettlingAnswer,
 ): Promise<string | undefined> {
   const request = await requests.current(requestContext)
   const asked = calls.toRequest(request, call)

@@ -12,13 +12,13 @@ import { isSameCaller, type Request } from './runs.ts'
 interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
   /** The tool's name as the model wrote it. */
   readonly name: string
-  readonly place?: Place | undefined
+  readonly place?: CallPlace | undefined
   /** The view of this call. Default: the view of its place. */
   readonly view?: View | undefined
 }
 
 /** The step that a call belongs to. Mastra passes that to processors, not to tools. */
-interface Place {
+interface CallPlace {
   readonly request: Request
   /** The view of the step. */
   readonly view: View
@@ -30,7 +30,7 @@ interface Place {
 export class Calls {
   readonly #catalog: AnyGate['catalog']
   readonly #report: ReturnType<typeof createOnCall>
-  readonly #places = new WeakMap<RequestContext, Map<string, Place>>()
+  readonly #places = new WeakMap<RequestContext, Map<string, CallPlace>>()
   #known: { readonly snapshot: Toolset; readonly names: WireNames } | undefined
 
   constructor({ catalog }: Pick<AnyGate, 'catalog'>, { onCall, onWarning }: GuardListeners) {
@@ -45,13 +45,13 @@ export class Calls {
   }
 
   /** Keeps the place of a call until the call is made. */
-  expect(requestContext: RequestContext, callId: string, place: Place): void {
-    const expected = this.#places.get(requestContext) ?? new Map<string, Place>()
+  expect(requestContext: RequestContext, callId: string, place: CallPlace): void {
+    const expected = this.#places.get(requestContext) ?? new Map<string, CallPlace>()
     this.#places.set(requestContext, expected.set(callId, place))
   }
 
   /** Returns the place of a call, once. */
-  placeOf(requestContext: RequestContext, callId: string = ''): Place | undefined {
+  placeOf(requestContext: RequestContext, callId: string = ''): CallPlace | undefined {
     const expected = this.#places.get(requestContext)
     const place = expected?.get(callId)
     expected?.delete(callId)

@@ -105,7 +105,7 @@ function isAbortSignal(value: unknown): value is AbortSignal {
   return typeof aborted === 'boolean' && isFunction(addEventListener) && isFunction(removeEventListener)
 }
 
-interface HookPorts {
+interface MastraPorts {
   readonly requests: Requests
   readonly calls: Calls
   readonly isUngoverned: (name: string) => boolean
@@ -114,7 +114,7 @@ interface HookPorts {
 /** Refuses calls of tools from elsewhere, and of hidden tools by name. */
 async function refuseForeign(
   { toolName: name, input, context }: ToolHookContext,
-  { requests, calls, isUngoverned }: HookPorts,
+  { requests, calls, isUngoverned }: MastraPorts,
 ): Promise<ToolBeforeHookResult | undefined> {
   const id = calls.names().toId(name)
   if (id === undefined && isUngoverned(name)) return undefined

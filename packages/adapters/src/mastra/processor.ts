@@ -21,12 +21,12 @@ interface ProcessorPorts {
 
 /** The state between the request of a step, its response and the next request. */
 interface StepState {
-  step: PreparedStep | undefined
+  step: MastraStep | undefined
   /** The gate's texts for calls that Mastra itself refused. */
   readonly told: Map<string, { readonly toolName: string; readonly args: unknown; readonly text: string }>
 }
 
-interface PreparedStep {
+interface MastraStep {
   readonly request: Request
   readonly view: View
   /** By name. */

@@ -22,7 +22,7 @@ export interface WrappedTools {
   isOurs(made: unknown): boolean
 }
 
-type Context = Partial<ToolExecutionContext>
+type MastraContext = Partial<ToolExecutionContext>
 
 /**
  * The tool's own `execute` passes a call to the gate, so no option of an agent or a call can bypass it.
@@ -36,7 +36,7 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
       marks.set(onInputAvailable, gate)
       const wrapped = copyWith(native ? openNative(native) : toNative(tool), {
         id: name,
-        execute: (input: unknown, context?: Context) => execute(name, input, context),
+        execute: (input: unknown, context?: MastraContext) => execute(name, input, context),
         onInputAvailable,
         // A tool with this schema may pause, so Mastra does not run it in parallel with others.
         suspendSchema: native?.suspendSchema ? takesAny(native.suspendSchema) : asks ? ANY_SCHEMA : undefined,
@@ -73,7 +73,7 @@ function toNative({ title, description, inputSchema, id }: Tool): MastraTool {
 function createExecute(requests: Requests, calls: Calls) {
   /** Steps and resumes in which a call waits already. */
   const paused = new WeakSet<object>()
-  return async (name: string, input: unknown, context: Context = {}): Promise<unknown> => {
+  return async (name: string, input: unknown, context: MastraContext = {}): Promise<unknown> => {
     const { requestContext = new RequestContext(), abortSignal: signal, agent } = context
     const callId = agent?.toolCallId
     const request = await requests.ofTool(requestContext)
@@ -85,7 +85,7 @@ function createExecute(requests: Requests, calls: Calls) {
   }
 
   /** Of several pauses at once Mastra loses all but one, and it loses the answer to a tool that paused by itself. */
-  function mayPause({ agent }: Context, pass: object): boolean {
+  function mayPause({ agent }: MastraContext, pass: object): boolean {
     return agent?.suspend !== undefined && agent.resumeData == null && !paused.has(pass)
   }
 }

@@ -40,7 +40,7 @@ export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOpti
   return readMcpSource(loopback, { trustHints: true, ...options }, close)
 }
 
-interface Message {
+interface JsonRpcMessage {
   readonly jsonrpc: '2.0'
   readonly id?: RequestId
   readonly method?: string
@@ -50,15 +50,15 @@ interface Message {
 }
 
 /** The part of the SDKs' `Transport` that a server uses. */
-interface Transport {
-  onmessage?: (message: Message, extra?: object) => void
+interface SdkTransport {
+  onmessage?: (message: JsonRpcMessage, extra?: object) => void
   onclose?: () => void
   start(): Promise<void>
-  send(message: Message): Promise<void>
+  send(message: JsonRpcMessage): Promise<void>
   close(): Promise<void>
 }
 
-interface Pending {
+interface PendingMcpCall {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
   readonly onProgress: LinkCall['onProgress']
@@ -69,8 +69,8 @@ const LATEST_WITH_SESSIONS = '2025-11-25'
 /** The client's end of a connection within this process. It only lists and calls tools. */
 class Loopback implements McpLink {
   /** The server's end. */
-  readonly transport: Transport
-  readonly #pending = new Map<unknown, Pending>()
+  readonly transport: SdkTransport
+  readonly #pending = new Map<unknown, PendingMcpCall>()
   readonly #listeners = new Set<LinkListener>()
   #lastId = 0
   #hasTools = false
@@ -127,7 +127,7 @@ class Loopback implements McpLink {
     return promise.finally(() => call?.signal.removeEventListener('abort', cancel))
   }
 
-  #receive({ id, method, params = {}, result, error }: Message): void {
+  #receive({ id, method, params = {}, result, error }: JsonRpcMessage): void {
     if (method === 'notifications/progress') {
       const { progressToken, ...progress } = params
       if (isProgress(progress)) this.#pending.get(progressToken)?.onProgress?.(progress)
@@ -149,7 +149,7 @@ class Loopback implements McpLink {
     this.#deliver(method === 'ping' ? { id, result: {} } : { id, error })
   }
 
-  #deliver(message: Omit<Message, 'jsonrpc'>, extra?: object): void {
+  #deliver(message: Omit<JsonRpcMessage, 'jsonrpc'>, extra?: object): void {
     this.transport.onmessage?.({ jsonrpc: '2.0', ...message }, extra)
   }
 

@@ -58,14 +58,14 @@ function toOptions({ signal, onProgress }: LinkCall): CallOptions {
   return { signal, timeout: NO_TIMEOUT_MS, ...(onProgress && { onprogress: onProgress }) }
 }
 
-interface CallParams {
+interface SdkCallParams {
   readonly name: string
   readonly arguments: LinkCall['arguments']
 }
 
 interface AiSdkClient {
   listTools(options?: { params?: { cursor: string } }): Promise<object>
-  callTool(call: CallParams & { options: CallOptions }): Promise<object>
+  callTool(call: SdkCallParams & { options: CallOptions }): Promise<object>
 }
 
 /** It announces no changes: call `refresh` on the source. */
@@ -81,16 +81,16 @@ function linkOfAiSdk(client: AiSdkClient): McpLink {
 interface OfficialClient {
   readonly transport?: unknown
   listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<object>
-  callTool(params: CallParams, ...rest: unknown[]): Promise<object>
+  callTool(params: SdkCallParams, ...rest: unknown[]): Promise<object>
   onclose?: (() => void) | undefined
   fallbackNotificationHandler?: ((notification: { readonly method: string }) => Promise<void>) | undefined
   getServerCapabilities(): { readonly tools?: { readonly listChanged?: boolean } } | undefined
   getProtocolEra?(): 'legacy' | 'modern' | undefined
   readonly autoOpenedSubscription?: unknown
-  listen?(filter: { toolsListChanged: true }): Promise<Subscription>
+  listen?(filter: { toolsListChanged: true }): Promise<SdkSubscription>
 }
 
-interface Subscription {
+interface SdkSubscription {
   readonly closed: Promise<'local' | 'graceful' | 'remote'>
   close(): Promise<void>
 }
@@ -126,7 +126,7 @@ function linkOfSdk(client: OfficialClient): McpLink {
 
 const CLOSED = 'The connection is closed.'
 
-function toParams({ name, arguments: input }: LinkCall): CallParams {
+function toParams({ name, arguments: input }: LinkCall): SdkCallParams {
   return { name, arguments: input }
 }
 
@@ -164,7 +164,7 @@ function listen(client: OfficialClient, listener: LinkListener): () => void {
   if (client.getProtocolEra?.() !== 'modern' || client.getServerCapabilities()?.tools?.listChanged !== true)
     return () => {}
   let isOpen = client.autoOpenedSubscription === undefined
-  let subscription: Subscription | undefined
+  let subscription: SdkSubscription | undefined
   let timer: NodeJS.Timeout | undefined
 
   const open = async (waitMs: number): Promise<void> => {

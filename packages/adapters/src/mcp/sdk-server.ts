@@ -14,12 +14,12 @@ export interface LowServer {
   sendToolListChanged(): Promise<void>
 }
 
-type Handler = (request: never, context: never) => Promise<object>
+type McpHandler = (request: never, context: never) => Promise<object>
 
 /** Further public members of both SDKs, whose types differ. */
 interface AnyServer extends LowServer {
   readonly transport?: unknown
-  fallbackRequestHandler?: Handler | undefined
+  fallbackRequestHandler?: McpHandler | undefined
   setRequestHandler(...args: unknown[]): void
   removeRequestHandler(method: string): void
   assertCanSetRequestHandler(method: string): void
@@ -107,7 +107,7 @@ function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, Serv
   }
   Object.defineProperty(server, 'fallbackRequestHandler', {
     get: () => fallback,
-    set: (handler: Handler | undefined) => {
+    set: (handler: McpHandler | undefined) => {
       others = handler
     },
   })

@@ -18,7 +18,7 @@ export interface Runs {
 
 type RunOptions = GuardOptions<string, AnyContext>
 
-export function createRuns(gate: Origin['gate'], names: ExposedNames, options: RunOptions): Runs {
+export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options: RunOptions): Runs {
   const guard = {}
   const callerOf = createCallerOf(options.caller)
   const onCall = createOnCall(options.onCall, createWarn(options.onWarning))
@@ -96,7 +96,7 @@ function narrows({ activeTools, visibility, app, view }: RunOptions): boolean {
 }
 
 /** Where a run comes from. */
-interface Origin {
+interface RunOrigin {
   readonly gate: Pick<Gate, 'catalog' | 'view'>
   readonly runContext: AnyRunContext
   /** The guard of the run; `undefined` for a sub-agent, whose caller has one. */
@@ -116,12 +116,12 @@ function callingRun(): OpenRun | undefined {
 /** One run, or that of a sub-agent within it. */
 export class OpenRun {
   readonly guarded: GuardedRun
-  readonly origin: Origin
+  readonly origin: RunOrigin
   readonly #refused = new Map<string, CallRefused>()
   #listing: Listing | undefined
   #step = -1
 
-  constructor(guarded: GuardedRun, origin: Origin) {
+  constructor(guarded: GuardedRun, origin: RunOrigin) {
     this.guarded = guarded
     this.origin = origin
   }

@@ -4,8 +4,6 @@ import type { AddressInfo } from 'node:net'
 import type { FullAnswer, ModelRequest, ModelWire, ScriptedAnswer } from './model-wire.ts'
 import { openAiChatWire } from './openai-chat-wire.ts'
 
-export type { ModelRequest, ScriptedAnswer, ScriptedCall } from './model-wire.ts'
-
 /** Returns the answer to a request; `index` counts the requests from 0. */
 type Script = (request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>
 

@@ -6,7 +6,7 @@ import { parseObject } from '../json.ts'
 import { type FileChange, hashOfText, readFile, writeChanges } from './text-file.ts'
 
 /** One change that can be taken back. */
-interface Step {
+interface UndoStep {
   /** The command that made it. */
   readonly by: string
   readonly at: string
@@ -30,7 +30,7 @@ export function backupPath(file: string): string {
 
 /** Writes changes, and keeps what was there. `file` is the client's. */
 export function applyChanges(file: string, by: string, changes: readonly FileChange[]): void {
-  const step: Step = {
+  const step: UndoStep = {
     by,
     at: new Date().toISOString(),
     files: changes.map((one) => ({
@@ -73,7 +73,7 @@ export function undoLast(file: string): readonly string[] {
   return changes.map((one) => one.file)
 }
 
-function saveSteps(file: string, steps: readonly Step[]): FileChange {
+function saveSteps(file: string, steps: readonly UndoStep[]): FileChange {
   const backup = backupPath(file)
   const after = steps.length === 0 ? undefined : `${JSON.stringify({ steps }, undefined, 2)}\n`
   const change = { file: backup, before: readFile(backup), after }
@@ -81,7 +81,7 @@ function saveSteps(file: string, steps: readonly Step[]): FileChange {
   return change
 }
 
-function readSteps(file: string): readonly Step[] {
+function readSteps(file: string): readonly UndoStep[] {
   const backup = backupPath(file)
   const text = readFile(backup)
   if (text !== undefined && !isOwn(backup))
@@ -100,7 +100,7 @@ function isOwn(backup: string): boolean {
   return process.platform === 'win32' || ((mode & 0o177) === 0 && uid === process.getuid?.())
 }
 
-function isStep(value: unknown): value is Step {
+function isStep(value: unknown): value is UndoStep {
   if (!isObject(value) || !Array.isArray(value['files'])) return false
   return value['files'].every(
     (one) => isObject(one) && typeof one['file'] === 'string' && typeof one['after'] === 'string',

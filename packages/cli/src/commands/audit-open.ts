@@ -62,14 +62,18 @@ async function openAuditOf({ config: file, file: copy }: AuditOpenOptions, { env
 const MOST = 1000
 
 /** One of them. `given` is the id of a call, or the number of a record. */
-interface Named {
+interface WantedRecord {
   readonly given: string | undefined
   readonly call: string | undefined
   readonly seq: number | undefined
 }
 
 /** Finds a record by its number, or the newest with an input of a call. @throws {CliError} for a name that both have */
-async function findRecord(audit: SealedAudit, { given, call = given, seq }: Named, io: Io): Promise<AuditRecord> {
+async function findRecord(
+  audit: SealedAudit,
+  { given, call = given, seq }: WantedRecord,
+  io: Io,
+): Promise<AuditRecord> {
   const number = seq ?? (/^\d{1,15}$/.test(given ?? '') ? Number(given) : undefined)
   const at = number === undefined ? undefined : await recordAt(audit, number)
   const records = call === undefined ? [] : await audit.query({ call, limit: MOST })

@@ -46,13 +46,13 @@ export async function firstTestCommand(
 }
 
 /** The tools that one caller sees now, and those that they do not see. */
-interface Answer {
+interface FirstAnswer {
   readonly caller: string
   readonly sees: readonly string[]
   readonly hides: readonly string[]
 }
 
-async function askAll(config: GatewayConfig, catalog: CatalogSnapshot): Promise<readonly Answer[]> {
+async function askAll(config: GatewayConfig, catalog: CatalogSnapshot): Promise<readonly FirstAnswer[]> {
   const tools = catalog.items.filter(({ kind }) => kind === undefined).map(({ id }) => id)
   const callers = agentsOf(config).slice(0, CALLERS)
   if (tools.length === 0 || callers.length === 0) return []
@@ -79,7 +79,7 @@ function agentsOf({ callers }: GatewayConfig): readonly string[] {
   return [...byName].flatMap(([name, same]) => (new Set(same.map(({ key }) => key)).size === 1 ? [name] : []))
 }
 
-function fileOf(answers: readonly Answer[], config: string): string {
+function fileOf(answers: readonly FirstAnswer[], config: string): string {
   const [example = ''] = answers.flatMap(({ sees }) => sees)
   const who = answers.find(({ sees }) => sees.length > 0)?.caller ?? answers[0]?.caller ?? ''
   return `# Tests of the policy, for "toolgate test". They start nothing and need no network, so they run in any CI. The tools are those of
@@ -99,7 +99,7 @@ ${answers.map(testOf).join('\n')}
 `
 }
 
-function testOf({ caller, sees, hides }: Answer): string {
+function testOf({ caller, sees, hides }: FirstAnswer): string {
   const list = (ids: readonly string[]) => ids.map((id) => JSON.stringify(id)).join(', ')
   const lines = [
     `  - shows: ${JSON.stringify(`${caller} sees ${sees.length === 0 ? 'none of these tools' : hides.length === 0 ? 'these tools' : 'some tools, and not others'}`)}`,

@@ -90,7 +90,7 @@ function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: Policy
   })
 }
 
-interface Printed {
+interface PrintedTests {
   readonly results: readonly FileResults[]
   readonly clauses: readonly TestedClauseRow[]
   readonly warnings: readonly string[]
@@ -98,7 +98,7 @@ interface Printed {
   readonly missing: number | undefined
 }
 
-function print(all: Printed, { tap, junit, json }: PolicyTestsOptions, io: Io): void {
+function print(all: PrintedTests, { tap, junit, json }: PolicyTestsOptions, io: Io): void {
   const { results, clauses, warnings, missing } = all
   if (json) return printJson(io.stdout, { files: results, clauses, warnings, missing })
   if (tap) return void io.stdout.write(toTap(results))
@@ -106,7 +106,7 @@ function print(all: Printed, { tap, junit, json }: PolicyTestsOptions, io: Io): 
   printForPeople(all, io)
 }
 
-function printForPeople({ results, clauses, warnings }: Printed, io: Io): void {
+function printForPeople({ results, clauses, warnings }: PrintedTests, io: Io): void {
   const paint = painter(io.stdout, io.env)
   for (const { file, tests } of results) {
     printLine(io.stdout, paint('bold', printable(file)))

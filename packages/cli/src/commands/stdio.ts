@@ -17,7 +17,7 @@ export interface StdioOptions {
   readonly app?: string
 }
 
-interface Endpoint extends Pick<ServeStdioOptions, 'url' | 'key' | 'hints'> {
+interface GatewayEndpoint extends Pick<ServeStdioOptions, 'url' | 'key' | 'hints'> {
   close(): Promise<void>
 }
 
@@ -59,7 +59,7 @@ const EXITS_OF = { served: 'ok', refused: 'key', unreachable: 'unreachable' } as
   ExitName
 >
 
-function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): Endpoint {
+function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): GatewayEndpoint {
   const given = url ?? (env['TOOLGATE_URL'] || undefined)
   return {
     url: mcpUrlOf(given ?? DEFAULT_URL, app),
@@ -79,7 +79,7 @@ async function ownGateway(
   { config: file = '', as, app }: StdioOptions,
   { io, start }: ServeDeps,
   log: (text: string) => void,
-): Promise<Endpoint> {
+): Promise<GatewayEndpoint> {
   const [{ readConfig }, { endsWithin }] = await Promise.all([import('@toolgate/gateway'), import('@toolgate/values')])
   const config = await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const agent = findCaller(config, as, file)
@@ -111,10 +111,10 @@ const ASK_MS = 5_000
  * sent to nobody else: another program may have the port by now.
  */
 async function findRunning(
-  { demoKey, caller: { user } }: CallerConfig,
+  { demoKey, caller: { user } }: StdioCaller,
   file: string,
   app: string | undefined,
-): Promise<Endpoint | undefined> {
+): Promise<GatewayEndpoint | undefined> {
   const running = readRunning(file)
   if (running === undefined) return undefined
   const [{ readKeys }, { listensAt }] = await Promise.all([
@@ -127,10 +127,10 @@ async function findRunning(
   return { url: mcpUrlOf(running.url, app), key, hints, close: async () => {} }
 }
 
-type CallerConfig = GatewayConfig['callers'][number]
+type StdioCaller = GatewayConfig['callers'][number]
 
 /** @throws {CliError} `usage` */
-function findCaller({ callers }: GatewayConfig, as: string | undefined, file: string): CallerConfig {
+function findCaller({ callers }: GatewayConfig, as: string | undefined, file: string): StdioCaller {
   const agents = callers.filter((one) => one.for === 'mcp')
   const names = [...new Set(agents.map(({ caller }) => caller.user ?? ''))]
   const found = as === undefined ? agents[0] : agents.find(({ caller }) => caller.user === as)

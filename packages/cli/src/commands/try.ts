@@ -55,7 +55,7 @@ function quickstartOrThrow(): string {
 }
 
 /** Asks the gate itself, so that the output is what each key really sees. */
-function toolsByKey(config: GatewayConfig, { gate }: RunningGateway): Promise<readonly Seen[]> {
+function toolsByKey(config: GatewayConfig, { gate }: RunningGateway): Promise<readonly SeenTool[]> {
   return Promise.all(
     config.callers.map(async ({ caller, demoKey = '', for: use }) => ({
       user: caller.user ?? '',
@@ -67,7 +67,7 @@ function toolsByKey(config: GatewayConfig, { gate }: RunningGateway): Promise<re
 }
 
 /** The tools that one key sees. */
-interface Seen {
+interface SeenTool {
   readonly user: string
   readonly key: string
   readonly for: 'mcp' | 'console' | 'host'
@@ -78,7 +78,7 @@ interface Seen {
 export interface Welcome {
   readonly url: string
   readonly config: GatewayConfig
-  readonly seen: readonly Seen[]
+  readonly seen: readonly SeenTool[]
   readonly servers: readonly ServerRow[]
   readonly groups: readonly GroupRow[]
   readonly paint: Paint
@@ -153,7 +153,7 @@ function serverLine({ name, status, reason, toolCount, rejected }: ServerRow, pa
   return `  ${name}  ${state}  ${detail}${left}`
 }
 
-function agentKey(seen: readonly Seen[]): string {
+function agentKey(seen: readonly SeenTool[]): string {
   return seen.find((one) => one.for === 'mcp')?.key ?? ''
 }
 

@@ -125,14 +125,14 @@ async function readBoth({ config, policy, catalog, json }: WhatIfCommandOptions,
   }
 }
 
-type Rules = { readonly before: RulesOfChange; readonly after: RulesOfChange }
+type RulesToCompare = { readonly before: RulesOfChange; readonly after: RulesOfChange }
 
 /** Returns both rules over the catalog of a snapshot, or over what the servers offer now. */
 async function findRules(
   { before, after }: Configs,
   { catalog }: WhatIfCommandOptions,
   start: ServeDeps['start'],
-): Promise<Rules> {
+): Promise<RulesToCompare> {
   if (catalog !== undefined) {
     const snapshot = readCatalogFile(catalog)
     return { before: configuredRules(snapshot, before), after: configuredRules(snapshot, after) }

@@ -113,7 +113,7 @@ function strictness(word: string): number {
   return EFFECTS.indexOf(effectOfVerb(word) ?? 'reads')
 }
 
-function effectsOf(verb: Verb, name: string, fields: readonly Field[], hasAddressee: boolean): readonly Effect[] {
+function effectsOf(verb: Verb, name: string, fields: readonly FieldText[], hasAddressee: boolean): readonly Effect[] {
   if (verb === 'reads') return hasAddressee ? ['egress'] : ['reads']
   const effects: Effect[] = []
   if (verb === 'egress' || hasAddressee) effects.push('egress')
@@ -125,7 +125,7 @@ function effectsOf(verb: Verb, name: string, fields: readonly Field[], hasAddres
 /** A permission beside an addressee is a part of sharing. */
 const IDENTITY_FIELD = /^(?:.* )?(?:password|credentials?|secret|api key|access token|otp)$/
 
-interface Field {
+interface FieldText {
   readonly name: string
   /** Its name as words, in small letters. */
   readonly words: string
@@ -133,7 +133,7 @@ interface Field {
 }
 
 /** The fields of the input, and those of objects in them, with dots. */
-function fieldsOf(schema: unknown, prefix = '', depth = 0): readonly Field[] {
+function fieldsOf(schema: unknown, prefix = '', depth = 0): readonly FieldText[] {
   if (!isObject(schema) || !isObject(schema['properties']) || depth > 3) return []
   return Object.entries(schema['properties']).flatMap(([key, value]) => {
     const own = isObject(value) ? value : {}
@@ -143,7 +143,7 @@ function fieldsOf(schema: unknown, prefix = '', depth = 0): readonly Field[] {
   })
 }
 
-function isAddressee(field: Field): boolean {
+function isAddressee(field: FieldText): boolean {
   if (NO_ADDRESSEE.test(field.words) || !isText(field.schema)) return false
   if (ADDRESSEE_NAME.test(field.words) || hasFormat(field.schema)) return true
   const { description } = field.schema
@@ -159,7 +159,7 @@ function isAddressee(field: Field): boolean {
 const LONG_TEXT =
   /^(?:.* )?(?:subject|body|content|text|message|title|description|note|comment|query|date|time|attachments?)$/
 
-function isPlace(field: Field): boolean {
+function isPlace(field: FieldText): boolean {
   return isText(field.schema) && (PLACE_NAME.test(field.words) || hasFormat(field.schema))
 }
 

@@ -62,6 +62,9 @@ export function execute(execution: Execution, ports: ExecutionPorts): MaybePromi
   try {
     const { tool, instead, input } = execution
     const answer: unknown = instead ? instead(input, run) : tool.execute?.(input as never, run)
+    // A text is neither a promise nor a stream.
+    if (typeof answer !== 'object' && typeof answer !== 'function')
+      return { ok: true, output: answer, lasting: undefined }
     return isThenable(answer) ? run.settle(answer) : run.answer(answer)
   } catch (error) {
     return { ok: false, code: 'tool_failed', error }

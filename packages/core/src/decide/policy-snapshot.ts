@@ -181,14 +181,8 @@ function withItems(built: BuiltOver, items: Toolset, buildItems: (items: Toolset
     if (!found) known.set(set, (found = { ...buildItems(set), items, whole, over }))
     return found
   }
-  const whole: BuiltPolicySnapshot = {
-    ...built,
-    items,
-    over,
-    get whole() {
-      return whole
-    },
-  }
+  const whole = { ...built, items, over } as { -readonly [Key in keyof BuiltPolicySnapshot]: BuiltPolicySnapshot[Key] }
+  whole.whole = whole
   return whole
 }
 

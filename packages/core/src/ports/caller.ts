@@ -45,7 +45,9 @@ export function defineCaller(caller: Caller): Caller {
     if (value !== undefined) copy[field] = check(`caller.${field}`, value)
   }
   const frozen = deepFreeze(copy) as Caller
-  keys.set(frozen, toJsonText([...CHECKS.keys()].map((field) => copy[field] ?? null)))
+  const values = [...CHECKS.keys()].map((field) => copy[field] ?? null)
+  // Only attributes may hold an integer beyond 2^53.
+  keys.set(frozen, frozen.attributes === undefined ? JSON.stringify(values) : toJsonText(values))
   return frozen
 }
 

@@ -1,8 +1,6 @@
 import { mayApproveByDefault } from '@toolgate/core/call'
-import type { GatewayConfig } from './config.ts'
+import type { AskingConfig } from './callers.ts'
 import type { ConfigPath } from './problems.ts'
-
-type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
 /** An `ask` clause whose text is hidden from the people who decide. */
 interface AskWarning {
@@ -16,7 +14,7 @@ interface AskWarning {
  * Returns the `ask` clauses without a message, where somebody of a tenant may approve: they may not read the text of a rule, so
  * its message is their only explanation.
  */
-export function findUnexplainedAsks({ callers, policy, apps = [] }: Asking): readonly AskWarning[] {
+export function findUnexplainedAsks({ callers, policy, apps = [] }: AskingConfig): readonly AskWarning[] {
   const agents = callers.filter((one) => one.for === 'mcp')
   const reader = callers.find(
     ({ for: use, caller }) =>

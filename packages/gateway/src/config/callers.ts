@@ -107,7 +107,8 @@ interface ApproverWarning {
   readonly text: string
 }
 
-type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
+/** What decides whether calls ask, and who can answer. */
+export type AskingConfig = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
 /**
  * Returns warnings about agents whose requests no console key can decide, one for each tenant, and about approvers who
@@ -115,7 +116,7 @@ type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
  *
  * Returns none for a policy without `ask`, as it makes no requests.
  */
-export function findApproverWarnings({ callers, policy, apps = [] }: Asking): readonly ApproverWarning[] {
+export function findApproverWarnings({ callers, policy, apps = [] }: AskingConfig): readonly ApproverWarning[] {
   const asks = [...policy, ...apps.flatMap((app) => app.policy)].some(({ ask = [] }) => ask.length > 0)
   if (!asks) return []
   const agents = callers.filter((one) => one.for === 'mcp')

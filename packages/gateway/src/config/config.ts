@@ -107,7 +107,7 @@ export type SecretCommandsConfig = Written<typeof secretCommandsSchema>
 type HistoryConfig = Written<typeof historySchema>
 
 /** How clients name the tools of a server. */
-export type NamesConfig = Written<typeof namesSchema>
+type NamesConfig = Written<typeof namesSchema>
 
 /** The instances of all servers with one for each user. `path` is absolute. */
 type InstancesConfig = Written<typeof instancesSchema>
@@ -177,11 +177,11 @@ export interface ServerConfig {
 }
 
 /** What the operator says about a tool, by its name or a glob. */
-export type ToolOverlay = Written<typeof overlaySchema>
+type ToolOverlay = Written<typeof overlaySchema>
 /** How a person who decides a call compares what it would write with what is there. */
 export type CompareConfig = Written<typeof compareSchema>
 /** What the operator says about a resource, template or prompt. */
-export type ItemOverlay = Written<typeof itemOverlaySchema>
+type ItemOverlay = Written<typeof itemOverlaySchema>
 
 export interface CallerConfig {
   /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
@@ -216,15 +216,15 @@ export interface GroupConfig {
 
 type Probe = { readonly [K in keyof typeof probeSchemas]: Written<(typeof probeSchemas)[K]> }
 /** Something listens at an address. */
-export type TcpProbeConfig = Probe['tcp']
+type TcpProbeConfig = Probe['tcp']
 /** A URL answers. */
-export type HttpProbeConfig = Probe['http']
+type HttpProbeConfig = Probe['http']
 
 /** A probe: one dependency that must work. */
 export type ProbeConfig = Probe['env'] | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | Probe['server']
 
 /** A command exits with code 0. */
-export interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {
+interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {
   readonly command: readonly [string, ...string[]]
   /** Absolute. */
   readonly cwd: string

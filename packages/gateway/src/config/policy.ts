@@ -104,7 +104,7 @@ function checkClause(reading: Reading, at: ConfigPath, clause: string | Clause):
 export function checkEntry(
   { source, groupNames }: Reading,
   at: ConfigPath,
-  entry: { readonly limits: WrittenLimit } | { readonly concurrency: WrittenCap },
+  entry: { readonly limits: LimitEntry } | { readonly concurrency: WrittenCap },
 ): void {
   const groups = new Map(groupNames.map((name) => [name, { tools: [] }]))
   const [written] = Object.values(entry)
@@ -114,7 +114,7 @@ export function checkEntry(
     if (code !== 'selector_unmatched') source.report(typeof written === 'string' ? at : [...at, 'match'], text)
 }
 
-type WrittenLimit = GatewayConfig['limits'][number]
+type LimitEntry = GatewayConfig['limits'][number]
 type WrittenCap = NonNullable<GatewayConfig['calls']>['concurrency'][number]
 
 /** Checks one selector outside of a policy, such as a group's. */

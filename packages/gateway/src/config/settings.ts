@@ -28,7 +28,7 @@ import { limitsSchema, searchSchema, secretCommandsSchema, watchSchema } from '.
 import { listenSchema, metricsSchema, publicUrlSchema } from './schema/listen.ts'
 import { readStores } from './stores.ts'
 
-type Settings = Pick<
+type SectionValues = Pick<
   GatewayConfig,
   | 'listen'
   | 'publicUrl'
@@ -66,7 +66,7 @@ const PLAIN = {
 }
 
 /** Reads the sections that do not depend on servers, groups and policies, with defaults. */
-export function readSettings(reading: Reading): Settings {
+export function readSettings(reading: Reading): SectionValues {
   const { source, configDir } = reading
   const audit = readSection(source, 'audit', auditIn(configDir, has(source, ['stores'])))
   const engines = readStores(reading)

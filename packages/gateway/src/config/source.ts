@@ -129,14 +129,14 @@ function yamlMessage({ code, message, pos }: YAMLParseError, text: string): stri
   return message.charAt(0).toLowerCase() + message.slice(1)
 }
 
-interface Place {
+interface NodePlace {
   readonly node: SourceNode
   readonly keyStart?: number
 }
 
 /** Returns the existing places along a path, the root first. */
-function find(root: SourceNode | undefined, path: ConfigPath): readonly Place[] {
-  const places: Place[] = root ? [{ node: root }] : []
+function find(root: SourceNode | undefined, path: ConfigPath): readonly NodePlace[] {
+  const places: NodePlace[] = root ? [{ node: root }] : []
   for (const part of path) {
     const node = places.at(-1)?.node
     const item = typeof part === 'number' ? node?.items?.[part] : undefined

@@ -21,7 +21,7 @@ interface NameWarning {
  * Servers, tags and categories are known from the file: every tool has the namespace of its server, and tags come from
  * overlays only. The names of tools are known only when the servers run.
  */
-export function findNameWarnings(config: Named): readonly NameWarning[] {
+export function findNameWarnings(config: NamingConfig): readonly NameWarning[] {
   const known = namesOf(config)
   const definitions = new Map(config.groups.map(({ name, tools }) => [name, { tools }]))
   const groups = parseGroups(definitions, new Map(Object.entries(config.aliases ?? {}))).selectors
@@ -35,9 +35,12 @@ export function findNameWarnings(config: Named): readonly NameWarning[] {
 }
 
 type Selector = ReturnType<typeof parseSelector>
-type Named = Pick<GatewayConfig, 'servers' | 'groups' | 'aliases' | 'labels' | 'apps' | 'policy' | 'limits' | 'calls'>
+type NamingConfig = Pick<
+  GatewayConfig,
+  'servers' | 'groups' | 'aliases' | 'labels' | 'apps' | 'policy' | 'limits' | 'calls'
+>
 
-interface Names {
+interface KnownNames {
   readonly servers: readonly string[]
   readonly tag: ReadonlySet<string>
   readonly category: ReadonlySet<string>
@@ -46,7 +49,7 @@ interface Names {
 /** The gateway's own tools, which have no namespace. */
 const OWN_TOOLS = ['call_tool', 'get_tool_details', 'request_tools', 'search_tools']
 
-function namesOf({ servers }: Named): Names {
+function namesOf({ servers }: NamingConfig): KnownNames {
   const overlays = servers.flatMap(({ tools }) => [...tools.values()])
   return {
     servers: servers.map(({ name }) => name),
@@ -55,7 +58,7 @@ function namesOf({ servers }: Named): Names {
   }
 }
 
-function problemOf(selector: Selector, known: Names): string | undefined {
+function problemOf(selector: Selector, known: KnownNames): string | undefined {
   switch (selector.kind) {
     case 'tag':
     case 'category': {
@@ -105,7 +108,7 @@ function noServer(text: string, namespace: string, servers: readonly string[]): 
   return `"${text}" names ${what}: no server is named "${namespace}"${didYouMean(namespace, servers)}`
 }
 
-interface Written {
+interface WrittenName {
   readonly at: ConfigPath
   readonly path: string
   readonly text: string
@@ -113,7 +116,15 @@ interface Written {
 }
 
 /** Returns every selector of the file with its path. */
-function written({ groups, aliases = {}, labels = {}, apps = [], policy, limits, calls }: Named): readonly Written[] {
+function written({
+  groups,
+  aliases = {},
+  labels = {},
+  apps = [],
+  policy,
+  limits,
+  calls,
+}: NamingConfig): readonly WrittenName[] {
   return [
     ...inPolicies(policy, ['policy'], 'policy'),
     ...limits.map((limit, i) => inEntry(limit, ['limits', i], `limits[${i}]`)),
@@ -128,7 +139,7 @@ function written({ groups, aliases = {}, labels = {}, apps = [], policy, limits,
   ]
 }
 
-function inPolicies(policies: readonly Policy[], at: ConfigPath, path: string): readonly Written[] {
+function inPolicies(policies: readonly Policy[], at: ConfigPath, path: string): readonly WrittenName[] {
   return policies.flatMap((policy, p) => [
     ...(['deny', 'allow', 'ask'] as const).flatMap((kind) =>
       (policy[kind] ?? []).flatMap((clause, c) => {
@@ -146,11 +157,11 @@ function inPolicies(policies: readonly Policy[], at: ConfigPath, path: string): 
   ])
 }
 
-function inList(selectors: readonly string[], at: ConfigPath, path: string): readonly Written[] {
+function inList(selectors: readonly string[], at: ConfigPath, path: string): readonly WrittenName[] {
   return selectors.map((text, i) => ({ at: [...at, i], path: `${path}[${i}]`, text }))
 }
 
 /** Returns the selector of a limit or cap, which is an object, or text that ends with its numbers. */
-function inEntry(entry: string | { readonly match: string }, at: ConfigPath, path: string): Written {
+function inEntry(entry: string | { readonly match: string }, at: ConfigPath, path: string): WrittenName {
   return { at, path, text: typeof entry === 'string' ? entry.slice(0, entry.lastIndexOf(':')) : entry.match }
 }

@@ -28,7 +28,7 @@ export class Rooms {
 
   /** Opens the rooms of people, at the first call. Returns these. */
   readonly openForPeople = once(async (): Promise<readonly OpenedRoom[]> => {
-    const loaded = await Promise.all(this.#listed.map(({ people }) => people?.()))
+    const loaded = await Promise.all(this.#listed.map(async ({ people }) => people?.()))
     const opened: OpenedRoom[] = []
     for (const one of loaded) {
       const room = one && (await this.#open(one.room))
@@ -79,11 +79,11 @@ export class Rooms {
   }
 
   async announce(): Promise<void> {
-    await Promise.all(this.#opened.map((room) => room.announce?.()))
+    await Promise.all(this.#opened.map(async (room) => room.announce?.()))
   }
 
   async drain(ms: number): Promise<void> {
-    await Promise.all(this.#opened.map((room) => room.drain?.(ms)))
+    await Promise.all(this.#opened.map(async (room) => room.drain?.(ms)))
   }
 
   endStreams(): void {

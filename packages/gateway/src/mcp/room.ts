@@ -53,9 +53,9 @@ export const mcp: Room<McpEndpoints> = {
         await endsWithin(Promise.all([tasks.leave(), gate.idle(), elsewhere?.handOver(ms)]), ms)
       },
       endStreams: () => streams.close(),
-      async close() {
+      close() {
         endpoints.close()
-        await elsewhere?.close()
+        elsewhere?.close()
       },
     }
   },

@@ -38,7 +38,7 @@ export async function runConversation(request: ConversationRequest): Promise<Con
     conversation = { ...conversation, ...settled, steps: withCalls(conversation, settledCalls) }
     if (conversation.pending.length > 0) return { end: { kind: 'paused' }, conversation }
   }
-  return new Loop(scope, { ...request, conversation }, resumed).run()
+  return new ConversationLoop(scope, { ...request, conversation }, resumed).run()
 }
 
 /** Adds the outcomes of the waiting calls to the step in which the run paused. */
@@ -53,7 +53,7 @@ type SdkPrepare = PrepareStepFunction<ToolSet>
 type Failure = { readonly reason: 'model_failed' | 'step_failed'; readonly error: unknown }
 
 /** Runs the SDK's own loop over a view. No call of the conversation waits. */
-class Loop {
+class ConversationLoop {
   readonly #scope: Scope
   readonly #request: ConversationRequest
   /** The ends of calls that waited before. */
@@ -300,14 +300,14 @@ export function joinPrepareSteps(
   }
 }
 
-type Change = Awaited<ReturnType<AnyPrepareStep>>
-type List = NonNullable<Change>['activeTools']
+type ListChange = Awaited<ReturnType<AnyPrepareStep>>
+type OfferedList = NonNullable<ListChange>['activeTools']
 
-function isNothing(change: Change | null): change is undefined {
+function isNothing(change: ListChange | null): change is undefined {
   return change === undefined || change === null
 }
 
-function inBoth(a: List, b: List): List {
+function inBoth(a: OfferedList, b: OfferedList): OfferedList {
   const wrong = [a, b].find((list) => list !== undefined && !Array.isArray(list))
   if (wrong !== undefined) return wrong
   return a && b ? a.filter((id) => b.includes(id)) : (a ?? b)

@@ -62,21 +62,7 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
     return approval && isLiveAt(approval, nowMs) ? approval : undefined
   }
 
-  /** When there was room, and the rows were counted. */
-  let roomyAtMs = Number.NEGATIVE_INFINITY
-
-  /**
-   * Deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. Counting takes as long
-   * as there are rows, so it is done once a second: the bound is passed by what that second brings at most.
-   */
-  async function makeRoom(characters: number, nowMs: number): Promise<void> {
-    if (performance.now() - roomyAtMs < COUNTED_EVERY_MS) return
-    await db.query(sql.removeOld, [nowMs - historyMs])
-    const [row = {}] = await db.query(sql.selectSize)
-    const room = fullness(row, characters, maxKept)
-    if (room.isFull()) await db.query(sql.remove, [room.findRemovable(await db.query(sql.selectOldest), nowMs)])
-    else roomyAtMs = performance.now()
-  }
+  const makeRoom = roomIn(db, sql, { historyMs, maxKept })
 
   return {
     async request(binding, input, nowMs, about = {}) {
@@ -141,6 +127,27 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
     if (before === undefined) return '9223372036854775807'
     const [row] = before.includes('\0') ? [] : await db.query(sql.selectSeq, [before])
     return row?.['seq']
+  }
+}
+
+/**
+ * Returns a function that deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. Counting takes as long
+ * as there are rows, so it is done once a second: the bound is passed by what that second brings at most.
+ */
+function roomIn(
+  db: PostgresDatabase,
+  sql: ReturnType<typeof statementsFor>,
+  { historyMs, maxKept }: { readonly historyMs: number; readonly maxKept: number },
+): (characters: number, nowMs: number) => Promise<void> {
+  /** When there was room, and the rows were counted. */
+  let roomyAtMs = Number.NEGATIVE_INFINITY
+  return async (characters, nowMs) => {
+    if (performance.now() - roomyAtMs < COUNTED_EVERY_MS) return
+    await db.query(sql.removeOld, [nowMs - historyMs])
+    const [row = {}] = await db.query(sql.selectSize)
+    const room = fullness(row, characters, maxKept)
+    if (room.isFull()) await db.query(sql.remove, [room.findRemovable(await db.query(sql.selectOldest), nowMs)])
+    else roomyAtMs = performance.now()
   }
 }
 

@@ -69,7 +69,7 @@ export interface PostgresReplicas {
   readonly owners: PostgresOwners
 }
 
-interface ReplicasOptions {
+interface PostgresReplicasOptions {
   /** For a renewal, which must not wait for other statements. */
   readonly renewing: Pick<PostgresDatabase, 'query'>
   readonly database: PostgresDatabase
@@ -79,7 +79,7 @@ interface ReplicasOptions {
 }
 
 /** Returns the replicas of a schema. */
-export function replicasIn({ renewing, database, leaseMs, identity }: ReplicasOptions): PostgresReplicas {
+export function replicasIn({ renewing, database, leaseMs, identity }: PostgresReplicasOptions): PostgresReplicas {
   const sql = statementsFor(database.schema, identity)
   const owners = ownersIn(database, leaseMs)
   const read = async (of: Statement, values: readonly unknown[] = []) => (await database.query(of, values))[0] ?? {}

@@ -2,7 +2,7 @@ import { ConfigError, ToolgateError } from '@toolgate/core'
 import { backoffMs, errnoOf, messageOf } from '@toolgate/values'
 import { createClient } from '@redis/client'
 
-interface ConnectionOptions {
+interface RedisConnectionOptions {
   readonly url: string
   /** The URL without the password. */
   readonly place: string
@@ -37,33 +37,33 @@ const MOST_SILENCES = 10
 const MAX_PENDING = 20_000
 
 /** @throws {ConfigError} for a server that cannot be reached or used */
-export async function openConnection(options: ConnectionOptions): Promise<RedisConnection> {
+export async function openConnection(options: RedisConnectionOptions): Promise<RedisConnection> {
   const connection = new Connection(options)
   await connection.open()
   return connection
 }
 
-type Client = ReturnType<typeof newClient>
+type RedisClient = ReturnType<typeof newClient>
 
 /** A command whose answer has not come. */
-interface Pending {
+interface PendingCommand {
   readonly atMs: number
   readonly reject: (error: Error) => void
 }
 
 class Connection implements RedisConnection {
-  readonly #options: ConnectionOptions
-  #client: Client | undefined
+  readonly #options: RedisConnectionOptions
+  #client: RedisClient | undefined
   /** Why there is no client. */
   #problem = 'not connected'
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
   /** In the order of sending, which is that of the answers. */
-  readonly #pending = new Set<Pending>()
+  readonly #pending = new Set<PendingCommand>()
   #watch: NodeJS.Timeout | undefined
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: RedisConnectionOptions) {
     this.#options = options
   }
 
@@ -81,7 +81,7 @@ class Connection implements RedisConnection {
     if (this.#pending.size >= MAX_PENDING)
       return Promise.reject(this.#fault(`${MAX_PENDING} commands are waiting for their answers`))
     return new Promise((resolve, reject) => {
-      const pending: Pending = { atMs: performance.now(), reject }
+      const pending: PendingCommand = { atMs: performance.now(), reject }
       this.#pending.add(pending)
       if (this.#watch === undefined) this.#lookIn(this.#options.silenceMs)
       client.sendCommand([...command]).then(
@@ -128,7 +128,7 @@ class Connection implements RedisConnection {
   }
 
   /** Gives up a connection: what it has not answered counts as done, and is not sent again. */
-  #lose(client: Client, problem: string): void {
+  #lose(client: RedisClient, problem: string): void {
     if (this.#client !== client) return
     this.#client = undefined
     this.#problem = problem
@@ -157,7 +157,7 @@ class Connection implements RedisConnection {
     }
   }
 
-  async #connect(deadlineMs: number): Promise<Client> {
+  async #connect(deadlineMs: number): Promise<RedisClient> {
     const client = newClient(this.#options.url, deadlineMs)
     // Also where the server takes the connection and then says nothing.
     let isLate = false
@@ -199,7 +199,7 @@ function newClient(url: string, connectTimeout: number) {
   })
 }
 
-function destroy(client: Client): void {
+function destroy(client: RedisClient): void {
   try {
     client.destroy()
   } catch {

@@ -60,7 +60,7 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
     sha = String(await ask('SCRIPT', 'LOAD', SCRIPT))
   }
   const connection = await openConnection({ url, place, silenceMs, prepare })
-  return new Counters(connection, options, (...rest) => runScript(connection.ask, sha, rest))
+  return new ConnectedCounters(connection, options, (...rest) => runScript(connection.ask, sha, rest))
 }
 
 /** Runs the script. One that the server has forgotten did not run, so it is loaded and run again. */
@@ -81,7 +81,7 @@ const NOTHING_ASKED: LimitAnswer = {
   resetMs: 0,
 }
 
-class Counters implements RedisCounters {
+class ConnectedCounters implements RedisCounters {
   readonly #connection: RedisConnection
   readonly #run: Ask
   readonly #prefix: string

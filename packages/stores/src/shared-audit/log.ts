@@ -40,7 +40,7 @@ interface ReadSignedLog {
 }
 
 /** A signed tree head, of the log or of its witness. */
-interface Head extends TreeHead {
+interface LogHead extends TreeHead {
   /** Counted from 1. */
   readonly checkpoint: number
   readonly isWitnessed: boolean
@@ -69,7 +69,7 @@ export async function readSignedLog(
   return witnessed === undefined ? log : { ...log, witness: { count: seen.length, size: seen.at(-1)?.size ?? 0 } }
 }
 
-interface OpenNotes extends Pick<Head, 'isWitnessed'>, Pick<ReadSignedLog, 'report'> {
+interface OpenNotes extends Pick<LogHead, 'isWitnessed'>, Pick<ReadSignedLog, 'report'> {
   readonly trusted: readonly NoteVerifier[]
 }
 
@@ -77,8 +77,8 @@ interface OpenNotes extends Pick<Head, 'isWitnessed'>, Pick<ReadSignedLog, 'repo
 function openNotes(
   notes: readonly { readonly note: string; readonly size?: number }[],
   { trusted, report, isWitnessed }: OpenNotes,
-): readonly Head[] {
-  const heads: Head[] = []
+): readonly LogHead[] {
+  const heads: LogHead[] = []
   for (const [i, { note, size }] of notes.entries()) {
     const head = openNote(note, trusted)
     const checkpoint = i + 1
@@ -95,7 +95,7 @@ function openNotes(
 }
 
 /** Builds the tree of the log, compares it with heads, and notes what leaves say about chains. */
-function createLeafReader(heads: readonly Head[], report: ReadSignedLog['report']) {
+function createLeafReader(heads: readonly LogHead[], report: ReadSignedLog['report']) {
   const tree = createMerkleTree()
   const chains = new Map<string, SignedChain>()
   const sorted = heads.toSorted((a, b) => a.size - b.size)
@@ -105,7 +105,7 @@ function createLeafReader(heads: readonly Head[], report: ReadSignedLog['report'
   let lastTs: string | undefined
   let at = 0
 
-  function compare(head: Head): void {
+  function compare(head: LogHead): void {
     const agreed = head.isWitnessed ? witness : log
     if (agreed.isBroken) return
     const { size, checkpoint } = head

@@ -33,33 +33,6 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   const batch = new TakeBatch(db, keys, uses, readNow)
   const settled = new WeakSet<LimitAnswer>()
 
-  function check(asked: readonly LimitUse[], nowMs: number, find: Keys['findSince']): LimitAnswer {
-    const refusedAt = (refused: number, room: number, resetMs: number): LimitAnswer => ({
-      allowed: false,
-      refused,
-      remaining: Math.max(room, 0),
-      resetMs,
-      atMs: nowMs,
-    })
-    let remaining = Number.POSITIVE_INFINITY
-    let newKeys = 0
-    for (const [i, use] of asked.entries()) {
-      const key = find(use.key, nowMs - use.windowMs)
-      const earlier = costBefore(asked, i)
-      const cost = costOf(use)
-      if (!key && earlier === 0 && !keys.hasRoomFor(++newKeys, nowMs))
-        return refusedAt(i, 0, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
-      const room = use.max - (key?.held ?? 0) - earlier
-      if (room < cost) {
-        // So much must expire that the cost has room; this is the last of it.
-        const atMs = key && uses.timeOf(key, key.next - key.held + cost - room - 1)
-        return refusedAt(i, room, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
-      }
-      remaining = Math.min(remaining, room - cost)
-    }
-    return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: nowMs }
-  }
-
   /** Changes what was used at a time, or last. */
   function change({ key: name }: LimitUse, atMs: number | undefined, by: number): void {
     const key = keys.find(name)
@@ -68,12 +41,12 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   }
 
   return {
-    peek: (asked) => db.read(() => check(asked, readNow(), keys.findSince)),
+    peek: (asked) => db.read(() => checkUses({ keys, uses }, asked, readNow(), keys.findSince)),
     take: (asked) =>
       db.writeTogether(() => {
         const { nowMs } = batch
         batch.sweep()
-        const answer = check(asked, nowMs, batch.findSince)
+        const answer = checkUses({ keys, uses }, asked, nowMs, batch.findSince)
         if (answer.allowed) for (const use of asked) batch.add(use)
         return answer
       }, batch),
@@ -97,18 +70,51 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   }
 }
 
+/** Checks whether uses would be allowed now. `find` returns a key with what was used after a time. */
+function checkUses(
+  { keys, uses }: { readonly keys: CounterKeys; readonly uses: CounterUses },
+  asked: readonly LimitUse[],
+  nowMs: number,
+  find: CounterKeys['findSince'],
+): LimitAnswer {
+  const refusedAt = (refused: number, room: number, resetMs: number): LimitAnswer => ({
+    allowed: false,
+    refused,
+    remaining: Math.max(room, 0),
+    resetMs,
+    atMs: nowMs,
+  })
+  let remaining = Number.POSITIVE_INFINITY
+  let newKeys = 0
+  for (const [i, use] of asked.entries()) {
+    const key = find(use.key, nowMs - use.windowMs)
+    const earlier = costBefore(asked, i)
+    const cost = costOf(use)
+    if (!key && earlier === 0 && !keys.hasRoomFor(++newKeys, nowMs))
+      return refusedAt(i, 0, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
+    const room = use.max - (key?.held ?? 0) - earlier
+    if (room < cost) {
+      // So much must expire that the cost has room; this is the last of it.
+      const atMs = key && uses.timeOf(key, key.next - key.held + cost - room - 1)
+      return refusedAt(i, room, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
+    }
+    remaining = Math.min(remaining, room - cost)
+  }
+  return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: nowMs }
+}
+
 /** Returns the function that returns the time, which never goes back, not even between processes. */
 function clockIn(db: StoresDatabase): () => number {
   const selectMachine = db.prepare('SELECT monotonic_ms FROM machine')
   return () => Math.max(Number(selectMachine.get()?.['monotonic_ms']), db.clock.monotonicMs())
 }
 
-type Found = Key & { readonly held: number }
+type FoundKey = Key & { readonly held: number }
 
 /** A key within one transaction. */
-interface Counted {
+interface CountedKey {
   readonly afterMs: number
-  found: Found | undefined
+  found: FoundKey | undefined
   /** What its row does not count yet; `undefined` if its row was not written. */
   unwritten: number | undefined
 }
@@ -123,16 +129,16 @@ const USES_SWEPT_EVERY = 32
 class TakeBatch implements WriteBatch {
   nowMs = 0
   readonly #db: StoresDatabase
-  readonly #keys: Keys
-  readonly #uses: Uses
+  readonly #keys: CounterKeys
+  readonly #uses: CounterUses
   readonly #readNow: () => number
   readonly #updateMachine: StatementSync
-  readonly #counted = new Map<string, Counted>()
+  readonly #counted = new Map<string, CountedKey>()
   #takes = 0
   /** The time that was stored last. It carries the times of this boot over to the next. */
   #notedMs = Number.NaN
 
-  constructor(db: StoresDatabase, keys: Keys, uses: Uses, readNow: () => number) {
+  constructor(db: StoresDatabase, keys: CounterKeys, uses: CounterUses, readNow: () => number) {
     this.#db = db
     this.#keys = keys
     this.#uses = uses
@@ -166,7 +172,7 @@ class TakeBatch implements WriteBatch {
     this.#keys.removePassed(this.nowMs)
   }
 
-  readonly findSince = (name: string, afterMs: number): Found | undefined => this.#find(name, afterMs).found
+  readonly findSince = (name: string, afterMs: number): FoundKey | undefined => this.#find(name, afterMs).found
 
   add(use: LimitUse): void {
     const cost = costOf(use)
@@ -184,7 +190,7 @@ class TakeBatch implements WriteBatch {
   }
 
   /** Numbers begin again before they are no longer exact. */
-  #roomToCount(use: LimitUse, cost: number): Counted {
+  #roomToCount(use: LimitUse, cost: number): CountedKey {
     const counted = this.#find(use.key, this.nowMs - use.windowMs)
     const { found } = counted
     if (!found || found.next + cost <= Number.MAX_SAFE_INTEGER) return counted
@@ -194,7 +200,7 @@ class TakeBatch implements WriteBatch {
     return this.#find(use.key, this.nowMs - use.windowMs)
   }
 
-  #find(name: string, afterMs: number): Counted {
+  #find(name: string, afterMs: number): CountedKey {
     let counted = this.#counted.get(name)
     if (counted?.afterMs === afterMs) return counted
     // Two rules with one key and two windows.
@@ -216,10 +222,10 @@ function costOf(use: LimitUse | undefined): number {
   return use?.cost ?? 1
 }
 
-interface Keys {
+interface CounterKeys {
   find(name: string): Key | undefined
   /** Finds a key, with what was used after a time. */
-  findSince(name: string, afterMs: number): Found | undefined
+  findSince(name: string, afterMs: number): FoundKey | undefined
   hasRoomFor(count: number, nowMs: number): boolean
   /** Returns the time when the next key can be deleted. */
   nextPassesAt(nowMs: number): number
@@ -233,7 +239,7 @@ interface Keys {
   removePassed(nowMs: number): void
 }
 
-function keysIn(db: StoresDatabase, maxKeys: number): Keys {
+function keysIn(db: StoresDatabase, maxKeys: number): CounterKeys {
   const select = db.prepare('SELECT id, longest_ms, next FROM counter_keys WHERE key = ?')
   const selectSince = db.prepare(
     'SELECT id, longest_ms, next, (SELECT number FROM counter_uses WHERE key_id = counter_keys.id AND at_ms > ?2 ' +
@@ -310,7 +316,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
 }
 
 /** A row has what was used from its number up to that of the next row, all at one time. */
-interface Uses {
+interface CounterUses {
   timeOf(key: Key, number: number): number | undefined
   /** Adds the use that will be the key's next, and those of the same time that follow it. */
   add(key: Key, atMs: number): void
@@ -322,7 +328,7 @@ interface Uses {
   renumber(key: Key, by: number): void
 }
 
-function usesIn(db: StoresDatabase): Uses {
+function usesIn(db: StoresDatabase): CounterUses {
   const selectTime = db.prepare(
     'SELECT at_ms FROM counter_uses WHERE key_id = ? AND number <= ? ORDER BY number DESC LIMIT 1',
   )

@@ -76,7 +76,7 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
     if (!statSync(path).isFile()) throw new Error('it is not a file')
     db = new DatabaseSync(path, { timeout: OPEN_TIMEOUT_MS })
     prepareDatabase(db, options)
-    return connectionTo(db, path, clock)
+    return new Connection(db, path, clock)
   } catch (error) {
     db?.close()
     throw new ToolgateError('state_unavailable', `The state ${path} cannot be opened: ${messageOf(error)}.`, {
@@ -98,77 +98,125 @@ function prepareDatabase(
   db.exec(`PRAGMA busy_timeout = ${BLOCKING_MS}`)
 }
 
-function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatabase {
-  const begin = db.prepare('BEGIN')
-  const beginWrite = db.prepare('BEGIN IMMEDIATE')
-  const commit = db.prepare('COMMIT')
-  const probe = db.prepare('INSERT INTO state (key, value) VALUES (?, ?)')
-  const unprobe = db.prepare('DELETE FROM state WHERE key = ?')
+class Connection implements StoresDatabase {
+  readonly clock: Clock
+  readonly #db: DatabaseSync
+  readonly #path: string
+  readonly #begin: StatementSync
+  readonly #beginWrite: StatementSync
+  readonly #commit: StatementSync
+  readonly #probe: StatementSync
+  readonly #unprobe: StatementSync
   /** The last write that waits for another process. Later writes wait behind it, to keep their order. */
-  let last: Promise<unknown> | undefined
+  #last: Promise<unknown> | undefined
+  /** The writes of the next group. */
+  #group: Grouped[] = []
 
-  function transact<T>(start: StatementSync, work: () => T): T {
+  constructor(db: DatabaseSync, path: string, clock: Clock) {
+    this.clock = clock
+    this.#db = db
+    this.#path = path
+    this.#begin = db.prepare('BEGIN')
+    this.#beginWrite = db.prepare('BEGIN IMMEDIATE')
+    this.#commit = db.prepare('COMMIT')
+    this.#probe = db.prepare('INSERT INTO state (key, value) VALUES (?, ?)')
+    this.#unprobe = db.prepare('DELETE FROM state WHERE key = ?')
+  }
+
+  prepare(sql: string): StatementSync {
+    return this.#db.prepare(sql)
+  }
+
+  read<T>(work: () => T): T {
+    try {
+      return this.#transact(this.#begin, work)
+    } catch (error) {
+      throw toFault(this.#path, error)
+    }
+  }
+
+  write<T>(work: () => T): MaybePromise<T> {
+    if (this.#last === undefined) {
+      try {
+        return this.#transact(this.#beginWrite, work)
+      } catch (error) {
+        if (!isBusy(error)) throw toFault(this.#path, error)
+      }
+    }
+    const written = this.#writeWhenFree(work, this.#last, performance.now() + MAX_WAIT_MS)
+    this.#last = written
+    void this.#forget(written)
+    return written
+  }
+
+  writeTogether<T>(work: () => T, batch?: WriteBatch): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#group.length === 0) setImmediate(() => this.#joinGroup(0, 0))
+      this.#group.push({ work, batch, resolve: (answer) => resolve(answer as T), reject })
+    })
+  }
+
+  checkWritable(): void {
+    try {
+      this.#transact(this.#beginWrite, () => {
+        this.#probe.run(PROBE_KEY, 'x'.repeat(PROBE_BYTES))
+        this.#unprobe.run(PROBE_KEY)
+      })
+    } catch (error) {
+      if (!isBusy(error)) throw toFault(this.#path, error)
+    }
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #transact<T>(start: StatementSync, work: () => T): T {
     start.run()
     try {
       const result = work()
-      commit.run()
+      this.#commit.run()
       return result
     } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK')
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
     }
   }
 
-  async function writeWhenFree<T>(work: () => T, before: Promise<unknown> | undefined, untilMs: number): Promise<T> {
+  async #writeWhenFree<T>(work: () => T, before: Promise<unknown> | undefined, untilMs: number): Promise<T> {
     await (before ? before.catch(() => {}) : pause())
     for (;;) {
       try {
-        return transact(beginWrite, work)
+        return this.#transact(this.#beginWrite, work)
       } catch (error) {
-        if (!isBusy(error) || performance.now() >= untilMs) throw toFault(path, error)
+        if (!isBusy(error) || performance.now() >= untilMs) throw toFault(this.#path, error)
       }
       await pause()
     }
   }
 
-  async function forget(written: Promise<unknown>): Promise<void> {
+  async #forget(written: Promise<unknown>): Promise<void> {
     try {
       await written
     } catch {
       // The caller gets the error.
     }
-    if (last === written) last = undefined
+    if (this.#last === written) this.#last = undefined
   }
-
-  function write<T>(work: () => T): MaybePromise<T> {
-    if (last === undefined) {
-      try {
-        return transact(beginWrite, work)
-      } catch (error) {
-        if (!isBusy(error)) throw toFault(path, error)
-      }
-    }
-    const written = writeWhenFree(work, last, performance.now() + MAX_WAIT_MS)
-    last = written
-    void forget(written)
-    return written
-  }
-
-  /** The writes of the next group. */
-  let group: Grouped[] = []
 
   /** Writes the group after a turn in which none has joined. Requests arrive at each poll of the sockets. */
-  function joinGroup(turns: number, size: number): void {
-    if (turns > 0 && (group.length === size || turns >= MAX_TURNS)) void writeGroup()
-    else setImmediate(joinGroup, turns + 1, group.length)
+  #joinGroup(turns: number, size: number): void {
+    const { length } = this.#group
+    if (turns > 0 && (length === size || turns >= MAX_TURNS)) void this.#writeGroup()
+    else setImmediate(() => this.#joinGroup(turns + 1, length))
   }
 
-  async function writeGroup(): Promise<void> {
-    const written = group
-    group = []
+  async #writeGroup(): Promise<void> {
+    const written = this.#group
+    this.#group = []
     try {
       // A repeated transaction runs all work again.
-      const answers = await write(() => {
+      const answers = await this.write(() => {
         const batches = new Set(written.flatMap(({ batch }) => batch ?? []))
         for (const batch of batches) batch.begin()
         const done = written.map(({ work }) => work())
@@ -179,35 +227,6 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
     } catch (error) {
       for (const { reject } of written) reject(error)
     }
-  }
-
-  return {
-    clock,
-    write,
-    writeTogether: <T>(work: () => T, batch?: WriteBatch) =>
-      new Promise<T>((resolve, reject) => {
-        if (group.length === 0) setImmediate(() => joinGroup(0, 0))
-        group.push({ work, batch, resolve: (answer) => resolve(answer as T), reject })
-      }),
-    prepare: (sql) => db.prepare(sql),
-    read(work) {
-      try {
-        return transact(begin, work)
-      } catch (error) {
-        throw toFault(path, error)
-      }
-    },
-    checkWritable() {
-      try {
-        transact(beginWrite, () => {
-          probe.run(PROBE_KEY, 'x'.repeat(PROBE_BYTES))
-          unprobe.run(PROBE_KEY)
-        })
-      } catch (error) {
-        if (!isBusy(error)) throw toFault(path, error)
-      }
-    },
-    close: () => db.close(),
   }
 }
 

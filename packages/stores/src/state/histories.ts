@@ -20,31 +20,15 @@ import { LOST } from './lost-histories.ts'
 /** Returns the histories in the database, shared by every process that opens it. Nothing is forgotten to make room. */
 export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions): HistoryStore {
   const { maxBytes, maxBytesOfOwner } = historyBounds('openSqliteStores.histories', options)
-  const select = db.prepare('SELECT * FROM histories WHERE name = ? AND expires_at > ?')
-  const selectItems = db.prepare('SELECT item FROM history_items WHERE history = ? AND version > ? ORDER BY id')
-  const insert = db.prepare(
-    'INSERT INTO histories (name, owner, shadow, generation, version, kept, bytes, expires_at) ' +
-      'VALUES (?, ?, ?, ?, 0, ?, ?, ?)',
-  )
-  const selectLost = db.prepare(
-    'SELECT item FROM history_items WHERE history = (SELECT id FROM histories WHERE name = ?)',
-  )
-  const insertItem = db.prepare('INSERT INTO history_items (history, version, key, item) VALUES (?, ?, ?, ?)')
-  const takeItem = db.prepare('DELETE FROM history_items WHERE history = ? AND key = ? RETURNING item')
-  const update = db.prepare('UPDATE histories SET version = ?, bytes = ?, expires_at = max(expires_at, ?) WHERE id = ?')
-  const selectSum = db.prepare('SELECT bytes FROM history_sums WHERE whose = ?')
-  const removeItems = db.prepare('DELETE FROM history_items WHERE history IN (SELECT id FROM histories WHERE name = ?)')
-  const remove = db.prepare('DELETE FROM histories WHERE name = ?')
-  // Each opening adds one at most, so expired ones are removed faster than others come.
-  const selectExpired = db.prepare('SELECT name FROM histories WHERE expires_at <= ? ORDER BY expires_at LIMIT 2')
+  const sql = statementsIn(db)
 
   function end(name: string): void {
-    removeItems.run(name)
-    remove.run(name)
+    sql.removeItems.run(name)
+    sql.remove.run(name)
   }
 
   function checkRoom(owner: string, isShadow: boolean, more: number): void {
-    const sumOf = (whose: string) => numberIn(selectSum.get(whose) ?? { bytes: 0 }, 'bytes')
+    const sumOf = (whose: string) => numberIn(sql.selectSum.get(whose) ?? { bytes: 0 }, 'bytes')
     const all = sumOf(isShadow ? 'shadows' : 'all')
     if (all + more <= maxBytes && sumOf(`of ${owner}`) + more <= maxBytesOfOwner) return
     throw historyFull(all + more > maxBytes ? undefined : owner)
@@ -52,7 +36,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
 
   function partOf(row: Row, since: HistoryMark | undefined): HistoryPart {
     const after = since?.generation === textIn(row, 'generation') ? since.version : -1
-    const items = after === numberIn(row, 'version') ? [] : selectItems.all(numberIn(row, 'id'), after).map(toItem)
+    const items = after === numberIn(row, 'version') ? [] : sql.selectItems.all(numberIn(row, 'id'), after).map(toItem)
     return toPart(row, items)
   }
 
@@ -63,42 +47,42 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
     if (needRoom(items)) checkRoom(textIn(row, 'owner'), numberIn(row, 'shadow') === 1, bytes)
     for (const item of items) {
       const key = keyOf(item)
-      const replaced = key === null ? undefined : takeItem.get(id, key)
+      const replaced = key === null ? undefined : sql.takeItem.get(id, key)
       if (replaced) bytes -= bytesOf(toItem(replaced))
-      insertItem.run(id, version, key, JSON.stringify(item))
+      sql.insertItem.run(id, version, key, JSON.stringify(item))
     }
-    update.run(version, numberIn(row, 'bytes') + bytes, expiresAt, id)
+    sql.update.run(version, numberIn(row, 'bytes') + bytes, expiresAt, id)
     return version
   }
 
   return {
     read(name, since, nowMs) {
       return db.read(() => {
-        const row = select.get(name, nowMs)
+        const row = sql.select.get(name, nowMs)
         return row && partOf(row, since)
       })
     },
     open(name, { owner, isShadow = false, kept, nowMs, expiresAt }) {
       return db.write(() => {
-        const known = select.get(name, nowMs)
+        const known = sql.select.get(name, nowMs)
         if (known) return partOf(known, undefined)
         end(name)
-        for (const expired of selectExpired.all(nowMs)) end(textIn(expired, 'name'))
+        for (const expired of sql.selectExpired.all(nowMs)) end(textIn(expired, 'name'))
         const keptText = JSON.stringify(kept)
         const bytes = bytesOfHistory(name, keptText)
         checkRoom(owner, isShadow, bytes)
         const generation = randomUUID()
-        const id = insert.run(name, owner, Number(isShadow), generation, keptText, bytes, expiresAt).lastInsertRowid
+        const id = sql.insert.run(name, owner, Number(isShadow), generation, keptText, bytes, expiresAt).lastInsertRowid
         // A caller's own, which may have been there before the database was lost. A run that begins now was not.
-        const items = name === owner ? selectLost.all(LOST).map(toItem) : []
-        for (const item of items) insertItem.run(id, 0, keyOf(item), JSON.stringify(item))
+        const items = name === owner ? sql.selectLost.all(LOST).map(toItem) : []
+        for (const item of items) sql.insertItem.run(id, 0, keyOf(item), JSON.stringify(item))
         return { generation, version: 0, kept, items, expiresAt }
       })
     },
     add(name, addition) {
       const { items, since, unlessChanged, nowMs } = addition
       const answer = (): HistoryAnswer | undefined => {
-        const row = select.get(name, nowMs)
+        const row = sql.select.get(name, nowMs)
         if (!row) return undefined
         const part = partOf(row, since)
         if (unlessChanged && isChanged(part, since)) return { ...part, added: false }
@@ -107,9 +91,29 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
       }
       // Most calls add nothing, and a question alone needs no write.
       const due =
-        items.length > 0 || db.read(() => select.get(name, nowMs + (addition.expiresAt - nowMs) / 2)) === undefined
+        items.length > 0 || db.read(() => sql.select.get(name, nowMs + (addition.expiresAt - nowMs) / 2)) === undefined
       return due ? db.write(answer) : db.read(answer)
     },
     end: (name) => db.write(() => end(name)),
+  }
+}
+
+function statementsIn(db: StoresDatabase) {
+  return {
+    select: db.prepare('SELECT * FROM histories WHERE name = ? AND expires_at > ?'),
+    selectItems: db.prepare('SELECT item FROM history_items WHERE history = ? AND version > ? ORDER BY id'),
+    insert: db.prepare(
+      'INSERT INTO histories (name, owner, shadow, generation, version, kept, bytes, expires_at) ' +
+        'VALUES (?, ?, ?, ?, 0, ?, ?, ?)',
+    ),
+    selectLost: db.prepare('SELECT item FROM history_items WHERE history = (SELECT id FROM histories WHERE name = ?)'),
+    insertItem: db.prepare('INSERT INTO history_items (history, version, key, item) VALUES (?, ?, ?, ?)'),
+    takeItem: db.prepare('DELETE FROM history_items WHERE history = ? AND key = ? RETURNING item'),
+    update: db.prepare('UPDATE histories SET version = ?, bytes = ?, expires_at = max(expires_at, ?) WHERE id = ?'),
+    selectSum: db.prepare('SELECT bytes FROM history_sums WHERE whose = ?'),
+    removeItems: db.prepare('DELETE FROM history_items WHERE history IN (SELECT id FROM histories WHERE name = ?)'),
+    remove: db.prepare('DELETE FROM histories WHERE name = ?'),
+    // Each opening adds one at most, so expired ones are removed faster than others come.
+    selectExpired: db.prepare('SELECT name FROM histories WHERE expires_at <= ? ORDER BY expires_at LIMIT 2'),
   }
 }

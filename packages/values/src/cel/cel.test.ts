@@ -8,6 +8,7 @@ import { parseCelFor } from './cel.ts'
 import { createEnvironment } from './environment.ts'
 import { CelProblem } from './tree.ts'
 import { CelError } from './values.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const environment = createEnvironment({ variables: { input: 'json' } })
 
@@ -205,7 +206,7 @@ describe('parseCelFor', () => {
         const theirs = attempt(() => run(condition, { input: value }, { funcs: strings }))
         if (ours !== 'refused') assert.equal(ours, isCelError(theirs) ? 'error' : theirs, condition)
       }),
-      { numRuns: 1000 },
+      runs(1000, 1000),
     )
   })
 })

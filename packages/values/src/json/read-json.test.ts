@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { JsonFault, type JsonFaultKind } from './json-fault.ts'
 import { JSON_BOUNDS, readJson, type ReadJsonOptions, readOwnJson, readUtf8 } from './read-json.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const kindOf = (text: string, options?: ReadJsonOptions): JsonFaultKind | undefined => {
   try {
@@ -167,7 +168,7 @@ describe('readJson', () => {
         if (expected === undefined || kindOf(whole) === undefined) assert.deepEqual(read(whole), expected)
         else assert.ok(['key-twice', 'number'].includes(kindOf(whole) ?? ''), whole)
       }),
-      { numRuns: 2000 },
+      runs(2000, 2000),
     )
   })
 })

@@ -1,7 +1,7 @@
 import type { Answer } from '../../heart/route.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
-import { policy } from '../policy/start.ts'
+import { policy as policyRoom } from '../policy/start.ts'
 import { openQuestions } from './open-questions.ts'
 import type { Questions } from './questions.ts'
 import { ApiFault } from '../../model/faults.ts'
@@ -12,7 +12,7 @@ import { nameOperator } from '../http/may.ts'
 
 export const room: Room = {
   name: 'change',
-  needs: [policy],
+  needs: [policyRoom],
   open(heart) {
     const { close, ...questions } = openQuestions(heart)
     const routeOf = (asking: Asking) => changeRoute(asking, questions, heart)

@@ -4,20 +4,20 @@ import { nextTurn } from '../../util/next-turn.ts'
 import { createNamedCallers, type NamedCallers } from '../http/callers.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
-import { groups } from '../groups/start.ts'
-import { room as tools } from '../tools/routes.ts'
+import { groups as groupsRoom } from '../groups/start.ts'
+import { room as toolsRoom } from '../tools/routes.ts'
 import { parseQuery, shortText, wholeNumber } from '../http/request.ts'
 import { type RowDecision, type ToolRows, withRefusals } from '../tools/tool-rows.ts'
 import type { GroupRow, MatrixBody, MatrixCell, MatrixRow } from '../../model/rows.ts'
 
 export const room: Room = {
   name: 'matrix',
-  needs: [groups, tools],
+  needs: [groupsRoom, toolsRoom],
   open(heart, rooms) {
-    const decisions = rooms.ask(tools)
+    const decisions = rooms.ask(toolsRoom)
     if (!decisions) return undefined
     const callers = createNamedCallers(() => heart.revisions.current.callers)
-    const deps = { gate: heart.gate, callers, decisions, groups: () => rooms.ask(groups)?.rows() ?? [] }
+    const deps = { gate: heart.gate, callers, decisions, groups: () => rooms.ask(groupsRoom)?.rows() ?? [] }
     return { routes: [{ method: 'GET', path: '/api/matrix', by: 'person', answer: matrixRoute(deps) }] }
   },
 }

@@ -15,7 +15,7 @@ export const pins: Room = {
       renew: () => identities?.renew(),
       async close() {
         await identities?.settled()
-        await identities?.close()
+        identities?.close()
       },
     }
   },

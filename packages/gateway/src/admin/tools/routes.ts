@@ -16,7 +16,7 @@ import { createLimitsOf } from './limits-of.ts'
 import { exportTool, redactTexts } from './exports.ts'
 import { checkKnown, itemsIn, listOf, type Shown, shownTo, unknownTool } from './shown.ts'
 import { serverFor } from '../http/server-for.ts'
-import { wireName } from '../http/wire-name.ts'
+import { wireNameOf } from '../http/wire-name.ts'
 import type { FindSubject } from '../../heart/route.ts'
 import { itemId, oneOf, parseQuery, queryOf, required, taggedJson } from '../http/request.ts'
 import { reasonFor } from '../http/rule-text.ts'
@@ -110,7 +110,7 @@ function toRow(tool: Tool, view: View, shown: Shown, { person, mayStill, ...deps
   return {
     id: tool.id,
     kind: tool.kind,
-    wireName: tool.uri ?? wireName(deps, tool.id, view) ?? '',
+    wireName: tool.uri ?? wireNameOf(deps, tool.id, view) ?? '',
     ...(title === undefined ? {} : { title: redactText(title) }),
     description: redactText(tool.description),
     ...(listOf(tool.id, shown) ? { hash: originalHash(tool) } : {}),

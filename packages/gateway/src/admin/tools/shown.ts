@@ -5,7 +5,7 @@ import type { Heart } from '../../heart/heart.ts'
 import { ApiFault } from '../../model/faults.ts'
 import type { ListRow } from '../../model/rows.ts'
 import { maySeeListsOf } from '../http/callers.ts'
-import { wireName } from '../http/wire-name.ts'
+import { wireNameOf } from '../http/wire-name.ts'
 
 /** What has the catalogs of callers. */
 export type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
@@ -68,7 +68,7 @@ export function knownItems(person: Caller, caller: Caller, heart: ShownHeart): r
 export function unknownTool(id: string, shown: Shown, heart: ShownHeart): ApiFault {
   const tools = itemsIn(id, shown)
   const suggestion =
-    tools.find((tool) => wireName(heart, tool.id) === id || tool.name === id)?.id ??
+    tools.find((tool) => wireNameOf(heart, tool.id) === id || tool.name === id)?.id ??
     nearestOf(
       id,
       tools.map((tool) => tool.id),

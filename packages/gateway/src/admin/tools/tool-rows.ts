@@ -6,7 +6,7 @@ import { refusedNow } from '@toolgate/core/call'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Heart } from '../../heart/heart.ts'
-import { wireName } from '../http/wire-name.ts'
+import { wireNameOf } from '../http/wire-name.ts'
 import { readsRules, reasonFor } from '../http/rule-text.ts'
 import type { MayStillRow, ToolRow } from '../../model/rows.ts'
 
@@ -149,7 +149,7 @@ export class ToolRows {
     for (const [i, tool] of tools.entries()) {
       const decision = rows[i]
       if (!decision || tool.kind !== kind) continue
-      const named = tool.uri ?? wireName(this.#heart, tool.id, view) ?? ''
+      const named = tool.uri ?? wireNameOf(this.#heart, tool.id, view) ?? ''
       add({ tool, text: textOf(tool), wireName: named, hash: hashOf(tool), decision })
       if (++added % TOOLS_A_TURN === 0) await nextTurn()
     }

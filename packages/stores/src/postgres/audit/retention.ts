@@ -53,7 +53,7 @@ interface Chain {
   readonly prunedLeaf: number
 }
 
-interface Compared {
+interface ComparedRecords {
   readonly points: readonly SignedPoint[]
   /** The calls that begin there and do not end there. */
   readonly open: readonly AuditRecord[]
@@ -61,7 +61,7 @@ interface Compared {
   readonly tree: RecordTreeState
 }
 
-interface Plan {
+interface ChainRemoval {
   readonly chain: Chain
   readonly points: readonly SignedPoint[]
   /** The leaves that say so, by their indexes in the log. */
@@ -94,7 +94,7 @@ export class SharedRetention {
       await this.#remove(numberIn(rest, 'id'), numberIn(rest, 'pruned_seq'))
     const untilMs = nowMs - this.#parts.retainMs
     for (let left = (await this.#query(this.#sql.chains)).map(toChain); left.length > 0 && !this.#parts.isClosed();) {
-      const plans: Plan[] = []
+      const plans: ChainRemoval[] = []
       for (let leaves = 0; left.length > 0 && leaves < MAX_LEAVES; left = left.slice(1)) {
         const plan = left[0] && (await this.#plan(left[0], untilMs))
         if (plan !== undefined) plans.push(plan)
@@ -111,7 +111,7 @@ export class SharedRetention {
   }
 
   /** Returns whether there may be more to remove of the chain. */
-  async #prune(plan: Plan): Promise<boolean> {
+  async #prune(plan: ChainRemoval): Promise<boolean> {
     const { signer, record, nowMs } = this.#parts
     const { chain } = plan
     const checked = await this.#compare(chain, plan.points)
@@ -131,7 +131,7 @@ export class SharedRetention {
   }
 
   /** Returns where checkpoints before a time have signed a chain. */
-  async #plan(chain: Chain, untilMs: number): Promise<Plan | undefined> {
+  async #plan(chain: Chain, untilMs: number): Promise<ChainRemoval | undefined> {
     const { id, prunedSeq, prunedLeaf, replica, incarnation } = chain
     const points: SignedPoint[] = []
     const leaves = new Map<number, string>()
@@ -157,7 +157,7 @@ export class SharedRetention {
    *
    * @throws if they are not the records that were signed
    */
-  async #compare(chain: Chain, points: readonly SignedPoint[]): Promise<Compared | undefined> {
+  async #compare(chain: Chain, points: readonly SignedPoint[]): Promise<ComparedRecords | undefined> {
     const last = points.at(-1)?.seq ?? 0
     const calls = createOpenCalls<AuditRecord>()
     const tree = createRecordTree(chain.prunedTree)
