@@ -134,7 +134,7 @@ describe('createPattern', () => {
         pattern.test(text.repeat(length / text.length), work)
         return 1e8 - work.left
       })
-      assert.ok(Math.min(...taken) <= length + 1000, `${source} took ${taken} steps`)
+      assert.ok(Math.min(...taken) <= length + 1000, `${source} took ${taken.join(', ')} steps`)
     }
   })
 
