@@ -181,7 +181,7 @@ class CallerView implements View, CallView {
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
   /** The decisions on tools that were called. Each holds while its snapshot is today's. */
-  readonly #decided = new Map<string, Decided>()
+  #decided: Map<string, Decided> | undefined
   #notices: readonly string[] | undefined
   #visible: VisibleNow | undefined
   #runs: WeakMap<Toolset, RunBounds> | undefined
@@ -318,14 +318,14 @@ class CallerView implements View, CallView {
 
   decide(id: string | undefined, caller?: Caller): Decided {
     const today = this.#host.today(this.caller)
-    const known = caller === undefined && id !== undefined ? this.#decided.get(id) : undefined
+    const known = caller === undefined && id !== undefined ? this.#decided?.get(id) : undefined
     if (known?.today === today) return known
     const decided = decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
     if (decided.tool === undefined && isItemId(id))
       return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
     // Within a snapshot only a session's locks can open.
     if (decided.tool !== undefined && caller === undefined && this.caller.session === undefined)
-      this.#decided.set(decided.tool.id, decided)
+      (this.#decided ??= new Map()).set(decided.tool.id, decided)
     return decided
   }
 
