@@ -1,4 +1,4 @@
-import { createOriginIndex } from '@toolgate/core/internal'
+import { createOriginIndex } from '@toolgate/core/decide'
 import { digits, heapMb, measure, printFigures, printTable } from './lib.ts'
 
 /** Words, names and addresses, as mails, files and lists of people hold them. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Tool } from '@toolgate/core'
-import { canonicalize } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
 import { checkDefinition, createPins, type Pins } from '@toolgate/core/pins'
 import { memoryState, systemClock } from '@toolgate/core/stores'
 import { createToolset, type Toolset } from '@toolgate/core/toolset'

@@ -1,4 +1,4 @@
-import { createRedactor, redactor } from '@toolgate/core/redact'
+import { createRedactor, redactor } from '@toolgate/values/redact'
 import { measure, printFigures } from './lib.ts'
 
 const PROSE =

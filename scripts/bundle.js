@@ -39,7 +39,10 @@ const { metafile, outputFiles } = await build({
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module';const require = requireFrom(import.meta.url);",
   },
-  plugins: [{ name: 'ascii', setup: (bundler) => bundler.onLoad({ filter: /\/node_modules\/.*\.js$/ }, loadAsAscii) }],
+  plugins: [
+    { name: 'ascii', setup: (bundler) => bundler.onLoad({ filter: /\/node_modules\/.*\.js$/ }, loadAsAscii) },
+    { name: 'without-http2', setup: leaveOutHttp2 },
+  ],
 })
 
 for (const { path: file, text } of outputFiles) {
@@ -57,6 +60,14 @@ for (const name of ['assets', 'console', 'openapi.json']) {
 const inside = [...packagesOfBundle(), ...packagesOfConsole()]
 writeFileSync(path.join(CLI, NOTICES), renderNotices())
 writeFileSync(path.join(CLI, 'sbom.cdx.json'), `${JSON.stringify(toSbom(inside), undefined, 2)}\n`)
+
+/** undici requires HTTP/2 as it loads, and does without it where there is none. It takes 6 MB, and no server is asked to speak it. */
+function leaveOutHttp2(bundler) {
+  const ofUndici = ({ importer }) =>
+    importer.includes('/node_modules/undici/') ? { path: 'none', namespace: 'http2' } : undefined
+  bundler.onResolve({ filter: /^node:http2$/ }, ofUndici)
+  bundler.onLoad({ filter: /^none$/, namespace: 'http2' }, () => ({ contents: 'module.exports = { constants: {} }' }))
+}
 
 function loadAsAscii({ path: file }) {
   const text = readFileSync(file, 'utf8')

@@ -30,6 +30,11 @@ describe('scripts/prepare.js', () => {
     execFileSync('npm', ['install', '--package-lock-only', '--no-audit', '--no-fund'], { cwd: root, stdio: 'pipe' })
   })
 
+  it('installs nothing with --no-install', async () => {
+    assert.equal(await prepare('--no-install'), '')
+    assert.ok(!existsSync(at('node_modules')))
+  })
+
   it('installs in a fresh clone, and says nothing when there is nothing to do', async () => {
     assert.match(await prepare(), /Installing what package-lock\.json names/)
     assert.ok(existsSync(at('node_modules/dependency/package.json')))

@@ -1,10 +1,10 @@
-// Makes a clone ready to run: `node scripts/prepare.js [--dev] [--console] [--harness]`.
+// Makes a clone ready to run: `node scripts/prepare.js [--dev] [--console] [--harness] [--no-install]`.
 //
 // Runs before anything is installed, so it is plain JavaScript without dependencies, for Node 20 and later.
-// It installs with npm when the lock file is not the one that is installed, with --console builds the web
-// console when its sources have changed, and with --harness installs what only end-to-end tests have: the Claude
-// Agent SDK, whose binary is large, two versions of the referee of MCP, Genkit, the servers of frameworks, and Node 22. When there is nothing to do it says
-// nothing.
+// It installs with npm when the lock file is not the one that is installed (with --no-install it leaves the packages as
+// they are: a test passes it), with --console builds the web console when its sources have changed, and with --harness
+// installs what only end-to-end tests have: the Claude Agent SDK, whose binary is large, two versions of the referee of
+// MCP, Genkit, the servers of frameworks, and Node 22. When there is nothing to do it says nothing.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ const INSTALL_SLACK_MS = 10_000
 
 /** Without it only what the programs need: what tests and benches need is several times as much. */
 const wantsDev = process.argv.includes('--dev')
-const steps = [{ isDue: isInstallDue, run: install }]
+const steps = process.argv.includes('--no-install') ? [] : [{ isDue: isInstallDue, run: install }]
 if (process.argv.includes('--console')) steps.push({ isDue: isConsoleDue, run: buildConsole })
 if (process.argv.includes('--harness')) {
   for (const harness of HARNESSES)

@@ -1,8 +1,22 @@
 // Prints the shape of the code: `npm run shape`. Sizes, functions, casts, names, cycles, and what one call touches.
+// `npm run shape -- view-call` prints the files that a call enters. The calls are in `shape/calls/`.
 import { printTable } from '../bench/lib.ts'
 import { packageNames, readPackage } from './shape/packages.ts'
 import { layersOf } from './shape/rooms.ts'
-import { touchedBy, TOUCHING } from './shape/touched.ts'
+import { isPassedThrough, touchedBy, TOUCHING } from './shape/touched.ts'
+
+const asked = TOUCHING.find((kind) => kind === process.argv[2])
+if (asked) {
+  const { files } = await touchedBy(asked)
+  const listed = files.map((file) => [
+    file.path,
+    String(file.functions),
+    String(file.lines),
+    isPassedThrough(file) ? 'yes' : '',
+  ])
+  printTable(`Entered by one ${asked}`, ['file', 'functions', 'lines', 'passed through'], listed)
+  process.exit()
+}
 
 const HEAD = [
   'package',
@@ -67,9 +81,14 @@ printTable(
 const touched: string[][] = []
 for (const kind of TOUCHING) {
   const { files, functions: called, types } = await touchedBy(kind)
-  touched.push([kind, String(files), String(called), String(types)])
+  const passed = files.filter(isPassedThrough).length
+  touched.push([kind, String(files.length), String(called), String(passed), String(types)])
 }
-printTable('Touched by one warm call', ['call', 'files', 'functions', 'types of ours that these files import'], touched)
+printTable(
+  'Touched by one warm call',
+  ['call', 'files', 'functions', 'passed through', 'types of ours that these files import'],
+  touched,
+)
 
 function longest(all: readonly { readonly name: string; readonly lines: number }[]): string {
   const most = all.reduce((a, b) => (b.lines > a.lines ? b : a), { name: '', lines: 0 })

@@ -1,11 +1,14 @@
-// Runs the tests: `node scripts/test.js [--e2e | --long] [--again] [--list] [file …]`. Without a file, those of one tier:
+// Runs the tests: `node scripts/test.js [--e2e | --all | --long] [--again] [--list] [file …]`. Without a file, those of one tier:
 //
-//   npm test           *.test.ts, in three processes, and *.smoke.test.ts; properties with a third of their runs
+//   npm test           *.test.ts and *.smoke.test.ts; properties with a tenth of their runs
 //   npm run test:e2e   *.e2e.test.ts; and the properties again, in full
 //   npm run test:long  all of them, *.long.test.ts too, with many more runs
 //
-// Files of `*.test.ts` share a process, which is many times faster than a process each. Those of `*.smoke.test.ts`
-// and `*.e2e.test.ts` start servers and children: each has a process of its own.
+// `--all` runs the first two at once, with the properties in full and once.
+//
+// Files of `*.test.ts` share a process, which is many times faster than a process each. Neighbours share one, since they
+// load the same packages. Those of `*.smoke.test.ts` and `*.e2e.test.ts` start servers and children: each has a process
+// of its own.
 //
 // An end-to-end file that fails in the second tier is run once more, alone, after all others. If it passes then, the run
 // passes and names it as flaky: a defect to mend in the change that meets it. Other files are not: the failure of a
@@ -25,34 +28,54 @@ const IDLE_MS = 300_000
 /** How long what a test process has started may outlive it. It holds the process's output, and with it the whole run. */
 const LEFT_MS = 10_000
 
-/** Files of the first tier that take longer than the rest, in seconds: the processes share them evenly. */
+/** Files that take longer than the rest, in seconds: they begin first, and the processes share them evenly. */
 const HEAVY = new Map(
   Object.entries({
-    'examples/examples.test.ts': 14,
-    'packages/gateway/src/servers/lifecycle/create-upstream.test.ts': 14,
-    'packages/stores/src/jsonl.test.ts': 12,
-    'packages/gateway/src/servers/transport/open.test.ts': 8,
-    'packages/stores/src/sqlite.test.ts': 8,
-    'tests/guide.test.ts': 7,
-    'packages/gateway/src/servers/transport/http-connection.test.ts': 6,
-    'packages/stores/src/recovery.test.ts': 5,
-    'packages/core/src/faults.test.ts': 5,
-    'packages/gateway/src/util/reaper.test.ts': 5,
-    'packages/core/src/call/streams.test.ts': 4,
-    'packages/core/src/redact/linear.test.ts': 4,
-    'packages/core/src/invariants/only-tighter.test.ts': 3,
-    'packages/core/src/search/same-as-naive.test.ts': 3,
-    'packages/core/src/invariants/hidden-cannot-run.test.ts': 2,
+    'packages/console/test/every-page.e2e.test.ts': 120,
+    'packages/console/test/console.e2e.test.ts': 90,
+    'packages/console/test/scale.e2e.test.ts': 70,
+    'packages/console/test/keyboard.e2e.test.ts': 60,
+    'tests/forwarding.e2e.test.ts': 50,
+    'packages/console/test/policy.e2e.test.ts': 45,
+    'packages/console/test/large.e2e.test.ts': 45,
+    'tests/hostile.e2e.test.ts': 45,
+    'tests/replicas-partition.e2e.test.ts': 45,
+    'tests/packed.e2e.test.ts': 43,
+    'packages/console/test/replicas.e2e.test.ts': 40,
+    'packages/stores/src/postgres/contracts.e2e.test.ts': 38,
+    'packages/stores/src/jsonl.test.ts': 8,
+    'packages/stores/src/sealed-inputs.test.ts': 5,
+    'packages/stores/src/sqlite.test.ts': 5,
+    'packages/gateway/src/admin/calls/calls.test.ts': 6,
+    'tests/guide.test.ts': 6,
+    'packages/gateway/src/servers/transport/http-connection.test.ts': 3,
+    'packages/core/src/invariants/one-terminal-record.test.ts': 4,
+    'packages/core/src/invariants/runs-in-parallel.test.ts': 4,
+    'packages/core/src/invariants/failure-refuses.test.ts': 3,
+    'packages/core/src/policy/condition.test.ts': 3,
+    'packages/values/src/redact/linear.test.ts': 3,
+    'packages/core/src/groups/availability.test.ts': 2,
   }),
 )
-const USUAL_WEIGHT = 0.1
-/** How many run at once. Tests mostly wait, but more than two end-to-end tests disturb each other on two cores. */
-const PROCESSES = { first: 3, e2e: 2, long: 2, named: 2 }
+const USUAL_WEIGHTS = { unit: 0.1, smoke: 5, e2e: 10, long: 100 }
+/** The weight of a batch of the first tier: large enough that loading the packages is little of it, and small enough that the garbage collector has little to walk. */
+const BATCH_WEIGHT = 12
+/** How many run at once on two cores. Tests mostly wait. */
+const PROCESSES = { first: 3, e2e: 3, all: 3, long: 2, named: 2 }
 
 const given = process.argv.slice(2)
 const named = given.filter((arg) => !arg.startsWith('--'))
 const long = given.includes('--long') || process.env.TOOLGATE_LONG === '1'
-const tier = named.length > 0 ? 'named' : long ? 'long' : given.includes('--e2e') ? 'e2e' : 'first'
+const tier =
+  named.length > 0
+    ? 'named'
+    : long
+      ? 'long'
+      : given.includes('--e2e')
+        ? 'e2e'
+        : given.includes('--all')
+          ? 'all'
+          : 'first'
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
@@ -64,8 +87,11 @@ else await runAll()
 
 async function runAll() {
   const alone = files.filter((file) => kindOf(file) === 'smoke' || kindOf(file) === 'e2e')
-  const shared = splitByWeight(files.filter((file) => !alone.includes(file)))
-  const batches = [...shared, ...alone.map((file) => [file])]
+  const collecting = files.filter((file) => !alone.includes(file) && collectsGarbage(file))
+  const shared = files.filter((file) => !alone.includes(file) && !collecting.includes(file))
+  const batches = [...splitByWeight(shared), ...alone.map((file) => [file])]
+  if (collecting.length > 0) batches.push(collecting)
+  batches.sort((a, b) => weightOf(...b) - weightOf(...a))
   const again = []
   await Promise.all(Array.from({ length: PROCESSES[tier] }, () => runQueue(batches, again)))
   const flaky = []
@@ -84,6 +110,7 @@ function filesOf(wanted) {
       const kind = kindOf(file)
       if (wanted === 'long') return true
       if (wanted === 'first') return kind === 'unit' || kind === 'smoke'
+      if (wanted === 'all') return kind !== 'long'
       return kind === 'e2e' || (kind === 'unit' && hasProperties(file))
     })
     .toSorted()
@@ -98,19 +125,26 @@ function hasProperties(file) {
   return readFileSync(file, 'utf8').includes("testing/src/runs.ts'")
 }
 
-/** Splits files into batches of equal weight: the heaviest first, each to the lightest batch. */
-function splitByWeight(list) {
-  const batches = Array.from({ length: PROCESSES[tier] }, () => ({ weight: 0, files: [] }))
-  for (const file of list.toSorted((a, b) => weightOf(b) - weightOf(a))) {
-    const lightest = batches.reduce((least, one) => (one.weight < least.weight ? one : least))
-    lightest.files.push(file)
-    lightest.weight += weightOf(file)
-  }
-  return batches.map((batch) => batch.files.toSorted((a, b) => (a < b ? -1 : 1))).filter((batch) => batch.length > 0)
+/** They collect the garbage of their whole process, which takes long where other files have left much. */
+function collectsGarbage(file) {
+  return readFileSync(file, 'utf8').includes("runInNewContext('gc')")
 }
 
-function weightOf(file) {
-  return HEAVY.get(path.relative(ROOT, file)) ?? USUAL_WEIGHT
+/** Splits files into batches of neighbours. */
+function splitByWeight(list) {
+  const count = Math.min(list.length, Math.max(PROCESSES[tier], Math.round(weightOf(...list) / BATCH_WEIGHT)))
+  const limit = weightOf(...list) / count
+  const batches = []
+  for (const file of list) {
+    const last = batches.at(-1)
+    if (last && weightOf(...last, file) <= limit * 1.1) last.push(file)
+    else batches.push([file])
+  }
+  return batches
+}
+
+function weightOf(...list) {
+  return list.reduce((sum, file) => sum + (HEAVY.get(path.relative(ROOT, file)) ?? USUAL_WEIGHTS[kindOf(file)]), 0)
 }
 
 /** Takes batches from a queue that others take from too, until it is empty. Adds to `again` the files that get another run. */
@@ -138,7 +172,9 @@ async function runOnce(batch, again) {
 }
 
 function mayRunAgain(batch) {
-  return (tier === 'e2e' || given.includes('--again')) && batch.length === 1 && kindOf(batch[0]) === 'e2e'
+  return (
+    (tier === 'e2e' || tier === 'all' || given.includes('--again')) && batch.length === 1 && kindOf(batch[0]) === 'e2e'
+  )
 }
 
 function printSlowest() {

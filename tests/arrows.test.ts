@@ -3,40 +3,42 @@ import { globSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { describe, it } from 'node:test'
+import { ROOMS } from '../packages/gateway/src/compose/rooms.ts'
+import type { Room } from '../packages/gateway/src/heart/room.ts'
 import { type Import, readImports, targetFile } from './support/imports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 
 /** What each package may import of ours: types alone, where it says so. */
 const PACKAGE_ARROWS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['core', []],
+  ['values', []],
+  ['core', ['values']],
   // Both stand on core, which imports neither.
-  ['change', ['core']],
-  ['expose', ['core']],
+  ['change', ['core', 'values']],
+  ['expose', ['core', 'values']],
   // Suites for those who implement a port of core, and decisions as data.
-  ['testing', ['change', 'core']],
-  ['stores', ['core']],
-  ['mcp', ['core', 'expose']],
+  ['testing', ['change', 'core', 'values']],
+  ['stores', ['core', 'values']],
+  ['mcp', ['expose', 'core', 'values']],
   // Stores too, since the gateway opens the audit that its configuration names.
-  ['gateway', ['core', 'change', 'expose', 'stores', 'mcp']],
+  ['gateway', ['mcp', 'stores', 'change', 'expose', 'core', 'values']],
   // Its runs are guarded as everybody's are who uses the AI SDK.
-  ['planner', ['core', 'expose', 'adapters']],
-  ['adapters', ['core', 'expose', 'mcp']],
+  ['planner', ['adapters', 'expose', 'core', 'values']],
+  ['adapters', ['mcp', 'expose', 'core', 'values']],
   // It speaks HTTP; of what goes over it, the types.
   ['console', ['type gateway', 'type core']],
-  ['cli', ['gateway', 'stores', 'change', 'core']],
+  ['cli', ['gateway', 'stores', 'change', 'core', 'values']],
 ])
 
 /** Types that are read past a package's entry, as the entry would bring all of the gateway into the console's program. */
 const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → type ../../gateway/src/model/rows.ts']
 
+/** Folders of values that nothing else in values imports. */
+const LANGUAGES: ReadonlySet<string> = new Set(['cel', 'json-schema', 'redact'])
+
 /** Core's folders and files in the order of its pipeline: each stands on those before it. */
 const CORE_ORDER = [
-  'util',
-  'cel',
   'ports',
-  'redact',
-  'json-schema',
   'tools',
   'history',
   'policy',
@@ -66,6 +68,7 @@ const GATEWAY_ORDER = [
   'calls',
   'stdio',
   'replicas',
+  'heart',
   'admin',
   'mcp',
   'edge',
@@ -80,7 +83,7 @@ const GATEWAY_ORDER = [
 const TOKENIZERS = 'packages/expose/src/tokenizers.ts'
 
 /** Packages that do no I/O. */
-const WITHOUT_IO: ReadonlySet<string> = new Set(['core', 'change', 'expose'])
+const WITHOUT_IO: ReadonlySet<string> = new Set(['values', 'core', 'change', 'expose'])
 
 /** Of Node they have the hash, deep equality and the context of a call. `node:module` would keep it out of bundles. */
 const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:async_hooks', 'node:crypto', 'node:util'])
@@ -113,6 +116,16 @@ describe('the arrows between packages', () => {
   it('go through the packages’ own entries', () => {
     const past = imports.filter((one) => one.specifier.startsWith('.') && targetPackage(one) !== packageOf(one.from))
     assert.deepEqual(past.map(describeImport), PAST_THE_ENTRY)
+  })
+})
+
+describe('the arrows inside values', () => {
+  it('go from the languages to what all of them use', () => {
+    const wrong = imports.filter((one) => {
+      const [, name, , room = ''] = (targetFile(one) ?? '').split('/')
+      return name === 'values' && LANGUAGES.has(room) && one.from.split('/')[3] !== room
+    })
+    assert.deepEqual(wrong.map(describeImport), [])
   })
 })
 
@@ -150,6 +163,35 @@ describe('the arrows inside the gateway', () => {
   })
 })
 
+describe('the rooms of the gateway', () => {
+  it('import the rooms that they need, and no other', async () => {
+    const needs = await needsByFolder()
+    const wrong = imports.filter((one) => {
+      const [room, target] = [roomOf(one.from), roomOf(targetFile(one) ?? '')]
+      if (room === undefined || target === undefined || room === target || target === HTTP) return false
+      return !needs.get(room)?.has(target)
+    })
+    assert.deepEqual(wrong.map(describeImport), [])
+  })
+
+  it('have a folder of their name, and a row of the list', async () => {
+    const folders = sources.flatMap((file) => roomOf(file) ?? []).filter((room) => room !== HTTP)
+    assert.deepEqual([...(await needsByFolder()).keys()].toSorted(), [...new Set([...folders, 'mcp'])].toSorted())
+  })
+
+  it('need those that stand before them', async () => {
+    const opened = new Set<string>()
+    for (const part of ['start', 'people'] as const)
+      for (const row of await loadRooms()) {
+        const room = row[part]
+        if (!room) continue
+        const missing = (room.needs ?? []).map(({ name }) => name).filter((name) => !opened.has(name))
+        assert.deepEqual(missing, [], `${room.name} is opened before what it needs`)
+        opened.add(room.name)
+      }
+  })
+})
+
 describe('imports', () => {
   it('make no circle', () => {
     const targets = new Map<string, string[]>()
@@ -173,6 +215,31 @@ describe('imports', () => {
     assert.ok(sources.length > 50 && imports.length > 200, `${sources.length} sources, ${imports.length} imports`)
   })
 })
+
+/** What all rooms of people share. */
+const HTTP = 'http'
+
+function roomOf(file: string): string | undefined {
+  return /^packages\/gateway\/src\/admin\/([^/]+)\//.exec(file)?.[1]
+}
+
+async function loadRooms(): Promise<
+  readonly { readonly start: Room | undefined; readonly people: Room | undefined }[]
+> {
+  return Promise.all(ROOMS.map(async ({ start, people }) => ({ start, people: (await people?.())?.room })))
+}
+
+async function needsByFolder(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const needs = new Map<string, Set<string>>()
+  for (const { start, people } of await loadRooms())
+    for (const room of [start, people]) {
+      if (!room) continue
+      const own = needs.get(room.name) ?? new Set()
+      for (const { name } of room.needs ?? []) own.add(name)
+      needs.set(room.name, own)
+    }
+  return needs
+}
 
 function packageOf(file: string): string {
   return file.split('/')[1] ?? ''

@@ -16,7 +16,7 @@ const run = promisify(execFile)
 /** A bundled program's use of core: start, list, decide, call with a checked input, and redact. */
 const MAIN = `
 import { createGate, defineTool } from '@toolgate/core'
-import { createRedactor } from '@toolgate/core/redact'
+import { createRedactor } from '@toolgate/values/redact'
 
 async function main() {
   const read = defineTool({

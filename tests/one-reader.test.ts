@@ -10,8 +10,8 @@ const ROOT = path.resolve(import.meta.dirname, '..')
  * hold escapes, and `JSON.parse` takes the last of two equal keys.
  */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
-  ['packages/core/src/util/read-json.ts', 'it is the reader'],
-  ['packages/core/src/util/json-parser.ts', 'it parses single texts, never an object'],
+  ['packages/values/src/json/read-json.ts', 'it is the reader'],
+  ['packages/values/src/json/json-parser.ts', 'it parses single texts, never an object'],
   ['packages/gateway/src/files.ts', 'it reads the version in the package.json of the package itself'],
   ['packages/cli/src/files.ts', 'it reads the version in the package.json of the package itself'],
   ['packages/cli/src/commands/demo-servers.ts', 'it reads package.json files of the demo, for their versions'],
@@ -22,7 +22,6 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/console/src/digits.ts', 'it reads answers of its own gateway and what a person types, in the browser'],
   ['packages/console/src/parts/caller-choice.tsx', 'it checks what a person types, and the gateway reads it again'],
   ['packages/console/src/run-timeline.ts', 'it reads operands that the gateway wrote, for people'],
-  ['packages/console/src/pages/live.tsx', 'it reads a list of texts that it wrote'],
 ])
 
 const PARSES = /\bJSON\.parse\b|\.json\(\)/

@@ -43,7 +43,7 @@ interface Packed {
 }
 
 /** The gateway, and the packages that it stands on. */
-const LIBRARY = ['core', 'change', 'expose', 'stores', 'mcp', 'gateway'].map((name) => `@toolgate/${name}`)
+const LIBRARY = ['values', 'core', 'change', 'expose', 'stores', 'mcp', 'gateway'].map((name) => `@toolgate/${name}`)
 const folder = tempFolder()
 const packed = new Map<string, Packed>()
 
@@ -134,7 +134,7 @@ describe('the packed packages', PATIENT, () => {
 
   it('have no tests, fixtures, build state or run data', () => {
     const STRANGE =
-      /\.test\.|\.test-d\.|tsbuildinfo|(^|\/)(fixtures|cases|snapshots|matrix|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/
+      /\.test\.|\.test-d\.|tsbuildinfo|^(?:dist|src)\/matrix\/|(^|\/)(fixtures|cases|snapshots|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/
     for (const { manifest, files } of packed.values())
       assert.deepEqual(
         [...files].filter((file) => STRANGE.test(file) || /(^|\/)(?:testing|support)[/.]/.test(file)),

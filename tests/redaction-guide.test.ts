@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { SECRET_KEYS } from '../packages/core/src/redact/secret-keys.ts'
-import { SECRET_VALUES } from '../packages/core/src/redact/secret-values.ts'
+import { SECRET_KEYS } from '../packages/values/src/redact/secret-keys.ts'
+import { SECRET_VALUES } from '../packages/values/src/redact/secret-values.ts'
 
 const PAGE = path.resolve(import.meta.dirname, '../docs/guide/redaction.md')
 const SHOWN_LENGTH = 12

@@ -4,8 +4,8 @@ import { after, afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApprovalsBody, AuditBody, GroupsBody, SessionBody } from '@toolgate/gateway'
 import { WebSocket } from 'ws'
-import { BATCH_MS, createFeed } from '../packages/console/src/feed.ts'
-import { createLive } from '../packages/console/src/live.ts'
+import { BATCH_MS, Feed } from '../packages/console/src/feed.ts'
+import { Live } from '../packages/console/src/live.ts'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { withBinaries } from './support/binaries.ts'
 import { FLEET_PROGRAMS, ownFleet } from './support/fleet.ts'
@@ -117,7 +117,7 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
     })
 
     it('have no hole and no record twice in a feed that goes on at another, while one is replaced', async () => {
-      const feed = createFeed({
+      const feed = new Feed({
         fetchPage: async ({ after: newest, limit }) => {
           const query = new URLSearchParams({ limit: `${limit}`, ...(newest !== undefined && { after: `${newest}` }) })
           return ((await fleet.http(`/api/audit?${query.toString()}`)).json() as AuditBody).records
@@ -125,7 +125,7 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
         matches: () => true,
         later: (work) => setTimeout(work, BATCH_MS),
       })
-      const live = createLive({
+      const live = new Live({
         open(onMessage, onEnd) {
           const socket = new WebSocket(`${fleet.url.replace('http', 'ws')}/api/live`, { headers: CONSOLE })
           socket.on('message', (data: Buffer) => onMessage(data.toString()))
@@ -139,7 +139,7 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
         if (message.type === 'audit') feed.add(message.record)
       })
       live.start()
-      await until(() => live.state === 'open')
+      await until(() => live.current === 'open')
       let states = 0
       live.subscribe(() => states++)
       const work = { isDone: false }
@@ -152,9 +152,9 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
       await calling
       assert.ok(states > 0, 'the page has lost its socket')
       const { records } = (await fleet.http('/api/audit?limit=1')).json() as AuditBody
-      await until(() => (feed.snapshot.records[0]?.seq ?? 0) >= (records[0]?.seq ?? 0))
+      await until(() => (feed.current.records[0]?.seq ?? 0) >= (records[0]?.seq ?? 0))
       live.close()
-      const held = feed.snapshot.records
+      const held = feed.current.records
       const kept: number[] = []
       for (let before: number | undefined; ;) {
         const query = before === undefined ? '' : `&before=${before}`

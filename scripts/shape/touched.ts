@@ -8,8 +8,16 @@ import { ROOT } from './packages.ts'
 export const TOUCHING = ['view-call', 'gateway-call', 'gateway-call-earlier', 'ai-sdk-step'] as const
 export type Touching = (typeof TOUCHING)[number]
 
+/** A file that a call enters: with how many functions, and how many lines these have. */
+export interface TouchedFile {
+  /** From the root of the repository. */
+  readonly path: string
+  readonly functions: number
+  readonly lines: number
+}
+
 export interface Touched {
-  readonly files: number
+  readonly files: readonly TouchedFile[]
   readonly functions: number
   /** Types declared in our packages that the touched files import. */
   readonly types: number
@@ -19,6 +27,12 @@ export interface Touched {
 interface Ran {
   readonly url: string
   readonly functions: number
+  readonly lines: number
+}
+
+/** Whether a call does next to nothing in a file. The others are the spine of the call. */
+export function isPassedThrough({ functions, lines }: TouchedFile): boolean {
+  return functions <= 2 && lines <= 12
 }
 
 /** Runs a warm call in a process of its own, and returns what of our sources it ran. */
@@ -29,11 +43,15 @@ export async function touchedBy(kind: Touching): Promise<Touched> {
     cwd: ROOT,
   })
   const ran = JSON.parse(text.slice(text.lastIndexOf('\n[') + 1)) as readonly Ran[]
-  const files = ran.map(({ url }) => fileURLToPath(url))
+  const files = ran.map(({ url, functions, lines }) => ({
+    path: path.relative(ROOT, fileURLToPath(url)),
+    functions,
+    lines,
+  }))
   return {
-    files: files.length,
-    functions: ran.reduce((total, { functions }) => total + functions, 0),
-    types: new Set(files.flatMap(typesImportedBy)).size,
+    files,
+    functions: files.reduce((total, { functions }) => total + functions, 0),
+    types: new Set(files.flatMap((file) => typesImportedBy(path.join(ROOT, file.path)))).size,
   }
 }
 

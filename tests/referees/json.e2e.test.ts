@@ -2,10 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { it } from 'node:test'
-import { JsonFault } from '../../packages/core/src/util/json-fault.ts'
-import { measureJson } from '../../packages/core/src/util/json-measure.ts'
-import { parseJson } from '../../packages/core/src/util/json-parser.ts'
-import { readJson, readUtf8 } from '../../packages/core/src/util/read-json.ts'
+import { JsonFault, measureJson, readJson, readUtf8 } from '@toolgate/values/json'
+import { parseJson } from '../../packages/values/src/json/json-parser.ts'
 import { checkScores, describeReferee, Score } from '../support/referees.ts'
 
 /** A key that occurs twice is refused, as RFC 8259 §4 leaves its meaning open. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { findTemplateProblem } from '../../packages/core/src/tools/uri-template.ts'
-import { canonicalize } from '../../packages/core/src/util/json.ts'
-import { readJson } from '../../packages/core/src/util/read-json.ts'
+import { canonicalize, readJson } from '@toolgate/values/json'
 import { expand } from '../../packages/gateway/src/mcp/completion.ts'
 import { checkScores, describeReferee, Score } from '../support/referees.ts'
 

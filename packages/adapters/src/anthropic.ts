@@ -1,6 +1,6 @@
 import type { Caller, Gate } from '@toolgate/core'
 import type { ExposedTools, ExposeOptions } from '@toolgate/expose'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { type Shape, shapeOf } from '@toolgate/values'
 import { checkGuardFor } from './shared/guard-options.ts'
 import {
   type GuardedLoop,

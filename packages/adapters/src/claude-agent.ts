@@ -1,5 +1,6 @@
 import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
-import { isRequestTool, type Shape, shapeOf } from '@toolgate/core/internal'
+import { isRequestTool } from '@toolgate/core/tools'
+import { type Shape, shapeOf } from '@toolgate/values'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {
   type CanUseTool,

@@ -1,6 +1,6 @@
 import type { Caller, Gate, View } from '@toolgate/core'
 import { type CustomTarget, defineTarget } from '@toolgate/expose'
-import { checkShape, type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type Shape, shapeOf } from '@toolgate/values'
 import type { Step } from '@toolgate/core/steps'
 import { checkGuardFor } from './shared/guard-options.ts'
 import {

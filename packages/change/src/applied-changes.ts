@@ -1,6 +1,6 @@
 import type { Decided } from '@toolgate/core/decide'
 import { type ParsedPolicy, parsePolicies } from '@toolgate/core/policy'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
 import type { AskedCall, NeededChange } from './needed-change.ts'
 

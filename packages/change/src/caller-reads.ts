@@ -1,5 +1,5 @@
 import type { Caller } from '@toolgate/core'
-import { type CelNode, childrenOf } from '@toolgate/core/policy'
+import { type CelNode, childrenOf } from '@toolgate/values/cel'
 
 /** The fields of a caller that a condition can read. `actChain`, `keyMadeBy`, `makerChain` and `run` decide nothing. */
 export const READ_FIELDS = [

@@ -1,14 +1,8 @@
 import { OUTCOMES } from '@toolgate/core/decide'
 import { ConfigError, defineCaller } from '@toolgate/core'
-import {
-  describeUnknown,
-  didYouMean,
-  isItemId,
-  isObject,
-  type JsonObject,
-  messageOf,
-  type Shape,
-} from '@toolgate/core/internal'
+import { describeUnknown, didYouMean, messageOf, type Shape } from '@toolgate/values'
+import { isItemId } from '@toolgate/core/tools'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import {
   EARLIER_CALL,
   EXPECTED,

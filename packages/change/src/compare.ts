@@ -1,5 +1,7 @@
 import { type Caller, defineCaller } from '@toolgate/core'
-import { callerKey, canonicalize, checkShape, readOwnJson, shapeOf } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
+import { canonicalize, readOwnJson } from '@toolgate/values/json'
+import { checkShape, shapeOf } from '@toolgate/values'
 import { parseAliases, toGroupMap } from '@toolgate/core/policy'
 import type { Group } from '@toolgate/core/groups'
 import { type ComparedSide, Comparison, type MoreGranted, type NotCompared } from './comparison.ts'

@@ -9,7 +9,9 @@ import {
   LAYER_ORDER,
   type LayerAnswer,
 } from '@toolgate/core/decide'
-import { chain, checkShape, isItemId, isObject, isToolError, shapeOf } from '@toolgate/core/internal'
+import { chain, checkShape, isToolError, shapeOf } from '@toolgate/values'
+import { isItemId } from '@toolgate/core/tools'
+import { isObject } from '@toolgate/values/json'
 import type { Decision, Tool, View } from '@toolgate/core'
 import { type HistoryStore, memoryHistories } from '@toolgate/core/stores'
 import type { RunOfCall } from '@toolgate/core/audit'

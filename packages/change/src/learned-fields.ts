@@ -1,6 +1,6 @@
 import { host, within } from '@toolgate/core/policy'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import { factsIn } from './recorded-facts.ts'
 
 /** What the calls of one tool had in one field of their input. */

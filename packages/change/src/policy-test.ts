@@ -1,6 +1,6 @@
 import type { Caller, OutcomeWord, ReasonCode } from '@toolgate/core'
 import type { GroupState } from '@toolgate/core/groups'
-import { shapeOf } from '@toolgate/core/internal'
+import { shapeOf } from '@toolgate/values'
 
 /** One test of a policy: who asks, what is so, and what is expected. Data that a person who does not program can check. */
 export interface PolicyTest {

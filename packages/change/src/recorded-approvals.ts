@@ -1,4 +1,4 @@
-import { NOBODY } from '@toolgate/core/internal'
+import { NOBODY } from '@toolgate/core/call'
 import { coversApprover, describeApprover, strictestApprover } from '@toolgate/core/policy'
 import type { ApproverRule } from '@toolgate/core/stores'
 import type { AuditRecord } from '@toolgate/core/audit'

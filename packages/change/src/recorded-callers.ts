@@ -1,5 +1,6 @@
 import { type Caller, defineCaller } from '@toolgate/core'
-import { callerKey, canonicalize, type KeptFacts } from '@toolgate/core/internal'
+import { callerKey, type KeptFacts } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
 import { type KnownParts, type Leaning, NO_OPERANDS, readCallerAs, uncertainValue } from '@toolgate/core/policy'
 import { factsIn, HashedTexts, partsOf } from './recorded-facts.ts'
 import type { AuditRecord } from '@toolgate/core/audit'

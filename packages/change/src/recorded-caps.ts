@@ -3,7 +3,7 @@ import type { Caller, Tool } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { parseAliases, toGroupMap } from '@toolgate/core/policy'
 import { parseGroups } from '@toolgate/core/groups'
-import { canonicalize } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
 import type { RecordedSince } from './recorded-runs.ts'
 import type { TrialRules } from './trial.ts'
 

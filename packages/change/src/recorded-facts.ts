@@ -1,4 +1,5 @@
-import { type Fact, isObject, type KeptFacts, type MaybePromise, readOwnJson } from '@toolgate/core/internal'
+import type { Fact, KeptFacts, MaybePromise } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { type KnownParts, NOTHING_KNOWN, type Operands, uncertainValue } from '@toolgate/core/policy'
 import type { InputOf } from './sealed-calls.ts'

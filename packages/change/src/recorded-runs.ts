@@ -10,7 +10,7 @@ import {
 import { takeUnknownRead } from '@toolgate/core/policy'
 import { type Caller, defineCaller, type Tool } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 
 /** What is known of a run: the facts between which the real ones are. */
 export interface RecordedFacts {

@@ -18,8 +18,7 @@ import {
 } from '@toolgate/core/policy'
 import type { ApproverRule } from '@toolgate/core/stores'
 import type { Toolset } from '@toolgate/core/toolset'
-import { canonicalize, readOwnJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { canonicalize, readOwnJson, toJsonText } from '@toolgate/values/json'
 import { FUNCTION } from './plain-policies.ts'
 
 /** What rules say of one tool for one caller, whatever the input and the run are. */

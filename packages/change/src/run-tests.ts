@@ -1,4 +1,6 @@
-import { checkObject, checkShape, isOwnTool, listApps, shapeOf, toNamedMap } from '@toolgate/core/internal'
+import { checkObject, checkShape, shapeOf, toNamedMap } from '@toolgate/values'
+import { isOwnTool } from '@toolgate/core/tools'
+import { listApps } from '@toolgate/core/internal'
 import { type ClauseCoverage, ruleText, UNTRUSTED } from '@toolgate/core/decide'
 import { parseLimits } from '@toolgate/core/call'
 import { historyUse, parseAliases, parsePolicies, toGroupMap } from '@toolgate/core/policy'

@@ -1,4 +1,4 @@
-import { canonicalize, readOwnJson } from '@toolgate/core/internal'
+import { canonicalize, readOwnJson } from '@toolgate/values/json'
 
 /** Whether two parts of rules are equal, as data. Functions are equal to themselves only. */
 export function isSame(one: unknown, other: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { AuditRecord, InputBoxes, InputOpener } from '@toolgate/core/audit'
-import { readOwnJson, TOO_LARGE } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
+import { TOO_LARGE } from '@toolgate/core/internal'
 
 /** Returns the whole input of a recorded call; `undefined` if it is not known. */
 export type InputOf = (record: AuditRecord) => { readonly value: unknown } | undefined

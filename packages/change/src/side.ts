@@ -11,7 +11,7 @@ import {
 } from '@toolgate/core/decide'
 import type { Caller, Decision, Gate, OutcomeWord, Reason } from '@toolgate/core'
 import type { ParsedClause, ParsedCondition } from '@toolgate/core/policy'
-import { canonicalize } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
 import { toSnapshot } from './snapshot.ts'
 
 /** What some rules say of one tool for one caller, before anything is known of a call. */

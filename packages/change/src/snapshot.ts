@@ -1,15 +1,8 @@
-import {
-  canonicalize,
-  checkShape,
-  compareToolIds,
-  isErrorOf,
-  isObject,
-  isOwnTool,
-  readOwnJson,
-  shapeOf,
-} from '@toolgate/core/internal'
+import { canonicalize, isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
+import { checkShape, isErrorOf, shapeOf } from '@toolgate/values'
+import { compareToolIds, isOwnTool } from '@toolgate/core/tools'
 import { type Catalog, definePrompt, defineResource, defineTemplate, type ItemKind } from '@toolgate/core/toolset'
-import { ITEM_KINDS, toJsonText } from '@toolgate/core/words'
+import { ITEM_KINDS } from '@toolgate/core/words'
 import { ConfigError, defineTool, type Tool } from '@toolgate/core'
 
 /** A catalog as data: what decisions, lists and labels depend on. JSON, in the order of the ids. */

@@ -1,8 +1,8 @@
 import { type KnownParts, type Leaning, readCallerAs, uncertainValue } from '@toolgate/core/policy'
 import { type Caller, defineCaller } from '@toolgate/core'
-import { checkShape, type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type Shape, shapeOf } from '@toolgate/values'
 import { type CallerReads, type Literal, READ_FIELDS, type ReadField } from './caller-reads.ts'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 
 /** Callers who may come beside the known ones. They lack each field that is not named. */
 export interface OtherCallers {

@@ -1,4 +1,5 @@
-import { canonicalize, RESOURCE_PREFIX } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
+import { RESOURCE_PREFIX } from '@toolgate/core/tools'
 import {
   enforcedOf,
   parseAliases,

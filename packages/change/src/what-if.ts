@@ -1,6 +1,6 @@
 import { type Caller, defineCaller } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import { changedLocks } from './changed-locks.ts'
 import { type AccessDifference, type CallersOfName, compareAccess } from './access.ts'
 import type { CapInput } from '@toolgate/core/call'

@@ -54,8 +54,8 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
       'core/src/entry/words.ts',
       'core/src/ports/ports.ts',
       'core/src/tools/tool-id.ts',
-      'core/src/util/errors.ts',
-      'core/src/util/json-text.ts',
+      'values/src/errors.ts',
+      'values/src/json/json-text.ts',
     ])
     assert.deepEqual(
       loaded.filter((file) => file.includes('/commands/')),

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { errnoOf, isObject, type JsonObject, messageOf, readOwnJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { errnoOf, messageOf } from '@toolgate/values'
+import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { ApprovalFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {

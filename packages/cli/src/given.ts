@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
-import { errnoOf, type JsonObject } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import { CliError } from './exit.ts'
 import { printable } from './io.ts'
 import { parseObject } from './json.ts'

@@ -1,4 +1,4 @@
-import { isObject, JSON_BOUNDS, type JsonObject, readJson } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, type JsonObject, readJson } from '@toolgate/values/json'
 
 /** Parses JSON of a gateway, a file or an option, whose type is not known yet. @throws {Error} */
 export function parseJson(text: string): unknown {

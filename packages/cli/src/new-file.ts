@@ -1,5 +1,5 @@
 import { closeSync, constants, lstatSync, openSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import { CliError } from './exit.ts'
 import { printable } from './io.ts'
 

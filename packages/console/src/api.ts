@@ -34,7 +34,7 @@ export function getJson<Body>(path: string, { query = {}, signal }: GetOptions =
   return request(`${path}${search}`, signal ? { signal } : {})
 }
 
-export interface PostOptions {
+interface PostOptions {
   /** It is sent also if the page goes meanwhile. */
   readonly keepalive?: boolean
   /** For what takes its time. Default 15,000. */

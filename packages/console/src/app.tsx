@@ -37,7 +37,7 @@ function LoggedOut(): ReactElement {
 /** The page of a logged-in user. If the session ends, the page stays, under a dialog to log in again. */
 function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean }): ReactElement {
   const client = useQueryClient()
-  const [{ page }] = useAddress()
+  const { page } = useAddress()
   const main = useRef<HTMLElement>(null)
   const { isStale } = useHealth()
   useEffect(() => (hasEnded ? undefined : followLive(client)), [client, hasEnded])

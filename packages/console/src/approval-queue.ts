@@ -14,7 +14,7 @@ export interface Card<Row extends Approval = ApprovalRow> {
 /** Equal requests, oldest first: the same input of the same tool in one tenant, and why it is asked for. */
 export type Batch<Row extends Approval = ApprovalRow> = readonly Row[]
 
-export interface QueueInput<Row extends Approval> {
+interface QueueInput<Row extends Approval> {
   /** The requests on the page, in their order. */
   readonly shown: readonly Batch<Row>[]
   /** The requests that wait, as the gateway lists them. */
@@ -26,7 +26,7 @@ export interface QueueInput<Row extends Approval> {
   readonly nowMs: number
 }
 
-export interface Queue<Row extends Approval> {
+interface Queue<Row extends Approval> {
   /** For each batch on the page, the cards of its requests. */
   readonly groups: readonly (readonly Card<Row>[])[]
   /** Requests that wait and are not on the page yet, oldest first. */

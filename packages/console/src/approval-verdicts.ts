@@ -1,8 +1,8 @@
-import { useSyncExternalStore } from 'react'
 import { postJson } from './api.ts'
+import { useStore } from './hooks.ts'
 import { live } from './live-updates.ts'
 import { announce } from './parts/announcer.tsx'
-import { createVerdicts, type Verdicts, type VerdictsSnapshot } from './verdicts.ts'
+import { Verdicts, type VerdictsSnapshot } from './verdicts.ts'
 import type { AuditEvent } from './wire.ts'
 
 /** How long a person can undo a rejection. */
@@ -10,7 +10,7 @@ const HOLD_MS = 5000
 const RAN: ReadonlySet<AuditEvent> = new Set<AuditEvent>(['tool_call', 'tool_result', 'tool_abandoned'])
 
 /** The verdicts of the page. They are kept while other pages show, as held rejections go on. */
-export const verdicts: Verdicts = createVerdicts({
+export const verdicts = new Verdicts({
   holdMs: HOLD_MS,
   announce,
   // A rejection may be sent as the page goes.
@@ -27,5 +27,5 @@ live.onMessage((message) => {
 addEventListener('pagehide', () => verdicts.sendHeld())
 
 export function useVerdicts(): VerdictsSnapshot {
-  return useSyncExternalStore(verdicts.subscribe, () => verdicts.snapshot)
+  return useStore(verdicts)
 }

@@ -1,12 +1,13 @@
-import { toSegments } from './exact-text.ts'
+import { toVisible } from './exact-text.ts'
 import { count } from './format.ts'
+import { createListeners } from './store.ts'
 import type { WaitingApprovalRow } from './wire.ts'
 
 /** `absent`: the browser has none, or not for this page. `denied`: the person has forbidden them. */
-export type NoticeState = 'absent' | 'denied' | 'off' | 'on'
+type NoticeState = 'absent' | 'denied' | 'off' | 'on'
 
 const STORED = 'toolgate:notify'
-const listeners = new Set<() => void>()
+const changed = createListeners<void>()
 
 /** Desktop notifications about new requests, which a person turns on with a button. */
 export const desktopNotices = {
@@ -18,12 +19,9 @@ export const desktopNotices = {
   async turn(to: 'on' | 'off'): Promise<void> {
     if (to === 'on') await Notification.requestPermission()
     localStorage.setItem(STORED, to)
-    for (const listener of listeners) listener()
+    changed.call()
   },
-  subscribe(listener: () => void): () => void {
-    listeners.add(listener)
-    return () => listeners.delete(listener)
-  },
+  subscribe: changed.add,
   /** Shows new requests to a person who looks elsewhere. */
   show(fresh: readonly WaitingApprovalRow[]): void {
     if (this.state !== 'on' || fresh.length === 0 || document.hasFocus()) return
@@ -57,7 +55,5 @@ function namesOf(fresh: readonly Pick<WaitingApprovalRow, 'tool'>[]): string {
 }
 
 function visible(text: string): string {
-  return toSegments(text.slice(0, 200))
-    .map((segment) => (segment.kind === 'text' ? segment.text : segment.code))
-    .join('')
+  return toVisible(text.slice(0, 200))
 }

@@ -2,7 +2,7 @@ import { type DiffLine, diffLines } from './line-diff.ts'
 import { writeDigits } from './digits.ts'
 
 /** Plain text, or one invisible character. */
-export type Segment =
+type Segment =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'mark'; readonly code: string; readonly name: string }
 
@@ -61,6 +61,13 @@ export function toSegments(text: string): readonly Segment[] {
   }
   if (from < text.length) segments.push({ kind: 'text', text: text.slice(from) })
   return segments
+}
+
+/** Returns the text with each invisible character as its code point. */
+export function toVisible(text: string): string {
+  return toSegments(text)
+    .map((segment) => (segment.kind === 'text' ? segment.text : segment.code))
+    .join('')
 }
 
 /** Returns a value as indented JSON, for people to read before they approve it. */

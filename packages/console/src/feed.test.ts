@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createFeed } from './feed.ts'
+import { Feed } from './feed.ts'
 import type { AuditRecord } from './wire.ts'
 
-describe('createFeed', () => {
+describe('Feed', () => {
   it('begins with the newest page, and adds new records before it', async () => {
     const { feed, log, pass, seqs } = setUp(3)
     feed.add(record(log.push(record(4)) && 4))
     await feed.catchUp()
     assert.deepEqual(seqs(), [4, 3, 2, 1])
-    assert.ok(feed.snapshot.isEnd)
+    assert.ok(feed.current.isEnd)
     feed.add(record(6))
     feed.add(record(5))
     assert.deepEqual(seqs(), [4, 3, 2, 1])
@@ -22,12 +22,12 @@ describe('createFeed', () => {
     await feed.catchUp()
     control.isBroken = true
     await feed.catchUp()
-    assert.match(String(feed.snapshot.error), /broken/)
+    assert.match(String(feed.current.error), /broken/)
     assert.deepEqual(seqs(), [2, 1])
     control.isBroken = false
     log.push(record(3), record(4))
     await feed.catchUp()
-    assert.equal(feed.snapshot.error, undefined)
+    assert.equal(feed.current.error, undefined)
     assert.deepEqual(seqs(), [4, 3, 2, 1])
   })
 
@@ -36,7 +36,7 @@ describe('createFeed', () => {
     await feed.catchUp()
     for (let seq = 11; seq <= 5010; seq++) log.push(record(seq))
     await feed.catchUp()
-    assert.deepEqual([seqs()[0], seqs().at(-1), feed.snapshot.isEnd], [5010, 4011, false])
+    assert.deepEqual([seqs()[0], seqs().at(-1), feed.current.isEnd], [5010, 4011, false])
     await feed.loadOlder()
     assert.deepEqual([seqs().length, seqs().at(-1)], [2000, 3011])
   })
@@ -44,11 +44,11 @@ describe('createFeed', () => {
   it('loads back to the first record, page by page, once for concurrent requests', async () => {
     const { feed, seqs, control } = setUp(2500)
     await feed.catchUp()
-    assert.equal(feed.snapshot.isEnd, false)
+    assert.equal(feed.current.isEnd, false)
     await Promise.all([feed.loadOlder(), feed.loadOlder()])
     assert.equal(control.fetched, 2)
     await feed.loadOlder()
-    assert.deepEqual([seqs().length, seqs().at(-1), feed.snapshot.isEnd], [2500, 1, true])
+    assert.deepEqual([seqs().length, seqs().at(-1), feed.current.isEnd], [2500, 1, true])
     await feed.loadOlder()
     assert.equal(control.fetched, 3)
   })
@@ -91,7 +91,7 @@ function setUp(count: number, matches: (record: AuditRecord) => boolean = () => 
   const log = Array.from({ length: count }, (_, i) => record(i + 1))
   const control = { isBroken: false, fetched: 0 }
   let due: (() => void) | undefined
-  const feed = createFeed({
+  const feed = new Feed({
     async fetchPage({ before = Infinity, after = 0, limit }) {
       control.fetched++
       if (control.isBroken) throw new Error('broken')
@@ -102,7 +102,7 @@ function setUp(count: number, matches: (record: AuditRecord) => boolean = () => 
     matches,
     later: (work) => (due = work),
   })
-  return { feed, log, control, pass: () => due?.(), seqs: () => feed.snapshot.records.map(({ seq }) => seq) }
+  return { feed, log, control, pass: () => due?.(), seqs: () => feed.current.records.map(({ seq }) => seq) }
 }
 
 function record(seq: number): AuditRecord {

@@ -1,4 +1,5 @@
 import { mergeNewer } from './audit-feed.ts'
+import { createStore } from './store.ts'
 import type { AuditRecord } from './wire.ts'
 
 export interface FeedSnapshot {
@@ -12,7 +13,7 @@ export interface FeedSnapshot {
   readonly error: unknown
 }
 
-export interface FeedOptions {
+interface FeedOptions {
   /** Returns records, newest first. */
   readonly fetchPage: (range: {
     readonly before?: number
@@ -24,107 +25,103 @@ export interface FeedOptions {
   readonly later: (work: () => void) => void
 }
 
-/** The records on the page: fetched ones, with live ones before them. */
-export interface Feed {
-  readonly snapshot: FeedSnapshot
-  subscribe(listener: () => void): () => void
-  /** Adds a record from the socket. Records that come together are shown together. */
-  add(record: AuditRecord): void
-  /** Fetches records newer than the newest one here: after a gap, or without a socket. */
-  catchUp(): Promise<void>
-  loadOlder(): Promise<void>
-}
-
-export const MAX_HELD = 100_000
+const MAX_HELD = 100_000
 const PAGE = 1000
 /** New records are shown ten times a second: nobody reads faster, and the frames between are free for scrolling. */
 export const BATCH_MS = 100
 
-/** Returns an empty feed; `catchUp` fetches its first page. */
-export function createFeed({ fetchPage, matches, later }: FeedOptions): Feed {
-  const listeners = new Set<() => void>()
-  let snapshot: FeedSnapshot = { records: [], isReady: false, isEnd: false, error: undefined }
-  let arrived: AuditRecord[] = []
-  let isFlushDue = false
-  let catchingUp: Promise<void> | undefined
+/** The records on the page: fetched ones, with live ones before them. Empty until `catchUp` has fetched the first page. */
+export class Feed {
+  readonly #options: FeedOptions
+  readonly #store = createStore<FeedSnapshot>({ records: [], isReady: false, isEnd: false, error: undefined })
+  readonly subscribe = this.#store.subscribe
+  #arrived: AuditRecord[] = []
+  #isFlushDue = false
+  #catchingUp: Promise<void> | undefined
   /** Records may be missing that are older than those from the socket. */
-  let isBehind = false
-  let loadingOlder: Promise<void> | undefined
+  #isBehind = false
+  #loadingOlder: Promise<void> | undefined
 
-  return {
-    get snapshot() {
-      return snapshot
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    add(record) {
-      if (!matches(record)) return
-      arrived.push(record)
-      if (isFlushDue || !snapshot.isReady) return
-      isFlushDue = true
-      later(flush)
-    },
-    catchUp() {
-      isBehind = true
-      return (catchingUp ??= catchUpAll().finally(() => (catchingUp = undefined)))
-    },
-    loadOlder: () => (loadingOlder ??= loadOlder().finally(() => (loadingOlder = undefined))),
+  constructor(options: FeedOptions) {
+    this.#options = options
   }
 
-  function flush(): void {
-    isFlushDue = false
-    if (isBehind || catchingUp) return
-    const records = mergeNewer(snapshot.records, arrived, MAX_HELD)
-    arrived = []
-    if (records !== snapshot.records) set({ records })
+  get current(): FeedSnapshot {
+    return this.#store.current
   }
 
-  async function catchUpAll(): Promise<void> {
-    while (isBehind) {
-      isBehind = false
-      if (!(await catchUp())) isBehind = true
-      if (snapshot.error !== undefined) return
+  /** Adds a record from the socket. Records that come together are shown together. */
+  add(record: AuditRecord): void {
+    if (!this.#options.matches(record)) return
+    this.#arrived.push(record)
+    if (this.#isFlushDue || !this.current.isReady) return
+    this.#isFlushDue = true
+    this.#options.later(() => this.#flush())
+  }
+
+  /** Fetches records newer than the newest one here: after a gap, or without a socket. */
+  catchUp(): Promise<void> {
+    this.#isBehind = true
+    return (this.#catchingUp ??= this.#catchUpAll().finally(() => (this.#catchingUp = undefined)))
+  }
+
+  loadOlder(): Promise<void> {
+    return (this.#loadingOlder ??= this.#loadOlder().finally(() => (this.#loadingOlder = undefined)))
+  }
+
+  #flush(): void {
+    this.#isFlushDue = false
+    if (this.#isBehind || this.#catchingUp) return
+    this.#set({ records: mergeNewer(this.current.records, this.#arrived.splice(0), MAX_HELD) })
+  }
+
+  async #catchUpAll(): Promise<void> {
+    while (this.#isBehind) {
+      this.#isBehind = false
+      if (!(await this.#catchUpOnce())) this.#isBehind = true
+      if (this.current.error !== undefined) return
     }
   }
 
   /** Returns `false` if records may still be missing. */
-  async function catchUp(): Promise<boolean> {
-    const newest = snapshot.records[0]?.seq
+  async #catchUpOnce(): Promise<boolean> {
+    const newest = this.current.records[0]?.seq
     try {
-      const page = await fetchPage({ limit: PAGE, ...(newest === undefined ? {} : { after: newest }) })
+      const page = await this.#options.fetchPage({ limit: PAGE, ...(newest === undefined ? {} : { after: newest }) })
+      const { records, isEnd } = this.current
       // A full page may leave a gap before the records here. So the feed starts again from this page.
       const isNew = newest === undefined || page.length >= PAGE
       // What arrived may follow records that this page was asked for too early to have.
-      const following = isBehind ? [] : arrived.splice(0)
-      const latest = mergeNewer(isNew ? [] : snapshot.records, [...page, ...following], MAX_HELD)
-      const isEnd = newest === undefined ? page.length < PAGE : !isNew && snapshot.isEnd
-      if (latest !== snapshot.records || !snapshot.isReady || snapshot.error !== undefined)
-        set({ records: latest, isReady: true, isEnd, error: undefined })
+      const following = this.#isBehind ? [] : this.#arrived.splice(0)
+      this.#set({
+        records: mergeNewer(isNew ? [] : records, [...page, ...following], MAX_HELD),
+        isReady: true,
+        isEnd: newest === undefined ? page.length < PAGE : !isNew && isEnd,
+        error: undefined,
+      })
       return true
     } catch (error) {
-      set({ error })
+      this.#set({ error })
       return false
     }
   }
 
-  async function loadOlder(): Promise<void> {
-    const oldest = snapshot.records.at(-1)?.seq
-    if (oldest === undefined || snapshot.isEnd) return
+  async #loadOlder(): Promise<void> {
+    const oldest = this.current.records.at(-1)?.seq
+    if (oldest === undefined || this.current.isEnd) return
     try {
-      const page = await fetchPage({ limit: PAGE, before: oldest })
+      const page = await this.#options.fetchPage({ limit: PAGE, before: oldest })
       // The feed has started again meanwhile, so this page no longer follows its records.
-      if (snapshot.records.at(-1)?.seq !== oldest) return
-      const records = [...snapshot.records, ...page].slice(0, MAX_HELD)
-      set({ records, isEnd: page.length < PAGE || records.length >= MAX_HELD, error: undefined })
+      if (this.current.records.at(-1)?.seq !== oldest) return
+      const records = [...this.current.records, ...page].slice(0, MAX_HELD)
+      this.#set({ records, isEnd: page.length < PAGE || records.length >= MAX_HELD, error: undefined })
     } catch (error) {
-      set({ error })
+      this.#set({ error })
     }
   }
 
-  function set(changes: Partial<FeedSnapshot>): void {
-    snapshot = { ...snapshot, ...changes }
-    for (const listener of listeners) listener()
+  #set(changes: Partial<FeedSnapshot>): void {
+    const isChange = Object.entries(changes).some(([name, value]) => value !== this.current[name as keyof FeedSnapshot])
+    if (isChange) this.#store.set({ ...this.current, ...changes })
   }
 }

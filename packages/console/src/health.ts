@@ -1,3 +1,5 @@
+import { createStore } from './store.ts'
+
 /** Whether the page is up to date. */
 export interface Health {
   readonly isStale: boolean
@@ -5,7 +7,7 @@ export interface Health {
   readonly sinceMs: number
 }
 
-export interface HealthStore {
+interface HealthStore {
   readonly current: Health
   /** The gateway answered. */
   ok(): void
@@ -16,29 +18,21 @@ export interface HealthStore {
 
 /** Keeps when the gateway last answered. Listeners are called only when `isStale` changes. */
 export function createHealth(nowMs: () => number = Date.now): HealthStore {
-  const listeners = new Set<() => void>()
   let lastOkMs = nowMs()
-  let current: Health = { isStale: false, sinceMs: lastOkMs }
+  const store = createStore<Health>({ isStale: false, sinceMs: lastOkMs })
+  const turn = (isStale: boolean): void => {
+    if (store.current.isStale !== isStale) store.set({ isStale, sinceMs: lastOkMs })
+  }
   return {
     get current() {
-      return current
+      return store.current
     },
     ok() {
       lastOkMs = nowMs()
-      if (current.isStale) turn(false)
+      turn(false)
     },
-    failed() {
-      if (!current.isStale) turn(true)
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-  }
-
-  function turn(isStale: boolean): void {
-    current = { isStale, sinceMs: lastOkMs }
-    for (const listener of listeners) listener()
+    failed: () => turn(true),
+    subscribe: store.subscribe,
   }
 }
 

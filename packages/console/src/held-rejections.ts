@@ -1,3 +1,4 @@
+import { afterMs, createStore } from './store.ts'
 import type { Approval } from './wire.ts'
 
 /** A rejection that is not sent yet. */
@@ -33,31 +34,25 @@ export interface HeldRejections {
  */
 export function createHeldRejections(options: HeldRejectionsOptions): HeldRejections {
   const { holdMs, send, nowMs = Date.now, later = afterMs } = options
-  const listeners = new Set<() => void>()
+  const store = createStore<ReadonlyMap<string, HeldRejection>>(new Map())
   const cancels = new Map<string, () => void>()
-  let current: ReadonlyMap<string, HeldRejection> = new Map()
 
   return {
     get current() {
-      return current
+      return store.current
     },
     hold(approval, reason) {
       const { id } = approval
-      if (current.has(id)) return
-      set(new Map(current).set(id, { approval, reason, sentAtMs: nowMs() + holdMs }))
-      cancels.set(
-        id,
-        later(() => sendOne(id), holdMs),
-      )
+      if (store.current.has(id)) return
+      store.set(new Map(store.current).set(id, { approval, reason, sentAtMs: nowMs() + holdMs }))
+      const cancel = later(() => sendOne(id), holdMs)
+      cancels.set(id, cancel)
     },
     undo: (id) => void take(id),
     sendAll() {
-      for (const id of current.keys()) sendOne(id)
+      for (const id of store.current.keys()) sendOne(id)
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: store.subscribe,
   }
 
   function sendOne(id: string): void {
@@ -66,21 +61,11 @@ export function createHeldRejections(options: HeldRejectionsOptions): HeldReject
   }
 
   function take(id: string): HeldRejection | undefined {
-    const held = current.get(id)
+    const held = store.current.get(id)
     cancels.get(id)?.()
     cancels.delete(id)
-    const others = new Map(current)
-    if (others.delete(id)) set(others)
+    const others = new Map(store.current)
+    if (others.delete(id)) store.set(others)
     return held
   }
-
-  function set(to: ReadonlyMap<string, HeldRejection>): void {
-    current = to
-    for (const listener of listeners) listener()
-  }
-}
-
-function afterMs(work: () => void, ms: number): () => void {
-  const timer = setTimeout(work, ms)
-  return () => clearTimeout(timer)
 }

@@ -16,6 +16,7 @@ import type { LiveState } from './live.ts'
 import type { Later, LaterState } from './later.ts'
 import { live } from './live-updates.ts'
 import { createMoveWatch } from './move-watch.ts'
+import { createListeners, type Store } from './store.ts'
 
 export interface Query {
   readonly key: readonly unknown[]
@@ -79,35 +80,53 @@ export function useWhileCounting(isComplete: boolean | undefined, refetch: () =>
   }, [isComplete, refetch])
 }
 
+export function useStore<Value>(store: Omit<Store<Value>, 'set'>): Value {
+  return useSyncExternalStore(store.subscribe, () => store.current)
+}
+
 export function useLiveState(): LiveState {
-  return useSyncExternalStore(live.subscribe, () => live.state)
+  return useStore(live)
 }
 
 export function useHealth(): Health {
-  return useSyncExternalStore(health.subscribe, () => health.current)
+  return useStore(health)
 }
 
-const moved = new EventTarget()
-export type Choose = (changes: Readonly<Record<string, string>>) => void
+const moved = createListeners<void>()
 
 /** The address bar as state. */
-export function useAddress(): readonly [Address, Choose] {
-  const hash = useSyncExternalStore(subscribeToHash, () => location.hash)
-  return [parseAddress(hash), choose]
+export function useAddress(): Address {
+  return parseAddress(useSyncExternalStore(subscribeToHash, () => location.hash))
 }
 
-/** Replaces the address, so that typing in a filter does not fill the history. */
-function choose(changes: Readonly<Record<string, string>>): void {
+/** Returns a function that returns a choice of the address by its name, or an empty text. */
+export function useChoices(): (name: string) => string {
+  const { choices } = useAddress()
+  return (name) => choices.get(name) ?? ''
+}
+
+/** Returns choices of the address, as the same object while they stay. */
+export function useFilter<Name extends string>(names: readonly Name[]): Readonly<Record<Name, string>> {
+  const of = useChoices()
+  const values = JSON.stringify(names.map(of))
+  return useMemo(
+    () => Object.fromEntries(names.map((name) => [name, of(name)])) as Readonly<Record<Name, string>>,
+    [values],
+  )
+}
+
+/** Changes choices of the address. Replaces it, so that typing in a filter does not fill the history. */
+export function choose(changes: Readonly<Record<string, string>>): void {
   history.replaceState(null, '', formatAddress(withChoices(parseAddress(location.hash), changes)))
-  moved.dispatchEvent(new Event('moved'))
+  moved.call()
 }
 
 function subscribeToHash(listener: () => void): () => void {
   addEventListener('hashchange', listener)
-  moved.addEventListener('moved', listener)
+  const stop = moved.add(listener)
   return () => {
     removeEventListener('hashchange', listener)
-    moved.removeEventListener('moved', listener)
+    stop()
   }
 }
 
@@ -125,7 +144,7 @@ export function useNow(everyMs: number): number {
 const STILL_MS = 500
 const moves = createMoveWatch({ stillMs: STILL_MS })
 
-export interface StillButtons {
+interface StillButtons {
   /** For the element whose position is watched. */
   readonly ref: RefCallback<Element>
   readonly isStill: boolean
@@ -139,7 +158,7 @@ export interface StillButtons {
  * Otherwise a person may press a button that has just moved under the pointer, and an agent can choose that moment.
  */
 export function useStillButtons(): StillButtons {
-  const isStill = useSyncExternalStore(moves.subscribe, () => moves.isStill)
+  const isStill = useStore(moves)
   return { ref: watchMoves, isStill, check: moves.check }
 }
 
@@ -149,7 +168,7 @@ function watchMoves(element: Element | null): (() => void) | undefined {
 
 /** Loads a part when it is needed, and returns what there is of it. */
 export function useLater<Props>(part: Later<Props>, isNeeded = true): LaterState<Props> {
-  const state = useSyncExternalStore(part.subscribe, () => part.state)
+  const state = useStore(part)
   useEffect(() => void (isNeeded && part.load()), [part, isNeeded])
   return state
 }

@@ -29,7 +29,7 @@ export function findKeys(keys: readonly KeyRow[], text: string): readonly KeyRow
 }
 
 /** Whose key can be made, and with which rights. */
-export interface KeyChoice {
+interface KeyChoice {
   readonly text: string
   readonly asked: Pick<NewKeyRequestBody, 'for' | 'user' | 'tenant' | 'like'>
 }

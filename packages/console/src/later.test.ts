@@ -13,15 +13,15 @@ describe('a part that is loaded on demand', () => {
       return Part
     })
     const stop = part.subscribe(() => told++)
-    assert.deepEqual([loads, part.state], [0, {}])
+    assert.deepEqual([loads, part.current], [0, {}])
     await Promise.all([part.load(), part.load()])
-    assert.deepEqual([loads, told, part.state], [1, 1, { Content: Part }])
+    assert.deepEqual([loads, told, part.current], [1, 1, { Content: Part }])
     stop()
   })
 
   it('tells of a failure, and does not throw', async () => {
     const part = createLater<object>(() => Promise.reject(new Error('gone')))
     await part.load()
-    assert.deepEqual(part.state, { hasFailed: true })
+    assert.deepEqual(part.current, { hasFailed: true })
   })
 })

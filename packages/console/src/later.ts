@@ -1,4 +1,5 @@
 import type { ComponentType } from 'react'
+import { createStore } from './store.ts'
 
 /** A part that is loaded on demand: neither field while it loads. */
 export interface LaterState<Props> {
@@ -8,34 +9,26 @@ export interface LaterState<Props> {
 
 /** A part of the console that is loaded when it is first needed. */
 export interface Later<Props = object> {
-  readonly state: LaterState<Props>
+  readonly current: LaterState<Props>
   /** Loads it, once. A failure stays until the page is loaded again: the files may be of another version by then. */
   load(): Promise<void>
   subscribe(listener: () => void): () => void
 }
 
 export function createLater<Props>(load: () => Promise<ComponentType<Props>>): Later<Props> {
-  const listeners = new Set<() => void>()
-  let state: LaterState<Props> = {}
+  const store = createStore<LaterState<Props>>({})
   let loading: Promise<void> | undefined
-  const set = (next: LaterState<Props>): void => {
-    state = next
-    for (const listener of listeners) listener()
-  }
   return {
-    get state() {
-      return state
+    get current() {
+      return store.current
     },
     load() {
       loading ??= load().then(
-        (Content) => set({ Content }),
-        () => set({ hasFailed: true }),
+        (Content) => store.set({ Content }),
+        () => store.set({ hasFailed: true }),
       )
       return loading
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: store.subscribe,
   }
 }

@@ -1,10 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { health } from './health.ts'
-import { createLive, type Live } from './live.ts'
+import { Live } from './live.ts'
 import type { Approval, AuditEvent, GroupRow, ToolColumnsBody } from './wire.ts'
 
 /** The page's socket. Opened after the login. */
-export const live: Live = createLive({
+export const live = new Live({
   open(onMessage, end) {
     const socket = new WebSocket('/api/live')
     socket.addEventListener('message', ({ data }: MessageEvent<unknown>) => onMessage(data))
@@ -48,11 +48,11 @@ export function followLive(client: QueryClient): () => void {
   const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
   let wasLost = false
   const stopState = live.subscribe(() => {
-    if (live.state === 'lost') {
+    if (live.current === 'lost') {
       wasLost = true
       health.failed()
     }
-    if (live.state !== 'open') return
+    if (live.current !== 'open') return
     health.ok()
     // Changes may have been missed while the socket was closed.
     if (wasLost) void client.invalidateQueries()
@@ -75,7 +75,7 @@ export function followLive(client: QueryClient): () => void {
   })
   // If HTTP fails, the socket may only seem to be open.
   const stopHealth = health.subscribe(() => {
-    if (!health.current.isStale || live.state !== 'open') return
+    if (!health.current.isStale || live.current !== 'open') return
     live.close()
     live.start()
   })

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLive } from './live.ts'
+import { Live } from './live.ts'
 
 const FIRST = '{"type":"groups","groups":[]}'
 
-describe('createLive', () => {
+describe('Live', () => {
   it('passes messages on, and ignores invalid ones', () => {
     const { live, sockets } = setUp()
     const types: string[] = []
     live.onMessage(({ type }) => types.push(type))
     live.start()
-    assert.equal(live.state, 'connecting')
+    assert.equal(live.current, 'connecting')
     for (const data of ['{', 'null']) sockets[0]?.hear(data)
-    assert.equal(live.state, 'connecting')
+    assert.equal(live.current, 'connecting')
     sockets[0]?.hear(FIRST)
-    assert.equal(live.state, 'open')
+    assert.equal(live.current, 'open')
     for (const data of ['{', 'null', '{"type":"later"}', 7, '{"type":"__proto__"}']) sockets[0]?.hear(data)
     assert.deepEqual(types, ['groups'])
   })
@@ -25,12 +25,12 @@ describe('createLive', () => {
     sockets[0]?.hear(FIRST)
     for (let i = 0; i < 8; i++) {
       sockets.at(-1)?.end()
-      assert.equal(live.state, 'lost')
+      assert.equal(live.current, 'lost')
       pass()
     }
     assert.deepEqual(delays, [250, 500, 1000, 2000, 4000, 5000, 5000, 5000])
     sockets.at(-1)?.hear(FIRST)
-    assert.equal(live.state, 'open')
+    assert.equal(live.current, 'open')
     sockets.at(-1)?.end()
     assert.equal(delays.at(-1), 250)
   })
@@ -40,7 +40,7 @@ describe('createLive', () => {
     live.start()
     for (let i = 0; i < 10; i++) {
       sockets.at(-1)?.end()
-      assert.equal(live.state, 'polling')
+      assert.equal(live.current, 'polling')
       pass()
     }
     assert.equal(delays.at(-1), 30_000)
@@ -54,7 +54,7 @@ describe('createLive', () => {
     assert.ok(first?.isClosed)
     first.hear(FIRST)
     first.end()
-    assert.deepEqual([delays.length, live.state], [0, 'connecting'])
+    assert.deepEqual([delays.length, live.current], [0, 'connecting'])
     live.start()
     assert.equal(sockets.length, 2)
   })
@@ -70,7 +70,7 @@ function setUp() {
   const sockets: Socket[] = []
   const delays: number[] = []
   let due: (() => void) | undefined
-  const live = createLive({
+  const live = new Live({
     open(hear, end) {
       const socket: Socket = { hear, end, isClosed: false }
       sockets.push(socket)

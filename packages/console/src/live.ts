@@ -1,5 +1,6 @@
 import type { LiveMessage } from './wire.ts'
 import { parseDigits } from './digits.ts'
+import { afterMs, createListeners, createStore } from './store.ts'
 
 /**
  * How changes reach the page: over the socket (`open`); by polling, if the socket never opened; or not at all, if it was
@@ -8,23 +9,14 @@ import { parseDigits } from './digits.ts'
 export type LiveState = 'connecting' | 'open' | 'polling' | 'lost'
 
 /** Opens a socket, with a callback for each message and one for its end. Returns the function that closes it. */
-export type OpenSocket = (onMessage: (data: unknown) => void, onEnd: () => void) => () => void
+type OpenSocket = (onMessage: (data: unknown) => void, onEnd: () => void) => () => void
 
-export interface LiveOptions {
+interface LiveOptions {
   readonly open: OpenSocket
   /** Calls back after a delay. Returns the function that cancels it. */
   readonly later?: (work: () => void, ms: number) => () => void
   /** Returns 0 to 1. Spreads the retries of many pages that lost one gateway. */
   readonly random?: () => number
-}
-
-export interface Live {
-  readonly state: LiveState
-  start(): void
-  close(): void
-  /** Calls the listener when the state changes. */
-  subscribe(listener: () => void): () => void
-  onMessage(listener: (message: LiveMessage) => void): () => void
 }
 
 const FIRST_RETRY_MS = 250
@@ -35,73 +27,66 @@ const POLLING_RETRY_MS = 30_000
  * Keeps a socket open: opens it again when it ends, at first soon and then less often. The state is `open` from the first
  * message, since the gateway sends every change after that.
  */
-export function createLive({ open, later = afterMs, random = Math.random }: LiveOptions): Live {
-  const listeners = new Set<() => void>()
-  const messageListeners = new Set<(message: LiveMessage) => void>()
-  let state: LiveState = 'connecting'
+export class Live {
+  readonly #options: Required<LiveOptions>
+  readonly #store = createStore<LiveState>('connecting')
+  readonly #messages = createListeners<LiveMessage>()
+  /** Calls the listener when the state changes. */
+  readonly subscribe = this.#store.subscribe
+  readonly onMessage = this.#messages.add
   /** Closes the current socket. */
-  let closeSocket: (() => void) | undefined
-  let cancelRetry: (() => void) | undefined
-  let wasOpen = false
-  let failures = 0
+  #closeSocket: (() => void) | undefined
+  #cancelRetry: (() => void) | undefined
+  #wasOpen = false
+  #failures = 0
 
-  return {
-    get state() {
-      return state
-    },
-    start() {
-      if (!closeSocket && !cancelRetry) connect()
-    },
-    close() {
-      cancelRetry?.()
-      cancelRetry = undefined
-      closeSocket?.()
-      closeSocket = undefined
-      wasOpen = false
-      failures = 0
-      turn('connecting')
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    onMessage(listener) {
-      messageListeners.add(listener)
-      return () => messageListeners.delete(listener)
-    },
+  constructor({ open, later = afterMs, random = Math.random }: LiveOptions) {
+    this.#options = { open, later, random }
   }
 
-  function connect(): void {
-    cancelRetry = undefined
+  get current(): LiveState {
+    return this.#store.current
+  }
+
+  start(): void {
+    if (!this.#closeSocket && !this.#cancelRetry) this.#connect()
+  }
+
+  close(): void {
+    this.#cancelRetry?.()
+    this.#cancelRetry = undefined
+    this.#closeSocket?.()
+    this.#closeSocket = undefined
+    this.#wasOpen = false
+    this.#failures = 0
+    this.#store.set('connecting')
+  }
+
+  #connect(): void {
+    this.#cancelRetry = undefined
     // Messages of a closed socket are ignored.
-    const isOwn = (): boolean => closeSocket === close
-    const close = open(
-      (data) => isOwn() && receive(parseMessage(data)),
-      () => isOwn() && end(),
+    const isOwn = (): boolean => this.#closeSocket === close
+    const close = this.#options.open(
+      (data) => isOwn() && this.#receive(parseMessage(data)),
+      () => isOwn() && this.#end(),
     )
-    closeSocket = close
+    this.#closeSocket = close
   }
 
-  function receive(message: LiveMessage | undefined): void {
+  #receive(message: LiveMessage | undefined): void {
     if (!message) return
-    wasOpen = true
-    failures = 0
-    turn('open')
-    for (const listener of messageListeners) listener(message)
+    this.#wasOpen = true
+    this.#failures = 0
+    this.#store.set('open')
+    this.#messages.call(message)
   }
 
-  function end(): void {
-    closeSocket = undefined
-    turn(wasOpen ? 'lost' : 'polling')
-    const longest = wasOpen ? LAST_RETRY_MS : POLLING_RETRY_MS
-    const delayMs = Math.min(longest, FIRST_RETRY_MS * 2 ** failures++)
-    cancelRetry = later(connect, delayMs * (0.75 + random() / 2))
-  }
-
-  function turn(to: LiveState): void {
-    if (state === to) return
-    state = to
-    for (const listener of listeners) listener()
+  #end(): void {
+    this.#closeSocket = undefined
+    this.#store.set(this.#wasOpen ? 'lost' : 'polling')
+    const longest = this.#wasOpen ? LAST_RETRY_MS : POLLING_RETRY_MS
+    const delayMs = Math.min(longest, FIRST_RETRY_MS * 2 ** this.#failures++)
+    this.#cancelRetry = this.#options.later(() => this.#connect(), delayMs * (0.75 + this.#options.random() / 2))
   }
 }
 
@@ -116,9 +101,4 @@ function parseMessage(data: unknown): LiveMessage | undefined {
   } catch {
     return undefined
   }
-}
-
-function afterMs(work: () => void, ms: number): () => void {
-  const timer = setTimeout(work, ms)
-  return () => clearTimeout(timer)
 }

@@ -16,9 +16,9 @@ describe('createMoveWatch', () => {
   it('is still when nothing has appeared or moved for the given time', () => {
     watch.watch(box())
     runFrame(499)
-    assert.equal(watch.isStill, false)
+    assert.equal(watch.current, false)
     runFrame(500)
-    assert.equal(watch.isStill, true)
+    assert.equal(watch.current, true)
   })
 
   it('notices every kind of move: across, down and in size', () => {
@@ -27,12 +27,12 @@ describe('createMoveWatch', () => {
     for (const [i, side] of (['left', 'top', 'width', 'height'] as const).entries()) {
       const at = (i + 1) * 1000
       runFrame(at)
-      assert.equal(watch.isStill, true)
+      assert.equal(watch.current, true)
       element.rect[side] += 1
       runFrame(at + 16)
-      assert.equal(watch.isStill, false)
+      assert.equal(watch.current, false)
       runFrame(at + 515)
-      assert.equal(watch.isStill, false)
+      assert.equal(watch.current, false)
     }
   })
 
@@ -41,13 +41,13 @@ describe('createMoveWatch', () => {
     watch.watch(element)
     runFrame(600)
     element.rect.top = 40
-    assert.equal(watch.isStill, true)
+    assert.equal(watch.current, true)
     assert.equal(watch.check(), false)
   })
 
   it('notifies of changes, and stops when nothing is watched', () => {
     const heard: boolean[] = []
-    watch.subscribe(() => heard.push(watch.isStill))
+    watch.subscribe(() => heard.push(watch.current))
     const stop = watch.watch(box())
     runFrame(600)
     assert.deepEqual(heard, [false, true])

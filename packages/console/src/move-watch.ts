@@ -1,7 +1,9 @@
-/** The part of an element that the watch uses. */
-export type Placed = Pick<Element, 'getBoundingClientRect'>
+import { createStore } from './store.ts'
 
-export interface MoveWatchOptions {
+/** The part of an element that the watch uses. */
+type Placed = Pick<Element, 'getBoundingClientRect'>
+
+interface MoveWatchOptions {
   /** How long elements must not have moved. */
   readonly stillMs: number
   readonly nowMs?: () => number
@@ -11,11 +13,11 @@ export interface MoveWatchOptions {
 /** Watches the positions of elements on the screen, so that a click counts only if they have not just moved. */
 export interface MoveWatch {
   /** Whether no watched element has appeared or moved for `stillMs`, as of the last frame. */
-  readonly isStill: boolean
+  readonly current: boolean
   /** Compares the positions now, and returns whether nothing has moved. Call it before an action. */
   check(): boolean
   watch(element: Placed): () => void
-  /** Calls the listener whenever `isStill` changes. */
+  /** Calls the listener whenever that changes. */
   subscribe(listener: () => void): () => void
 }
 
@@ -31,33 +33,29 @@ export function createMoveWatch({
   nextFrame = (work) => void requestAnimationFrame(work),
 }: MoveWatchOptions): MoveWatch {
   const places = new Map<Placed, string>()
-  const listeners = new Set<() => void>()
+  const store = createStore(true)
   let movedAtMs = -Infinity
-  let isStill = true
   let isLooping = false
 
   return {
-    get isStill() {
-      return isStill
+    get current() {
+      return store.current
     },
     check() {
       look()
-      return isStill
+      return store.current
     },
     watch(element) {
       places.set(element, placeOf(element))
       movedAtMs = nowMs()
-      set(false)
+      store.set(false)
       if (!isLooping) {
         isLooping = true
         nextFrame(loop)
       }
       return () => places.delete(element)
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: store.subscribe,
   }
 
   function loop(): void {
@@ -74,13 +72,7 @@ export function createMoveWatch({
       places.set(element, now)
       movedAtMs = nowMs()
     }
-    set(nowMs() - movedAtMs >= stillMs)
-  }
-
-  function set(still: boolean): void {
-    if (still === isStill) return
-    isStill = still
-    for (const listener of listeners) listener()
+    store.set(nowMs() - movedAtMs >= stillMs)
   }
 }
 

@@ -3,7 +3,7 @@ import { wordsOfTarget } from './halts.ts'
 import type { CallersBody, HaltRow, ToolRow, WaitingApprovalRow } from './wire.ts'
 
 /** In the order in which equally good ones are shown. */
-export const ENTRY_KINDS = ['page', 'approval', 'halt', 'caller', 'tool', 'calls'] as const
+const ENTRY_KINDS = ['page', 'approval', 'halt', 'caller', 'tool', 'calls'] as const
 export type EntryKind = (typeof ENTRY_KINDS)[number]
 
 /** A place that the palette leads to. */

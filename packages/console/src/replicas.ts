@@ -1,6 +1,6 @@
 import type { ReplicaRowBody, ReplicasBody } from './wire.ts'
 
-export type ReplicaWord = 'takes calls' | 'refuses' | 'stopping' | 'lost'
+type ReplicaWord = 'takes calls' | 'refuses' | 'stopping' | 'lost'
 
 /** Returns whether a replica takes calls. The lease of a lost one has run out, so it starts none. */
 export function wordOfReplica({ isLive, isStopping, refuses }: ReplicaRowBody): ReplicaWord {

@@ -1,5 +1,5 @@
 import type { CallOutcome, GroupBadge, GroupRow, OutcomeWord, ToolRow, PinRow } from './wire.ts'
-import { toSegments } from './exact-text.ts'
+import { toVisible } from './exact-text.ts'
 
 /** The state of a group or a tool, as its badge shows it. */
 export type State = GroupBadge | 'suspended' | 'halted' | 'quarantined'
@@ -66,7 +66,7 @@ export const STATE_LOOKS: Readonly<Record<State, Look>> = {
 }
 
 /** A badge about a tool's definition, beside its name. */
-export type PinNote = 'changed' | 'differs' | 'flagged'
+type PinNote = 'changed' | 'differs' | 'flagged'
 
 /**
  * Returns the notes of a definition: `changed` since it was pinned, `differs` from those that a person has accepted, as
@@ -91,7 +91,5 @@ export function wordsOfNote(note: PinNote, { diff, findings }: PinRow): string {
   const changed = changes.map(({ pointer, text }) => `${pointer || '(whole definition)'}: ${text}`)
   const words =
     note === 'flagged' ? findings.map(({ text }) => text) : [...changed, ...(more > 0 ? [`${more} more`] : [])]
-  return toSegments(words.join('; '))
-    .map((segment) => (segment.kind === 'text' ? segment.text : segment.code))
-    .join('')
+  return toVisible(words.join('; '))
 }

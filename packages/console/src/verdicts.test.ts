@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ApiError } from './api.ts'
-import { createVerdicts, type Verdicts } from './verdicts.ts'
+import { Verdicts } from './verdicts.ts'
 import type { Approval, ApprovalVerdictBody } from './wire.ts'
 
 const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
@@ -14,10 +14,10 @@ describe('verdicts', () => {
     verdicts.approve([request('a')])
     assert.deepEqual(sent, [['a', 'approve', 'fine']])
     await answer()
-    assert.equal(verdicts.snapshot.ended.get('a')?.status, 'approved')
+    assert.equal(verdicts.current.ended.get('a')?.status, 'approved')
     assert.deepEqual(sent.slice(1), [['b', 'approve', 'fine']])
     await answer()
-    assert.deepEqual([...verdicts.snapshot.sending], [])
+    assert.deepEqual([...verdicts.current.sending], [])
     verdicts.approve([request('a'), request('b')])
     assert.equal(sent.length, 2)
   })
@@ -27,8 +27,8 @@ describe('verdicts', () => {
     verdicts.approve([request('a'), request('b')])
     await answer(new ApiError(409, 'approval_decided', 'Somebody has decided this already.'))
     await answer()
-    assert.deepEqual([...verdicts.snapshot.problems], [['a', 'Somebody has decided this already.']])
-    assert.deepEqual([...verdicts.snapshot.ended.keys()], ['b'])
+    assert.deepEqual([...verdicts.current.problems], [['a', 'Somebody has decided this already.']])
+    assert.deepEqual([...verdicts.current.ended.keys()], ['b'])
   })
 
   for (const [how, error] of [
@@ -40,7 +40,7 @@ describe('verdicts', () => {
       const { verdicts, sent, answer } = make()
       verdicts.approve([request('a'), request('b')])
       await answer(error)
-      assert.deepEqual([sent.length, verdicts.snapshot.sending.size], [1, 0])
+      assert.deepEqual([sent.length, verdicts.current.sending.size], [1, 0])
       verdicts.approve([request('b')])
       assert.equal(sent.length, 2)
     })
@@ -49,11 +49,11 @@ describe('verdicts', () => {
     const { verdicts, sent, answer, pass } = make()
     verdicts.reject([request('a'), request('b')], 'odd')
     verdicts.undo(['b'])
-    assert.deepEqual([sent, [...verdicts.snapshot.held.keys()]], [[], ['a']])
+    assert.deepEqual([sent, [...verdicts.current.held.keys()]], [[], ['a']])
     pass()
     assert.deepEqual(sent, [['a', 'reject', 'odd']])
     await answer()
-    assert.equal(verdicts.snapshot.ended.get('a')?.status, 'rejected')
+    assert.equal(verdicts.current.ended.get('a')?.status, 'rejected')
   })
 
   it('sends no rejection of what somebody else has decided meanwhile, and approves nothing that is held', () => {
@@ -71,7 +71,7 @@ describe('verdicts', () => {
     verdicts.note({ ...request('b'), status: 'rejected' })
     for (const id of ['a', 'b', 'c']) verdicts.noteUsed(id)
     assert.deepEqual(
-      [...verdicts.snapshot.ended.values()].map(({ status }) => status),
+      [...verdicts.current.ended.values()].map(({ status }) => status),
       ['consumed', 'rejected'],
     )
   })
@@ -86,7 +86,7 @@ function make(): {
   const sent: (string | undefined)[][] = []
   const due = new Set<() => void>()
   const asked: ((error?: ApiError) => void)[] = []
-  const verdicts = createVerdicts({
+  const verdicts = new Verdicts({
     holdMs: 5,
     announce: () => {},
     post: async (id: string, { decision, reason }: ApprovalVerdictBody) => {

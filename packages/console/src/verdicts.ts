@@ -1,5 +1,11 @@
 import { ApiError } from './api.ts'
-import { createHeldRejections, type HeldRejection, type HeldRejectionsOptions } from './held-rejections.ts'
+import {
+  createHeldRejections,
+  type HeldRejection,
+  type HeldRejections,
+  type HeldRejectionsOptions,
+} from './held-rejections.ts'
+import { createListeners, createStore } from './store.ts'
 import type { Approval, ApprovalVerdictBody } from './wire.ts'
 
 export interface VerdictsSnapshot {
@@ -11,136 +17,145 @@ export interface VerdictsSnapshot {
   readonly problems: ReadonlyMap<string, string>
 }
 
-export interface VerdictsOptions extends Pick<HeldRejectionsOptions, 'holdMs' | 'later' | 'nowMs'> {
+interface VerdictsOptions extends Pick<HeldRejectionsOptions, 'holdMs' | 'later' | 'nowMs'> {
   readonly post: (id: string, verdict: ApprovalVerdictBody) => Promise<Approval>
   /** Announces to screen readers. */
   readonly announce: (text: string) => void
 }
 
-/** The verdicts of this person, and the decisions of all. */
-export interface Verdicts {
-  readonly snapshot: VerdictsSnapshot
-  /** Approves requests one after the other: each is a decision of its own. */
-  approve(approvals: readonly Approval[], reason?: string): void
-  /** Rejects requests after the time to undo it. */
-  reject(approvals: readonly Approval[], reason?: string): void
-  undo(ids: readonly string[]): void
-  revoke(approval: Approval): void
-  /** Sends the held rejections now, because the page is about to go. */
-  sendHeld(): void
-  /** Notes a decision of anyone. */
-  note(approval: Approval): void
-  /** Notes that a call has used its approval. */
-  noteUsed(id: string): void
-  subscribe(listener: () => void): () => void
-  onSettled(listener: () => void): () => void
-}
-
 /** The oldest decisions are forgotten: their cards were cleared long ago. */
 const MAX_ENDED = 5000
 
-export function createVerdicts({ post, announce, ...hold }: VerdictsOptions): Verdicts {
-  const listeners = new Set<() => void>()
-  const settled = new Set<() => void>()
-  const held = createHeldRejections({ ...hold, send: (one) => void sendRejection(one) })
-  let snapshot: VerdictsSnapshot = { ended: new Map(), held: new Map(), sending: new Set(), problems: new Map() }
-  held.subscribe(() => set({ held: held.current }))
+/** The verdicts of this person, and the decisions of all. */
+export class Verdicts {
+  readonly #post: VerdictsOptions['post']
+  readonly #announce: VerdictsOptions['announce']
+  readonly #held: HeldRejections
+  readonly #store = createStore<VerdictsSnapshot>({
+    ended: new Map(),
+    held: new Map(),
+    sending: new Set(),
+    problems: new Map(),
+  })
+  readonly #settled = createListeners<void>()
+  readonly subscribe = this.#store.subscribe
+  readonly onSettled = this.#settled.add
 
-  return {
-    get snapshot() {
-      return snapshot
-    },
-    approve(approvals, reason = '') {
-      const own = approvals.filter(isOpen)
-      set({ sending: new Set([...snapshot.sending, ...own.map(({ id }) => id)]), problems: withoutProblems(own) })
-      void approveEach(own, reason)
-    },
-    reject(approvals, reason = '') {
-      const own = approvals.filter(isOpen)
-      set({ problems: withoutProblems(own) })
-      for (const approval of own) held.hold(approval, reason)
-      const [first] = own
-      if (first) announce(`Rejected${times(own)}: ${first.tool}`)
-    },
-    undo(ids) {
-      const undone = ids.filter((id) => held.current.has(id))
-      for (const id of undone) held.undo(id)
-      if (undone.length > 0) announce('Undone. The request waits again')
-    },
-    revoke(approval) {
-      if (snapshot.sending.has(approval.id)) return
-      set({ sending: new Set([...snapshot.sending, approval.id]), problems: withoutProblems([approval]) })
-      void send(approval, { decision: 'revoke' }).then(
-        (outcome) => outcome === 'done' && announce(`Revoked: ${approval.tool}`),
-      )
-    },
-    sendHeld: () => held.sendAll(),
-    note,
-    noteUsed(id) {
-      const approval = snapshot.ended.get(id)
-      if (approval?.status === 'approved') note({ ...approval, status: 'consumed' })
-    },
-    subscribe: (listener) => added(listeners, listener),
-    onSettled: (listener) => added(settled, listener),
+  constructor({ post, announce, ...hold }: VerdictsOptions) {
+    this.#post = post
+    this.#announce = announce
+    this.#held = createHeldRejections({ ...hold, send: (one) => void this.#sendRejection(one) })
+    this.#held.subscribe(() => this.#set({ held: this.#held.current }))
   }
 
-  function isOpen({ id }: Approval): boolean {
-    return !snapshot.sending.has(id) && !snapshot.held.has(id) && !snapshot.ended.has(id)
+  get current(): VerdictsSnapshot {
+    return this.#store.current
   }
 
-  async function approveEach(approvals: readonly Approval[], reason: string): Promise<void> {
+  /** Approves requests one after the other: each is a decision of its own. */
+  approve(approvals: readonly Approval[], reason = ''): void {
+    const own = approvals.filter((one) => this.#isOpen(one))
+    this.#begin(own)
+    void this.#approveEach(own, reason)
+  }
+
+  /** Rejects requests after the time to undo it. */
+  reject(approvals: readonly Approval[], reason = ''): void {
+    const own = approvals.filter((one) => this.#isOpen(one))
+    this.#set({ problems: this.#problemsWithout(own) })
+    for (const approval of own) this.#held.hold(approval, reason)
+    const [first] = own
+    if (first) this.#announce(`Rejected${times(own.length)}: ${first.tool}`)
+  }
+
+  undo(ids: readonly string[]): void {
+    const undone = ids.filter((id) => this.#held.current.has(id))
+    for (const id of undone) this.#held.undo(id)
+    if (undone.length > 0) this.#announce('Undone. The request waits again')
+  }
+
+  revoke(approval: Approval): void {
+    if (this.current.sending.has(approval.id)) return
+    this.#begin([approval])
+    void this.#send(approval, { decision: 'revoke' }).then(
+      (outcome) => outcome === 'done' && this.#announce(`Revoked: ${approval.tool}`),
+    )
+  }
+
+  /** Sends the held rejections now, because the page is about to go. */
+  sendHeld(): void {
+    this.#held.sendAll()
+  }
+
+  /** Notes a decision of anyone. */
+  note(approval: Approval): void {
+    const ended = new Map(this.current.ended).set(approval.id, approval)
+    const [oldest] = ended.keys()
+    if (ended.size > MAX_ENDED && oldest !== undefined) ended.delete(oldest)
+    this.#set({ ended })
+  }
+
+  /** Notes that a call has used its approval. */
+  noteUsed(id: string): void {
+    const approval = this.current.ended.get(id)
+    if (approval?.status === 'approved') this.note({ ...approval, status: 'consumed' })
+  }
+
+  #isOpen({ id }: Approval): boolean {
+    const { sending, held, ended } = this.current
+    return !sending.has(id) && !held.has(id) && !ended.has(id)
+  }
+
+  #begin(approvals: readonly Approval[]): void {
+    const sending = this.current.sending.union(new Set(approvals.map(({ id }) => id)))
+    this.#set({ sending, problems: this.#problemsWithout(approvals) })
+  }
+
+  async #approveEach(approvals: readonly Approval[], reason: string): Promise<void> {
     let done = 0
     for (const [i, approval] of approvals.entries()) {
-      const outcome = await send(approval, { decision: 'approve', ...withReason(reason) })
+      const outcome = await this.#send(approval, { decision: 'approve', ...withReason(reason) })
       if (outcome === 'done') done++
       if (outcome !== 'broken') continue
-      set({ sending: without(snapshot.sending, approvals.slice(i)) })
+      this.#set({ sending: without(this.current.sending, approvals.slice(i)) })
       break
     }
     const [first] = approvals
-    if (first && done > 0) announce(`Approved${done === 1 ? '' : ` ${done}`}: ${first.tool}`)
+    if (first && done > 0) this.#announce(`Approved${times(done)}: ${first.tool}`)
   }
 
-  async function sendRejection({ approval, reason }: HeldRejection): Promise<void> {
+  async #sendRejection({ approval, reason }: HeldRejection): Promise<void> {
     // Somebody else may have decided meanwhile.
-    if (snapshot.ended.has(approval.id)) return
-    set({ sending: new Set([...snapshot.sending, approval.id]) })
-    await send(approval, { decision: 'reject', ...withReason(reason) })
+    if (this.current.ended.has(approval.id)) return
+    this.#set({ sending: new Set([...this.current.sending, approval.id]) })
+    await this.#send(approval, { decision: 'reject', ...withReason(reason) })
   }
 
   /** `broken`: the next one would fail, too. */
-  async function send(approval: Approval, verdict: ApprovalVerdictBody): Promise<'done' | 'refused' | 'broken'> {
+  async #send(approval: Approval, verdict: ApprovalVerdictBody): Promise<'done' | 'refused' | 'broken'> {
     try {
-      note(await post(approval.id, verdict))
+      this.note(await this.#post(approval.id, verdict))
       return 'done'
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 401
       const problem = error instanceof Error ? error.message : String(error)
-      announce(`${approval.tool}: ${problem}`)
-      set({ problems: new Map(snapshot.problems).set(approval.id, problem) })
+      this.#announce(`${approval.tool}: ${problem}`)
+      this.#set({ problems: new Map(this.current.problems).set(approval.id, problem) })
       return isRefused ? 'refused' : 'broken'
     } finally {
-      set({ sending: without(snapshot.sending, [approval]) })
-      for (const listener of settled) listener()
+      this.#set({ sending: without(this.current.sending, [approval]) })
+      this.#settled.call()
     }
   }
 
-  function note(approval: Approval): void {
-    const ended = new Map(snapshot.ended).set(approval.id, approval)
-    const [oldest] = ended.keys()
-    if (ended.size > MAX_ENDED && oldest !== undefined) ended.delete(oldest)
-    set({ ended })
-  }
-
-  function withoutProblems(approvals: readonly Approval[]): ReadonlyMap<string, string> {
-    const problems = new Map(snapshot.problems)
+  #problemsWithout(approvals: readonly Approval[]): ReadonlyMap<string, string> {
+    const problems = new Map(this.current.problems)
     for (const { id } of approvals) problems.delete(id)
     return problems
   }
 
-  function set(changes: Partial<VerdictsSnapshot>): void {
-    snapshot = { ...snapshot, ...changes }
-    for (const listener of listeners) listener()
+  #set(changes: Partial<VerdictsSnapshot>): void {
+    this.#store.set({ ...this.current, ...changes })
   }
 }
 
@@ -148,15 +163,10 @@ function withReason(reason: string): Pick<ApprovalVerdictBody, 'reason'> {
   return reason.trim() === '' ? {} : { reason: reason.trim() }
 }
 
-function times({ length }: readonly unknown[]): string {
-  return length === 1 ? '' : ` ${length}`
+function times(n: number): string {
+  return n === 1 ? '' : ` ${n}`
 }
 
 function without(ids: ReadonlySet<string>, approvals: readonly Approval[]): ReadonlySet<string> {
   return ids.difference(new Set(approvals.map(({ id }) => id)))
-}
-
-function added<Listener>(to: Set<Listener>, listener: Listener): () => void {
-  to.add(listener)
-  return () => to.delete(listener)
 }

@@ -1,112 +1,100 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { after, before, describe, it } from 'node:test'
-import { checkPage, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { it } from 'node:test'
+import { checkPage, type Stage } from './browser.ts'
 import type { FakeOptions } from './fake-gateway.ts'
 import { type OpenedPage, withFakePage } from './fake-page.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
 const MAX_RENDERED = 80
 
-if (executablePath !== undefined)
-  describe('the page of calls', () => {
-    let stage: Stage
-
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [390, 1440])
-        it(`has no fault in ${colorScheme}, ${width} wide`, async () => {
-          await withPage({}, { viewport: { width, height: 900 }, colorScheme }, async ({ page }) => {
-            await page.getByText('All fields').click()
-            await page.getByLabel('Tenant, exactly').waitFor()
-            await checkPage(page, `the calls, ${colorScheme}, ${width}`)
-            await page.locator('a.opener').first().click()
-            await page.getByRole('dialog').waitFor()
-            await checkPage(page, `a call, ${colorScheme}, ${width}`)
-          })
+describeConsole('the page of calls', (stage) => {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [390, 1440])
+      it(`has no fault in ${colorScheme}, ${width} wide`, async () => {
+        await withPage({}, { viewport: { width, height: 900 }, colorScheme }, async ({ page }) => {
+          await page.getByText('All fields').click()
+          await page.getByLabel('Tenant, exactly').waitFor()
+          await checkPage(page, `the calls, ${colorScheme}, ${width}`)
+          await page.locator('a.opener').first().click()
+          await page.getByRole('dialog').waitFor()
+          await checkPage(page, `a call, ${colorScheme}, ${width}`)
         })
-
-    it('shows a call as one row, with its records inside', async () => {
-      await withPage({}, {}, async ({ page }) => {
-        await page.getByLabel('Outcome').selectOption('done')
-        await page.locator('tr.record .badge').filter({ hasText: 'done' }).first().waitFor()
-        await page.locator('a.opener').first().press('Enter')
-        const dialog = page.getByRole('dialog')
-        assert.deepEqual(await dialog.locator('h3 .badge').allInnerTexts(), ['tool_call', 'tool_result'])
-        await page.keyboard.press('Escape')
-        await dialog.waitFor({ state: 'detached' })
-        await page.waitForFunction(() => document.activeElement?.matches('a.opener'))
-        await page.keyboard.press('ArrowDown')
-        await page.waitForFunction(() => document.activeElement?.closest('[data-index="1"]') !== null)
       })
-    })
 
-    it('searches a text, keeps the filter in the address, and opens a call from it', async () => {
-      await withPage({}, {}, async ({ page, gateway }) => {
-        await page.getByLabel('Text').fill('enoent')
-        await page.getByLabel('Text').press('Enter')
-        await page.waitForFunction(() => location.hash === '#/calls?text=enoent')
-        await page.waitForFunction(() =>
-          [...document.querySelectorAll('tr.record .badge')].every((badge) => badge.textContent === 'failed'),
-        )
-        const id = await page.locator('a.opener').first().getAttribute('data-call')
-        await page.goto(`${gateway.url}/#/calls?text=nowhere&open=${id}`)
-        await page.getByText('No call matches').waitFor()
-        await page.getByRole('dialog').locator('h3').first().waitFor()
-      })
+  it('shows a call as one row, with its records inside', async () => {
+    await withPage({}, {}, async ({ page }) => {
+      await page.getByLabel('Outcome').selectOption('done')
+      await page.locator('tr.record .badge').filter({ hasText: 'done' }).first().waitFor()
+      await page.locator('a.opener').first().press('Enter')
+      const dialog = page.getByRole('dialog')
+      assert.deepEqual(await dialog.locator('h3 .badge').allInnerTexts(), ['tool_call', 'tool_result'])
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      await page.waitForFunction(() => document.activeElement?.matches('a.opener'))
+      await page.keyboard.press('ArrowDown')
+      await page.waitForFunction(() => document.activeElement?.closest('[data-index="1"]') !== null)
     })
-
-    it('says how many calls are new, and shows them when asked', async () => {
-      await withPage({}, {}, async ({ page, gateway }) => {
-        await page.getByText('Live', { exact: true }).last().waitFor()
-        const first = await page.locator('a.opener').first().getAttribute('data-call')
-        gateway.record(11)
-        const show = page.getByRole('button', { name: '7 new – show' })
-        await show.waitFor()
-        assert.equal(await page.locator('a.opener').first().getAttribute('data-call'), first)
-        await show.click()
-        await page.waitForFunction(
-          (old) => document.querySelector('a.opener')?.getAttribute('data-call') !== old,
-          first,
-        )
-      })
-    })
-
-    it('exports what the filter selects', async () => {
-      await withPage({}, {}, async ({ page }) => {
-        await page.getByLabel('Outcome').selectOption('refused')
-        await page.waitForFunction(() => location.hash.includes('outcome=refused'))
-        const coming = page.waitForEvent('download')
-        await page.getByRole('link', { name: 'CSV' }).click()
-        const lines = readFileSync(await (await coming).path(), 'utf8')
-          .trim()
-          .split('\r\n')
-        assert.equal(lines[0]?.split(',')[2], 'outcome')
-        assert.ok(lines.length > 10 && lines.slice(1).every((line) => line.split(',')[2] === 'refused'))
-      })
-    })
-
-    it('shows 100,000 records, and renders the calls near the screen', async (t) => {
-      await withPage({ recordCount: 100_000 }, {}, async ({ page }) => {
-        await page.getByText('200 newest calls, more below').waitFor()
-        for (let i = 0; i < 5; i++) {
-          const shown = await page.locator('.feed-bar .dim').innerText()
-          await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
-          await page.waitForFunction((text) => document.querySelector('.feed-bar .dim')?.textContent !== text, shown)
-        }
-        assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
-        t.diagnostic(`${await page.locator('.feed-bar .dim').innerText()} after scrolling`)
-      })
-    })
-
-    const withPage = (
-      gateway: Partial<FakeOptions>,
-      browser: Parameters<Stage['open']>[0],
-      work: (opened: OpenedPage) => Promise<void>,
-    ) => withFakePage(stage, { address: 'calls', ready: 'tr.record', gateway, browser }, work)
   })
+
+  it('searches a text, keeps the filter in the address, and opens a call from it', async () => {
+    await withPage({}, {}, async ({ page, gateway }) => {
+      await page.getByLabel('Text').fill('enoent')
+      await page.getByLabel('Text').press('Enter')
+      await page.waitForFunction(() => location.hash === '#/calls?text=enoent')
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll('tr.record .badge')].every((badge) => badge.textContent === 'failed'),
+      )
+      const id = await page.locator('a.opener').first().getAttribute('data-opens')
+      await page.goto(`${gateway.url}/#/calls?text=nowhere&open=${id}`)
+      await page.getByText('No call matches').waitFor()
+      await page.getByRole('dialog').locator('h3').first().waitFor()
+    })
+  })
+
+  it('says how many calls are new, and shows them when asked', async () => {
+    await withPage({}, {}, async ({ page, gateway }) => {
+      await page.getByText('Live', { exact: true }).last().waitFor()
+      const first = await page.locator('a.opener').first().getAttribute('data-opens')
+      gateway.record(11)
+      const show = page.getByRole('button', { name: '7 new – show' })
+      await show.waitFor()
+      assert.equal(await page.locator('a.opener').first().getAttribute('data-opens'), first)
+      await show.click()
+      await page.waitForFunction((old) => document.querySelector('a.opener')?.getAttribute('data-opens') !== old, first)
+    })
+  })
+
+  it('exports what the filter selects', async () => {
+    await withPage({}, {}, async ({ page }) => {
+      await page.getByLabel('Outcome').selectOption('refused')
+      await page.waitForFunction(() => location.hash.includes('outcome=refused'))
+      const coming = page.waitForEvent('download')
+      await page.getByRole('link', { name: 'CSV' }).click()
+      const lines = readFileSync(await (await coming).path(), 'utf8')
+        .trim()
+        .split('\r\n')
+      assert.equal(lines[0]?.split(',')[2], 'outcome')
+      assert.ok(lines.length > 10 && lines.slice(1).every((line) => line.split(',')[2] === 'refused'))
+    })
+  })
+
+  it('shows 100,000 records, and renders the calls near the screen', async (t) => {
+    await withPage({ recordCount: 100_000 }, {}, async ({ page }) => {
+      await page.getByText('200 newest calls, more below').waitFor()
+      for (let i = 0; i < 5; i++) {
+        const shown = await page.locator('.feed-bar .dim').innerText()
+        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+        await page.waitForFunction((text) => document.querySelector('.feed-bar .dim')?.textContent !== text, shown)
+      }
+      assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
+      t.diagnostic(`${await page.locator('.feed-bar .dim').innerText()} after scrolling`)
+    })
+  })
+
+  const withPage = (
+    gateway: Partial<FakeOptions>,
+    browser: Parameters<Stage['open']>[0],
+    work: (opened: OpenedPage) => Promise<void>,
+  ) => withFakePage(stage, { address: 'calls', ready: 'tr.record', gateway, browser }, work)
+})

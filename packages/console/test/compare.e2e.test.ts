@@ -2,17 +2,16 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
-import type { BrowserContext, Locator, Page } from 'playwright-core'
+import { afterEach, beforeEach, it } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
 import { type AuditBody, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
 import { nodeServer, SERVERS } from '../../gateway/fixtures/servers.ts'
 import { send } from '../../../tests/support/http.ts'
 import { CALLERS, KEYS } from '../../../tests/support/keys.ts'
 import { toMessage } from '../../../tests/support/rpc.ts'
-import { checkPage, logIn, press, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { checkPage, logIn, press } from './browser.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
 const LOOKS = [
   { colorScheme: 'light', width: 1440 },
   { colorScheme: 'dark', width: 1440 },
@@ -26,25 +25,17 @@ const PROPOSED = PRESENT.replace('setting_30 = 30', 'setting_30 = 31\nsetting_30
   '',
 )
 
-if (executablePath !== undefined)
-  describe('the card of a call that would write a file', () => {
-    let stage: Stage
-    let folder: string
-    let gateway: RunningGateway
-    let context: BrowserContext
-    let page: Page
-    let strayed: string[]
-
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-    beforeEach(async () => {
-      folder = mkdtempSync(join(tmpdir(), 'toolgate-compare-'))
-      writeFileSync(join(folder, 'app.conf'), PRESENT)
-      const compare = { text: 'input.content', with: 'read_text_file', input: { path: 'input.path' } }
-      const tools = new Map([['write_file', { compare }]])
-      gateway = await startGateway(
+describeConsole('the card of a call that would write a file', (stage) => {
+  let folder: string
+  let gateway: RunningGateway
+  let page: Page
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'toolgate-compare-'))
+    writeFileSync(join(folder, 'app.conf'), PRESENT)
+    const compare = { text: 'input.content', with: 'read_text_file', input: { path: 'input.path' } }
+    const tools = new Map([['write_file', { compare }]])
+    gateway = await stage.keep(
+      startGateway(
         {
           file: '/test/toolgate.yaml',
           listen: { host: '127.0.0.1', port: 0 },
@@ -56,142 +47,140 @@ if (executablePath !== undefined)
           audit: { store: 'memory', mode: 'batched' },
         },
         { consoleDir: stage.consoleDir },
-      )
-      await gateway.ready
-    })
-    afterEach(async () => {
-      await context.close()
-      await gateway.close()
-      rmSync(folder, { recursive: true })
-      assert.deepEqual(strayed, [])
-    })
-
-    for (const { colorScheme, width } of LOOKS)
-      it(`shows the difference to what is there, ${colorScheme}, ${width} wide`, async () => {
-        await open({ colorScheme, viewport: { width, height: 1000 } })
-        const card = await ask('app.conf', PROPOSED)
-        assert.deepEqual(await readings(), [], 'nothing is read before the person asks')
-        await card.getByRole('button', { name: 'Compare with what is there' }).click()
-        await card.getByText(/As of \d\d:\d\d:\d\d, read with files:read_text_file\. It may change until/).waitFor()
-        const shown = card.getByRole('group', { name: 'What files:write_file would change, by input.content' })
-        assert.deepEqual(await shown.locator('.removed').allTextContents(), [
-          'removed: setting_2 = 2',
-          'removed: setting_30 = 30',
-        ])
-        assert.deepEqual(await shown.locator('.added').allTextContents(), [
-          'added: setting_30 = 31',
-          'added: setting_30b = "new"',
-        ])
-        assert.deepEqual(await shown.locator('.skipped-lines').allTextContents(), ['21 equal lines', '29 equal lines'])
-        await checkPage(page, `a difference, ${colorScheme}, ${width}`)
-        await screenshot(`compare-${colorScheme}-${width}`)
-        assert.deepEqual(await readings(), ['read for owner, who decides the approval'])
-      })
-
-    it('is compared with the keyboard alone, again after a change, and decided', async () => {
-      await open({})
-      await ask('app.conf', PROPOSED)
-      await page.keyboard.press('j')
-      await page.keyboard.press('c')
-      await page.locator('.comparison .added').first().waitFor()
-      writeFileSync(join(folder, 'app.conf'), PROPOSED)
-      await page.keyboard.press('c')
-      await page.getByText('There is no difference.').waitFor()
-      assert.equal(await page.evaluate(() => document.activeElement?.closest('.approval') !== null), true)
-      writeFileSync(join(folder, 'app.conf'), 'three\nmore\nlines')
-      await page.keyboard.press('Tab')
-      while (!(await focused('Read again'))) await page.keyboard.press('Tab')
-      await page.keyboard.press('Enter')
-      await page.locator('.comparison .removed').nth(2).waitFor()
-      // A person can scroll the difference with the keyboard, too.
-      await page.keyboard.press('Tab')
-      assert.equal(await page.evaluate(() => document.activeElement?.matches('.comparison pre')), true)
-      await page.locator('.approval .approve[aria-disabled=false]').waitFor()
-      await page.keyboard.press('a')
-      await page.getByText('The call can run once.').waitFor()
-      assert.ok(await page.locator('.comparison .removed').first().isVisible(), 'the card keeps its size')
-      await call(join(folder, 'app.conf'), PROPOSED)
-      await page.getByText('The call has run.').waitFor()
-      assert.equal(readFileSync(join(folder, 'app.conf'), 'utf8'), PROPOSED)
-    })
-
-    it('shows hidden characters and markup of the server as text', async () => {
-      await open({})
-      const card = await ask('app.conf', 'nothing')
-      await card.getByRole('button', { name: 'Compare with what is there' }).click()
-      await card.locator('.removed').filter({ hasText: "<script>document.title = 'taken'</script>" }).waitFor()
-      await card.locator('.removed .mark').filter({ hasText: 'U+202E' }).waitFor()
-      assert.equal(await page.evaluate(() => document.querySelector('.comparison script')), null)
-      assert.notEqual(await page.title(), 'taken')
-    })
-
-    it('says why nothing is shown: a file that is not there yet, and an input with masked parts', async () => {
-      await open({})
-      const fresh = await ask('new.conf', 'first')
-      await fresh.getByRole('button', { name: 'Compare with what is there' }).click()
-      await fresh.getByText(/Not shown: files:read_text_file reports an error: ENOENT/).waitFor()
-      await press(fresh.getByRole('button', { name: 'Reject files:write_file' }))
-      const masked = await ask('app.conf', 'token: ghp_0123456789abcdefghijklmnopqrstuvwxyzAB')
-      await masked.getByRole('button', { name: 'Compare with what is there' }).click()
-      await masked.getByText(/Not shown: The input is shown with parts of it masked/).waitFor()
-      await checkPage(page, 'why nothing is shown')
-    })
-
-    it('offers it only where the configuration says how to read', async () => {
-      await open({})
-      await callTool('files__create_directory', { path: join(folder, 'sub') })
-      const card = page.locator('.approval').filter({ hasText: 'files:create_directory' })
-      await card.getByRole('button', { name: 'Approve files:create_directory' }).waitFor()
-      assert.equal(await card.getByRole('button', { name: /Compare/ }).count(), 0)
-    })
-
-    async function open(options: object): Promise<void> {
-      ;({ context, page, strayed } = await stage.open(options))
-      await page.goto(`${gateway.url}/#/approvals`)
-      await logIn(page)
-      await page.getByText('No call is waiting').waitFor()
-    }
-
-    /** Asks for a write as an agent does, and returns its card. */
-    async function ask(name: string, content: string): Promise<Locator> {
-      await call(join(folder, name), content)
-      const fresh = page.getByRole('button', { name: /new request/ })
-      const card = page
-        .locator('.approval')
-        .filter({ hasText: name })
-        .filter({ has: page.locator('.approve') })
-      await fresh.or(card.last()).first().waitFor()
-      if (await fresh.isVisible()) await fresh.click()
-      return card.last()
-    }
-
-    function call(path: string, content: string): Promise<string> {
-      return callTool('files__write_file', { path, content })
-    }
-
-    async function callTool(name: string, args: object): Promise<string> {
-      const message = toMessage('2026-07-28', 'tools/call', { name, arguments: args })
-      const answer = await send(`${gateway.url}/mcp`, {
-        headers: { ...message.headers, authorization: `Bearer ${KEYS.viewer}` },
-        body: JSON.stringify(message.body),
-      })
-      return JSON.stringify(answer)
-    }
-
-    async function readings(): Promise<readonly (string | undefined)[]> {
-      const answer = await send(`${gateway.url}/api/audit?tool=files:read_text_file&event=tool_call`, {
-        method: 'GET',
-        headers: { authorization: `Bearer ${KEYS.console}` },
-      })
-      return (answer.json() as AuditBody).records.map(({ detail }) => detail)
-    }
-
-    function focused(text: string): Promise<boolean> {
-      return page.evaluate((wanted) => document.activeElement?.textContent?.includes(wanted) === true, text)
-    }
-
-    async function screenshot(name: string): Promise<void> {
-      const to = process.env['TOOLGATE_SCREENSHOTS']
-      if (to !== undefined) await page.screenshot({ path: `${to}/${name}.png`, fullPage: true })
-    }
+      ),
+    )
+    await gateway.ready
   })
+  afterEach(async () => {
+    rmSync(folder, { recursive: true })
+  })
+
+  for (const { colorScheme, width } of LOOKS)
+    it(`shows the difference to what is there, ${colorScheme}, ${width} wide`, async () => {
+      await open({ colorScheme, viewport: { width, height: 1000 } })
+      const card = await ask('app.conf', PROPOSED)
+      assert.deepEqual(await readings(), [], 'nothing is read before the person asks')
+      await card.getByRole('button', { name: 'Compare with what is there' }).click()
+      await card.getByText(/As of \d\d:\d\d:\d\d, read with files:read_text_file\. It may change until/).waitFor()
+      const shown = card.getByRole('group', { name: 'What files:write_file would change, by input.content' })
+      assert.deepEqual(await shown.locator('.removed').allTextContents(), [
+        'removed: setting_2 = 2',
+        'removed: setting_30 = 30',
+      ])
+      assert.deepEqual(await shown.locator('.added').allTextContents(), [
+        'added: setting_30 = 31',
+        'added: setting_30b = "new"',
+      ])
+      assert.deepEqual(await shown.locator('.skipped-lines').allTextContents(), ['21 equal lines', '29 equal lines'])
+      await checkPage(page, `a difference, ${colorScheme}, ${width}`)
+      await screenshot(`compare-${colorScheme}-${width}`)
+      assert.deepEqual(await readings(), ['read for owner, who decides the approval'])
+    })
+
+  it('is compared with the keyboard alone, again after a change, and decided', async () => {
+    await open({})
+    await ask('app.conf', PROPOSED)
+    await page.keyboard.press('j')
+    await page.keyboard.press('c')
+    await page.locator('.comparison .added').first().waitFor()
+    writeFileSync(join(folder, 'app.conf'), PROPOSED)
+    await page.keyboard.press('c')
+    await page.getByText('There is no difference.').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.closest('.approval') !== null), true)
+    writeFileSync(join(folder, 'app.conf'), 'three\nmore\nlines')
+    await page.keyboard.press('Tab')
+    while (!(await focused('Read again'))) await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.locator('.comparison .removed').nth(2).waitFor()
+    // A person can scroll the difference with the keyboard, too.
+    await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate(() => document.activeElement?.matches('.comparison pre')), true)
+    await page.locator('.approval .approve[aria-disabled=false]').waitFor()
+    await page.keyboard.press('a')
+    await page.getByText('The call can run once.').waitFor()
+    assert.ok(await page.locator('.comparison .removed').first().isVisible(), 'the card keeps its size')
+    await call(join(folder, 'app.conf'), PROPOSED)
+    await page.getByText('The call has run.').waitFor()
+    assert.equal(readFileSync(join(folder, 'app.conf'), 'utf8'), PROPOSED)
+  })
+
+  it('shows hidden characters and markup of the server as text', async () => {
+    await open({})
+    const card = await ask('app.conf', 'nothing')
+    await card.getByRole('button', { name: 'Compare with what is there' }).click()
+    await card.locator('.removed').filter({ hasText: "<script>document.title = 'taken'</script>" }).waitFor()
+    await card.locator('.removed .mark').filter({ hasText: 'U+202E' }).waitFor()
+    assert.equal(await page.evaluate(() => document.querySelector('.comparison script')), null)
+    assert.notEqual(await page.title(), 'taken')
+  })
+
+  it('says why nothing is shown: a file that is not there yet, and an input with masked parts', async () => {
+    await open({})
+    const fresh = await ask('new.conf', 'first')
+    await fresh.getByRole('button', { name: 'Compare with what is there' }).click()
+    await fresh.getByText(/Not shown: files:read_text_file reports an error: ENOENT/).waitFor()
+    await press(fresh.getByRole('button', { name: 'Reject files:write_file' }))
+    const masked = await ask('app.conf', 'token: ghp_0123456789abcdefghijklmnopqrstuvwxyzAB')
+    await masked.getByRole('button', { name: 'Compare with what is there' }).click()
+    await masked.getByText(/Not shown: The input is shown with parts of it masked/).waitFor()
+    await checkPage(page, 'why nothing is shown')
+  })
+
+  it('offers it only where the configuration says how to read', async () => {
+    await open({})
+    await callTool('files__create_directory', { path: join(folder, 'sub') })
+    const card = page.locator('.approval').filter({ hasText: 'files:create_directory' })
+    await card.getByRole('button', { name: 'Approve files:create_directory' }).waitFor()
+    assert.equal(await card.getByRole('button', { name: /Compare/ }).count(), 0)
+  })
+
+  async function open(options: object): Promise<void> {
+    ;({ page } = await stage.open(options))
+    await page.goto(`${gateway.url}/#/approvals`)
+    await logIn(page)
+    await page.getByText('No call is waiting').waitFor()
+  }
+
+  /** Asks for a write as an agent does, and returns its card. */
+  async function ask(name: string, content: string): Promise<Locator> {
+    await call(join(folder, name), content)
+    const fresh = page.getByRole('button', { name: /new request/ })
+    const card = page
+      .locator('.approval')
+      .filter({ hasText: name })
+      .filter({ has: page.locator('.approve') })
+    await fresh.or(card.last()).first().waitFor()
+    if (await fresh.isVisible()) await fresh.click()
+    return card.last()
+  }
+
+  function call(path: string, content: string): Promise<string> {
+    return callTool('files__write_file', { path, content })
+  }
+
+  async function callTool(name: string, args: object): Promise<string> {
+    const message = toMessage('2026-07-28', 'tools/call', { name, arguments: args })
+    const answer = await send(`${gateway.url}/mcp`, {
+      headers: { ...message.headers, authorization: `Bearer ${KEYS.viewer}` },
+      body: JSON.stringify(message.body),
+    })
+    return JSON.stringify(answer)
+  }
+
+  async function readings(): Promise<readonly (string | undefined)[]> {
+    const answer = await send(`${gateway.url}/api/audit?tool=files:read_text_file&event=tool_call`, {
+      method: 'GET',
+      headers: { authorization: `Bearer ${KEYS.console}` },
+    })
+    return (answer.json() as AuditBody).records.map(({ detail }) => detail)
+  }
+
+  function focused(text: string): Promise<boolean> {
+    return page.evaluate((wanted) => document.activeElement?.textContent?.includes(wanted) === true, text)
+  }
+
+  async function screenshot(name: string): Promise<void> {
+    const to = process.env['TOOLGATE_SCREENSHOTS']
+    if (to !== undefined) await page.screenshot({ path: `${to}/${name}.png`, fullPage: true })
+  }
+})

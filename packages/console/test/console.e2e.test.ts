@@ -413,7 +413,7 @@ if (executablePath !== undefined)
       it('shows the date of a record from the next day on', async () => {
         await open('#/live')
         const seq = await firstSeq()
-        const time = page.locator(`a.opener[data-seq="${seq}"] time`)
+        const time = page.locator(`a.opener[data-opens="${seq}"] time`)
         assert.match(await time.innerText(), /^\d\d:\d\d:\d\d$/)
         await page.clock.setFixedTime(Date.now() + 24 * 3600_000)
         gateway.record(1)

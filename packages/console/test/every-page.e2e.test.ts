@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { findPageFaults, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { COLOUR_RULES, findPageFaults, logIn, type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 import { findLayoutFaults } from './layout.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'
@@ -60,7 +60,8 @@ if (executablePath !== undefined)
                 path: join(pictures, `${name} ${view.name} ${form}.png`.replaceAll(' ', '_')),
                 fullPage: view.isModal !== true,
               })
-            const found = [...(await findPageFaults(page))]
+            // Only the answers about colours depend on the scheme.
+            const found = [...(await findPageFaults(page, colorScheme === 'dark' ? COLOUR_RULES : undefined))]
             if (WALKED.has(form)) found.push(...(await findLayoutFaults(page)), ...(await findTabFaults(page)))
             faults.push(...found.map((fault) => `${form}: ${fault}`))
           }
@@ -76,7 +77,7 @@ if (executablePath !== undefined)
 
     it('are all that can be opened', () => {
       const parts = globSync('**/*.tsx', { cwd: SOURCE }).filter((file) =>
-        /<dialog|<details|Dialog\.Content|Tabs\.List|role="listbox"/.test(readFileSync(join(SOURCE, file), 'utf8')),
+        /<dialog|<DialogButton|<details|<Drawer|Dialog\.Content|Tabs\.List|role="listbox"/.test(readFileSync(join(SOURCE, file), 'utf8')),
       )
       const shown = new Set(Object.values(VIEWS).flatMap((views) => views.flatMap(({ shows = [] }) => shows)))
       assert.deepEqual(parts.toSorted(), [...shown].toSorted())

@@ -16,19 +16,28 @@ import {
 } from '@toolgate/core'
 import { type AuditEvent, type AuditRecord, createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
 import { createApprovals } from '@toolgate/core/call'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import type { ApprovalFilter, ApprovalVerdict } from '@toolgate/core/stores'
 import { defineResource } from '@toolgate/core/toolset'
-import type { ApiDeps } from '../../gateway/src/admin/http/deps.ts'
-import { createApi } from '../../gateway/src/admin/http/api.ts'
-import { createConsole } from '../../gateway/src/admin/http/console.ts'
-import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/model/rows.ts'
-import { authenticateKeys } from '../../gateway/src/auth/keyring.ts'
+import { createConsole } from '../../gateway/src/admin/console/console.ts'
+import { admitToSocket } from '../../gateway/src/admin/http/access.ts'
+import { room as login } from '../../gateway/src/admin/login/routes.ts'
+import { logsRoute } from '../../gateway/src/admin/servers/logs.ts'
+import { openPages } from '../../gateway/src/compose/open-pages.ts'
+import type { Heart } from '../../gateway/src/heart/heart.ts'
+import type { ListedRoom, Room } from '../../gateway/src/heart/room.ts'
+import { Rooms } from '../../gateway/src/heart/rooms.ts'
+import type { Route } from '../../gateway/src/heart/route.ts'
+import { ApiFault } from '../../gateway/src/model/faults.ts'
+import { heartOf, PEOPLE } from '../../gateway/src/testing/heart.ts'
+import type { GroupRow, NeedRow, ServerRow, WarningRow } from '../../gateway/src/model/rows.ts'
 import { createOriginRules } from '../../gateway/src/auth/origin.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
-import type { GroupChange } from '../../gateway/src/admin/live/group-watch.ts'
+import type { GroupChange } from '../../gateway/src/admin/groups/group-watch.ts'
 import { createLiveSocket } from '../../gateway/src/admin/live/live-socket.ts'
 import { outcomeOf } from '../src/audit-feed.ts'
+
+type Budgets = Awaited<ReturnType<Heart['gate']['budgets']>>
 
 /** A gateway's API and console on a real port, with fake dependencies. */
 export interface FakeGateway {
@@ -41,7 +50,7 @@ export interface FakeGateway {
   /** Adds the records of `run-7`, which reads a page and may then not send mail. */
   recordRun(): void
   /** Sets what is left of budgets. */
-  setBudgets(budgets: Awaited<ReturnType<NonNullable<ApiDeps['budgets']>>>): void
+  setBudgets(budgets: Budgets): void
   /** The received verdicts. */
   readonly verdicts: readonly {
     readonly id: string
@@ -86,7 +95,10 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
   await once(server, 'listening')
   const { port: got } = server.address() as AddressInfo
   const world = makeWorld(got, options)
-  const api = createApi(world.deps)
+  const rooms = new Rooms(await roomsOf(world.fakes), world.heart)
+  const api = await openPages(rooms, world.heart, () => false)
+  const access = rooms.ask(login)?.access
+  if (!access) throw new Error('nobody can log in')
   const asked: string[] = []
   const listener = getRequestListener(async (request) => {
     const { pathname } = new URL(request.url)
@@ -96,11 +108,11 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
   })
   server.on('request', (incoming, outgoing) => void listener(incoming, outgoing))
   const live = createLiveSocket({
-    admit: (request) => api.admit(request),
-    groups: () => world.deps.groups(),
+    admit: (request) => admitToSocket(request, access),
+    groups: () => world.groups(),
     groupWatch: { subscribe: world.onGroups },
-    audit: world.deps.audit,
-    approvals: world.deps.approvals,
+    audit: world.heart.stores.audit,
+    approvals: world.heart.gate.approvals,
     redact: redactor,
     onFault: () => {},
   })
@@ -122,6 +134,17 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
   }
 }
 
+/** Returns the rooms of people, with those of a test in the place of their own. */
+async function roomsOf(fakes: readonly Room[]): Promise<readonly ListedRoom[]> {
+  const own = await Promise.all(PEOPLE.map(async ({ people }) => (await people?.())?.room))
+  const others = own.flatMap((room) => (room && !fakes.some(({ name }) => name === room.name) ? [room] : []))
+  return [...fakes, ...others].map((room) => ({ people: async () => ({ room }) }))
+}
+
+function page(path: string, body: () => object): Route {
+  return { method: 'GET', path, by: 'person', answer: body }
+}
+
 function makeWorld(
   port: number,
   { empty = false, moreTools = 0, recordCount = 260, moreApprovals = 0, warnings = [] }: FakeOptions,
@@ -129,7 +152,7 @@ function makeWorld(
   const startedAt = Date.now() - 3 * 60_000
   const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
-  let budgets: Awaited<ReturnType<NonNullable<ApiDeps['budgets']>>> = []
+  let budgets: Budgets = []
   const groupListeners = new Set<(changes: readonly GroupChange[]) => void>()
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const approvals = new Map(
@@ -155,185 +178,218 @@ function makeWorld(
     key('demo-console', 'console', { user: 'owner', roles: ['approver'] }),
     key('demo-looker', 'console', { user: 'looker', roles: [] }),
   ]
-  const deps: ApiDeps = {
-    authenticator: authenticateKeys(callers),
-    origins: createOriginRules({ host: '127.0.0.1', port }),
-    callers: () => callers,
-    cookieName: `toolgate_session_${port}`,
-    view(caller) {
+  const groups = (): readonly GroupRow[] => [
+    { name: 'notes', visibility: 'always', available: true, badge: 'always', tools: empty ? [] : NOTES },
+    {
+      name: 'web',
+      title: 'Web pages',
+      visibility: 'conditional',
+      available: isWeb,
+      badge: isWeb ? 'available' : 'unavailable',
+      hint: 'Pictures and archives.',
+      dependsOn: ['everything'],
+      ...(isWeb
+        ? {}
+        : {
+            reason: 'nothing listens on 127.0.0.1:4444 (ECONNREFUSED)',
+            suggestion: 'Start something on port 4444: npx http-server -p 4444',
+          }),
+      since: webSince,
+      tools: ['everything:get-tiny-image', 'everything:gzip-file-as-resource'],
+    },
+  ]
+  const servers = (): readonly ServerRow[] => [
+    {
+      name: 'everything',
+      status: 'ready',
+      since: startedAt,
+      restarts: 0,
+      toolCount: 5,
+      era: 'legacy',
+      rejected: [
+        { kind: 'tool', name: 'simulate-research-query', reason: 'it needs tasks, which are not offered yet' },
+      ],
+    },
+    {
+      name: 'files',
+      status: 'ready',
+      since: startedAt,
+      restarts: 1,
+      toolCount: 6,
+      era: 'legacy',
+      rejected: [],
+      instances: {
+        starting: 0,
+        running: 1,
+        idle: 1,
+        down: 0,
+        users: [
+          { user: 'vera', tenant: 'acme', state: 'running' },
+          { user: HOSTILE_NAME, state: 'idle' },
+        ],
+      },
+    },
+    { name: 'memory', status: 'ready', since: startedAt, restarts: 0, toolCount: 4, era: 'legacy', rejected: [] },
+    {
+      name: 'remote',
+      status: 'down',
+      reason: 'exited with code 1 (Error: REMOTE_TOKEN is wrong)',
+      since: startedAt,
+      restarts: 4,
+      toolCount: 0,
+      rejected: [],
+    },
+  ]
+  const logs = (server: string) =>
+    server === 'remote'
+      ? ['starting', 'Error: REMOTE_TOKEN is wrong', '    at connect (remote.js:12)', HOSTILE_NAME].map((text, i) => ({
+          seq: i,
+          wallMs: startedAt,
+          level: 'stderr' as const,
+          text,
+        }))
+      : []
+  const audit: Pick<Heart['stores']['audit'], 'query' | 'countOutcomes' | 'exportRecords'> = {
+    query: ({ limit = 100, tool, user, event, outcome, call, run, beforeSeq, afterSeq }) => {
+      if (isBroken) throw new Error('broken on purpose')
+      const found: AuditRecord[] = []
+      const from = Math.min(records.length, (beforeSeq ?? Infinity) - 1)
+      for (let seq = from; seq > (afterSeq ?? 0) && found.length < limit; seq--) {
+        const one = records[seq - 1] as AuditRecord
+        if (
+          (tool === undefined || one.tool === tool) &&
+          (user === undefined || one.user_id === user) &&
+          (event === undefined || one.event === event) &&
+          (call === undefined || one.tool_call_id === call) &&
+          (run === undefined || one.run_id === run) &&
+          (outcome === undefined || outcomeOf(one) === outcome)
+        )
+          found.push(one)
+      }
+      return found
+    },
+    countOutcomes(query) {
+      if (isBroken) throw new Error('broken on purpose')
+      const tally = createOutcomeTally(query)
+      for (const one of records) {
+        const outcome = outcomeOf(one)
+        if (outcome !== undefined && matchesAuditQuery(one, query)) tally.add(Date.parse(one.ts), outcome)
+      }
+      return tally.counts(records.length)
+    },
+    async *exportRecords({ afterSeq = 0 } = {}) {
+      yield* records.slice(afterSeq)
+    },
+  }
+  const shown = createApprovals({
+    clock,
+    approvals: {
+      list: ({ status, before }: ApprovalFilter) => {
+        if (isBroken) throw new Error('broken on purpose')
+        const all = [...approvals.values()].filter((one) => status === undefined || one.status === status)
+        return before === undefined ? all : all.slice(all.findIndex(({ id }) => id === before) + 1)
+      },
+      get: (id: string) => approvals.get(id),
+      decide(id: string, verdict: ApprovalVerdict) {
+        const approval = approvals.get(id) as Approval
+        const from = verdict.decision === 'revoke' ? 'approved' : 'pending'
+        if (approval.status !== from) throw new ToolgateError('approval_decided', 'Somebody has decided this already.')
+        verdicts.push({ id, decision: verdict.decision, by: verdict.by, reason: verdict.reason })
+        const { by, atMs, reason } = verdict
+        const status = DECIDED[verdict.decision]
+        const decided: Approval = {
+          ...approval,
+          status,
+          decidedBy: by,
+          decidedAt: atMs,
+          ...(reason === undefined ? {} : { reason }),
+        }
+        approvals.set(id, decided)
+        recordAbout('approval_decided', id)
+        return decided
+      },
+    },
+  })
+  const needs = (): readonly NeedRow[] => [
+    { kind: 'server', what: 'the server memory', groups: [], state: 'available', since: startedAt },
+    {
+      kind: 'tcp',
+      what: '127.0.0.1:4444',
+      groups: ['web', 'notes'],
+      since: webSince,
+      ...(isWeb
+        ? { state: 'available' }
+        : {
+            state: 'unavailable',
+            reason: 'nothing listens on 127.0.0.1:4444 (ECONNREFUSED)',
+            suggestion: 'Start something on port 4444: npx http-server -p 4444',
+          }),
+    },
+    {
+      kind: 'env',
+      what: `the environment variable ${HOSTILE_NAME}`,
+      groups: ['notes'],
+      state: 'unknown',
+      reason: 'it has not been checked yet',
+      since: startedAt,
+    },
+  ]
+  const items = { snapshot: { tools }, items: { tools: RESOURCES } }
+  const gate = {
+    policyRevision: 4,
+    view(caller: Caller) {
       if (isBroken) throw new Error('broken on purpose')
       return makeView(caller, [...tools, ...RESOURCES], isWeb, webSince)
     },
-    tools: () => tools,
-    items: () => RESOURCES,
-    wireName: (id) => id.replace(':', '__'),
-    groups: (): readonly GroupRow[] => [
-      { name: 'notes', visibility: 'always', available: true, badge: 'always', tools: empty ? [] : NOTES },
-      {
-        name: 'web',
-        title: 'Web pages',
-        visibility: 'conditional',
-        available: isWeb,
-        badge: isWeb ? 'available' : 'unavailable',
-        hint: 'Pictures and archives.',
-        dependsOn: ['everything'],
-        ...(isWeb
-          ? {}
-          : {
-              reason: 'nothing listens on 127.0.0.1:4444 (ECONNREFUSED)',
-              suggestion: 'Start something on port 4444: npx http-server -p 4444',
-            }),
-        since: webSince,
-        tools: ['everything:get-tiny-image', 'everything:gzip-file-as-resource'],
-      },
-    ],
-    warnings: () => warnings,
-    servers: () => [
-      {
-        name: 'everything',
-        status: 'ready',
-        since: startedAt,
-        restarts: 0,
-        toolCount: 5,
-        era: 'legacy',
-        rejected: [
-          { kind: 'tool', name: 'simulate-research-query', reason: 'it needs tasks, which are not offered yet' },
-        ],
-      },
-      {
-        name: 'files',
-        status: 'ready',
-        since: startedAt,
-        restarts: 1,
-        toolCount: 6,
-        era: 'legacy',
-        rejected: [],
-        instances: {
-          starting: 0,
-          running: 1,
-          idle: 1,
-          down: 0,
-          users: [
-            { user: 'vera', tenant: 'acme', state: 'running' },
-            { user: HOSTILE_NAME, state: 'idle' },
-          ],
-        },
-      },
-      { name: 'memory', status: 'ready', since: startedAt, restarts: 0, toolCount: 4, era: 'legacy', rejected: [] },
-      {
-        name: 'remote',
-        status: 'down',
-        reason: 'exited with code 1 (Error: REMOTE_TOKEN is wrong)',
-        since: startedAt,
-        restarts: 4,
-        toolCount: 0,
-        rejected: [],
-      },
-    ],
-    logs: (server) =>
-      server === 'remote'
-        ? ['starting', 'Error: REMOTE_TOKEN is wrong', '    at connect (remote.js:12)', HOSTILE_NAME].map(
-            (text, i) => ({
-              seq: i,
-              wallMs: startedAt,
-              level: 'stderr' as const,
-              text,
-            }),
-          )
-        : [],
+    catalog: { revision: 9, own: [], snapshot: () => items.snapshot, items: () => items.items, of: () => items },
+    approvals: shown,
     budgets: async () => budgets,
-    audit: {
-      query: ({ limit = 100, tool, user, event, outcome, call, run, beforeSeq, afterSeq }) => {
-        if (isBroken) throw new Error('broken on purpose')
-        const found: AuditRecord[] = []
-        const from = Math.min(records.length, (beforeSeq ?? Infinity) - 1)
-        for (let seq = from; seq > (afterSeq ?? 0) && found.length < limit; seq--) {
-          const one = records[seq - 1] as AuditRecord
-          if (
-            (tool === undefined || one.tool === tool) &&
-            (user === undefined || one.user_id === user) &&
-            (event === undefined || one.event === event) &&
-            (call === undefined || one.tool_call_id === call) &&
-            (run === undefined || one.run_id === run) &&
-            (outcome === undefined || outcomeOf(one) === outcome)
-          )
-            found.push(one)
-        }
-        return found
-      },
-      countOutcomes(query) {
-        if (isBroken) throw new Error('broken on purpose')
-        const tally = createOutcomeTally(query)
-        for (const one of records) {
-          const outcome = outcomeOf(one)
-          if (outcome !== undefined && matchesAuditQuery(one, query)) tally.add(Date.parse(one.ts), outcome)
-        }
-        return tally.counts(records.length)
-      },
-      async *exportRecords({ afterSeq = 0 } = {}) {
-        yield* records.slice(afterSeq)
+    pins: { list: () => [] },
+    preferences: {
+      get: () => undefined,
+      set: async () => {
+        throw new ApiFault('preferences_forbidden', 'Nothing can be switched off here.')
       },
     },
-    approvals: createApprovals({
-      clock,
-      approvals: {
-        list: ({ status, before }: ApprovalFilter) => {
-          if (isBroken) throw new Error('broken on purpose')
-          const all = [...approvals.values()].filter((one) => status === undefined || one.status === status)
-          return before === undefined ? all : all.slice(all.findIndex(({ id }) => id === before) + 1)
-        },
-        get: (id: string) => approvals.get(id),
-        decide(id: string, verdict: ApprovalVerdict) {
-          const approval = approvals.get(id) as Approval
-          const from = verdict.decision === 'revoke' ? 'approved' : 'pending'
-          if (approval.status !== from)
-            throw new ToolgateError('approval_decided', 'Somebody has decided this already.')
-          verdicts.push({ id, decision: verdict.decision, by: verdict.by, reason: verdict.reason })
-          const { by, atMs, reason } = verdict
-          const status = DECIDED[verdict.decision]
-          const decided: Approval = {
-            ...approval,
-            status,
-            decidedBy: by,
-            decidedAt: atMs,
-            ...(reason === undefined ? {} : { reason }),
-          }
-          approvals.set(id, decided)
-          recordAbout('approval_decided', id)
-          return decided
-        },
-      },
-    }),
-    clock,
-    apps: () => (empty ? [] : [APP]),
-    needs: (): readonly NeedRow[] => [
-      { kind: 'server', what: 'the server memory', groups: [], state: 'available', since: startedAt },
-      {
-        kind: 'tcp',
-        what: '127.0.0.1:4444',
-        groups: ['web', 'notes'],
-        since: webSince,
-        ...(isWeb
-          ? { state: 'available' }
-          : {
-              state: 'unavailable',
-              reason: 'nothing listens on 127.0.0.1:4444 (ECONNREFUSED)',
-              suggestion: 'Start something on port 4444: npx http-server -p 4444',
-            }),
-      },
-      {
-        kind: 'env',
-        what: `the environment variable ${HOSTILE_NAME}`,
-        groups: ['notes'],
-        state: 'unknown',
-        reason: 'it has not been checked yet',
-        since: startedAt,
-      },
-    ],
-    limitsOf: () => ['*:100/60'],
-    policyRevision: () => 4,
-    catalogRevision: () => 9,
   }
+  const heart = heartOf({
+    // What the rooms of people use of it.
+    gate: gate as object as Heart['gate'],
+    callers,
+    clock,
+    audit,
+    config: { limits: ['*:100/60'] },
+    fleet: { rows: servers, logs: { of: logs } },
+    door: {
+      port,
+      origins: createOriginRules({ host: '127.0.0.1', port }),
+      keys: { list: () => [], isExpired: () => false } as object as Heart['door']['keys'],
+    },
+  })
+  const fakes: readonly Room[] = [
+    {
+      name: 'groups',
+      open: () => ({
+        service: { rows: groups, refresh: () => {} },
+        routes: [
+          page('/api/groups', () => ({ groups: groups() })),
+          page('/api/apps', () => ({ apps: empty ? [] : [APP] })),
+          page('/api/needs', () => ({ needs: needs() })),
+        ],
+      }),
+    },
+    {
+      name: 'servers',
+      open: () => ({
+        routes: [
+          page('/api/servers', () => ({ servers: servers(), mayOperate: false })),
+          { method: 'GET', path: '/api/logs', by: 'person', answer: logsRoute(heart) },
+        ],
+      }),
+    },
+    { name: 'halts', open: () => ({ routes: [page('/api/halts', () => ({ halts: [], mayHalt: false }))] }) },
+    { name: 'warnings', open: () => ({ routes: [page('/api/warnings', () => ({ warnings }))] }) },
+  ]
   const controls = {
     verdicts,
     record,
@@ -367,7 +423,9 @@ function makeWorld(
     },
   }
   return {
-    deps,
+    heart,
+    fakes,
+    groups,
     controls,
     onGroups(listener: (changes: readonly GroupChange[]) => void) {
       groupListeners.add(listener)

@@ -18,7 +18,7 @@ export interface AskedPage {
 
 /** Opens a page as a logged-in person, and closes it after `work`. Nothing may stray. */
 export async function withFakePage(
-  stage: Stage,
+  stage: Pick<Stage, 'open' | 'consoleDir'>,
   { address, ready, gateway: options, browser }: AskedPage,
   work: (opened: OpenedPage) => Promise<void>,
 ): Promise<void> {

@@ -1,178 +1,164 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, it } from 'node:test'
 import { createHash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import type { Page } from 'playwright-core'
 import { type GatewayConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
-import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { checkPage, logIn, type Stage } from './browser.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
 const HOSTILE = '<img src=x onerror="document.title=1">'
 
-if (executablePath !== undefined)
-  describe('halts in the console', () => {
-    let stage: Stage
-    let gateway: RunningGateway
-    let seat: Seat
-    let page: Page
-
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-    beforeEach(async () => {
-      gateway = await startGateway(CONFIG, { consoleDir: stage.consoleDir })
-      await openPage({})
-    })
-    afterEach(async () => {
-      await seat.context.close()
-      await gateway.close()
-    })
-
-    it('halts with the keyboard alone, and returns the focus', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Halt…' }).focus()
-      await page.keyboard.press('Enter')
-      const dialog = page.getByRole('dialog', { name: 'Halt' })
-      await dialog.waitFor()
-      await page.keyboard.press('Escape')
-      await dialog.waitFor({ state: 'hidden' })
-      await page.waitForFunction(() => document.activeElement?.textContent === 'Halt…')
-      await page.keyboard.press('Enter')
-      await dialog.getByLabel('User').fill('viewer')
-      await dialog.getByLabel('Reason').fill('stolen phone')
-      await page.keyboard.press('Enter')
-      await dialog.getByText('The halt is set, but matches nothing now: there are no tools.').waitFor()
-      await dialog.getByRole('button', { name: 'Close' }).click()
-      await page.getByText('Halted: user viewer').waitFor()
-      assert.deepEqual(
-        gateway.gate.halts.map(({ target, reason, by }) => [target, reason, by]),
-        [[{ user: 'viewer' }, 'stolen phone', 'owner']],
-      )
-    })
-
-    it('shows each halt with its reason, person and time, and releases it', async () => {
-      await gateway.gate.halt({ tool: 'files:*', tenant: 'acme', reason: HOSTILE, by: 'olga' })
-      await gateway.gate.halt({ user: 'viewer', reason: 'stolen phone', by: 'olga' })
-      await openAs('demo-console')
-      await page.getByRole('status').getByText('2 active halts').waitFor()
-      const row = page.getByRole('listitem').filter({ hasText: 'user viewer' })
-      assert.match(await row.innerText(), /Halted: user viewer\. Stolen phone\.\s+By olga, (just now|\d+ s ago)/)
-      await page.getByText(HOSTILE).waitFor()
-      await row.getByRole('button', { name: 'Release user viewer' }).click()
-      await page.getByRole('status').getByText('1 active halt').waitFor()
-      assert.deepEqual(
-        gateway.gate.halts.map(({ target }) => target),
-        [{ tool: 'files:*', tenant: 'acme' }],
-      )
-    })
-
-    it('requires a target and a reason, and shows why the gateway refuses a halt', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Halt…' }).click()
-      const dialog = page.getByRole('dialog', { name: 'Halt' })
-      const submit = dialog.getByRole('button', { name: 'Halt now' })
-      await submit.click()
-      await dialog.getByRole('alert').getByText('Fill in a field, or choose everything.').waitFor()
-      await dialog.getByLabel('Everything that I may halt').check()
-      assert.equal(await dialog.getByLabel('User').isDisabled(), true)
-      await submit.click()
-      await dialog.getByRole('alert').getByText('Enter a reason.').waitFor()
-      await dialog.getByLabel('Everything that I may halt').uncheck()
-      await dialog.getByLabel('Tools').fill('group:none')
-      await dialog.getByLabel('Reason').fill('r')
-      await submit.click()
-      await dialog.getByRole('alert').getByText('group:none').waitFor()
-      assert.deepEqual(gateway.gate.halts, [])
-      await dialog.getByRole('button', { name: 'Cancel' }).click()
-      await page.getByRole('button', { name: 'Halt…' }).click()
-      assert.equal(await dialog.getByLabel('Tools').inputValue(), '')
-    })
-
-    it('says what a halt would stop before it is set', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Halt…' }).click()
-      const dialog = page.getByRole('dialog', { name: 'Halt' })
-      await dialog.getByLabel('User').fill('viewer')
-      await dialog.getByText('This stops nothing now: there are no tools.').waitFor()
-      await dialog.getByLabel('Tools').fill('files:')
-      await dialog.getByRole('status').getByText('files:').waitFor()
-      await dialog.getByLabel('Tools').fill('')
-      await dialog.getByLabel('User').fill('')
-      await dialog.getByRole('status').and(page.locator(':empty')).waitFor({ state: 'attached' })
-      // The palette would take the place of what is filled in here.
-      await dialog.getByLabel('User').fill('viewer')
-      await page.keyboard.press('Control+k')
-      assert.equal(await page.getByRole('combobox', { name: 'Go to' }).count(), 0)
-      assert.equal(await dialog.getByLabel('User').inputValue(), 'viewer')
-    })
-
-    it('halts an unknown name at once, and shows that it matches nothing, with the nearest names', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Halt…' }).click()
-      const dialog = page.getByRole('dialog', { name: 'Halt' })
-      await dialog.getByLabel('User').fill('veiwer')
-      await dialog.getByLabel('Reason').fill('stolen phone')
-      await dialog.getByRole('button', { name: 'Halt now' }).click()
-      await dialog.getByText('The halt is set, but matches nothing now').waitFor()
-      await checkPage(page, 'a halt of nobody')
-      assert.deepEqual(
-        gateway.gate.halts.map(({ target }) => target),
-        [{ user: 'veiwer' }],
-      )
-    })
-
-    it('offers the names that the gateway has seen', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Halt…' }).click()
-      const dialog = page.getByRole('dialog', { name: 'Halt' })
-      await dialog.getByLabel('User').focus()
-      await page.locator('datalist option[value="viewer"]').waitFor({ state: 'attached' })
-      await dialog.getByLabel('User').fill('own')
-      await page
-        .locator('datalist:not(:has(option[value="viewer"])) option[value="owner"]')
-        .waitFor({ state: 'attached' })
-    })
-
-    it('lets a person without the role look, and shows them nothing without halts', async () => {
-      await openAs('demo-looker')
-      assert.equal(await page.getByRole('region', { name: 'Halts' }).count(), 0)
-      await gateway.gate.halt({ all: true, reason: 'fire' })
-      await page.getByText('Halted: everything').waitFor()
-      assert.equal(await page.getByRole('button', { name: /^Release|^Halt/ }).count(), 0)
-    })
-
-    for (const [colorScheme, width] of [
-      ['light', 1200],
-      ['dark', 360],
-    ] as const)
-      it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-        await seat.context.close()
-        await openPage({ colorScheme, viewport: { width, height: 800 } })
-        await openAs('demo-console')
-        await checkPage(page, 'nothing is halted')
-        await gateway.gate.halt({ tool: `files:${'x'.repeat(200)}`, reason: 'y'.repeat(300), by: 'olga' })
-        await page.getByText('1 active halt').waitFor()
-        await checkPage(page, 'something is halted')
-        await page.getByRole('button', { name: 'Halt…' }).click()
-        await page.getByRole('dialog', { name: 'Halt' }).getByRole('button', { name: 'Halt now' }).click()
-        await page.getByRole('alert').getByText('Fill in a field').waitFor()
-        await checkPage(page, 'the dialog')
-      })
-
-    async function openPage(options: Parameters<Stage['open']>[0]): Promise<void> {
-      seat = await stage.open(options)
-      page = seat.page
-    }
-
-    async function openAs(key: string): Promise<void> {
-      await page.goto(gateway.url)
-      await logIn(page, key)
-      await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
-    }
+describeConsole('halts in the console', (stage) => {
+  let gateway: RunningGateway
+  let page: Page
+  beforeEach(async () => {
+    gateway = await stage.keep(startGateway(CONFIG, { consoleDir: stage.consoleDir }))
+    await openPage()
   })
+
+  it('halts with the keyboard alone, and returns the focus', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Halt…' }).focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Halt' })
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Halt…')
+    await page.keyboard.press('Enter')
+    await dialog.getByLabel('User').fill('viewer')
+    await dialog.getByLabel('Reason').fill('stolen phone')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('The halt is set, but matches nothing now: there are no tools.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.getByText('Halted: user viewer').waitFor()
+    assert.deepEqual(
+      gateway.gate.halts.map(({ target, reason, by }) => [target, reason, by]),
+      [[{ user: 'viewer' }, 'stolen phone', 'owner']],
+    )
+  })
+
+  it('shows each halt with its reason, person and time, and releases it', async () => {
+    await gateway.gate.halt({ tool: 'files:*', tenant: 'acme', reason: HOSTILE, by: 'olga' })
+    await gateway.gate.halt({ user: 'viewer', reason: 'stolen phone', by: 'olga' })
+    await openAs('demo-console')
+    await page.getByRole('status').getByText('2 active halts').waitFor()
+    const row = page.getByRole('listitem').filter({ hasText: 'user viewer' })
+    assert.match(await row.innerText(), /Halted: user viewer\. Stolen phone\.\s+By olga, (just now|\d+ s ago)/)
+    await page.getByText(HOSTILE).waitFor()
+    await row.getByRole('button', { name: 'Release user viewer' }).click()
+    await page.getByRole('status').getByText('1 active halt').waitFor()
+    assert.deepEqual(
+      gateway.gate.halts.map(({ target }) => target),
+      [{ tool: 'files:*', tenant: 'acme' }],
+    )
+  })
+
+  it('requires a target and a reason, and shows why the gateway refuses a halt', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Halt…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Halt' })
+    const submit = dialog.getByRole('button', { name: 'Halt now' })
+    await submit.click()
+    await dialog.getByRole('alert').getByText('Fill in a field, or choose everything.').waitFor()
+    await dialog.getByLabel('Everything that I may halt').check()
+    assert.equal(await dialog.getByLabel('User').isDisabled(), true)
+    await submit.click()
+    await dialog.getByRole('alert').getByText('Enter a reason.').waitFor()
+    await dialog.getByLabel('Everything that I may halt').uncheck()
+    await dialog.getByLabel('Tools').fill('group:none')
+    await dialog.getByLabel('Reason').fill('r')
+    await submit.click()
+    await dialog.getByRole('alert').getByText('group:none').waitFor()
+    assert.deepEqual(gateway.gate.halts, [])
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Halt…' }).click()
+    assert.equal(await dialog.getByLabel('Tools').inputValue(), '')
+  })
+
+  it('says what a halt would stop before it is set', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Halt…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Halt' })
+    await dialog.getByLabel('User').fill('viewer')
+    await dialog.getByText('This stops nothing now: there are no tools.').waitFor()
+    await dialog.getByLabel('Tools').fill('files:')
+    await dialog.getByRole('status').getByText('files:').waitFor()
+    await dialog.getByLabel('Tools').fill('')
+    await dialog.getByLabel('User').fill('')
+    await dialog.getByRole('status').and(page.locator(':empty')).waitFor({ state: 'attached' })
+    // The palette would take the place of what is filled in here.
+    await dialog.getByLabel('User').fill('viewer')
+    await page.keyboard.press('Control+k')
+    assert.equal(await page.getByRole('combobox', { name: 'Go to' }).count(), 0)
+    assert.equal(await dialog.getByLabel('User').inputValue(), 'viewer')
+  })
+
+  it('halts an unknown name at once, and shows that it matches nothing, with the nearest names', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Halt…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Halt' })
+    await dialog.getByLabel('User').fill('veiwer')
+    await dialog.getByLabel('Reason').fill('stolen phone')
+    await dialog.getByRole('button', { name: 'Halt now' }).click()
+    await dialog.getByText('The halt is set, but matches nothing now').waitFor()
+    await checkPage(page, 'a halt of nobody')
+    assert.deepEqual(
+      gateway.gate.halts.map(({ target }) => target),
+      [{ user: 'veiwer' }],
+    )
+  })
+
+  it('offers the names that the gateway has seen', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Halt…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Halt' })
+    await dialog.getByLabel('User').focus()
+    await page.locator('datalist option[value="viewer"]').waitFor({ state: 'attached' })
+    await dialog.getByLabel('User').fill('own')
+    await page
+      .locator('datalist:not(:has(option[value="viewer"])) option[value="owner"]')
+      .waitFor({ state: 'attached' })
+  })
+
+  it('lets a person without the role look, and shows them nothing without halts', async () => {
+    await openAs('demo-looker')
+    assert.equal(await page.getByRole('region', { name: 'Halts' }).count(), 0)
+    await gateway.gate.halt({ all: true, reason: 'fire' })
+    await page.getByText('Halted: everything').waitFor()
+    assert.equal(await page.getByRole('button', { name: /^Release|^Halt/ }).count(), 0)
+  })
+
+  for (const [colorScheme, width] of [
+    ['light', 1200],
+    ['dark', 360],
+  ] as const)
+    it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
+      await page.context().close()
+      await openPage({ colorScheme, viewport: { width, height: 800 } })
+      await openAs('demo-console')
+      await checkPage(page, 'nothing is halted')
+      await gateway.gate.halt({ tool: `files:${'x'.repeat(200)}`, reason: 'y'.repeat(300), by: 'olga' })
+      await page.getByText('1 active halt').waitFor()
+      await checkPage(page, 'something is halted')
+      await page.getByRole('button', { name: 'Halt…' }).click()
+      await page.getByRole('dialog', { name: 'Halt' }).getByRole('button', { name: 'Halt now' }).click()
+      await page.getByRole('alert').getByText('Fill in a field').waitFor()
+      await checkPage(page, 'the dialog')
+    })
+
+  async function openPage(options?: Parameters<Stage['open']>[0]): Promise<void> {
+    ;({ page } = await stage.open(options))
+  }
+
+  async function openAs(key: string): Promise<void> {
+    await page.goto(gateway.url)
+    await logIn(page, key)
+    await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
+  }
+})
 
 const CONFIG: GatewayConfig = {
   file: '/test/toolgate.yaml',

@@ -1,134 +1,118 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
 import type { Page } from 'playwright-core'
 import { type GatewayConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
 import { send } from '../../../tests/support/http.ts'
-import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { checkPage, logIn, type Stage } from './browser.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
-
-if (executablePath !== undefined)
-  describe('keys in the console', () => {
-    let stage: Stage
-    let gateway: RunningGateway
-    let seat: Seat
-    let page: Page
-
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-    beforeEach(async () => {
-      gateway = await startGateway(CONFIG, { consoleDir: stage.consoleDir })
-      await openPage({})
-    })
-    afterEach(async () => {
-      await seat.context.close()
-      await gateway.close()
-      assert.deepEqual(seat.strayed, [])
-    })
-
-    const statusOf = async (key: string, path = '/api/list') =>
-      (await send(`${gateway.url}${path}`, { method: 'GET', headers: { authorization: `Bearer ${key}` } })).status
-    const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: id }) })
-
-    it('makes a key that is shown once and works at once, and revokes it after asking once more', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Make a key…' }).click()
-      const dialog = page.getByRole('dialog', { name: 'Make a key' })
-      await dialog.getByLabel('Whose').selectOption('vera of acme, agent')
-      await dialog.getByLabel('Valid for').selectOption('a year')
-      await dialog.getByLabel('Name').fill('vera-laptop')
-      await dialog.getByLabel('desk').check()
-      await dialog.getByRole('button', { name: 'Make the key' }).click()
-      const key = await dialog.getByLabel('The key', { exact: true }).inputValue()
-      assert.match(key, /^tgk_[\w-]{43}$/)
-      assert.equal(await statusOf(key, '/api/list?app=desk'), 200)
-      await dialog.getByRole('button', { name: 'Done' }).click()
-      await dialog.waitFor({ state: 'hidden' })
-      const row = rowOf('vera-laptop')
-      assert.match(await row.innerText(), /vera-laptop\s+vera of acme\s*agent · viewer\s+desk\s+in 365 days/)
-      assert.match(await row.innerText(), /owner\s*(?:just now|\d+ s ago)/)
-      assert.equal((await page.content()).includes(key), false)
-      await page.getByRole('button', { name: 'Make a key…' }).click()
-      assert.equal(await dialog.getByLabel('The key', { exact: true }).count(), 0)
-      await page.keyboard.press('Escape')
-
-      await row.getByRole('button', { name: 'Revoke vera-laptop' }).click()
-      await row.getByRole('button', { name: 'Keep' }).click()
-      assert.equal(await statusOf(key, '/api/list?app=desk'), 200)
-      await row.getByRole('button', { name: 'Revoke vera-laptop' }).click()
-      await row.getByRole('button', { name: 'Revoke now' }).click()
-      await row.waitFor({ state: 'detached' })
-      assert.equal(await statusOf(key, '/api/list?app=desk'), 401)
-    })
-
-    it('offers console keys for oneself only, and each key of a user whose keys differ', async () => {
-      await openAs('demo-console')
-      await page.getByRole('button', { name: 'Make a key…' }).click()
-      assert.deepEqual(await page.getByLabel('Whose').locator('option').allTextContents(), [
-        'vera of acme, agent',
-        'udo, agent like ci (admin)',
-        'udo, agent like laptop (viewer)',
-        'owner, person',
-      ])
-      const dialog = page.getByRole('dialog', { name: 'Make a key' })
-      await dialog.getByLabel('Whose').selectOption('udo, agent like laptop (viewer)')
-      await dialog.getByLabel('Name').fill('ci')
-      await dialog.getByRole('button', { name: 'Make the key' }).click()
-      await dialog.getByRole('alert').getByText('a key has the id "ci" already').waitFor()
-      await dialog.getByLabel('Name').fill('second')
-      await dialog.getByRole('button', { name: 'Make the key' }).click()
-      const key = await dialog.getByLabel('The key', { exact: true }).inputValue()
-      assert.equal(await statusOf(key), 200)
-      await dialog.getByRole('button', { name: 'Done' }).click()
-      assert.match(await rowOf('second').innerText(), /agent · viewer/)
-    })
-
-    it('is no page of people who may not manage keys', async () => {
-      await openAs('demo-looker')
-      assert.equal(await page.getByRole('link', { name: 'Keys', exact: true }).count(), 0)
-      await page.getByRole('alert').getByText('Keys take a person with the role').waitFor()
-      assert.equal(await page.getByRole('button', { name: 'Make a key…' }).count(), 0)
-    })
-
-    for (const [colorScheme, width] of [
-      ['light', 1440],
-      ['dark', 1440],
-      ['light', 390],
-      ['dark', 390],
-    ] as const)
-      it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-        await seat.context.close()
-        await openPage({ colorScheme, viewport: { width, height: 900 } })
-        await openAs('demo-console')
-        await page.getByRole('button', { name: 'Make a key…' }).click()
-        await page.getByLabel('Name').fill('x'.repeat(64))
-        await checkPage(page, 'the form')
-        await page.getByRole('button', { name: 'Make the key' }).click()
-        await page.getByLabel('The key', { exact: true }).waitFor()
-        await checkPage(page, 'the key')
-        await page.getByRole('button', { name: 'Done' }).click()
-        await page.getByRole('button', { name: /^Revoke x/ }).click()
-        await checkPage(page, 'the list')
-        const folder = process.env['TOOLGATE_SCREENSHOTS']
-        if (folder !== undefined) await page.screenshot({ path: `${folder}/keys-${colorScheme}-${width}.png` })
-      })
-
-    async function openPage(options: Parameters<Stage['open']>[0]): Promise<void> {
-      seat = await stage.open(options)
-      page = seat.page
-    }
-
-    async function openAs(key: string): Promise<void> {
-      await page.goto(`${gateway.url}/#/people?view=keys`)
-      await logIn(page, key)
-      await page.getByRole('heading', { level: 1, name: 'People and keys' }).waitFor()
-    }
+describeConsole('keys in the console', (stage) => {
+  let gateway: RunningGateway
+  let page: Page
+  beforeEach(async () => {
+    gateway = await stage.keep(startGateway(CONFIG, { consoleDir: stage.consoleDir }))
+    await openPage()
   })
+
+  const statusOf = async (key: string, path = '/api/list') =>
+    (await send(`${gateway.url}${path}`, { method: 'GET', headers: { authorization: `Bearer ${key}` } })).status
+  const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: id }) })
+
+  it('makes a key that is shown once and works at once, and revokes it after asking once more', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Make a key…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Make a key' })
+    await dialog.getByLabel('Whose').selectOption('vera of acme, agent')
+    await dialog.getByLabel('Valid for').selectOption('a year')
+    await dialog.getByLabel('Name').fill('vera-laptop')
+    await dialog.getByLabel('desk').check()
+    await dialog.getByRole('button', { name: 'Make the key' }).click()
+    const key = await dialog.getByLabel('The key', { exact: true }).inputValue()
+    assert.match(key, /^tgk_[\w-]{43}$/)
+    assert.equal(await statusOf(key, '/api/list?app=desk'), 200)
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    const row = rowOf('vera-laptop')
+    assert.match(await row.innerText(), /vera-laptop\s+vera of acme\s*agent · viewer\s+desk\s+in 365 days/)
+    assert.match(await row.innerText(), /owner\s*(?:just now|\d+ s ago)/)
+    assert.equal((await page.content()).includes(key), false)
+    await page.getByRole('button', { name: 'Make a key…' }).click()
+    assert.equal(await dialog.getByLabel('The key', { exact: true }).count(), 0)
+    await page.keyboard.press('Escape')
+
+    await row.getByRole('button', { name: 'Revoke vera-laptop' }).click()
+    await row.getByRole('button', { name: 'Keep' }).click()
+    assert.equal(await statusOf(key, '/api/list?app=desk'), 200)
+    await row.getByRole('button', { name: 'Revoke vera-laptop' }).click()
+    await row.getByRole('button', { name: 'Revoke now' }).click()
+    await row.waitFor({ state: 'detached' })
+    assert.equal(await statusOf(key, '/api/list?app=desk'), 401)
+  })
+
+  it('offers console keys for oneself only, and each key of a user whose keys differ', async () => {
+    await openAs('demo-console')
+    await page.getByRole('button', { name: 'Make a key…' }).click()
+    assert.deepEqual(await page.getByLabel('Whose').locator('option').allTextContents(), [
+      'vera of acme, agent',
+      'udo, agent like ci (admin)',
+      'udo, agent like laptop (viewer)',
+      'owner, person',
+    ])
+    const dialog = page.getByRole('dialog', { name: 'Make a key' })
+    await dialog.getByLabel('Whose').selectOption('udo, agent like laptop (viewer)')
+    await dialog.getByLabel('Name').fill('ci')
+    await dialog.getByRole('button', { name: 'Make the key' }).click()
+    await dialog.getByRole('alert').getByText('a key has the id "ci" already').waitFor()
+    await dialog.getByLabel('Name').fill('second')
+    await dialog.getByRole('button', { name: 'Make the key' }).click()
+    const key = await dialog.getByLabel('The key', { exact: true }).inputValue()
+    assert.equal(await statusOf(key), 200)
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    assert.match(await rowOf('second').innerText(), /agent · viewer/)
+  })
+
+  it('is no page of people who may not manage keys', async () => {
+    await openAs('demo-looker')
+    assert.equal(await page.getByRole('link', { name: 'Keys', exact: true }).count(), 0)
+    await page.getByRole('alert').getByText('Keys take a person with the role').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Make a key…' }).count(), 0)
+  })
+
+  for (const [colorScheme, width] of [
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 390],
+    ['dark', 390],
+  ] as const)
+    it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
+      await page.context().close()
+      await openPage({ colorScheme, viewport: { width, height: 900 } })
+      await openAs('demo-console')
+      await page.getByRole('button', { name: 'Make a key…' }).click()
+      await page.getByLabel('Name').fill('x'.repeat(64))
+      await checkPage(page, 'the form')
+      await page.getByRole('button', { name: 'Make the key' }).click()
+      await page.getByLabel('The key', { exact: true }).waitFor()
+      await checkPage(page, 'the key')
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.getByRole('button', { name: /^Revoke x/ }).click()
+      await checkPage(page, 'the list')
+      const folder = process.env['TOOLGATE_SCREENSHOTS']
+      if (folder !== undefined) await page.screenshot({ path: `${folder}/keys-${colorScheme}-${width}.png` })
+    })
+
+  async function openPage(options?: Parameters<Stage['open']>[0]): Promise<void> {
+    ;({ page } = await stage.open(options))
+  }
+
+  async function openAs(key: string): Promise<void> {
+    await page.goto(`${gateway.url}/#/people?view=keys`)
+    await logIn(page, key)
+    await page.getByRole('heading', { level: 1, name: 'People and keys' }).waitFor()
+  }
+})
 
 const CONFIG: GatewayConfig = {
   file: '/test/toolgate.yaml',

@@ -1,78 +1,68 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { checkPage, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { it } from 'node:test'
+import { checkPage, type Stage } from './browser.ts'
 import type { FakeOptions } from './fake-gateway.ts'
 import { type OpenedPage, withFakePage } from './fake-page.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
-
-if (executablePath !== undefined)
-  describe('the overview', () => {
-    let stage: Stage
-
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [390, 1440])
-        it(`has no fault in ${colorScheme}, ${width} wide`, async () => {
-          await withPage({}, { viewport: { width, height: 900 }, colorScheme }, async ({ page }) => {
-            await page.getByRole('heading', { name: 'Refused most' }).waitFor()
-            await page.getByText('Last lines of stderr').click()
-            await checkPage(page, `the overview, ${colorScheme}, ${width}`)
-          })
+describeConsole('the overview', (stage) => {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [390, 1440])
+      it(`has no fault in ${colorScheme}, ${width} wide`, async () => {
+        await withPage({}, { viewport: { width, height: 900 }, colorScheme }, async ({ page }) => {
+          await page.getByRole('heading', { name: 'Refused most' }).waitFor()
+          await page.getByText('Last lines of stderr').click()
+          await checkPage(page, `the overview, ${colorScheme}, ${width}`)
         })
-
-    it('shows what the gateway counts, not what the page has loaded', async () => {
-      await withPage({ recordCount: 50_000 }, {}, async ({ page, gateway }) => {
-        const calls = page.locator('.figure').filter({ hasText: 'Calls' }).locator('dd')
-        await calls.waitFor()
-        // It answers at once with what is counted so far.
-        await page.getByText('The audit is still being counted').waitFor({ state: 'detached' })
-        const first = Number((await calls.innerText()).replace(',', ''))
-        assert.ok(first > 30_000, `${first}`)
-        gateway.record(11)
-        await page.getByRole('button', { name: 'hour' }).click()
-        await page.waitForFunction(
-          (more) => document.querySelector('.figure dd')?.textContent === more,
-          format(first + 7),
-        )
-        assert.match(await page.evaluate(() => location.hash), /period=1h/)
-        await page.getByRole('button', { name: 'week' }).press('Enter')
-        await page.locator('button[aria-pressed=true]').getByText('week').waitFor()
       })
-    })
 
-    it('shows a server that is down first, with its last lines and its restarts', async () => {
-      await withPage({}, {}, async ({ page }) => {
-        const row = page
-          .getByRole('row')
-          .filter({ has: page.getByRole('rowheader') })
-          .first()
-        await row.getByText('down', { exact: true }).waitFor()
-        await row.getByText('Last lines of stderr').click()
-        await row.getByText('Error: REMOTE_TOKEN is wrong', { exact: true }).waitFor()
-        assert.equal(await row.locator('[data-label=Restarts]').innerText(), '4')
-      })
+  it('shows what the gateway counts, not what the page has loaded', async () => {
+    await withPage({ recordCount: 50_000 }, {}, async ({ page, gateway }) => {
+      const calls = page.locator('.figure').filter({ hasText: 'Calls' }).locator('dd')
+      await calls.waitFor()
+      // It answers at once with what is counted so far.
+      await page.getByText('The audit is still being counted').waitFor({ state: 'detached' })
+      const first = Number((await calls.innerText()).replace(',', ''))
+      assert.ok(first > 30_000, `${first}`)
+      gateway.record(11)
+      await page.getByRole('button', { name: 'hour' }).click()
+      await page.waitForFunction(
+        (more) => document.querySelector('.figure dd')?.textContent === more,
+        format(first + 7),
+      )
+      assert.match(await page.evaluate(() => location.hash), /period=1h/)
+      await page.getByRole('button', { name: 'week' }).press('Enter')
+      await page.locator('button[aria-pressed=true]').getByText('week').waitFor()
     })
-
-    it('says so when nothing has happened', async () => {
-      await withPage({ empty: true }, {}, async ({ page }) => {
-        await page.getByText('No calls in this period').waitFor()
-        await page.getByText('Nothing was refused.').waitFor()
-        await checkPage(page, 'an empty overview')
-      })
-    })
-
-    const withPage = (
-      gateway: Partial<FakeOptions>,
-      browser: Parameters<Stage['open']>[0],
-      work: (opened: OpenedPage) => Promise<void>,
-    ) => withFakePage(stage, { address: 'overview', ready: '.figure', gateway, browser }, work)
   })
+
+  it('shows a server that is down first, with its last lines and its restarts', async () => {
+    await withPage({}, {}, async ({ page }) => {
+      const row = page
+        .getByRole('row')
+        .filter({ has: page.getByRole('rowheader') })
+        .first()
+      await row.getByText('down', { exact: true }).waitFor()
+      await row.getByText('Last lines of stderr').click()
+      await row.getByText('Error: REMOTE_TOKEN is wrong', { exact: true }).waitFor()
+      assert.equal(await row.locator('[data-label=Restarts]').innerText(), '4')
+    })
+  })
+
+  it('says so when nothing has happened', async () => {
+    await withPage({ empty: true }, {}, async ({ page }) => {
+      await page.getByText('No calls in this period').waitFor()
+      await page.getByText('Nothing was refused.').waitFor()
+      await checkPage(page, 'an empty overview')
+    })
+  })
+
+  const withPage = (
+    gateway: Partial<FakeOptions>,
+    browser: Parameters<Stage['open']>[0],
+    work: (opened: OpenedPage) => Promise<void>,
+  ) => withFakePage(stage, { address: 'overview', ready: '.figure', gateway, browser }, work)
+})
 
 function format(n: number): string {
   return n.toLocaleString('en-GB')

@@ -1,110 +1,94 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { checkPage, logIn, type Stage } from './browser.ts'
 import { type FakeGateway, startFakeGateway } from './fake-gateway.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
+describeConsole('the palette', (stage) => {
+  let gateway: FakeGateway
+  let page: Page
+  beforeEach(async () => {
+    gateway = await stage.keep(startFakeGateway({ consoleDir: stage.consoleDir }))
+    await openPage()
+  })
 
-if (executablePath !== undefined)
-  describe('the palette', () => {
-    let stage: Stage
-    let gateway: FakeGateway
-    let seat: Seat
-    let page: Page
+  const found = () => page.getByRole('listbox', { name: 'Found' }).getByRole('option')
+  const field = () => page.getByRole('combobox', { name: 'Go to' })
+  const marked = () => page.locator('[role=option][aria-selected=true]').innerText()
 
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-    beforeEach(async () => {
-      gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
-      await openPage({})
-    })
-    afterEach(async () => {
-      await seat.context.close()
-      await gateway.close()
-      assert.deepEqual(seat.strayed, [])
-    })
+  it('opens with Ctrl-K, finds tools, callers and pages, and goes there with the keyboard alone', async () => {
+    await page.keyboard.press('Control+k')
+    assert.equal(await field().evaluate((element) => element === document.activeElement), true)
+    await page.keyboard.type('move_f')
+    await found().filter({ hasText: 'move_file' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1 }).filter({ hasText: 'move_file' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('admin')
+    await found().filter({ hasText: 'admin' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText('admin sees 12 of 16 tools.').first().waitFor()
+    await page.keyboard.press('Control+k')
+    const first = await marked()
+    await page.keyboard.press('ArrowDown')
+    assert.notEqual(await marked(), first)
+    await page.keyboard.press('ArrowUp')
+    assert.equal(await marked(), first)
+    await page.keyboard.press('ArrowUp')
+    assert.notEqual(await marked(), first)
+    await page.keyboard.type('nothing is called this')
+    await page.getByText('Nothing has this name.').waitFor()
+    await found().filter({ hasText: 'search all calls' }).waitFor()
+    await page.keyboard.press('Enter')
+    await field().waitFor({ state: 'hidden' })
+    await page.getByText('No call matches').waitFor()
+    assert.equal(await page.getByLabel('Text').inputValue(), 'nothing is called this')
+  })
 
-    const found = () => page.getByRole('listbox', { name: 'Found' }).getByRole('option')
-    const field = () => page.getByRole('combobox', { name: 'Go to' })
-    const marked = () => page.locator('[role=option][aria-selected=true]').innerText()
+  it('shows the keys with ?, but not while somebody types', async () => {
+    await page.getByLabel('Search').focus()
+    await page.keyboard.press('?')
+    assert.equal(await page.getByLabel('Search').inputValue(), '?')
+    await page.getByRole('heading', { level: 1 }).click()
+    await page.keyboard.press('?')
+    const help = page.getByRole('dialog', { name: 'Keys' })
+    await help.getByText('next and previous request').waitFor()
+    await checkPage(page, 'the help about keys')
+    await shoot('keys')
+    await page.keyboard.press('Control+k')
+    await field().waitFor()
+    await page.keyboard.press('Escape')
+    await field().waitFor({ state: 'hidden' })
+  })
 
-    it('opens with Ctrl-K, finds tools, callers and pages, and goes there with the keyboard alone', async () => {
-      await page.keyboard.press('Control+k')
-      assert.equal(await field().evaluate((element) => element === document.activeElement), true)
-      await page.keyboard.type('move_f')
-      await found().filter({ hasText: 'move_file' }).waitFor()
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { level: 1 }).filter({ hasText: 'move_file' }).waitFor()
-      await page.keyboard.press('Control+k')
-      await page.keyboard.type('admin')
-      await found().filter({ hasText: 'admin' }).first().waitFor()
-      await page.keyboard.press('Enter')
-      await page.getByText('admin sees 12 of 16 tools.').first().waitFor()
-      await page.keyboard.press('Control+k')
-      const first = await marked()
-      await page.keyboard.press('ArrowDown')
-      assert.notEqual(await marked(), first)
-      await page.keyboard.press('ArrowUp')
-      assert.equal(await marked(), first)
-      await page.keyboard.press('ArrowUp')
-      assert.notEqual(await marked(), first)
-      await page.keyboard.type('nothing is called this')
-      await page.getByText('Nothing has this name.').waitFor()
-      await found().filter({ hasText: 'search all calls' }).waitFor()
-      await page.keyboard.press('Enter')
-      await field().waitFor({ state: 'hidden' })
-      await page.getByText('No call matches').waitFor()
-      assert.equal(await page.getByLabel('Text').inputValue(), 'nothing is called this')
-    })
-
-    it('shows the keys with ?, but not while somebody types', async () => {
-      await page.getByLabel('Search').focus()
-      await page.keyboard.press('?')
-      assert.equal(await page.getByLabel('Search').inputValue(), '?')
-      await page.getByRole('heading', { level: 1 }).click()
-      await page.keyboard.press('?')
-      const help = page.getByRole('dialog', { name: 'Keys' })
-      await help.getByText('next and previous request').waitFor()
-      await checkPage(page, 'the help about keys')
-      await shoot('keys')
+  for (const [colorScheme, width] of [
+    ['light', 1440],
+    ['dark', 390],
+  ] as const)
+    it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
+      await page.context().close()
+      await openPage({ colorScheme, viewport: { width, height: 800 } })
       await page.keyboard.press('Control+k')
       await field().waitFor()
-      await page.keyboard.press('Escape')
-      await field().waitFor({ state: 'hidden' })
+      await page.keyboard.type('file')
+      await found().filter({ hasText: 'move_file' }).waitFor()
+      await checkPage(page, 'the palette')
+      await shoot(`palette-${colorScheme}-${width}`)
     })
 
-    for (const [colorScheme, width] of [
-      ['light', 1440],
-      ['dark', 390],
-    ] as const)
-      it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-        await seat.context.close()
-        await openPage({ colorScheme, viewport: { width, height: 800 } })
-        await page.keyboard.press('Control+k')
-        await field().waitFor()
-        await page.keyboard.type('file')
-        await found().filter({ hasText: 'move_file' }).waitFor()
-        await checkPage(page, 'the palette')
-        await shoot(`palette-${colorScheme}-${width}`)
-      })
+  async function openPage(options?: Parameters<Stage['open']>[0]): Promise<void> {
+    ;({ page } = await stage.open(options))
+    await page.goto(gateway.url)
+    await logIn(page)
+    await page
+      .getByText(/sees \d+ of 16 tools/)
+      .first()
+      .waitFor()
+  }
 
-    async function openPage(options: Parameters<Stage['open']>[0]): Promise<void> {
-      seat = await stage.open(options)
-      page = seat.page
-      await page.goto(gateway.url)
-      await logIn(page)
-      await page
-        .getByText(/sees \d+ of 16 tools/)
-        .first()
-        .waitFor()
-    }
-
-    async function shoot(name: string): Promise<void> {
-      if (process.env['TOOLGATE_SHOTS'] !== undefined)
-        await page.screenshot({ path: `${process.env['TOOLGATE_SHOTS']}/${name}.png` })
-    }
-  })
+  async function shoot(name: string): Promise<void> {
+    if (process.env['TOOLGATE_SHOTS'] !== undefined)
+      await page.screenshot({ path: `${process.env['TOOLGATE_SHOTS']}/${name}.png` })
+  }
+})

@@ -1,142 +1,125 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
-import type { BrowserContext, Page } from 'playwright-core'
+import { beforeEach, it } from 'node:test'
+import type { Page } from 'playwright-core'
 import { type RunningGateway, startGateway } from '../../gateway/src/index.ts'
 import { send } from '../../../tests/support/http.ts'
 import { CALLERS, KEYS } from '../../../tests/support/keys.ts'
 import { type RecordingServer, startRecordingServer } from '../../../tests/support/recording-server.ts'
 import { toMessage } from '../../../tests/support/rpc.ts'
 import { httpServer } from '../../../tests/support/servers.ts'
-import { logIn, press, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { logIn, press } from './browser.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
-
-if (executablePath !== undefined)
-  describe('the console of a real gateway', () => {
-    let stage: Stage
-    let upstream: RecordingServer
-    let gateway: RunningGateway
-    let context: BrowserContext
-    let page: Page
-    let strayed: string[]
-    let watched: number
-
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-    beforeEach(async () => {
-      upstream = await startRecordingServer([{ name: 'look' }, { name: 'pay' }])
-      watched = await freePort()
-      gateway = await start()
-      ;({ context, page, strayed } = await stage.open({}))
-    })
-    afterEach(async () => {
-      await context.close()
-      await gateway.close()
-      await upstream.close()
-      assert.deepEqual(strayed, [])
-    })
-
-    it('changes a badge when the port of a group opens, and back when it closes', async () => {
-      await open('#/tools?as=viewer')
-      const group = page
-        .locator('.section')
-        .filter({ has: page.getByRole('button', { name: 'Web pages', exact: true }) })
-      await group.getByText('unavailable', { exact: true }).waitFor()
-      await group.getByText(`Nothing listens on 127.0.0.1:${watched}`).waitFor()
-      await group.getByText('Start the browser.').waitFor()
-      await page.getByText('Live', { exact: true }).last().waitFor()
-      const listener = await listen(watched)
-      await group.getByText('available', { exact: true }).waitFor()
-      await page.locator('.summary').filter({ hasText: 'viewer sees 2 of 2 tools.' }).waitFor()
-      await close(listener)
-      await group.getByText('unavailable', { exact: true }).waitFor()
-      await page.locator('.summary').filter({ hasText: 'viewer sees 1 of 2 tools.' }).waitFor()
-    })
-
-    it('shows a call from its approval to its end: requested, approved, run, done', async () => {
-      await open('#/approvals')
-      await page.getByText('No call is waiting').waitFor()
-      const input = { amount: 12, note: 'for \u202Eevar' }
-      assert.match(await call('up__pay', input), /Waiting for approval/)
-      const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'up:pay' }) })
-      await card.getByText('"note": "for U+202Eevar"').waitFor()
-      assert.equal(upstream.calls('pay').length, 0)
-      await press(card.getByRole('button', { name: 'Approve up:pay' }))
-      await card.getByText('The call can run once.').waitFor()
-      assert.doesNotMatch(await call('up__pay', input), /Waiting/)
-      assert.deepEqual(
-        upstream.calls('pay').map(({ params }) => params['arguments']),
-        [input],
-      )
-      await card.getByText('The call has run.').waitFor()
-      await page.locator('.decided').getByText('approved, used').last().waitFor()
-      await page.getByRole('link', { name: 'Live' }).click()
-      const row = page.getByRole('row').filter({ hasText: 'tool_result' }).filter({ hasText: 'up:pay' })
-      await row.getByRole('link').click()
-      await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'tool_call' }).first().waitFor()
-    })
-
-    it('reconnects after a restart of the gateway, with a new login', async () => {
-      await open('#/live')
-      await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor()
-      const { port } = new URL(gateway.url)
-      await gateway.close()
-      await page.getByText(/^Not connected\. This page is from/).waitFor()
-      gateway = await start(Number(port))
-      await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
-      await logIn(page)
-      await page.getByRole('dialog').waitFor({ state: 'detached' })
-      await call('up__pay', { amount: 1 })
-      await page.getByRole('row').filter({ hasText: 'tool_approval_required' }).first().waitFor()
-    })
-
-    async function start(port = 0): Promise<RunningGateway> {
-      const started = await startGateway(
-        {
-          file: '/test/toolgate.yaml',
-          listen: { host: '127.0.0.1', port },
-          servers: [httpServer('up', upstream.url)],
-          callers: CALLERS,
-          groups: [
-            {
-              name: 'web',
-              title: 'Web pages',
-              tools: ['up:look'],
-              visibility: 'conditional',
-              dependsOn: [],
-              availableWhen: [{ tcp: { host: '127.0.0.1', port: watched } }],
-              suggestion: 'Start the browser.',
-            },
-          ],
-          policy: [{ ask: ['up:pay'] }],
-          limits: [],
-          audit: { store: 'memory', mode: 'batched' },
-        },
-        { consoleDir: stage.consoleDir, probeEveryMs: 50 },
-      )
-      await started.ready
-      return started
-    }
-
-    async function call(name: string, args: object): Promise<string> {
-      const message = toMessage('2026-07-28', 'tools/call', { name, arguments: args })
-      const answer = await send(`${gateway.url}/mcp`, {
-        headers: { ...message.headers, authorization: `Bearer ${KEYS.viewer}` },
-        body: JSON.stringify(message.body),
-      })
-      return JSON.stringify(answer)
-    }
-
-    async function open(hash: string): Promise<void> {
-      await page.goto(`${gateway.url}/${hash}`)
-      await logIn(page)
-      await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
-    }
+describeConsole('the console of a real gateway', (stage) => {
+  let upstream: RecordingServer
+  let gateway: RunningGateway
+  let page: Page
+  let watched: number
+  beforeEach(async () => {
+    upstream = await stage.keep(startRecordingServer([{ name: 'look' }, { name: 'pay' }]))
+    watched = await freePort()
+    gateway = await start()
+    // The one of the end: a test may have started another one.
+    await stage.keep({ close: () => gateway.close() })
+    ;({ page } = await stage.open())
   })
+
+  it('changes a badge when the port of a group opens, and back when it closes', async () => {
+    await open('#/tools?as=viewer')
+    const group = page.locator('.section').filter({ has: page.getByRole('button', { name: 'Web pages', exact: true }) })
+    await group.getByText('unavailable', { exact: true }).waitFor()
+    await group.getByText(`Nothing listens on 127.0.0.1:${watched}`).waitFor()
+    await group.getByText('Start the browser.').waitFor()
+    await page.getByText('Live', { exact: true }).last().waitFor()
+    const listener = await listen(watched)
+    await group.getByText('available', { exact: true }).waitFor()
+    await page.locator('.summary').filter({ hasText: 'viewer sees 2 of 2 tools.' }).waitFor()
+    await close(listener)
+    await group.getByText('unavailable', { exact: true }).waitFor()
+    await page.locator('.summary').filter({ hasText: 'viewer sees 1 of 2 tools.' }).waitFor()
+  })
+
+  it('shows a call from its approval to its end: requested, approved, run, done', async () => {
+    await open('#/approvals')
+    await page.getByText('No call is waiting').waitFor()
+    const input = { amount: 12, note: 'for \u202Eevar' }
+    assert.match(await call('up__pay', input), /Waiting for approval/)
+    const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'up:pay' }) })
+    await card.getByText('"note": "for U+202Eevar"').waitFor()
+    assert.equal(upstream.calls('pay').length, 0)
+    await press(card.getByRole('button', { name: 'Approve up:pay' }))
+    await card.getByText('The call can run once.').waitFor()
+    assert.doesNotMatch(await call('up__pay', input), /Waiting/)
+    assert.deepEqual(
+      upstream.calls('pay').map(({ params }) => params['arguments']),
+      [input],
+    )
+    await card.getByText('The call has run.').waitFor()
+    await page.locator('.decided').getByText('approved, used').last().waitFor()
+    await page.getByRole('link', { name: 'Live' }).click()
+    const row = page.getByRole('row').filter({ hasText: 'tool_result' }).filter({ hasText: 'up:pay' })
+    await row.getByRole('link').click()
+    await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'tool_call' }).first().waitFor()
+  })
+
+  it('reconnects after a restart of the gateway, with a new login', async () => {
+    await open('#/live')
+    await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor()
+    const { port } = new URL(gateway.url)
+    await gateway.close()
+    await page.getByText(/^Not connected\. This page is from/).waitFor()
+    gateway = await start(Number(port))
+    await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+    await logIn(page)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await call('up__pay', { amount: 1 })
+    await page.getByRole('row').filter({ hasText: 'tool_approval_required' }).first().waitFor()
+  })
+
+  async function start(port = 0): Promise<RunningGateway> {
+    const started = await startGateway(
+      {
+        file: '/test/toolgate.yaml',
+        listen: { host: '127.0.0.1', port },
+        servers: [httpServer('up', upstream.url)],
+        callers: CALLERS,
+        groups: [
+          {
+            name: 'web',
+            title: 'Web pages',
+            tools: ['up:look'],
+            visibility: 'conditional',
+            dependsOn: [],
+            availableWhen: [{ tcp: { host: '127.0.0.1', port: watched } }],
+            suggestion: 'Start the browser.',
+          },
+        ],
+        policy: [{ ask: ['up:pay'] }],
+        limits: [],
+        audit: { store: 'memory', mode: 'batched' },
+      },
+      { consoleDir: stage.consoleDir, probeEveryMs: 50 },
+    )
+    await started.ready
+    return started
+  }
+
+  async function call(name: string, args: object): Promise<string> {
+    const message = toMessage('2026-07-28', 'tools/call', { name, arguments: args })
+    const answer = await send(`${gateway.url}/mcp`, {
+      headers: { ...message.headers, authorization: `Bearer ${KEYS.viewer}` },
+      body: JSON.stringify(message.body),
+    })
+    return JSON.stringify(answer)
+  }
+
+  async function open(hash: string): Promise<void> {
+    await page.goto(`${gateway.url}/${hash}`)
+    await logIn(page)
+    await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
+  }
+})
 
 function listen(port: number): Promise<Server> {
   const server = createServer((socket) => socket.end())

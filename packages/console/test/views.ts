@@ -161,6 +161,7 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       name: 'a call',
       address: 'calls?tool=payments:mails',
       ready: '.record',
+      shows: ['parts/call-drawer.tsx'],
       isModal: true,
       open: (page) => press(page.locator('.record .opener').first()),
     },
@@ -172,6 +173,7 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       name: 'a run',
       address: 'runs?label=untrusted',
       ready: '.record',
+      shows: ['pages/runs.tsx'],
       isModal: true,
       async open(page) {
         await press(page.locator('.record .opener').first())
@@ -241,7 +243,7 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       name: 'a new key',
       address: 'people?view=keys',
       ready: 'tbody tr',
-      shows: ['parts/new-key.tsx'],
+      shows: ['parts/new-key.tsx', 'parts/form.tsx'],
       isModal: true,
       open: (page) => press(page.getByRole('button', { name: 'Make a key…' })),
     },
@@ -252,6 +254,7 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       name: 'a person',
       address: 'people?tenant=acme',
       ready: '.record',
+      shows: ['parts/person-drawer.tsx'],
       isModal: true,
       async open(page) {
         await press(page.getByRole('link', { name: 'clara', exact: true }))

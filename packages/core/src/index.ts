@@ -57,4 +57,4 @@ export { combineTelemetry } from './telemetry/combine.ts'
 // Errors
 export { HaltedError } from './call/outcome.ts'
 export { StreamTooLongError } from './call/streams.ts'
-export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from './util/errors.ts'
+export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from '@toolgate/values'

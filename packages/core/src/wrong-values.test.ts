@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError } from './util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import { fromAnthropicTools } from '../../expose/src/imports/import-tools.ts'
 import { createGate } from './gate/gate.ts'
 import { policyFromEnv, sendersFromEnv } from './policy/environment.ts'

@@ -1,5 +1,6 @@
 import type { JsonSchema, Tool } from '@toolgate/core'
-import { cut, deepFreeze } from '@toolgate/core/internal'
+import { cut } from '@toolgate/values'
+import { deepFreeze } from '@toolgate/values/json'
 import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
 import { type Dialect, overLimit } from './schema/dialect.ts'
 import { below, isObject, listOf, type Note, SchemaProblem, sortKeys, toText } from './schema/node.ts'

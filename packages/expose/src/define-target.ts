@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import type { Exposure } from './exposure.ts'
 import { ANY, ANY_OUTPUT, type Dialect } from './schema/dialect.ts'
 import { EXPOSE_TARGETS } from './options.ts'

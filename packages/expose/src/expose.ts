@@ -1,4 +1,5 @@
-import { checkShape, createBoundedCache, deepFreeze, shapeOf } from '@toolgate/core/internal'
+import { checkShape, createBoundedCache, shapeOf } from '@toolgate/values'
+import { deepFreeze } from '@toolgate/values/json'
 import { ConfigError, type Tool, type View } from '@toolgate/core'
 import { convert, toError } from './convert.ts'
 import { type CustomExposure, type CustomTarget, customTarget } from './define-target.ts'

@@ -1,4 +1,4 @@
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import type { Tool } from '@toolgate/core'
 
 /** The longest name that every provider and MCP client accepts. */

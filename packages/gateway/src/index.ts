@@ -10,7 +10,7 @@ export {
 } from './admin/change/policy-tests.ts'
 export { toClauseRows, toRows } from './admin/change/test-rows.ts'
 export type { FileResults, MissedRow, TestedClauseRow } from './model/test-rows.ts'
-export { rulesOfChange } from './admin/change/rules-of-change.ts'
+export { rulesOfChange } from './servers/catalog/rules-of-change.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'
 export { ConfigFileError } from './config/problems.ts'

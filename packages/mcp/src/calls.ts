@@ -1,6 +1,7 @@
 import type { Caller, CallOutcome, Hooks, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/expose'
-import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Continuation } from '@toolgate/core/toolset'
 
 /** The parameters of a `tools/call`, with the problem if they are invalid. */

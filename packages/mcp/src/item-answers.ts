@@ -1,5 +1,5 @@
 import type { CallOutcome } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { readsAsUnknown } from '@toolgate/core/decide'
 import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
 import { McpError, metaOf } from './results.ts'

@@ -1,6 +1,7 @@
 import type { Tool, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/expose'
-import { type JsonObject, sha256Hex } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import { sha256Hex } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
 import type { ItemKind } from '@toolgate/core/toolset'
 import { toListedItem } from './listed-item.ts'

@@ -1,5 +1,5 @@
 import type { Tool } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 
 /** Returns a resource, a template or a prompt as MCP lists it. `name` replaces the name of a prompt. */
 export function toListedItem(item: Tool, name: string = item.name): JsonObject {

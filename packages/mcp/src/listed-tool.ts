@@ -1,5 +1,6 @@
 import type { JsonSchema, Tool } from '@toolgate/core'
-import { isObject, type JsonObject, type ToolIcon, type ToolMeta } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import type { ToolIcon, ToolMeta } from '@toolgate/core/tools'
 
 /** A tool as `tools/list` of MCP shows it. */
 export interface ListedTool {

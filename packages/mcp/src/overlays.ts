@@ -1,4 +1,4 @@
-import type { ToolOverlay } from '@toolgate/core/internal'
+import type { ToolOverlay } from '@toolgate/core/tools'
 import { matchesGlob, matchesUri, parseGlob, toPlainGlob } from '@toolgate/core/toolset'
 
 /** What the operator says about the items of a server, by name, URI or glob. */

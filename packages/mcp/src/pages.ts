@@ -1,4 +1,4 @@
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 
 /** Longer lists of items have pages. */
 export const PAGE_SIZE = 1000

@@ -6,7 +6,8 @@ import {
   REASONS,
   retryAfterSeconds,
 } from '@toolgate/core'
-import { isObject, messageOf, outputText, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
+import { messageOf, outputText } from '@toolgate/values'
 import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
 
 /** MCP's `CallToolResult`. */

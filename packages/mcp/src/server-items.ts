@@ -1,6 +1,6 @@
 import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
-import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
+import type { ToolOverlay } from '@toolgate/core/tools'
 import {
   definePrompt,
   defineResource,

@@ -6,8 +6,8 @@ import {
   type ToolAnnotations,
   type ToolDefinition,
 } from '@toolgate/core'
-import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
+import type { ToolOverlay } from '@toolgate/core/tools'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
 
 /** What the operator declares about tools of a server. */

@@ -1,6 +1,6 @@
 import type { Gate, Tool, View } from '@toolgate/core'
 import { MAX_NAME_LENGTH, type WireNames } from '@toolgate/expose'
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
 import { type ListedTool, toListedTool } from './listed-tool.ts'

@@ -1,5 +1,6 @@
 import { defineTool, type JsonSchema, type StandardSchema } from '@toolgate/core'
-import { checkShape, type InputProblem, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
+import type { InputProblem } from '@toolgate/values/json'
 import { createValidator } from '@toolgate/core/call'
 
 export interface Question {

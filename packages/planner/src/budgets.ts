@@ -1,5 +1,5 @@
 import { type CallOutcome, ConfigError, type Hooks } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 
 /** How much a run may use, including its sub-agents and the time before a pause. Absent: no bound. */

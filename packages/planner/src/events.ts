@@ -1,5 +1,5 @@
 import type { Caller, CallOutcome } from '@toolgate/core'
-import { safely } from '@toolgate/core/internal'
+import { safely } from '@toolgate/values'
 import type { StepCall } from '@toolgate/core/steps'
 import type { Clock } from '@toolgate/core/stores'
 import type { AgentCall, PendingCall, RunResult, Usage } from './result.ts'

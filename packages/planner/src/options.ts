@@ -1,7 +1,7 @@
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
 import type { Caller, ForkOptions, Gate, NarrowOptions, ViewOptions } from '@toolgate/core'
 import type { HooksInput } from '@toolgate/core/call'
-import { shapeOf } from '@toolgate/core/internal'
+import { shapeOf } from '@toolgate/values'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { Clock, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { LanguageModel, ModelMessage, StopCondition, ToolSet } from 'ai'

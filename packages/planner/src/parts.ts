@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError, type Gate, type View } from '@toolgate/core'
-import { checkShape, safely } from '@toolgate/core/internal'
+import { checkShape, safely } from '@toolgate/values'
 import { type Clock, memoryLock, memoryState, type SessionLock, systemClock } from '@toolgate/core/stores'
 import { isStepCount, type LanguageModel } from 'ai'
 import { type Budgets, checkBudgets } from './budgets.ts'

@@ -7,8 +7,8 @@ import {
   type ToolDefinition,
   type View,
 } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { checkShape, shapeOf } from '@toolgate/values'
+import { toJsonText } from '@toolgate/values/json'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, ToolSet } from 'ai'
 import type { PolicyOf } from './options.ts'

@@ -7,7 +7,8 @@ import type {
   AuditQuery,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { type MaybePromise, messageOf } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { CheckpointFile } from './checkpoint-file.ts'
 import type { InputBoxes } from './input-boxes.ts'
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { AuditCounter, AuditExporter, AuditReader, AuditSink, InputBoxes, SealOptions } from '@toolgate/core/audit'
 import { ConfigError } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import { type AuditEvidence, checkpointsPath, inputKeyOf, secretAt } from './evidence.ts'
 
 export interface AuditFileOptions extends SealOptions {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { AuditFile } from './audit-file.ts'
 import type { AuditFileOptions } from './audit-options.ts'
 import { type CheckpointFile, openCheckpointFile } from './checkpoint-file.ts'

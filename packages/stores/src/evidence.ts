@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 
 /** The path of checkpoints, if one is configured. */
 interface GivenPlace {

@@ -1,5 +1,6 @@
 import { ToolgateError } from '@toolgate/core'
-import { checkShape, shapeOf, readOwnJson } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
+import { readOwnJson } from '@toolgate/values/json'
 import type { HistoryAddition, HistoryItem, HistoryMark, HistoryPart } from '@toolgate/core/stores'
 import { numberIn, type Row, textIn } from './rows.ts'
 

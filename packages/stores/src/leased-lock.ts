@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
-import { type MaybePromise, toCancelling } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { toCancelling } from '@toolgate/values'
 import { type Lease, type LockOptions, memoryLock, type SessionLock } from '@toolgate/core/stores'
 
 export interface LeasedLockOptions {

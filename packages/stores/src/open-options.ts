@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import type { LeasedLockOptions } from './leased-lock.ts'
 import type { StoredApprovalsOptions } from './state/approval-rows.ts'
 

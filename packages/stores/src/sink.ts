@@ -8,7 +8,8 @@ import type {
   AuditQuery,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { type MaybePromise, messageOf } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import { type AuditFile, closedError, unavailableError } from './audit-file.ts'
 import type { AuditFileProblem, FileAudit } from './audit-options.ts'
 import type { Checkpoints } from './checkpoints.ts'

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 
 /** How long an opening waits for other processes. */
 export const OPEN_TIMEOUT_MS = 5000

@@ -1,4 +1,5 @@
-import { createEmitter, type MaybePromise } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
 
 /** Well below the second within which a change must be seen. */
 const POLL_MS = 250

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import { AUDIT } from './audit-rows.ts'
 import { checkKind } from './jsonl/log-files.ts'
 import { checkSchema } from './schema.ts'

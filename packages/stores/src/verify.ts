@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } fr
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { checkShape, messageOf, shapeOf } from '@toolgate/core/internal'
+import { checkShape, messageOf, shapeOf } from '@toolgate/values'
 import {
   type AuditVerdict,
   type AuditVerifier,

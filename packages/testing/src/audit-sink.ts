@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { canonicalize, type MaybePromise, sha256Hex } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type {
   AuditCounter,

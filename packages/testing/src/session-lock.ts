@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCanceller, type MaybePromise } from '@toolgate/core/internal'
+import { createCanceller } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
 import type { Lease, SessionLock } from '@toolgate/core/stores'
 
 export interface LockUnderTest {

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { MaybePromise } from '@toolgate/core/internal'
 import { type ManualClock, manualClock } from './manual-clock.ts'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 
 export interface StateUnderTest {
   readonly store: StateStore

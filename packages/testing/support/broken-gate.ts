@@ -14,7 +14,7 @@ import {
 import type { MemoryAudit } from '@toolgate/core/audit'
 import { memoryApprovals, memoryCounters, systemClock } from '@toolgate/core/stores'
 import type { CallTrace } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 
 /** What a gate asks for one call, in the order in which it asks. */
 export const ASKED = [

@@ -1,6 +1,6 @@
 import { type Field, FIELD_WEIGHTS, fieldTerms } from '../../core/src/search/fields.ts'
 import { B, K1, parseQuery, PREFIX_WEIGHT } from '../../core/src/search/rank.ts'
-import { compareToolIds } from '@toolgate/core/internal'
+import { compareToolIds } from '@toolgate/core/tools'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { Tool } from '@toolgate/core'
 

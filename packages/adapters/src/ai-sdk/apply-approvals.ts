@@ -1,6 +1,7 @@
 import { type Approval, type Caller, type FaultCode, type Gate, type Tool, ToolgateError } from '@toolgate/core'
 import { toWireName } from '@toolgate/expose'
-import { canonicalize, checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
+import { checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/values'
 import type { ModelMessage } from 'ai'
 import { fieldsOf } from '../shared/fields.ts'
 

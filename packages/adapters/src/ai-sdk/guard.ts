@@ -1,5 +1,6 @@
 import { type Caller, ConfigError, type Gate, type View } from '@toolgate/core'
-import { isView, isViewOf, type Shape, shapeOf } from '@toolgate/core/internal'
+import { isView, isViewOf } from '@toolgate/core/call'
+import { type Shape, shapeOf } from '@toolgate/values'
 import * as sdk from 'ai'
 import { checkGuardFor, RUN_KEYS, viewFor } from '../shared/guard-options.ts'
 import { isStream, lastOf, RefusedCall } from '../shared/refused.ts'

@@ -5,7 +5,9 @@ import {
   type StandardSchema,
   type ToolAnnotations,
 } from '@toolgate/core'
-import { isObject, isThenable, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import { isThenable } from '@toolgate/values'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
 import { asSchema, type FlexibleSchema, type Schema, type ToolExecutionOptions, type ToolSet } from 'ai'
 import { fieldsOf, hasFields } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'

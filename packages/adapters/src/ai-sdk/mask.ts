@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LanguageModel } from 'ai'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun, StepChange } from './run.ts'
 

@@ -1,6 +1,6 @@
 import type { Tool, View } from '@toolgate/core'
 import { expose, toWireName } from '@toolgate/expose'
-import { compareToolIds } from '@toolgate/core/internal'
+import { compareToolIds } from '@toolgate/core/tools'
 import { isAsyncGenerator } from '../shared/fields.ts'
 import { importedFrom, type ImportedTool, toSchema } from './import-tools.ts'
 import type { GuardOptions } from './options.ts'

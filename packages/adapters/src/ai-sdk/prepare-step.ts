@@ -1,5 +1,5 @@
 import { ConfigError, type View } from '@toolgate/core'
-import { checkShape, isToolError, shapeOf } from '@toolgate/core/internal'
+import { checkShape, isToolError, shapeOf } from '@toolgate/values'
 import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/steps'
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { fieldsOf, isFunction } from '../shared/fields.ts'

@@ -15,13 +15,13 @@ import {
   checkShape,
   createDeadlines,
   didYouMean,
-  frozenCopy,
   isThenable,
-  type MaybePromise,
   messageOf,
   shapeOf,
   toCancelling,
-} from '@toolgate/core/internal'
+} from '@toolgate/values'
+import { frozenCopy } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
 import { messageFor, reason } from '@toolgate/core/decide'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import { copyWith, fieldsOf, isAsyncGenerator, isFunction } from '../shared/fields.ts'

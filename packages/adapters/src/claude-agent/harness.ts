@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Cancelling, createCanceller } from '@toolgate/core/internal'
+import { type Cancelling, createCanceller } from '@toolgate/values'
 
 /**
  * The parts of the SDK that are used, by shape. Nothing is imported, because the SDK brings a harness of hundreds of megabytes.

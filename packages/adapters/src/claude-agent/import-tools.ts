@@ -9,7 +9,7 @@ import {
   type ToolRecord,
 } from '@toolgate/core'
 import { createWireNames, toWireName } from '@toolgate/expose'
-import type { UnnamedToolDefinition } from '@toolgate/core/internal'
+import type { UnnamedToolDefinition } from '@toolgate/core/tools'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { HarnessExecution, partsOfName, type SdkTool, toHarnessName, toServerPrefix } from './harness.ts'
 

@@ -7,7 +7,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { CallOutcome, Progress, View } from '@toolgate/core'
 import { expose } from '@toolgate/expose'
-import { outputText } from '@toolgate/core/internal'
+import { outputText } from '@toolgate/values'
 import { isMcpResult, toSendable } from '@toolgate/mcp'
 import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { QueryCalls } from './calls.ts'

@@ -1,7 +1,7 @@
 import type { ToolCall } from '@langchain/core/messages/tool'
 import { type Command, isCommand } from '@langchain/langgraph'
 import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
-import { messageOf, outputText } from '@toolgate/core/internal'
+import { messageOf, outputText } from '@toolgate/values'
 import * as langchain from 'langchain'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
 import { inheritWith } from '../shared/fields.ts'

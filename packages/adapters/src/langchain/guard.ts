@@ -1,7 +1,7 @@
 import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import type { Gate } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/expose'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { type Shape, shapeOf } from '@toolgate/values'
 import {
   type AgentMiddleware,
   AIMessage,

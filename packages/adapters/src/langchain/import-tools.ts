@@ -19,7 +19,8 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@toolgate/core'
-import { isObject, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
 import { fieldsOf, isFunction, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
 

@@ -1,7 +1,7 @@
 import type { RequestContext } from '@mastra/core/request-context'
 import type { CallOutcome, CallRequest, Tool, View } from '@toolgate/core'
 import { createWireNames, toWireName, type WireNames } from '@toolgate/expose'
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import type { Toolset } from '@toolgate/core/toolset'
 import { RefusedCall } from '../shared/refused.ts'
 import { createOnCall, createWarn, type GuardListeners } from '../shared/runs.ts'

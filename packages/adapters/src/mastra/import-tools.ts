@@ -6,7 +6,7 @@ import {
   type StandardSchema,
   type ToolAnnotations,
 } from '@toolgate/core'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
 import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 

@@ -3,7 +3,8 @@ import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
 import { type Caller, ConfigError, type Gate } from '@toolgate/core'
-import { type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { type Shape, shapeOf } from '@toolgate/values'
 import { checkGiven, checkGuard, GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
 
 /** A request as `guard` sees it: the context passed to `generate`, `stream`, or the call that resumes one. */

@@ -1,5 +1,6 @@
 import { type Progress, ToolgateError } from '@toolgate/core'
-import { checkShape, isObject, type JsonObject } from '@toolgate/core/internal'
+import { checkShape } from '@toolgate/values'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, LIST_CHANGED, type RequestId, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { readContext } from './sdk-context.ts'
 import {

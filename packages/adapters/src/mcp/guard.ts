@@ -1,5 +1,6 @@
 import { type Caller, ConfigError, defineCaller, type ViewOptions } from '@toolgate/core'
-import { type MaybePromise, safely, type Shape, shapeOf } from '@toolgate/core/internal'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { safely, type Shape, shapeOf } from '@toolgate/values'
 import { ListWatch, ToolLists } from '@toolgate/mcp'
 import { checkCaller, checkGuard } from '../shared/guard-options.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'

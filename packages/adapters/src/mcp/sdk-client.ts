@@ -1,5 +1,5 @@
 import { ConfigError, type Progress } from '@toolgate/core'
-import { checkShape } from '@toolgate/core/internal'
+import { checkShape } from '@toolgate/values'
 import { LIST_CHANGED, relayedError, RpcError } from '@toolgate/mcp'
 import {
   type LinkCall,

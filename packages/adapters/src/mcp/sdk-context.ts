@@ -1,4 +1,4 @@
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 
 /** A token that the host has validated, as both SDKs carry it (`AuthInfo`). */
 export interface McpAuthInfo {

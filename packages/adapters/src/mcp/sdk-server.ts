@@ -1,5 +1,5 @@
 import { ConfigError, type JsonSchema } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type ListedTool, type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type Exchange, type SdkContext, toExchange } from './sdk-context.ts'
 

@@ -1,14 +1,8 @@
 import type { CallContext, Progress, Tool } from '@toolgate/core'
 import type { Probe } from '@toolgate/core/groups'
-import {
-  isObject,
-  type JsonObject,
-  messageOf,
-  type Shape,
-  shapeOf,
-  toNamedMap,
-  type ToolOverlay,
-} from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { messageOf, type Shape, shapeOf, toNamedMap } from '@toolgate/values'
+import type { ToolOverlay } from '@toolgate/core/tools'
 import type { Source } from '@toolgate/core/toolset'
 import { type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
 import { checkOverlayFields } from '../shared/overlay.ts'

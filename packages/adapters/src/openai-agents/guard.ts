@@ -1,6 +1,7 @@
 import type { MCPToolFilterCallable, RunConfig, ToolErrorFormatter } from '@openai/agents'
 import { type CallOutcome, type Gate, UnknownToolError } from '@toolgate/core'
-import { nearestNames, toToolId } from '@toolgate/core/internal'
+import { nearestNames } from '@toolgate/values'
+import { toToolId } from '@toolgate/core/tools'
 import { checkGuard } from '../shared/guard-options.ts'
 import { createRunApprovals, type RunApprovals } from './approvals.ts'
 import { guardHandoff, guardTool } from './guarded-tools.ts'

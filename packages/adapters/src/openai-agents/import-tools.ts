@@ -1,7 +1,7 @@
 import { Handoff, RunContext } from '@openai/agents'
 import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
 import { type ExposedNames, toWireName } from '@toolgate/expose'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
 import { copyWith, fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import type { AnyFunctionTool, AnyHandoff, AnyRunContext, CallDetails, Governable } from './sdk.ts'

@@ -1,5 +1,5 @@
 import type { RunContext, ToolErrorFormatter } from '@openai/agents'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { type Shape, shapeOf } from '@toolgate/values'
 import { GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
 import type { AnyTool } from './sdk.ts'
 

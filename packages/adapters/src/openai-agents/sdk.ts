@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { isObject, JSON_BOUNDS, JsonFault, measureJson } from '@toolgate/core/internal'
+import { isObject, JSON_BOUNDS, JsonFault, measureJson } from '@toolgate/values/json'
 import { readModelJson } from '../shared/model-json.ts'
 import type { FunctionTool, Handoff, RunContext, Tool } from '@openai/agents'
 

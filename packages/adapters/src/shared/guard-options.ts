@@ -10,7 +10,8 @@ import {
   type ViewOptions,
   type Visibility,
 } from '@toolgate/core'
-import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type Shape, shapeOf } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { fieldsOf } from './fields.ts'
 import type { GuardListeners } from './runs.ts'

@@ -1,4 +1,4 @@
-import { holdsBigint, readJson } from '@toolgate/core/internal'
+import { holdsBigint, readJson } from '@toolgate/values/json'
 
 /** The text that the model reads about an integer that no JavaScript number can hold. */
 const TOO_LARGE_INTEGER =

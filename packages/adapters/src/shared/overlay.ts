@@ -1,13 +1,13 @@
+import { checkShape } from '@toolgate/values'
 import {
-  checkShape,
   type NativeToolRecord,
   OVERLAY,
   type RecordTool,
   type ToolOverlay,
   type UnnamedToolDefinition,
-} from '@toolgate/core/internal'
+} from '@toolgate/core/tools'
 
-export type { ToolOverlay } from '@toolgate/core/internal'
+export type { ToolOverlay } from '@toolgate/core/tools'
 
 export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
 

@@ -8,7 +8,7 @@ import {
   type ExposeWarning,
   type Exposure,
 } from '@toolgate/expose'
-import { messageOf, outputText } from '@toolgate/core/internal'
+import { messageOf, outputText } from '@toolgate/values'
 import { readModelJson } from './model-json.ts'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
 import { RUN_KEYS, type RunOptions, viewFor } from './guard-options.ts'

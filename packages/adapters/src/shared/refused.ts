@@ -1,5 +1,5 @@
 import { type CallDone, type CallOutcome, ToolgateError } from '@toolgate/core'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 
 /**
  * A call that did not run, failed or needs more input, for frameworks that expect an error.

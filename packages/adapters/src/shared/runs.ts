@@ -3,7 +3,7 @@ import type { Approval, CallOutcome, CallRefused, CallRequest, CallWaiting, Gate
 import { type ExposedNames, toWireName } from '@toolgate/expose'
 import type { RunOfCall } from '@toolgate/core/audit'
 import type { HooksInput } from '@toolgate/core/call'
-import { messageOf, safely } from '@toolgate/core/internal'
+import { messageOf, safely } from '@toolgate/values'
 import { factsOf } from '@toolgate/core/steps'
 import { checkWords, type GivenWords, resultsOf } from './user-words.ts'
 

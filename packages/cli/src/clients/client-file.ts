@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { nearestOf } from '@toolgate/values'
 import { CliError } from '../exit.ts'
 import { type Io, printable } from '../io.ts'
 import { readPlacedJson } from '../placed-json.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/values/json'
 import { applyEdits, findNodeAtLocation, modify, type Node, parse, parseTree } from 'jsonc-parser'
 
 const LENIENT = { allowTrailingComma: true } as const

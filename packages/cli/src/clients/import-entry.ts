@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { createRedactor } from '@toolgate/core/redact'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { createRedactor } from '@toolgate/values/redact'
 
 /** A server of a client's file as an entry of the configuration. */
 export interface ImportedServer {

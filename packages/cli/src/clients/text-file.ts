@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
 import { isTaken } from '../new-file.ts'

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
 import { parseObject } from '../json.ts'

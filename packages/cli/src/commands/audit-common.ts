@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { InputsVerdict } from '@toolgate/core/audit'
 import { CliError } from '../exit.ts'
 

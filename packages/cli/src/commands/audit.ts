@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { endsWithin, messageOf, readOwnJson } from '@toolgate/core/internal'
+import { endsWithin, messageOf } from '@toolgate/values'
+import { readOwnJson } from '@toolgate/values/json'
 import type {
   AuditEvent,
   AuditExporter,

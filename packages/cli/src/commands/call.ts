@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { isObject, type JsonObject, nearestOf } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
+import { nearestOf } from '@toolgate/values'
 import type { StdioBridge } from '@toolgate/gateway/stdio'
 import { DEFAULT_URL, mcpUrlOf } from '../address.ts'
 import { CliError, type ExitName } from '../exit.ts'

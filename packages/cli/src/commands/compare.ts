@@ -1,4 +1,4 @@
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import { type ConfigComparison, compareConfigs, loadConfig, readCatalogFile } from '@toolgate/gateway'
 import type { ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'

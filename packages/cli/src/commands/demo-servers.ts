@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 import { CliError } from '../exit.ts'
 import { type Io, printLine } from '../io.ts'
 

@@ -1,4 +1,4 @@
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { ServerRow } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError } from '../exit.ts'

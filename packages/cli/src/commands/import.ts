@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { type ClientFile, findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
 import { gatewayEntry, type GatewayEntry } from '../clients/gateway-entry.ts'
 import { importEntry, type ImportedServer, toServerName } from '../clients/import-entry.ts'

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { isObject, messageOf } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import { messageOf } from '@toolgate/values'
 import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'

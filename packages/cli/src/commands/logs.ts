@@ -1,4 +1,4 @@
-import { endsWithin } from '@toolgate/core/internal'
+import { endsWithin } from '@toolgate/values'
 import type { ServerLogRow } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { ExitName } from '../exit.ts'

@@ -1,4 +1,4 @@
-import { nearestOf } from '@toolgate/core/internal'
+import { nearestOf } from '@toolgate/values'
 import type { PinRow } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'

@@ -1,5 +1,5 @@
 import { ToolgateError } from '@toolgate/core'
-import { endsWithin, errnoOf, messageOf } from '@toolgate/core/internal'
+import { endsWithin, errnoOf, messageOf } from '@toolgate/values'
 import {
   type GatewayConfig,
   type GatewayOptions,

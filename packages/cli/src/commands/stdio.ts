@@ -80,10 +80,7 @@ async function ownGateway(
   { io, start }: ServeDeps,
   log: (text: string) => void,
 ): Promise<GatewayEndpoint> {
-  const [{ readConfig }, { endsWithin }] = await Promise.all([
-    import('@toolgate/gateway'),
-    import('@toolgate/core/internal'),
-  ])
+  const [{ readConfig }, { endsWithin }] = await Promise.all([import('@toolgate/gateway'), import('@toolgate/values')])
   const config = await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] })
   const agent = findCaller(config, as, file)
   const running = await findRunning(agent, file, app)

@@ -1,5 +1,5 @@
 import { readRecords, type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/change'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
 import type { TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'

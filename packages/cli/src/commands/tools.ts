@@ -1,5 +1,5 @@
 import { defineCaller, ToolgateError } from '@toolgate/core'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'

@@ -8,7 +8,7 @@ import {
   type WhatIfState,
   withInputs,
 } from '@toolgate/change'
-import { errnoOf, messageOf, sha256Hex } from '@toolgate/core/internal'
+import { errnoOf, messageOf, sha256Hex } from '@toolgate/values'
 import {
   ConfigFileError,
   configuredRules,

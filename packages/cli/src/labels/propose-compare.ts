@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 
 interface Listed {
   readonly name: string

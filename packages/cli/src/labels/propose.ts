@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { ProposedCompare } from './propose-compare.ts'
 import {
   ADDRESSEE_FORMATS,

@@ -1,4 +1,5 @@
-import { isObject, nearestOf } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import { nearestOf } from '@toolgate/values'
 import { listenUrlOf } from '../address.ts'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import { ConfigFileError, type GatewayConfig, loadConfig, readConfig } from '@toolgate/gateway'
 import { type Document, isCollection, isMap, isScalar, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { CliError } from '../exit.ts'

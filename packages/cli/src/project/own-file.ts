@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 import { replaceFile } from '../replace-file.ts'
 
 /**

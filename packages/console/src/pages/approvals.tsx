@@ -1,93 +1,63 @@
 import { type ReactElement, useSyncExternalStore } from 'react'
 import { APPROVAL_FILTERS, type ApprovalFilters, matchesFilters, valuesOf } from '../approval-queue.ts'
 import { desktopNotices } from '../desktop-notices.ts'
-import { type Choose, useAddress, useNarrow } from '../hooks.ts'
+import { useFilter, useNarrow } from '../hooks.ts'
 import { usePending } from '../pending.ts'
 import { History } from '../parts/approval-history.tsx'
 import { ApprovalList } from '../parts/approval-list.tsx'
-import { OneOf } from '../parts/filters.tsx'
-import { Failed, Loading } from '../parts/panels.tsx'
+import { FilterBar, OneOf, useIsFiltered } from '../parts/filters.tsx'
+import { PageHead, Pending } from '../parts/panels.tsx'
 import type { ApprovalRow } from '../wire.ts'
 
 /** The waiting requests with their inputs, and past decisions. */
 export function ApprovalsPage(): ReactElement {
-  const { data, error, refetch } = usePending()
-  const [{ choices }, choose] = useAddress()
-  const filters = toFilters(choices)
-  const isFiltered = APPROVAL_FILTERS.some((name) => filters[name] !== '')
+  const answer = usePending()
+  const filters: ApprovalFilters = useFilter(APPROVAL_FILTERS)
+  const approvals = answer.data?.approvals
   return (
     <>
-      <div className="page-head">
-        <h1>Approvals</h1>
-        <p>Calls that wait for a person. You approve this exact input, once. Secrets are masked.</p>
+      <PageHead
+        title="Approvals"
+        about="Calls that wait for a person. You approve this exact input, once. Secrets are masked."
+      >
         <NoticeButton />
-      </div>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the approvals" />}
-      {data && <FilterBar approvals={data.approvals} filters={filters} isFiltered={isFiltered} choose={choose} />}
-      {data && (
-        <ApprovalList
-          key={JSON.stringify(filters)}
-          pending={data.approvals.filter((approval) => matchesFilters(approval, filters))}
-          total={data.approvals.length}
-          isFiltered={isFiltered}
-          clear={() => choose(NO_FILTER)}
-        />
+      </PageHead>
+      <Pending answer={answer} what="the approvals" />
+      {approvals && (
+        <>
+          <Filters approvals={approvals} />
+          <ApprovalList
+            key={JSON.stringify(filters)}
+            pending={approvals.filter((approval) => matchesFilters(approval, filters))}
+            total={approvals.length}
+          />
+          <History />
+        </>
       )}
-      {data && <History status={choices.get('status') ?? ''} choose={choose} />}
     </>
   )
 }
 
-function toFilters(choices: ReadonlyMap<string, string>): ApprovalFilters {
-  const of = (name: string): string => choices.get(name) ?? ''
-  return { tool: of('tool'), user: of('user'), run: of('run'), tenant: of('tenant') }
-}
-
-const NO_FILTER: ApprovalFilters = { tool: '', user: '', run: '', tenant: '' }
-const LABELS: Readonly<Record<keyof ApprovalFilters, string>> = {
-  tool: 'Tool',
-  user: 'Caller',
-  run: 'Run',
-  tenant: 'Tenant',
-}
-const EVERY: Readonly<Record<keyof ApprovalFilters, string>> = {
-  tool: 'all tools',
-  user: 'all callers',
-  run: 'all runs',
-  tenant: 'all tenants',
-}
-
-interface FilterBarProps {
-  readonly approvals: readonly ApprovalRow[]
-  readonly filters: ApprovalFilters
-  readonly isFiltered: boolean
-  readonly choose: Choose
+const LABELS: Readonly<Record<keyof ApprovalFilters, readonly [label: string, every: string]>> = {
+  tool: ['Tool', 'all tools'],
+  user: ['Caller', 'all callers'],
+  run: ['Run', 'all runs'],
+  tenant: ['Tenant', 'all tenants'],
 }
 
 /** Offers the fields by which the waiting requests differ. Its size does not change when requests arrive. */
-function FilterBar({ approvals, filters, isFiltered, choose }: FilterBarProps): ReactElement {
+function Filters({ approvals }: { approvals: readonly ApprovalRow[] }): ReactElement {
+  const isOpen = useIsFiltered(APPROVAL_FILTERS)
   const isNarrow = useNarrow()
   return (
-    <details className="filters" open={!isNarrow || isFiltered}>
+    <details className="filters" open={!isNarrow || isOpen}>
       <summary>Filter</summary>
-      <div className="toolbar">
-        {APPROVAL_FILTERS.map((name) => (
-          <OneOf
-            key={name}
-            label={LABELS[name]}
-            every={EVERY[name]}
-            values={valuesOf(approvals, name)}
-            value={filters[name]}
-            apply={(value) => choose({ [name]: value })}
-          />
-        ))}
-        {isFiltered && (
-          <button type="button" className="quiet" onClick={() => choose(NO_FILTER)}>
-            Clear
-          </button>
-        )}
-      </div>
+      <FilterBar names={APPROVAL_FILTERS}>
+        {APPROVAL_FILTERS.map((name) => {
+          const [label, every] = LABELS[name]
+          return <OneOf key={name} name={name} label={label} every={every} values={valuesOf(approvals, name)} />
+        })}
+      </FilterBar>
     </details>
   )
 }

@@ -1,69 +1,59 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { type ReactElement, useCallback, useEffect, useId, useMemo, useState } from 'react'
-import { ApiError, getJson } from '../api.ts'
+import { type ReactElement, useCallback, useEffect, useMemo, useState } from 'react'
+import { getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, outcomeOf } from '../audit-feed.ts'
 import { CALL_FILTERS, MORE_FILTERS, queryOf, type TimeRange, TIME_RANGES } from '../calls.ts'
 import { BATCH_MS } from '../feed.ts'
 import { formatNumber, formatTime, plural } from '../format.ts'
-import { type Choose, useAddress, useApi } from '../hooks.ts'
+import { choose, useApi, useChoices, useFilter } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { CallDrawer } from '../parts/call-drawer.tsx'
 import { CallTable } from '../parts/call-table.tsx'
-import { Exactly, OneOf } from '../parts/filters.tsx'
+import { Exactly, FilterBar, NoMatch, OneOf, useIsFiltered } from '../parts/filters.tsx'
+import { Field } from '../parts/form.tsx'
 import { EvidenceStrip } from '../parts/notices.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import type { AuditEvidenceBody, CallsBody } from '../wire.ts'
 
 const PAGE = 200
 
 /** Every call, newest first, with its records: searched by the gateway. */
 export function CallsPage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const texts = JSON.stringify(CALL_FILTERS.map((name) => choices.get(name) ?? ''))
-  const isFiltered = CALL_FILTERS.some((name) => (choices.get(name) ?? '') !== '')
+  const of = useChoices()
+  const filter = useFilter(CALL_FILTERS)
   const [round, setRound] = useState(0)
   // A range such as "the last hour" stays what it was until the person asks again.
-  const query = useMemo(() => queryOf(choices, Date.now()), [texts, round])
+  const query = useMemo(() => queryOf(new Map(Object.entries(filter)), Date.now()), [filter, round])
   const found = useCalls(query, round)
-  const { data, error, isFetchingNextPage, hasNextPage, fetchNextPage } = found
+  const { data, isFetchingNextPage, hasNextPage, fetchNextPage } = found
   const calls = useMemo(() => data?.pages.flatMap((page) => page.calls) ?? [], [data])
   const latest = data?.pages.at(-1)
-  const open = choices.get('open') ?? ''
+  const open = of('open')
   const loadMore = useCallback(() => {
     // A page without calls was a long search: the person decides whether to go on.
     if (hasNextPage && !isFetchingNextPage && latest && latest.calls.length > 0) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, latest, fetchNextPage])
+  const texts = JSON.stringify(filter)
   return (
     <>
-      <div className="page-head">
-        <h1>Calls</h1>
-        <p>One row for each call, with its records.</p>
+      <PageHead title="Calls" about="One row for each call, with its records.">
         <ChainState />
-      </div>
+      </PageHead>
       <EvidenceStrip />
-      <FilterBar choices={choices} choose={choose} isFiltered={isFiltered} />
-      <div className="feed-bar">
+      <Filters />
+      <div className="row loose feed-bar">
         <span className="dim">
           {data &&
             `${formatNumber(calls.length)} ${hasNextPage ? 'newest calls, more below' : plural(calls.length, 'call')}`}
         </span>
         <NewCalls key={`${texts} ${round}`} show={() => setRound(round + 1)} />
-        <span className="end exports">
+        <span className="row loose end">
           Export <a href={exportLink(query, 'jsonl')}>JSON lines</a> <a href={exportLink(query, 'csv')}>CSV</a>
         </span>
       </div>
-      {error && !data && <Failed error={toApiError(error)} retry={found.refetch} />}
-      {!data && !error && <Loading what="the calls" />}
-      {data && calls.length === 0 && !hasNextPage && (
-        <Empty title={isFiltered ? 'No call matches' : 'No calls yet'}>
-          {isFiltered && (
-            <button type="button" onClick={() => choose(NO_FILTER)}>
-              Clear the filter
-            </button>
-          )}
-        </Empty>
-      )}
-      {calls.length > 0 && <CallTable key={texts} calls={calls} choose={choose} onEnd={loadMore} />}
+      <Pending answer={found} what="the calls" />
+      {data && calls.length === 0 && !hasNextPage && <NoCalls />}
+      {calls.length > 0 && <CallTable key={texts} calls={calls} onEnd={loadMore} />}
       {hasNextPage && (latest?.calls.length === 0 || isFetchingNextPage) && (
         <p className="search-on" role="status">
           {latest?.searchedTo !== undefined &&
@@ -73,19 +63,15 @@ export function CallsPage(): ReactElement {
           </button>
         </p>
       )}
-      {open !== '' && (
-        <CallDrawer
-          key={open}
-          id={open}
-          held={calls.find(({ id }) => id === open)}
-          close={() => choose({ open: '' })}
-        />
-      )}
+      {open !== '' && <CallDrawer key={open} id={open} held={calls.find(({ id }) => id === open)} />}
     </>
   )
 }
 
-const NO_FILTER: Readonly<Record<string, string>> = Object.fromEntries(CALL_FILTERS.map((name) => [name, '']))
+function NoCalls(): ReactElement {
+  if (useIsFiltered(CALL_FILTERS)) return <NoMatch title="No call matches" names={CALL_FILTERS} />
+  return <Empty title="No calls yet" />
+}
 
 function useCalls(query: Readonly<Record<string, string>>, round: number) {
   return useInfiniteQuery({
@@ -98,10 +84,6 @@ function useCalls(query: Readonly<Record<string, string>>, round: number) {
     refetchOnWindowFocus: false,
     staleTime: Infinity,
   })
-}
-
-function toApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, 'unknown', String(error))
 }
 
 function exportLink(query: Readonly<Record<string, string>>, format: string): string {
@@ -152,78 +134,36 @@ function ChainState(): ReactElement | null {
   )
 }
 
-interface FilterBarProps {
-  readonly choices: ReadonlyMap<string, string>
-  readonly choose: Choose
-  readonly isFiltered: boolean
-}
+const CHOSEN: TimeRange = 'from … to'
 
-function FilterBar({ choices, choose, isFiltered }: FilterBarProps): ReactElement {
-  const of = (name: string): string => choices.get(name) ?? ''
-  const isMore = MORE_FILTERS.some(([name]) => of(name) !== '')
+function Filters(): ReactElement {
+  const of = useChoices()
   return (
     <>
-      <div className="toolbar">
+      <FilterBar names={CALL_FILTERS}>
         <OneOf
+          name="range"
           label="Time"
           every="any time"
           values={TIME_RANGES}
-          value={of('range')}
-          apply={(range) => choose({ range, ...(range !== ('from … to' satisfies TimeRange) && { from: '', to: '' }) })}
+          clears={(range) => (range === CHOSEN ? [] : ['from', 'to'])}
         />
-        {of('range') === 'from … to' && (
+        {of('range') === CHOSEN && (
           <>
-            <Time label="From" value={of('from')} apply={(from) => choose({ from })} />
-            <Time label="To" value={of('to')} apply={(to) => choose({ to })} />
+            <Time name="from" label="From" />
+            <Time name="to" label="To" />
           </>
         )}
-        <OneOf
-          label="Outcome"
-          every="all outcomes"
-          values={['running', ...AUDIT_OUTCOMES]}
-          value={of('outcome')}
-          apply={(outcome) => choose({ outcome })}
-        />
-        <Exactly
-          key={`text ${of('text')}`}
-          label="Text"
-          example="any text"
-          value={of('text')}
-          apply={(text) => choose({ text })}
-          isPart
-        />
-        <Exactly
-          key={`tool ${of('tool')}`}
-          label="Tool"
-          example="files:read_file"
-          value={of('tool')}
-          apply={(tool) => choose({ tool })}
-        />
-        <Exactly
-          key={`user ${of('user')}`}
-          label="User"
-          example="viewer"
-          value={of('user')}
-          apply={(user) => choose({ user })}
-        />
-        {isFiltered && (
-          <button type="button" className="quiet" onClick={() => choose(NO_FILTER)}>
-            Clear
-          </button>
-        )}
-      </div>
-      <details className="more-filters" open={isMore || undefined}>
+        <OneOf name="outcome" label="Outcome" every="all outcomes" values={['running', ...AUDIT_OUTCOMES]} />
+        <Exactly name="text" label="Text" example="any text" isPart />
+        <Exactly name="tool" label="Tool" example="files:read_file" />
+        <Exactly name="user" label="User" example="viewer" />
+      </FilterBar>
+      <details className="more-filters" open={MORE_FILTERS.some(([name]) => of(name) !== '') || undefined}>
         <summary>All fields</summary>
         <div className="toolbar">
           {MORE_FILTERS.map(([name, label, example]) => (
-            <Exactly
-              key={`${name} ${of(name)}`}
-              label={label}
-              example={example}
-              isPart={name === 'slower'}
-              value={of(name)}
-              apply={(value) => choose({ [name]: value })}
-            />
+            <Exactly key={name} name={name} label={label} example={example} isPart={name === 'slower'} />
           ))}
         </div>
       </details>
@@ -231,12 +171,18 @@ function FilterBar({ choices, choose, isFiltered }: FilterBarProps): ReactElemen
   )
 }
 
-function Time({ label, value, apply }: { label: string; value: string; apply: (value: string) => void }): ReactElement {
-  const id = useId()
+function Time({ name, label }: { name: string; label: string }): ReactElement {
+  const value = useChoices()(name)
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input id={id} type="datetime-local" value={value} onChange={(event) => apply(event.target.value)} />
-    </div>
+    <Field label={label}>
+      {(id) => (
+        <input
+          id={id}
+          type="datetime-local"
+          value={value}
+          onChange={(event) => choose({ [name]: event.target.value })}
+        />
+      )}
+    </Field>
   )
 }

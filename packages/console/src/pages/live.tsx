@@ -1,15 +1,15 @@
-import { type ReactElement, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { type ReactElement, useCallback, useEffect, useMemo, useState } from 'react'
 import { afterFrame } from '../after-frame.ts'
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, countNewer, EVENTS, FILTER_FIELDS, matchesFilter, type RecordFilter } from '../audit-feed.ts'
-import { BATCH_MS, createFeed, type Feed, type FeedSnapshot } from '../feed.ts'
+import { BATCH_MS, Feed, type FeedSnapshot } from '../feed.ts'
 import { formatNumber, plural } from '../format.ts'
-import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
+import { useChoices, useFilter, useLiveState, useScrolled, useStore } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { ChartPanel } from '../parts/chart-panel.tsx'
-import { Exactly, OneOf } from '../parts/filters.tsx'
+import { Exactly, FilterBar, NoMatch, OneOf, useIsFiltered } from '../parts/filters.tsx'
 import { EvidenceStrip } from '../parts/notices.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RecordDrawer } from '../parts/record-drawer.tsx'
 import { RecordTable } from '../parts/record-table.tsx'
 import type { AuditBody } from '../wire.ts'
@@ -17,58 +17,53 @@ import type { AuditBody } from '../wire.ts'
 const REFRESH_MS = 2000
 /** A socket may have died without an event. */
 const SELDOM_MS = 15_000
-const NO_FILTER: Readonly<Record<string, string>> = Object.fromEntries(FILTER_FIELDS.map((field) => [field, '']))
 
 /** All records, newest first, as they happen. */
 export function LivePage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const texts = JSON.stringify(FILTER_FIELDS.map((field) => choices.get(field) ?? ''))
-  const filter = useMemo(() => toFilter(JSON.parse(texts) as string[]), [texts])
-  const isFiltered = Object.values(filter).some(Boolean)
+  const of = useChoices()
+  const filter: RecordFilter = useFilter(FILTER_FIELDS)
   const [feed, snapshot] = useFeed(filter)
   const { records, isReady, isEnd, error } = snapshot
-  const seq = Number(choices.get('record') ?? '')
-  const shownError = error instanceof ApiError ? error : undefined
+  const seq = Number(of('record'))
+  const answer = {
+    data: isReady,
+    error: error instanceof ApiError ? error : null,
+    refetch: () => feed.catchUp(),
+  }
   return (
     <>
-      <div className="page-head">
-        <h1>Live</h1>
-        <p>Every attempt to call a tool, and how it ended.</p>
-      </div>
+      <PageHead title="Live" about="Every attempt to call a tool, and how it ended." />
       <EvidenceStrip />
-      <FilterBar filter={filter} choose={choose} isFiltered={isFiltered} />
-      {shownError && !isReady && <Failed error={shownError} retry={() => feed.catchUp()} />}
-      {!isReady && !shownError && <Loading what="the audit" />}
+      <Filters />
+      <Pending answer={answer} what="the audit" />
       {isReady && records.length > 0 && (
-        <ChartPanel
-          records={records}
-          isPart={!isEnd}
-          filter={filter}
-          span={choices.get('span') ?? ''}
-          choose={choose}
-        />
+        <ChartPanel records={records} isPart={!isEnd} filter={filter} span={of('span')} />
       )}
-      {isReady && records.length === 0 && (
-        <Empty title={isFiltered ? 'No record matches' : 'No calls yet'}>
-          {isFiltered ? (
-            <button type="button" onClick={() => choose(NO_FILTER)}>
-              Clear the filter
-            </button>
-          ) : (
-            <p>Connect an MCP client to the gateway and call a tool. The call shows here at once.</p>
-          )}
-        </Empty>
-      )}
-      {records.length > 0 && <Records key={texts} feed={feed} snapshot={snapshot} choose={choose} />}
-      {seq > 0 && (
-        <RecordDrawer
-          key={seq}
-          seq={seq}
-          held={records.find((record) => record.seq === seq)}
-          close={() => choose({ record: '' })}
-        />
-      )}
+      {isReady && records.length === 0 && <NoRecords />}
+      {records.length > 0 && <Records key={JSON.stringify(filter)} feed={feed} snapshot={snapshot} />}
+      {seq > 0 && <RecordDrawer key={seq} seq={seq} held={records.find((record) => record.seq === seq)} />}
     </>
+  )
+}
+
+function NoRecords(): ReactElement {
+  if (useIsFiltered(FILTER_FIELDS)) return <NoMatch title="No record matches" names={FILTER_FIELDS} />
+  return (
+    <Empty title="No calls yet">
+      <p>Connect an MCP client to the gateway and call a tool. The call shows here at once.</p>
+    </Empty>
+  )
+}
+
+function Filters(): ReactElement {
+  return (
+    <FilterBar names={FILTER_FIELDS}>
+      <OneOf name="event" label="Event" every="all events" values={EVENTS} />
+      <OneOf name="outcome" label="Outcome" every="all outcomes" values={AUDIT_OUTCOMES} />
+      <Exactly name="tool" label="Tool" example="files:read_file" />
+      <Exactly name="user" label="User" example="viewer" />
+      <Exactly name="session" label="Session" example="any" />
+    </FilterBar>
   )
 }
 
@@ -76,7 +71,7 @@ export function LivePage(): ReactElement {
 function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   const feed = useMemo(
     () =>
-      createFeed({
+      new Feed({
         fetchPage: async (range) =>
           (await getJson<AuditBody>('/api/audit', { query: { ...filter, ...range } })).records,
         matches: (record) => matchesFilter(record, filter),
@@ -84,7 +79,7 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
       }),
     [filter],
   )
-  const snapshot = useSyncExternalStore(feed.subscribe, () => feed.snapshot)
+  const snapshot = useStore(feed)
   const isFollowed = useLiveState() === 'open' && snapshot.error === undefined
   useEffect(() => {
     const stops = [
@@ -104,14 +99,8 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   return [feed, snapshot]
 }
 
-interface RecordsProps {
-  readonly feed: Feed
-  readonly snapshot: FeedSnapshot
-  readonly choose: Choose
-}
-
 /** The table of records. It stops updating while it is paused or scrolled, so that nothing jumps. */
-function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
+function Records({ feed, snapshot }: { feed: Feed; snapshot: FeedSnapshot }): ReactElement {
   const { records, isEnd } = snapshot
   const [isPaused, setPaused] = useState(false)
   const isScrolled = useScrolled()
@@ -130,7 +119,7 @@ function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
   }
   return (
     <>
-      <div className="feed-bar">
+      <div className="row loose feed-bar">
         <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           {isPaused ? 'Resume' : 'Pause'}
         </button>
@@ -144,71 +133,7 @@ function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
           </button>
         )}
       </div>
-      <RecordTable records={shown} choose={choose} onEnd={loadOlder} />
+      <RecordTable records={shown} onEnd={loadOlder} />
     </>
   )
-}
-
-interface FilterBarProps {
-  readonly filter: RecordFilter
-  readonly isFiltered: boolean
-  readonly choose: Choose
-}
-
-function FilterBar({ filter, isFiltered, choose }: FilterBarProps): ReactElement {
-  return (
-    <div className="toolbar">
-      <OneOf
-        label="Event"
-        every="all events"
-        values={EVENTS}
-        value={filter.event}
-        apply={(event) => choose({ event })}
-      />
-      <OneOf
-        label="Outcome"
-        every="all outcomes"
-        values={AUDIT_OUTCOMES}
-        value={filter.outcome}
-        apply={(outcome) => choose({ outcome })}
-      />
-      <Exactly
-        key={`tool ${filter.tool}`}
-        label="Tool"
-        example="files:read_file"
-        value={filter.tool}
-        apply={(tool) => choose({ tool })}
-      />
-      <Exactly
-        key={`user ${filter.user}`}
-        label="User"
-        example="viewer"
-        value={filter.user}
-        apply={(user) => choose({ user })}
-      />
-      <Exactly
-        key={`session ${filter.session}`}
-        label="Session"
-        example="any"
-        value={filter.session}
-        apply={(session) => choose({ session })}
-      />
-      {isFiltered && (
-        <button type="button" className="quiet" onClick={() => choose(NO_FILTER)}>
-          Clear
-        </button>
-      )}
-    </div>
-  )
-}
-
-function toFilter([
-  event = '',
-  outcome = '',
-  tool = '',
-  user = '',
-  session = '',
-  call = '',
-]: readonly string[]): RecordFilter {
-  return { event, outcome, tool, user, session, call }
 }

@@ -1,5 +1,6 @@
 import * as Dialog from '@radix-ui/react-dialog'
 import { type ReactElement, type FormEvent, useId } from 'react'
+import { Field, Problem } from '../parts/form.tsx'
 import { GateMark } from '../parts/header.tsx'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ApiError, getJson, postJson } from '../api.ts'
@@ -8,7 +9,7 @@ import type { LoginsBody, SessionBody } from '../wire.ts'
 export function LoginPage(): ReactElement {
   return (
     <main className="alone">
-      <div className="login">
+      <div className="card stack loose login">
         <GateMark />
         <h1>Toolgate</h1>
         <p>Which tools each agent sees, why not the others, and what they did.</p>
@@ -25,7 +26,7 @@ export function SessionEnded({ user }: { user: string }): ReactElement {
       <Dialog.Portal>
         <div className="backdrop" />
         <Dialog.Content
-          className="session-ended"
+          className="stack loose session-ended"
           aria-describedby={undefined}
           onEscapeKeyDown={(event) => event.preventDefault()}
           onInteractOutside={(event) => event.preventDefault()}
@@ -40,9 +41,9 @@ export function SessionEnded({ user }: { user: string }): ReactElement {
 }
 
 /** Logs in. `before` is the user who was logged in on this page: for another user, all loaded data is dropped. */
-export function LoginForm({ before }: { before?: string }): ReactElement {
+function LoginForm({ before }: { before?: string }): ReactElement {
   const client = useQueryClient()
-  const id = useId()
+  const help = useId()
   const login = useMutation<SessionBody, ApiError, string>({
     mutationFn: (key) => postJson('/api/login', { key }),
     async onSuccess(session) {
@@ -56,35 +57,32 @@ export function LoginForm({ before }: { before?: string }): ReactElement {
     login.mutate(typeof key === 'string' ? key.trim() : '')
   }
   return (
-    <form className="login-form" onSubmit={submit}>
+    <form className="stack loose login-form" onSubmit={submit}>
       <OtherLogin />
       {/* For password managers: one person may hold keys of several gateways. */}
       <input type="text" name="username" autoComplete="username" defaultValue="toolgate" hidden />
-      <div className="field">
-        <label htmlFor={id}>Console key</label>
-        <input
-          id={id}
-          name="key"
-          type="password"
-          autoComplete="current-password"
-          // Nothing else on the page is for the keyboard.
-          autoFocus={before === undefined}
-          required
-          maxLength={512}
-          spellCheck={false}
-          aria-invalid={login.isError}
-          aria-describedby={`${id}-help`}
-        />
-      </div>
-      {login.error && (
-        <p className="problem" role="alert">
-          {login.error.message}
-        </p>
-      )}
+      <Field label="Console key">
+        {(id) => (
+          <input
+            id={id}
+            name="key"
+            type="password"
+            autoComplete="current-password"
+            // Nothing else on the page is for the keyboard.
+            autoFocus={before === undefined}
+            required
+            maxLength={512}
+            spellCheck={false}
+            aria-invalid={login.isError}
+            aria-describedby={help}
+          />
+        )}
+      </Field>
+      <Problem text={login.error?.message} />
       <button type="submit" className="main" disabled={login.isPending}>
         {login.isPending ? 'Logging in…' : 'Log in'}
       </button>
-      <p id={`${id}-help`} className="help">
+      <p id={help} className="help">
         The gateway prints it at startup: <code>demo-console</code> in the quickstart. An agent’s key does not open this
         page.
       </p>

@@ -1,17 +1,18 @@
 import { type ReactElement, useState } from 'react'
 import { linkTo } from '../address.ts'
-import { formatAgo, formatDuration, formatNumber, formatTime, toSentence } from '../format.ts'
-import { useAddress, useApi, useWhileCounting } from '../hooks.ts'
+import { formatAgo, formatDuration, formatNumber, formatTime } from '../format.ts'
+import { choose, useApi, useChoices, useWhileCounting } from '../hooks.ts'
 import { Attempts, partOf } from '../parts/attempts.tsx'
 import { ServerBadge } from '../parts/badges.tsx'
-import { Exact } from '../parts/exact.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
-import { TenantTag } from '../parts/tenant-tag.tsx'
+import { type Column, Duration } from '../parts/cells.tsx'
+import { Because, Exact } from '../parts/exact.tsx'
+import { Segmented } from '../parts/filters.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
-import type { AttemptsRow, LatencyRow, OverviewBody, OverviewPeriod, OverviewServerRow } from '../wire.ts'
+import { TenantTag } from '../parts/tenant-tag.tsx'
+import type { AttemptsRow, OverviewBody, OverviewPeriod, OverviewServerRow } from '../wire.ts'
 
 const REFRESH_MS = 5000
-/** While the gateway still counts. */
 const PERIODS: readonly (readonly [OverviewPeriod, string])[] = [
   ['1h', 'hour'],
   ['24h', 'day'],
@@ -20,32 +21,23 @@ const PERIODS: readonly (readonly [OverviewPeriod, string])[] = [
 
 /** What happened in the last hour, day or week, as the gateway counts it. */
 export function OverviewPage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const [period] = PERIODS.find(([name]) => name === choices.get('period')) ?? (['24h'] as const)
-  const { data, error, refetch } = useApi<OverviewBody>({
+  const of = useChoices()
+  const [period] = PERIODS.find(([name]) => name === of('period')) ?? (['24h'] as const)
+  const answer = useApi<OverviewBody>({
     key: ['overview', period],
     path: '/api/overview',
     parameters: { period },
     everyMs: REFRESH_MS,
   })
-  const isCounting = data?.isComplete === false
+  const { data, refetch } = answer
   useWhileCounting(data?.isComplete, refetch)
   return (
     <>
-      <div className="page-head">
-        <h1>Overview</h1>
-        <p>All calls of the last</p>
-        <div className="segmented" role="group" aria-label="Period">
-          {PERIODS.map(([name, word]) => (
-            <button key={name} type="button" aria-pressed={name === period} onClick={() => choose({ period: name })}>
-              {word}
-            </button>
-          ))}
-        </div>
-        <p role="status">{isCounting ? 'The audit is still being counted…' : ''}</p>
-      </div>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the overview" />}
+      <PageHead title="Overview" about="All calls of the last">
+        <Segmented label="Period" options={PERIODS} value={period} apply={(name) => choose({ period: name })} />
+        <p role="status">{data?.isComplete === false ? 'The audit is still being counted…' : ''}</p>
+      </PageHead>
+      <Pending answer={answer} what="the overview" />
       {data && <Content body={data} />}
     </>
   )
@@ -98,7 +90,7 @@ interface FigureProps {
 
 function Figure({ name, value, note = '', isBad = false }: FigureProps): ReactElement {
   return (
-    <div className={isBad ? 'figure bad' : 'figure'}>
+    <div className={isBad ? 'card figure bad' : 'card figure'}>
       <dt>{name}</dt>
       <dd>
         {value}
@@ -108,7 +100,7 @@ function Figure({ name, value, note = '', isBad = false }: FigureProps): ReactEl
   )
 }
 
-const SERVER_COLUMNS = ['Server', 'State', 'Calls', 'Errors', 'p50', 'p95', 'p99', 'Restarts'] as const
+const SHOWN = 15
 
 function Servers({ rows }: { rows: readonly OverviewServerRow[] }): ReactElement {
   return (
@@ -120,88 +112,87 @@ function Servers({ rows }: { rows: readonly OverviewServerRow[] }): ReactElement
         <RowTable
           label="Servers"
           caption="Servers, those that are down first"
+          rows={rows}
+          keyOf={({ name }) => name}
           columns={SERVER_COLUMNS}
-          numbers={SERVER_COLUMNS.slice(2)}
-          className="keys count"
-        >
-          {rows.map((row) => (
-            <ServerRow key={row.name} row={row} />
-          ))}
-        </RowTable>
+          isCompact
+        />
       )}
     </section>
   )
 }
 
-function ServerRow({ row }: { row: OverviewServerRow }): ReactElement {
-  const { name, status, reason, since, restarts, stderr = [], outcomes } = row
-  return (
-    <tr>
-      <th scope="row">
-        <Exact text={name} className="id strong" />
-        {reason !== undefined && (
-          <span className="sub">
-            <Exact text={toSentence(reason)} />
-          </span>
-        )}
-        {stderr.length > 0 && (
-          <details className="stderr">
-            <summary className="dim">Last lines of stderr</summary>
-            <pre tabIndex={0}>
-              {stderr.map((line, i) => (
-                <span key={i} className="line-of-text">
-                  <Exact text={line} />
-                </span>
-              ))}
-            </pre>
-          </details>
-        )}
-      </th>
-      <td data-label="State">
+function errorsOf({ outcomes }: AttemptsRow): number {
+  return outcomes.failed + outcomes.abandoned
+}
+
+/** Columns of every table of attempts. */
+const CALLS: Column<AttemptsRow> = {
+  name: 'Calls',
+  isNumber: true,
+  cell: ({ attempts }) => formatNumber(attempts),
+}
+const ERRORS: Column<AttemptsRow> = {
+  name: 'Errors',
+  isNumber: true,
+  className: (row) => (errorsOf(row) > 0 ? 'bad' : ''),
+  cell: (row) => (
+    <>
+      {formatNumber(errorsOf(row))}
+      {errorsOf(row) > 0 && <span className="sub">({partOf(errorsOf(row), row.attempts)})</span>}
+    </>
+  ),
+}
+const LATENCIES = (['p50', 'p95', 'p99'] as const).map((name): Column<AttemptsRow> => ({
+  name,
+  isNumber: true,
+  cell: ({ latency }) => <Duration ms={latency?.[name]} />,
+}))
+
+const SERVER_COLUMNS: readonly Column<OverviewServerRow>[] = [
+  { name: 'Server', cell: (row) => <Server row={row} /> },
+  {
+    name: 'State',
+    cell: ({ status, since }) => (
+      <>
         {status ? <ServerBadge status={status} /> : <span className="dim">no server</span>}
         {since !== undefined && <span className="sub dim">since {formatTime(since, Date.now())}</span>}
-      </td>
-      <Counts row={row} errors={outcomes.failed + outcomes.abandoned} />
-      <td data-label="Restarts" className="n">
-        {restarts === undefined ? '–' : restarts > 0 ? <b>{formatNumber(restarts)}</b> : '0'}
-      </td>
-    </tr>
-  )
-}
+      </>
+    ),
+  },
+  CALLS,
+  ERRORS,
+  ...LATENCIES,
+  {
+    name: 'Restarts',
+    isNumber: true,
+    cell: ({ restarts }) => (restarts === undefined ? '–' : restarts > 0 ? <b>{formatNumber(restarts)}</b> : '0'),
+  },
+]
 
-function Counts({ row, errors }: { row: AttemptsRow; errors: number }): ReactElement {
+function Server({ row: { name, reason, stderr = [] } }: { row: OverviewServerRow }): ReactElement {
   return (
     <>
-      <td data-label="Calls" className="n">
-        {formatNumber(row.attempts)}
-      </td>
-      <td data-label="Errors" className={errors > 0 ? 'n bad' : 'n'}>
-        {formatNumber(errors)}
-        {errors > 0 && <span className="sub">({partOf(errors, row.attempts)})</span>}
-      </td>
-      <Latencies latency={row.latency} />
+      <Exact text={name} className="id strong" />
+      <Because reason={reason} />
+      {stderr.length > 0 && (
+        <details className="stderr">
+          <summary className="dim">Last lines of stderr</summary>
+          <pre tabIndex={0}>
+            {stderr.map((line, i) => (
+              <span key={i} className="line-of-text">
+                <Exact text={line} />
+              </span>
+            ))}
+          </pre>
+        </details>
+      )}
     </>
   )
 }
-
-function Latencies({ latency }: { latency: LatencyRow | undefined }): ReactElement {
-  return (
-    <>
-      {(['p50', 'p95', 'p99'] as const).map((name) => (
-        <td key={name} data-label={name} className="n">
-          {latency ? formatDuration(latency[name]) : <span className="dim">–</span>}
-        </td>
-      ))}
-    </>
-  )
-}
-
-const TOOL_COLUMNS = ['Tool', 'Calls', 'Refused', 'Errors', 'p50', 'p95', 'p99'] as const
-const SHOWN = 15
 
 function Tools({ body: { tools, moreTools } }: { body: OverviewBody }): ReactElement {
   const [isAll, setAll] = useState(false)
-  const shown = isAll ? tools : tools.slice(0, SHOWN)
   return (
     <section>
       <h2>Tools</h2>
@@ -210,25 +201,11 @@ function Tools({ body: { tools, moreTools } }: { body: OverviewBody }): ReactEle
         <RowTable
           label="Tools"
           caption="Tools, the most called first"
+          rows={isAll ? tools : tools.slice(0, SHOWN)}
+          keyOf={({ tool = '' }) => tool}
           columns={TOOL_COLUMNS}
-          numbers={TOOL_COLUMNS.slice(1)}
-          className="keys count"
-        >
-          {shown.map((row) => (
-            <tr key={row.tool ?? ''}>
-              <th scope="row">
-                <ToolLink tool={row.tool} />
-              </th>
-              <td data-label="Calls" className="n">
-                {formatNumber(row.attempts)}
-              </td>
-              <td data-label="Refused" className="n">
-                {formatNumber(row.outcomes.refused)}
-              </td>
-              <ErrorsAndLatency row={row} />
-            </tr>
-          ))}
-        </RowTable>
+          isCompact
+        />
       )}
       {!isAll && tools.length > SHOWN && (
         <button type="button" className="more" onClick={() => setAll(true)}>
@@ -240,18 +217,13 @@ function Tools({ body: { tools, moreTools } }: { body: OverviewBody }): ReactEle
   )
 }
 
-function ErrorsAndLatency({ row: { outcomes, attempts, latency } }: { row: AttemptsRow }): ReactElement {
-  const errors = outcomes.failed + outcomes.abandoned
-  return (
-    <>
-      <td data-label="Errors" className={errors > 0 ? 'n bad' : 'n'}>
-        {formatNumber(errors)}
-        {errors > 0 && <span className="sub">({partOf(errors, attempts)})</span>}
-      </td>
-      <Latencies latency={latency} />
-    </>
-  )
-}
+const TOOL_COLUMNS: readonly Column<OverviewBody['tools'][number]>[] = [
+  { name: 'Tool', cell: ({ tool }) => <ToolLink tool={tool} /> },
+  CALLS,
+  { name: 'Refused', isNumber: true, cell: ({ outcomes }) => formatNumber(outcomes.refused) },
+  ERRORS,
+  ...LATENCIES,
+]
 
 function ToolLink({ tool }: { tool: string | undefined }): ReactElement {
   if (tool === undefined) return <span className="dim">names that no tool has, and others</span>
@@ -261,8 +233,6 @@ function ToolLink({ tool }: { tool: string | undefined }): ReactElement {
     </a>
   )
 }
-
-const DENIED_COLUMNS = ['Refused', 'For', 'Reason', 'Calls'] as const
 
 function Denied({ rows }: { rows: OverviewBody['denied'] }): ReactElement {
   return (
@@ -274,35 +244,35 @@ function Denied({ rows }: { rows: OverviewBody['denied'] }): ReactElement {
         <RowTable
           label="Refused most"
           caption="What was refused most"
+          rows={rows.slice(0, SHOWN)}
+          keyOf={(_, i) => i}
           columns={DENIED_COLUMNS}
-          numbers={DENIED_COLUMNS.slice(3)}
-          className="keys count"
-        >
-          {rows.slice(0, SHOWN).map(({ tool, user, tenant, reason, count }, i) => (
-            <tr key={i}>
-              <th scope="row">
-                <ToolLink tool={tool} />
-              </th>
-              <td data-label="For">
-                <Exact text={user ?? '–'} /> <TenantTag tenant={tenant} />
-              </td>
-              <td data-label="Reason">
-                <Exact text={reason ?? '–'} className="dim" />
-              </td>
-              <td data-label="Calls" className="n">
-                <a href={linkTo('calls', { outcome: 'refused', tool: tool ?? '', user: user ?? '' })}>
-                  {formatNumber(count)}
-                </a>
-              </td>
-            </tr>
-          ))}
-        </RowTable>
+          isCompact
+        />
       )}
     </section>
   )
 }
 
-const LIST_COLUMNS = ['Caller', 'Tools', 'Tokens'] as const
+const DENIED_COLUMNS: readonly Column<OverviewBody['denied'][number]>[] = [
+  { name: 'Refused', cell: ({ tool }) => <ToolLink tool={tool} /> },
+  {
+    name: 'For',
+    cell: ({ user, tenant }) => (
+      <>
+        <Exact text={user ?? '–'} /> <TenantTag tenant={tenant} />
+      </>
+    ),
+  },
+  { name: 'Reason', cell: ({ reason }) => <Exact text={reason ?? '–'} className="dim" /> },
+  {
+    name: 'Calls',
+    isNumber: true,
+    cell: ({ tool = '', user = '', count }) => (
+      <a href={linkTo('calls', { outcome: 'refused', tool, user })}>{formatNumber(count)}</a>
+    ),
+  },
+]
 
 function Lists({ body: { lists, moreLists } }: { body: OverviewBody }): ReactElement {
   return (
@@ -314,27 +284,11 @@ function Lists({ body: { lists, moreLists } }: { body: OverviewBody }): ReactEle
         <RowTable
           label="What each list costs"
           caption="Tokens of the list of tools of each caller"
+          rows={lists.slice(0, SHOWN)}
+          keyOf={({ tenant, user }) => `${tenant} ${user}`}
           columns={LIST_COLUMNS}
-          numbers={LIST_COLUMNS.slice(1)}
-          className="keys count"
-        >
-          {lists.slice(0, SHOWN).map(({ user, tenant, tools, tokens }) => (
-            <tr key={`${tenant} ${user}`}>
-              <th scope="row">
-                <a href={linkTo('tools', { as: user })}>
-                  <Exact text={user} />
-                </a>{' '}
-                <TenantTag tenant={tenant} />
-              </th>
-              <td data-label="Tools" className="n">
-                {formatNumber(tools)}
-              </td>
-              <td data-label="Tokens" className="n">
-                {formatNumber(tokens)}
-              </td>
-            </tr>
-          ))}
-        </RowTable>
+          isCompact
+        />
       )}
       <p className="dim note">
         Estimates: 4 bytes a token.
@@ -343,3 +297,19 @@ function Lists({ body: { lists, moreLists } }: { body: OverviewBody }): ReactEle
     </section>
   )
 }
+
+const LIST_COLUMNS: readonly Column<OverviewBody['lists'][number]>[] = [
+  {
+    name: 'Caller',
+    cell: ({ user, tenant }) => (
+      <>
+        <a href={linkTo('tools', { as: user })}>
+          <Exact text={user} />
+        </a>{' '}
+        <TenantTag tenant={tenant} />
+      </>
+    ),
+  },
+  { name: 'Tools', isNumber: true, cell: ({ tools }) => formatNumber(tools) },
+  { name: 'Tokens', isNumber: true, cell: ({ tokens }) => formatNumber(tokens) },
+]

@@ -1,9 +1,10 @@
 import { type ReactElement, useContext } from 'react'
 import { linkTo } from '../address.ts'
-import { useAddress } from '../hooks.ts'
+import { useChoices } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { AllKeys } from '../parts/key-table.tsx'
 import { CallerMatrix } from '../parts/matrix.tsx'
+import { PageHead } from '../parts/panels.tsx'
 import { PeopleList } from '../parts/people-list.tsx'
 import { Session } from '../session.ts'
 
@@ -23,24 +24,21 @@ const VIEWS: readonly [View, ...View[]] = [
 
 /** Who can use this gateway, and how. */
 export function PeoplePage(): ReactElement {
-  const [{ choices }] = useAddress()
+  const view = useChoices()('view')
   const session = useContext(Session)
   const views = VIEWS.filter(({ isForOperators }) => !isForOperators || (session && mayManageKeys(session)))
-  const { name, Content } = VIEWS.find((view) => view.name === choices.get('view')) ?? VIEWS[0]
+  const { name, Content } = VIEWS.find((one) => one.name === view) ?? VIEWS[0]
   return (
     <>
-      <div className="page-head">
-        <h1>People and keys</h1>
-        <p>Who can use this gateway, and how.</p>
-      </div>
+      <PageHead title="People and keys" about="Who can use this gateway, and how." />
       <nav className="views" aria-label="Views of people">
-        {views.map((view) => (
+        {views.map((one) => (
           <a
-            key={view.name}
-            href={linkTo('people', { view: view.name })}
-            aria-current={view.name === name ? 'page' : undefined}
+            key={one.name}
+            href={linkTo('people', { view: one.name })}
+            aria-current={one.name === name ? 'page' : undefined}
           >
-            {view.title}
+            {one.title}
           </a>
         ))}
       </nav>

@@ -1,10 +1,11 @@
 import { type ReactElement, useContext, useMemo, useState } from 'react'
 import { count } from '../format.ts'
-import { useAddress, useApi } from '../hooks.ts'
+import { useApi, useChoices } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
-import { Exact } from '../parts/exact.tsx'
+import { Phrase } from '../parts/exact.tsx'
 import { readDraft } from '../policy-draft.ts'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Chip } from '../parts/filters.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { ClauseNote } from '../parts/policy-clause.tsx'
 import { PolicyEditor } from '../parts/policy-editor.tsx'
 import { PolicyText } from '../parts/policy-text.tsx'
@@ -17,7 +18,8 @@ const REFRESH_MS = 5000
 /** The policy in force: its text, what each clause has done, and what another text would mean. */
 export function PolicyPage(): ReactElement {
   const session = useContext(Session)
-  const { data, error, refetch } = useApi<PolicyBody>({ key: ['policy'], path: '/api/policy', everyMs: REFRESH_MS })
+  const answer = useApi<PolicyBody>({ key: ['policy'], path: '/api/policy', everyMs: REFRESH_MS })
+  const { data } = answer
   const [isEdited, setEdited] = useState(false)
   const [wasEdited, setWasEdited] = useState(false)
   const draft = readDraft(session?.user ?? '')
@@ -25,18 +27,7 @@ export function PolicyPage(): ReactElement {
   const mayEdit = session !== undefined && mayManageKeys(session) && data?.text !== undefined
   return (
     <>
-      <div className="page-head">
-        <h1>Policy</h1>
-        {data && (
-          <p>
-            {data.file !== undefined && (
-              <>
-                <Exact text={data.file} className="id" />,{' '}
-              </>
-            )}
-            revision {data.revision}
-          </p>
-        )}
+      <PageHead title="Policy" about={data && <Source body={data} />}>
         {mayEdit && !isEdited && data.isRedacted !== true && (
           <>
             {hasDraft && <p className="end">You have a draft that is not in force.</p>}
@@ -52,9 +43,8 @@ export function PolicyPage(): ReactElement {
           </>
         )}
         {mayEdit && data.isRedacted && <p>Some of it is redacted, so it can be changed in the file only.</p>}
-      </div>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the policy" />}
+      </PageHead>
+      <Pending answer={answer} what="the policy" />
       {data && isEdited && session && (
         <PolicyEditor
           body={data}
@@ -70,6 +60,15 @@ export function PolicyPage(): ReactElement {
   )
 }
 
+function Source({ body: { file, revision } }: { body: PolicyBody }): ReactElement {
+  return (
+    <>
+      <Phrase text={file} after=", " className="id" />
+      revision {revision}
+    </>
+  )
+}
+
 function OfAllTenants(): ReactElement {
   return (
     <Empty title="Not shown">
@@ -79,8 +78,8 @@ function OfAllTenants(): ReactElement {
 }
 
 function InForce({ body }: { body: PolicyBody }): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const show = choices.get('show') ?? ''
+  const of = useChoices()
+  const show = of('show')
   const lines = useMemo(() => toLines(body), [body])
   const unplaced = useMemo(() => toUnplaced(body, lines), [body, lines])
   const narrowed = useMemo(
@@ -97,30 +96,23 @@ function InForce({ body }: { body: PolicyBody }): ReactElement {
   return (
     <>
       <div className="toolbar" role="group" aria-label="Clauses">
-        <button type="button" className="chip" aria-pressed={show === ''} onClick={() => choose({ show: '' })}>
-          All <span className="n">{body.clauses.length}</span>
-        </button>
-        {SHOWN.map((name) => {
-          const n = body.clauses.filter((one) => isShown(name, one)).length
-          return (
-            <button
-              key={name}
-              type="button"
-              className={name === 'unmatched' ? 'chip deny' : 'chip'}
-              aria-pressed={show === name}
-              onClick={() => choose({ show: show === name ? '' : name })}
-            >
-              {WORDS[name]} <span className="n">{n}</span>
-            </button>
-          )
-        })}
+        <Chip value="" word="All" n={body.clauses.length} />
+        {SHOWN.map((name) => (
+          <Chip
+            key={name}
+            value={name}
+            word={WORDS[name]}
+            n={body.clauses.filter((one) => isShown(name, one)).length}
+            look={name === 'unmatched' ? 'deny' : ''}
+          />
+        ))}
       </div>
       {notesOn(body).map((note) => (
         <p key={note} className="dim">
           {note}
         </p>
       ))}
-      {narrowed.length > 0 && <PolicyText key={show} lines={narrowed} at={choices.get('at') ?? ''} />}
+      {narrowed.length > 0 && <PolicyText key={show} lines={narrowed} at={of('at')} />}
       {others.length > 0 && <Others clauses={others} isAll={lines.length === 0} />}
       {narrowed.length === 0 && others.length === 0 && <Empty title="No such clause" />}
     </>
@@ -133,7 +125,7 @@ const MAX_OTHERS = 500
 /** Clauses without a line here: those of apps, or all, for people who do not see the text. */
 function Others({ clauses, isAll }: { clauses: readonly ClauseRow[]; isAll: boolean }): ReactElement {
   return (
-    <section className="other-clauses" aria-label={isAll ? 'The clauses' : 'Clauses of apps'}>
+    <section className="stack other-clauses" aria-label={isAll ? 'The clauses' : 'Clauses of apps'}>
       {!isAll && <h2>In apps</h2>}
       <ul className="clause-notes">
         {clauses.slice(0, MAX_OTHERS).map((clause) => (

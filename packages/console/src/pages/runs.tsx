@@ -1,14 +1,14 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactElement, useCallback, useDeferredValue, useMemo } from 'react'
 import { linkTo } from '../address.ts'
-import { ApiError, getJson } from '../api.ts'
+import { getJson } from '../api.ts'
 import { queryOf, TIME_RANGES } from '../calls.ts'
 import { count, formatIn, formatNumber, formatTime } from '../format.ts'
-import { type Choose, useAddress, useNow, useWhileCounting } from '../hooks.ts'
-import { Drawer, DrawerPart } from '../parts/drawer.tsx'
+import { useChoices, useFilter, useNow, useWhileCounting } from '../hooks.ts'
+import { Drawer, Fact, Part } from '../parts/drawer.tsx'
 import { Exact } from '../parts/exact.tsx'
-import { OneOf, SearchField } from '../parts/filters.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { FilterBar, NoMatch, OneOf, SearchField, useIsFiltered } from '../parts/filters.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { Labels, RunTable, runKey, State } from '../parts/run-table.tsx'
 import { RunTimeline } from '../parts/run-timeline.tsx'
 import { TenantTag } from '../parts/tenant-tag.tsx'
@@ -17,71 +17,55 @@ import type { RunRow, RunsBody } from '../wire.ts'
 
 const PAGE = 200
 const REFRESH_MS = 5000
-const NO_FILTER = { text: '', user: '', tenant: '', label: '', state: '', range: '' }
+const FILTERS = ['text', 'user', 'tenant', 'label', 'state', 'range'] as const
 const RANGES = TIME_RANGES.slice(0, 2)
 
 /** Runs of agents, and sessions of clients: what each has done, and with which labels. */
 export function RunsPage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const of = (name: string): string => choices.get(name) ?? ''
-  const texts = useDeferredValue(JSON.stringify(Object.keys(NO_FILTER).map(of)))
-  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useRuns(choices, texts)
+  const of = useChoices()
+  const answer = useRuns(useDeferredValue(useFilter(FILTERS)))
+  const { data, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = answer
   const [first] = data?.pages ?? []
   useWhileCounting(first?.isComplete, refetch)
   const runs = useMemo(() => distinct(data?.pages.flatMap((page) => page.runs) ?? []), [data])
   const loadMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
-  const isFiltered = Object.keys(NO_FILTER).some((name) => of(name) !== '')
   const open = of('open')
   return (
     <>
-      <div className="page-head">
-        <h1>Runs</h1>
-        <p>Runs of agents and sessions of clients, of the last week.</p>
-      </div>
-      <Filters choices={choices} choose={choose} labels={first?.labels ?? []} isFiltered={isFiltered} />
-      {error && !data && <Failed error={toApiError(error)} retry={refetch} />}
-      {!data && !error && <Loading what="the runs" />}
+      <PageHead title="Runs" about="Runs of agents and sessions of clients, of the last week." />
+      <Filters labels={first?.labels ?? []} />
+      <Pending answer={answer} what="the runs" />
       {first && (
-        <p className="feed-bar dim" role="status">
+        <p className="row loose feed-bar dim" role="status">
           {count(first.total, 'run')}
           {!first.isComplete && ', still counting'}
         </p>
       )}
-      {first?.isComplete && runs.length === 0 && (
-        <Empty title={isFiltered ? 'No run matches' : 'No runs yet'}>
-          {isFiltered ? (
-            <button type="button" onClick={() => choose(NO_FILTER)}>
-              Clear the filter
-            </button>
-          ) : (
-            <p>
-              A program starts a run for each agent with <code>POST /api/runs</code>; clients of MCP before 2026 have
-              sessions.
-            </p>
-          )}
-        </Empty>
-      )}
-      {runs.length > 0 && <RunTable runs={runs} choose={choose} onEnd={loadMore} />}
-      {open !== '' && data && (
-        <RunDrawer
-          key={open}
-          id={open}
-          run={runs.find((run) => runKey(run) === open)}
-          close={() => choose({ open: '' })}
-        />
-      )}
+      {first?.isComplete && runs.length === 0 && <NoRuns />}
+      {runs.length > 0 && <RunTable runs={runs} onEnd={loadMore} />}
+      {open !== '' && data && <RunDrawer key={open} id={open} run={runs.find((run) => runKey(run) === open)} />}
     </>
   )
 }
 
-function useRuns(choices: ReadonlyMap<string, string>, texts: string) {
-  const query = useMemo(() => {
-    const { since } = queryOf(new Map([['range', choices.get('range') ?? '']]), Date.now())
-    const named = ['text', 'user', 'tenant', 'label', 'state'].map((name) => [name, choices.get(name) ?? ''] as const)
-    return { ...Object.fromEntries(named), since: since ?? '' }
-  }, [texts])
+function NoRuns(): ReactElement {
+  if (useIsFiltered(FILTERS)) return <NoMatch title="No run matches" names={FILTERS} />
+  return (
+    <Empty title="No runs yet">
+      <p>
+        A program starts a run for each agent with <code>POST /api/runs</code>; clients of MCP before 2026 have
+        sessions.
+      </p>
+    </Empty>
+  )
+}
+
+function useRuns({ range, ...named }: Readonly<Record<(typeof FILTERS)[number], string>>) {
+  // A range such as "the last hour" stays what it was until another one is chosen.
+  const since = useMemo(() => queryOf(new Map([['range', range]]), Date.now())['since'] ?? '', [range])
+  const query = { ...named, since }
   return useInfiniteQuery({
     queryKey: ['runs', query],
     queryFn: ({ pageParam, signal }) =>
@@ -97,69 +81,25 @@ function distinct(runs: readonly RunRow[]): readonly RunRow[] {
   return [...new Map(runs.map((run) => [runKey(run), run])).values()]
 }
 
-function toApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, 'unknown', String(error))
-}
-
-interface FiltersProps {
-  readonly choices: ReadonlyMap<string, string>
-  readonly choose: Choose
-  readonly labels: readonly string[]
-  readonly isFiltered: boolean
-}
-
-function Filters({ choices, choose, labels, isFiltered }: FiltersProps): ReactElement {
-  const of = (name: string): string => choices.get(name) ?? ''
+function Filters({ labels }: { labels: readonly string[] }): ReactElement {
+  const of = useChoices()
   return (
-    <div className="toolbar">
-      <OneOf
-        label="Time"
-        every="the last week"
-        values={RANGES}
-        value={of('range')}
-        apply={(range) => choose({ range })}
-      />
-      <SearchField example="run, user, tenant, client or host" value={of('text')} apply={(text) => choose({ text })} />
-      <OneOf
-        label="Label"
-        every="any labels"
-        values={labels}
-        value={of('label')}
-        apply={(label) => choose({ label })}
-      />
-      <OneOf
-        label="State"
-        every="all states"
-        values={['open', 'ended']}
-        value={of('state')}
-        apply={(state) => choose({ state })}
-      />
-      {(['user', 'tenant'] as const).map(
-        (name) =>
-          of(name) !== '' && (
-            <OneOf
-              key={name}
-              label={name === 'user' ? 'User' : 'Tenant'}
-              every={`all ${name}s`}
-              values={[of(name)]}
-              value={of(name)}
-              apply={(value) => choose({ [name]: value })}
-            />
-          ),
-      )}
-      {isFiltered && (
-        <button type="button" className="quiet" onClick={() => choose(NO_FILTER)}>
-          Clear
-        </button>
-      )}
-    </div>
+    <FilterBar names={FILTERS}>
+      <OneOf name="range" label="Time" every="the last week" values={RANGES} />
+      <SearchField name="text" example="run, user, tenant, client or host" />
+      <OneOf name="label" label="Label" every="any labels" values={labels} />
+      <OneOf name="state" label="State" every="all states" values={['open', 'ended']} />
+      {of('user') !== '' && <OneOf name="user" label="User" every="all users" values={[]} />}
+      {of('tenant') !== '' && <OneOf name="tenant" label="Tenant" every="all tenants" values={[]} />}
+    </FilterBar>
   )
 }
 
-function RunDrawer({ id, run, close }: { id: string; run: RunRow | undefined; close: () => void }): ReactElement {
+function RunDrawer({ id, run }: { id: string; run: RunRow | undefined }): ReactElement {
   const [kind = 'run', tenant = '', name = ''] = id.split('/').map(decodeURIComponent)
   return (
     <Drawer
+      id={id}
       title={
         <>
           {kind === 'session' ? 'Session' : 'Run'} <Exact text={name} />
@@ -167,17 +107,23 @@ function RunDrawer({ id, run, close }: { id: string; run: RunRow | undefined; cl
       }
       beside={<TenantTag tenant={tenant === '' ? undefined : tenant} />}
       isWide
-      close={close}
-      opener={() => document.querySelector<HTMLElement>(`[data-run="${CSS.escape(id)}"]`)}
+      what="run"
+      // Its records are found without its row.
+      row={name}
+      isUnknown={false}
     >
-      {run && <RunFacts run={run} />}
-      <p className="call-links">
-        <a href={linkTo('calls', { [kind]: name, tenant })}>All its calls</a>
-        {run?.user !== undefined && <a href={linkTo('runs', { user: run.user, tenant })}>All runs of this user</a>}
-      </p>
-      <DrawerPart title="What it did">
-        <RunTimeline {...(kind === 'session' ? { session: name } : { run: name })} tenant={tenant} />
-      </DrawerPart>
+      {() => (
+        <>
+          {run && <RunFacts run={run} />}
+          <p className="row loose call-links">
+            <a href={linkTo('calls', { [kind]: name, tenant })}>All its calls</a>
+            {run?.user !== undefined && <a href={linkTo('runs', { user: run.user, tenant })}>All runs of this user</a>}
+          </p>
+          <Part title="What it did">
+            <RunTimeline {...(kind === 'session' ? { session: name } : { run: name })} tenant={tenant} />
+          </Part>
+        </>
+      )}
     </Drawer>
   )
 }
@@ -198,40 +144,24 @@ function RunFacts({ run }: { run: RunRow }): ReactElement {
       {Object.entries(texts).map(
         ([name, text]) =>
           text !== undefined && (
-            <div key={name} className="fact">
-              <dt>{name}</dt>
-              <dd>
-                <Exact text={text} />
-              </dd>
-            </div>
+            <Fact key={name} name={name}>
+              <Exact text={text} />
+            </Fact>
           ),
       )}
-      <div className="fact">
-        <dt>Started</dt>
-        <dd>{formatTime(startedAt, nowMs)}</dd>
-      </div>
-      <div className="fact">
-        <dt>Last call</dt>
-        <dd>
-          <Ago ms={lastAt} />
-        </dd>
-      </div>
-      <div className="fact">
-        <dt>Calls</dt>
-        <dd>
-          {formatNumber(calls)}
-          {refused > 0 && `, ${formatNumber(refused)} refused`}
-          {failed > 0 && `, ${formatNumber(failed)} failed`}
-        </dd>
-      </div>
-      <div className="fact">
-        <dt>State</dt>
-        <dd>
-          <State run={run} />
-          {run.state === 'open' && expiresAt !== undefined && ` ends ${formatIn(expiresAt, nowMs)}`}{' '}
-          <Labels run={run} />
-        </dd>
-      </div>
+      <Fact name="Started">{formatTime(startedAt, nowMs)}</Fact>
+      <Fact name="Last call">
+        <Ago ms={lastAt} />
+      </Fact>
+      <Fact name="Calls">
+        {formatNumber(calls)}
+        {refused > 0 && `, ${formatNumber(refused)} refused`}
+        {failed > 0 && `, ${formatNumber(failed)} failed`}
+      </Fact>
+      <Fact name="State">
+        <State run={run} />
+        {run.state === 'open' && expiresAt !== undefined && ` ends ${formatIn(expiresAt, nowMs)}`} <Labels run={run} />
+      </Fact>
     </dl>
   )
 }

@@ -1,44 +1,44 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useRef, useState } from 'react'
+import { type ReactElement, useState } from 'react'
 import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
-import { type Choose, useAddress, useApi } from '../hooks.ts'
+import { choose, useApi, useChoices } from '../hooks.ts'
 import { OWN } from '../people.ts'
 import { ServerBadge } from '../parts/badges.tsx'
-import { Exact } from '../parts/exact.tsx'
+import type { Column } from '../parts/cells.tsx'
+import { Part } from '../parts/drawer.tsx'
+import { Because, Exact } from '../parts/exact.tsx'
+import { DialogButton, DialogButtons, Problem } from '../parts/form.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Empty, Failed, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
 import { Since } from '../parts/when.tsx'
 import type { ConnectionsBody, LogsBody, RestartedBody, ServerRow, ServersBody, WarningsBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
-const COLUMNS = ['Server', 'State', 'Restarts', 'Tools', 'Instances'] as const
-const NUMBERS = ['Restarts', 'Tools']
 const LINES = 200
 /** How many users or rejected items are shown at first, and with each press more. */
 const PAGE = 50
 
 /** The servers behind the gateway: how each is, what it says, and its restart. */
 export function ServersPage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const { data, error, refetch } = useApi<ServersBody>({
+  const name = useChoices()('server')
+  const answer = useApi<ServersBody>({
     key: ['servers'],
     path: '/api/servers',
     everyMs: REFRESH_MS,
     isUnannounced: true,
   })
-  const name = choices.get('server') ?? ''
+  const { data } = answer
   const chosen = data?.servers.find((row) => row.name === name)
   return (
     <>
-      <div className="page-head">
-        <h1>Servers</h1>
-        <p>The MCP servers behind this gateway: their state, their logs and their instances.</p>
-      </div>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the servers" />}
+      <PageHead
+        title="Servers"
+        about="The MCP servers behind this gateway: their state, their logs and their instances."
+      />
+      <Pending answer={answer} what="the servers" />
       {data && data.servers.length === 0 && (
         <Empty title="No servers">
           <p>
@@ -47,11 +47,14 @@ export function ServersPage(): ReactElement {
         </Empty>
       )}
       {data && data.servers.length > 0 && (
-        <RowTable label="The servers" caption="Servers, in the order of the file" columns={COLUMNS} numbers={NUMBERS}>
-          {data.servers.map((row) => (
-            <Row key={row.name} row={row} isChosen={row === chosen} choose={choose} />
-          ))}
-        </RowTable>
+        <RowTable
+          label="The servers"
+          caption="Servers, in the order of the file"
+          rows={data.servers}
+          keyOf={(row) => row.name}
+          columns={columnsWith(name)}
+          isOff={({ status }) => status === 'stopped'}
+        />
       )}
       {chosen && <Details key={chosen.name} row={chosen} mayOperate={data?.mayOperate === true} />}
       {data && name !== '' && !chosen && <Empty title="Unknown server" />}
@@ -59,46 +62,50 @@ export function ServersPage(): ReactElement {
   )
 }
 
-function Row({ row, isChosen, choose }: { row: ServerRow; isChosen: boolean; choose: Choose }): ReactElement {
-  const { name, status, reason, since, restarts, toolCount, instances } = row
-  return (
-    <tr className={status === 'stopped' ? 'off' : undefined}>
-      <th scope="row">
+function columnsWith(chosen: string): readonly Column<ServerRow>[] {
+  return [
+    {
+      name: 'Server',
+      cell: ({ name }) => (
         <button
           type="button"
           className="fold"
-          aria-expanded={isChosen}
-          onClick={() => choose({ server: isChosen ? '' : name })}
+          aria-expanded={name === chosen}
+          onClick={() => choose({ server: name === chosen ? '' : name })}
         >
           <Exact text={name} className="id" />
         </button>
-      </th>
-      <td data-label="State">
+      ),
+    },
+    {
+      name: 'State',
+      cell: ({ status, since, reason }) => (
         <div>
           <ServerBadge status={status} /> <Since ms={since} />
-          {reason !== undefined && (
-            <span className="sub">
-              <Exact text={toSentence(reason)} />
-            </span>
-          )}
+          <Because reason={reason} />
         </div>
-      </td>
-      <td data-label="Restarts" className="n">
-        {restarts}
-      </td>
-      <td data-label="Tools" className="n">
-        <a href={linkTo('tools', { q: `${name}:` })}>{toolCount}</a>
-      </td>
-      <td data-label="Instances">{instances ? instancesText(instances) : 'shared by all'}</td>
-    </tr>
-  )
+      ),
+    },
+    { name: 'Restarts', isNumber: true, cell: ({ restarts }) => restarts },
+    {
+      name: 'Tools',
+      width: '11%',
+      isNumber: true,
+      cell: ({ name, toolCount }) => <a href={linkTo('tools', { q: `${name}:` })}>{toolCount}</a>,
+    },
+    {
+      name: 'Instances',
+      width: '15rem',
+      cell: ({ instances }) => (instances ? instancesText(instances) : 'shared by all'),
+    },
+  ]
 }
 
 function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): ReactElement {
   const { name, era, rejected, instances, changed } = row
   return (
-    <section className="sheet server-details" aria-label={`Server ${name}`}>
-      <div className="server-actions">
+    <section className="stack sheet server-details" aria-label={`Server ${name}`}>
+      <div className="row actions">
         {mayOperate && <Restart row={row} />}
         <HaltButton target={{ tool: `${name}:*` }} label={`Halt ${name}…`} />
         <a href={linkTo('calls', { text: `${name}:` })}>Its calls</a>
@@ -139,9 +146,8 @@ function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): 
 function Some({ title, rows }: { title: string; rows: readonly string[] }): ReactElement {
   const [shown, setShown] = useState(PAGE)
   return (
-    <div className="part">
-      <h2>{title}</h2>
-      <ul className="notes">
+    <Part title={title} level="h2">
+      <ul className="stack tight notes">
         {rows.slice(0, shown).map((text, i) => (
           // They have no id, and their order does not change.
           <li key={i}>
@@ -154,7 +160,7 @@ function Some({ title, rows }: { title: string; rows: readonly string[] }): Reac
           {count(Math.min(PAGE, rows.length - shown), 'more row')}
         </button>
       )}
-    </div>
+    </Part>
   )
 }
 
@@ -192,12 +198,11 @@ function Logs({ server }: { server: string }): ReactElement {
     isUnannounced: true,
   })
   return (
-    <div className="part">
-      <h2>Log</h2>
+    <Part title="Log" level="h2">
       {error && !data && <Failed error={error} />}
       {data && data.lines.length === 0 && <p className="dim">It has said nothing yet.</p>}
       {data && data.lines.length > 0 && (
-        <div className="server-log" tabIndex={0} role="log" aria-label={`The log of ${server}`}>
+        <div className="card server-log" tabIndex={0} role="log" aria-label={`The log of ${server}`}>
           {data.lines.map(({ seq, wallMs, level, user, text }) => (
             <p key={seq} className={level}>
               <time dateTime={new Date(wallMs).toISOString()}>{formatTime(wallMs, Date.now())}</time> {level}{' '}
@@ -207,55 +212,49 @@ function Logs({ server }: { server: string }): ReactElement {
           ))}
         </div>
       )}
-    </div>
+    </Part>
   )
 }
 
 function Restart({ row: { name, instances } }: { row: ServerRow }): ReactElement {
   const client = useQueryClient()
-  const dialog = useRef<HTMLDialogElement>(null)
   const restart = useMutation<RestartedBody, ApiError, string>({
     mutationFn: (server) => postJson(`/api/servers/${encodeURIComponent(server)}/restart`, {}),
-    onSuccess: ({ replicas }) => replicas ?? dialog.current?.close(),
     onSettled: () => client.invalidateQueries({ queryKey: ['servers'] }),
   })
   return (
-    <>
-      <button
-        type="button"
-        onClick={() => {
-          restart.reset()
-          dialog.current?.showModal()
-        }}
-      >
-        Restart…
-      </button>
-      <dialog ref={dialog} className="form-dialog call-dialog" aria-labelledby="restart-title">
-        <h2 id="restart-title">
+    <DialogButton
+      label="Restart…"
+      onOpen={restart.reset}
+      title={
+        <>
           Restart <Exact text={name} />
-        </h2>
-        <p>
-          Its running calls end with an error{instances ? ', in the instances of all users' : ''}. It starts again at
-          once, on every replica. The audit records your name.
-        </p>
-        {restart.error && (
-          <p className="problem" role="alert">
-            <Exact text={restart.error.message} />
+        </>
+      }
+    >
+      {(close) => (
+        <div className="dialog-body">
+          <p>
+            Its running calls end with an error{instances ? ', in the instances of all users' : ''}. It starts again at
+            once, on every replica. The audit records your name.
           </p>
-        )}
-        {restart.data?.replicas && <Restarted replicas={restart.data.replicas} />}
-        <div className="form-buttons">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            {restart.data ? 'Close' : 'Cancel'}
-          </button>
-          {!restart.data && (
-            <button type="button" className="reject" disabled={restart.isPending} onClick={() => restart.mutate(name)}>
-              Restart now
-            </button>
-          )}
+          <Problem text={restart.error?.message} />
+          {restart.data?.replicas && <Restarted replicas={restart.data.replicas} />}
+          <DialogButtons cancel={restart.data ? 'Close' : 'Cancel'} close={close}>
+            {!restart.data && (
+              <button
+                type="button"
+                className="reject"
+                disabled={restart.isPending}
+                onClick={() => restart.mutate(name, { onSuccess: ({ replicas }) => replicas ?? close() })}
+              >
+                Restart now
+              </button>
+            )}
+          </DialogButtons>
         </div>
-      </dialog>
-    </>
+      )}
+    </DialogButton>
   )
 }
 

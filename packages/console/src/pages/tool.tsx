@@ -1,14 +1,15 @@
 import * as Tabs from '@radix-ui/react-tabs'
-import type { ReactElement, ReactNode } from 'react'
+import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
 import { explainRecord } from '../audit-feed.ts'
 import { count, formatDuration, formatNumber, limitText } from '../format.ts'
-import { type Choose, useAddress, useApi } from '../hooks.ts'
-import { EventBadge, DecisionBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
+import { useApi, useChoices } from '../hooks.ts'
+import { Badge, EventBadge, DecisionBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
-import { Exact, JsonBlock } from '../parts/exact.tsx'
+import { Fact, Part } from '../parts/drawer.tsx'
+import { Exact, Ids, JsonBlock } from '../parts/exact.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Empty, Failed, Loading, PageHead, Pending } from '../parts/panels.tsx'
 import { Playground } from '../parts/playground.tsx'
 import { MayStill, Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
@@ -22,56 +23,42 @@ const RECENT = 15
 
 /** The page of one tool, for one caller. */
 export function ToolPage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const id = choices.get('id') ?? ''
-  const custom = choices.get('caller') ?? ''
+  const of = useChoices()
+  const [id, custom, app] = [of('id'), of('caller'), of('app')]
   const callers = useCallers().data?.callers ?? []
-  const as = choices.get('as') ?? (custom === '' ? (callers[0]?.user ?? '') : '')
-  const app = choices.get('app') ?? ''
+  const as = of('as') || (custom === '' ? (callers[0]?.user ?? '') : '')
   const whose = { as, caller: custom, app }
-  const isKnown = as !== '' || custom !== ''
   const whole = useApi<ToolBody>({
     key: ['tool', id, as, custom, app],
     path: '/api/tool',
     parameters: { tool: id, ...whose },
     everyMs: REFRESH_MS,
-    enabled: id !== '' && isKnown,
+    enabled: id !== '' && (as !== '' || custom !== ''),
   })
   const isAbsent = whole.error?.isAbsent === true
   const list = useTools({ ...whose, everyMs: REFRESH_MS, enabled: isAbsent })
   const tool = whole.data?.tool ?? list.data?.tools.find((one) => one.id === id)
   const error = isAbsent ? list.error : whole.error
+  const isUnknown = id === '' || (!tool && (error?.code === 'tool_unknown' || list.data !== undefined))
   return (
     <>
       <p className="crumbs">
         <a href={linkTo('tools', whose)}>Tools</a>
       </p>
-      <div className="page-head">
-        <h1>
-          <Exact text={id === '' ? 'No tool' : id} className="id" />
-        </h1>
-        <CallerBar callers={callers} as={as} custom={custom} choose={choose} />
-      </div>
-      {id === '' || (!tool && (error?.code === 'tool_unknown' || list.data)) ? (
+      <PageHead title={<Exact text={id === '' ? 'No tool' : id} className="id" />}>
+        <div className="toolbar tight">
+          <CallerChoice callers={callers} as={as} custom={custom} />
+        </div>
+      </PageHead>
+      {isUnknown ? (
         <Empty title="Unknown tool">
           <p>{error?.message ?? 'Its server may have removed it.'}</p>
         </Empty>
       ) : (
-        !tool && error && <Failed error={error} retry={whole.refetch} />
+        <Pending answer={{ data: tool, error, refetch: whole.refetch }} what="the tool" />
       )}
-      {!tool && !error && id !== '' && !list.data && <Loading what="the tool" />}
       {tool && <Facts key={tool.id} tool={tool} body={whole.data} whose={whose} callers={callers} />}
     </>
-  )
-}
-
-type CallerBarProps = Parameters<typeof CallerChoice>[0] & { readonly choose: Choose }
-
-function CallerBar(props: CallerBarProps): ReactElement {
-  return (
-    <div className="toolbar tight">
-      <CallerChoice {...props} />
-    </div>
   )
 }
 
@@ -84,100 +71,106 @@ interface FactsProps {
 }
 
 function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
-  const state = stateOfTool(tool)
-  const pin = pinOf(usePins(), tool)
   return (
-    <div className="sheet">
-      <Part title="Decision">
-        <p className="badges">
-          <DecisionBadge outcome={tool.outcome} mayStill={tool.mayStill} />
-          {state !== undefined && <StateBadge state={state} />}
-          <PinNotes pin={pin} />
-          <span className="dim">{tool.visible ? 'Listed.' : 'Not listed.'}</span>
-        </p>
-        <Reasons reasons={tool.reasons} none={tool.mayStill ? undefined : 'No rule denies it or asks about it.'} />
-        <MayStill mayStill={body?.mayStill} />
-        <HaltButton target={{ tool: tool.id }} label="Halt this tool…" />
-      </Part>
+    <div className="stack sheet">
+      <Decision tool={tool} body={body} />
       {body && (
-        <Part title="Playground">
+        <Part level="h2" title="Playground">
           <Playground tool={tool} inputSchema={body.inputSchema} whose={whose} callers={callers} />
         </Part>
       )}
-      <Part title="Details">
-        <dl className="facts">
-          <Fact name="Kind">{tool.kind}</Fact>
-          {tool.title !== undefined && (
-            <Fact name="Title">
-              <Exact text={tool.title} />
-            </Fact>
-          )}
-          <Fact name="Name on the wire">
-            {tool.wireName === '' ? 'none' : <Exact text={tool.wireName} className="id" />}
-          </Fact>
-          {tool.tags.length > 0 && (
-            <Fact name="Tags">
-              <span className="badges">
-                {tool.tags.map((tag) => (
-                  <Exact key={tag} text={tag} className="tag" />
-                ))}
-              </span>
-            </Fact>
-          )}
-          {body && body.groups.length > 0 && (
-            <Fact name="Groups">
-              {body.groups.map((group, i) => (
-                <span key={group}>
-                  {i > 0 && ', '}
-                  <a href={linkTo('tools', { q: `group:${group}`, ...whose })}>
-                    <Exact text={group} className="id" />
-                  </a>
-                </span>
-              ))}
-            </Fact>
-          )}
-          {body && (
-            <Fact name="Limits">
-              {body.limits.length === 0 ? (
-                'none'
-              ) : (
-                <Exact text={body.limits.map(limitText).join(', ')} className="id" />
-              )}
-            </Fact>
-          )}
-          <Fact name="Description">
-            <span className="whole">
-              <Exact text={tool.description === '' ? 'none' : tool.description} />
-            </span>
-          </Fact>
-        </dl>
-      </Part>
+      <Details tool={tool} body={body} whose={whose} />
       {body ? (
-        <>
-          <Part title="Input">
-            <JsonBlock value={body.inputSchema} label="Input schema" />
-          </Part>
-          {body.outputSchema !== undefined && (
-            <Part title="Output">
-              <JsonBlock value={body.outputSchema} label="Output schema" />
-            </Part>
-          )}
-          <Part title="Provider exports">
-            <Exports exports={body.exports} />
-          </Part>
-          {isFilled(body.annotations) && (
-            <Part title="Annotations">
-              <JsonBlock value={body.annotations} label="Annotations" />
-            </Part>
-          )}
-        </>
+        <Definition body={body} />
       ) : (
         <p className="dim">This gateway does not report the schema, the exports and the limits of a tool.</p>
       )}
-      <Part title="Recent calls">
+      <Part level="h2" title="Recent calls">
         <RecentCalls tool={tool.id} />
       </Part>
     </div>
+  )
+}
+
+function Decision({ tool, body }: Pick<FactsProps, 'tool' | 'body'>): ReactElement {
+  const state = stateOfTool(tool)
+  const pin = pinOf(usePins(), tool)
+  return (
+    <Part level="h2" title="Decision">
+      <p className="row">
+        <DecisionBadge outcome={tool.outcome} mayStill={tool.mayStill} />
+        {state !== undefined && <StateBadge state={state} />}
+        <PinNotes pin={pin} />
+        <span className="dim">{tool.visible ? 'Listed.' : 'Not listed.'}</span>
+      </p>
+      <Reasons reasons={tool.reasons} none={tool.mayStill ? undefined : 'No rule denies it or asks about it.'} />
+      <MayStill mayStill={body?.mayStill} />
+      <HaltButton target={{ tool: tool.id }} label="Halt this tool…" />
+    </Part>
+  )
+}
+
+function Details({ tool, body, whose }: Omit<FactsProps, 'callers'>): ReactElement {
+  const { kind, title, wireName, tags, description } = tool
+  const { groups = [], limits } = body ?? {}
+  return (
+    <Part level="h2" title="Details">
+      <dl className="facts">
+        <Fact name="Kind">{kind}</Fact>
+        {title !== undefined && (
+          <Fact name="Title">
+            <Exact text={title} />
+          </Fact>
+        )}
+        <Fact name="Name on the wire">{wireName === '' ? 'none' : <Exact text={wireName} className="id" />}</Fact>
+        {tags.length > 0 && (
+          <Fact name="Tags">
+            <span className="row">
+              {tags.map((tag) => (
+                <Exact key={tag} text={tag} className="tag" />
+              ))}
+            </span>
+          </Fact>
+        )}
+        {groups.length > 0 && (
+          <Fact name="Groups">
+            <Ids ids={groups} linkOf={(group) => linkTo('tools', { q: `group:${group}`, ...whose })} />
+          </Fact>
+        )}
+        {limits && (
+          <Fact name="Limits">
+            {limits.length === 0 ? 'none' : <Exact text={limits.map(limitText).join(', ')} className="id" />}
+          </Fact>
+        )}
+        <Fact name="Description">
+          <Exact text={description === '' ? 'none' : description} className="whole" />
+        </Fact>
+      </dl>
+    </Part>
+  )
+}
+
+function Definition({ body }: { body: ToolBody }): ReactElement {
+  const { inputSchema, outputSchema, annotations, exports } = body
+  return (
+    <>
+      <Part level="h2" title="Input">
+        <JsonBlock value={inputSchema} label="Input schema" />
+      </Part>
+      {outputSchema !== undefined && (
+        <Part level="h2" title="Output">
+          <JsonBlock value={outputSchema} label="Output schema" />
+        </Part>
+      )}
+      <Part level="h2" title="Provider exports">
+        <Exports exports={exports} />
+      </Part>
+      {isFilled(annotations) && (
+        <Part level="h2" title="Annotations">
+          <JsonBlock value={annotations} label="Annotations" />
+        </Part>
+      )}
+    </>
   )
 }
 
@@ -213,30 +206,12 @@ function RecentCalls({ tool }: { tool: string }): ReactElement {
   )
 }
 
-function Part({ title, children }: { title: string; children: ReactNode }): ReactElement {
-  return (
-    <section className="part">
-      <h2>{title}</h2>
-      {children}
-    </section>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }): ReactElement {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  )
-}
-
 function isFilled(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0
 }
 
 /** The tool's definition for each provider, with its warnings and its tokens. */
-export function Exports({ exports }: { exports: readonly ToolExport[] }): ReactElement {
+function Exports({ exports }: { exports: readonly ToolExport[] }): ReactElement {
   const [first] = exports
   if (!first) return <p className="dim">It is not exported for any provider.</p>
   return (
@@ -246,15 +221,15 @@ export function Exports({ exports }: { exports: readonly ToolExport[] }): ReactE
           <Tabs.Trigger key={target} value={target} className="tab">
             {target}
             <span className="dim">{tokens === undefined ? '' : `${formatNumber(tokens)} tokens`}</span>
-            {errors.length > 0 && <span className="badge bad">{count(errors.length, 'error')}</span>}
-            {warnings.length > 0 && <span className="badge ask">{count(warnings.length, 'warning')}</span>}
+            {errors.length > 0 && <Badge word={count(errors.length, 'error')} look="bad" />}
+            {warnings.length > 0 && <Badge word={count(warnings.length, 'warning')} look="ask" />}
           </Tabs.Trigger>
         ))}
       </Tabs.List>
       {exports.map(({ target, definition, warnings, errors }) => (
         <Tabs.Content key={target} value={target} className="tab-panel">
           {[...errors, ...warnings].length > 0 && (
-            <ul className="notes">
+            <ul className="stack tight notes">
               {errors.map((text) => (
                 <li key={text} className="problem">
                   <Exact text={text} />

@@ -1,12 +1,13 @@
-import { type ReactElement, useDeferredValue, useEffect, useId, useMemo, useRef } from 'react'
+import { type ReactElement, useDeferredValue, useEffect, useMemo, useRef } from 'react'
 import { useCallers } from '../callers.ts'
 import { count, listsText, toSentence } from '../format.ts'
-import { type Choose, useAddress, useApi } from '../hooks.ts'
+import { choose, useApi, useChoices } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
-import { Exact } from '../parts/exact.tsx'
-import { SearchField } from '../parts/filters.tsx'
-import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { Exact, Ids } from '../parts/exact.tsx'
+import { Chip, NoMatch, SearchField } from '../parts/filters.tsx'
+import { Select } from '../parts/form.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { useTools } from '../tools.ts'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
@@ -18,42 +19,29 @@ const REFRESH_MS = 2000
 
 /** The tools that one caller sees, and for every other tool the reason why not. */
 export function ToolsPage(): ReactElement {
-  const [{ choices }, choose] = useAddress()
+  const of = useChoices()
   const callers = useCallers()
   const apps = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data?.apps ?? NO_APPS
-  const custom = choices.get('caller') ?? ''
-  const as = choices.get('as') ?? (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
-  const app = choices.get('app') ?? ''
-  const kind = choices.get('kind') ?? ''
+  const [custom, app, kind] = [of('caller'), of('app'), of('kind')]
+  const as = of('as') || (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
   const isKnown = as !== '' || custom !== ''
   const tools = useTools({ as, caller: custom, app, kind, everyMs: REFRESH_MS, enabled: isKnown })
   const error = tools.error ?? callers.error
   const chosen = apps.find(({ name }) => name === app)
+  const refetch = () => Promise.all([callers.refetch(), tools.refetch()])
   return (
     <>
-      <div className="page-head">
-        <h1>Tools</h1>
-        <p>The tools that a caller’s agent sees, and why not the others.</p>
-      </div>
+      <PageHead title="Tools" about="The tools that a caller’s agent sees, and why not the others." />
       {callers.data && (
         <div className="toolbar">
-          <CallerChoice callers={callers.data.callers} as={as} custom={custom} choose={choose} />
-          {apps.length > 0 && <AppChoice apps={apps} value={choices.get('app') ?? ''} choose={choose} />}
-          <KindChoice value={kind} choose={choose} />
-          <SearchField
-            example="name, group, tag or reason"
-            value={choices.get('q') ?? ''}
-            apply={(q) => choose({ q })}
-          />
-          <OutcomeChips
-            chosen={choices.get('show') ?? ''}
-            counts={tools.data && countOutcomes(tools.data.tools)}
-            choose={choose}
-          />
+          <CallerChoice callers={callers.data.callers} as={as} custom={custom} />
+          {apps.length > 0 && <AppChoice apps={apps} value={app} />}
+          <Select label="Kind" options={KINDS} value={kind || 'tool'} apply={(to) => choose({ kind: to })} />
+          <SearchField name="q" example="name, group, tag or reason" />
+          <OutcomeChips counts={tools.data && countOutcomes(tools.data.tools)} />
         </div>
       )}
       {chosen && <AppNeeds app={chosen} />}
-      {error && !tools.data && <Failed error={error} retry={() => Promise.all([callers.refetch(), tools.refetch()])} />}
       {!error && callers.data?.callers.length === 0 && custom === '' && (
         <Empty title="No callers yet">
           <p>
@@ -61,10 +49,11 @@ export function ToolsPage(): ReactElement {
           </p>
         </Empty>
       )}
-      {tools.data ? (
+      {(isKnown || !callers.data || error) && (
+        <Pending answer={{ data: tools.data, error, refetch }} what="the tools" />
+      )}
+      {tools.data && (
         <Listing body={tools.data} apps={apps} busy={tools.isPlaceholderData} whose={{ as, caller: custom, app }} />
-      ) : (
-        !error && (isKnown || !callers.data) && <Loading what="the tools" />
       )}
     </>
   )
@@ -80,10 +69,10 @@ interface ListingProps {
 }
 
 function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const words = useDeferredValue(choices.get('q') ?? '')
-  const outcome = choices.get('show') ?? ''
-  const app = apps.find(({ name }) => name === choices.get('app'))
+  const of = useChoices()
+  const words = useDeferredValue(of('q'))
+  const outcome = of('show')
+  const app = apps.find(({ name }) => name === of('app'))
   const filter = useMemo(() => ({ words, outcome, app }), [words, outcome, app])
   const sections = useMemo(() => toSections(body, filter), [body, filter])
   const { as, caller, app: appName } = whose
@@ -117,71 +106,29 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
         </Empty>
       )}
       {body.tools.length > 0 && matching === 0 && isFiltering(filter) && (
-        <Empty title={`No ${body.kind} matches`}>
-          <button type="button" onClick={() => choose({ q: '', show: '', app: '' })}>
-            Clear the filter
-          </button>
-        </Empty>
+        <NoMatch title={`No ${body.kind} matches`} names={['q', 'show', 'app']} />
       )}
       {sections.length > 0 && <ToolListing kind={body.kind} sections={sections} whose={kept} />}
     </div>
   )
 }
 
-function AppChoice({ apps, value, choose }: { apps: readonly AppRow[]; value: string; choose: Choose }): ReactElement {
-  const id = useId()
-  return (
-    <div className="field">
-      <label htmlFor={id}>App</label>
-      <select id={id} value={value} onChange={(event) => choose({ app: event.target.value })}>
-        <option value="">all apps</option>
-        {apps.map(({ name, title, tools, available }) => (
-          <option key={name} value={name}>
-            {title ?? name} – {available} of {tools.length}
-          </option>
-        ))}
-      </select>
-    </div>
+function AppChoice({ apps, value }: { apps: readonly AppRow[]; value: string }): ReactElement {
+  const options = apps.map(
+    ({ name, title = name, tools, available }) => [name, `${title} – ${available} of ${tools.length}`] as const,
   )
+  return <Select label="App" options={[['', 'all apps'], ...options]} value={value} apply={(app) => choose({ app })} />
 }
 
-const KINDS: readonly ItemKind[] = ['tool', 'resource', 'template', 'prompt']
+const KINDS = (['tool', 'resource', 'template', 'prompt'] satisfies ItemKind[]).map(
+  (kind) => [kind, `${kind}s`] as const,
+)
 
-function KindChoice({ value, choose }: { value: string; choose: Choose }): ReactElement {
-  const id = useId()
-  return (
-    <div className="field">
-      <label htmlFor={id}>Kind</label>
-      <select id={id} value={value || 'tool'} onChange={(event) => choose({ kind: event.target.value })}>
-        {KINDS.map((kind) => (
-          <option key={kind} value={kind}>
-            {kind}s
-          </option>
-        ))}
-      </select>
-    </div>
-  )
-}
-
-interface OutcomeChipsProps {
-  readonly chosen: string
-  readonly counts: Readonly<Record<OutcomeWord, number>> | undefined
-  readonly choose: Choose
-}
-
-function OutcomeChips({ chosen, counts, choose }: OutcomeChipsProps): ReactElement {
+function OutcomeChips({ counts }: { counts: Readonly<Record<OutcomeWord, number>> | undefined }): ReactElement {
   return (
     <div className="chips" role="group" aria-label="Show only">
       {OUTCOMES.map((word) => (
-        <button
-          key={word}
-          type="button"
-          className={`chip ${word}`}
-          aria-pressed={chosen === word}
-          onClick={() => choose({ show: chosen === word ? '' : word })}
-        >
-          {word} <span className="n">{counts?.[word] ?? '–'}</span>
-        </button>
+        <Chip key={word} value={word} word={word} n={counts?.[word] ?? '–'} look={word} />
       ))}
     </div>
   )
@@ -200,13 +147,13 @@ function AppNeeds({ app }: { app: AppRow }): ReactElement | null {
   if (!data || data.app !== name || data.needs.length === 0) return null
   const missing = data.needs.filter(({ state }) => state !== 'available').length
   return (
-    <section className={missing > 0 ? 'needs missing' : 'needs'} aria-label="Requirements">
+    <section className={missing > 0 ? 'card needs missing' : 'card needs'} aria-label="Requirements">
       <details open={missing > 0}>
         <summary>
           <Exact text={title} className="strong" /> needs {count(data.needs.length, 'thing')}:{' '}
           {missing === 0 ? 'all available' : `${missing} not available`}
         </summary>
-        <ul>
+        <ul className="stack loose">
           {data.needs.map((need) => (
             <Needed key={`${need.kind} ${need.what} ${need.groups.join(' ')}`} need={need} />
           ))}
@@ -220,7 +167,7 @@ function Needed({ need }: { need: NeedRow }): ReactElement {
   const { what, groups, state, reason, suggestion, since } = need
   return (
     <li>
-      <div className="needs-head">
+      <div className="row needs-head">
         <StateBadge state={state} />
         <Exact text={what} className="strong" />
         {since !== undefined && (
@@ -230,13 +177,7 @@ function Needed({ need }: { need: NeedRow }): ReactElement {
         )}
         {groups.length > 0 && (
           <span className="dim end">
-            {groups.length === 1 ? 'group' : 'groups'}{' '}
-            {groups.map((group, i) => (
-              <span key={group}>
-                {i > 0 && ', '}
-                <Exact text={group} className="id" />
-              </span>
-            ))}
+            {groups.length === 1 ? 'group' : 'groups'} <Ids ids={groups} />
           </span>
         )}
       </div>

@@ -1,26 +1,21 @@
-import { type ReactElement, useSyncExternalStore } from 'react'
+import type { ReactElement } from 'react'
+import { useStore } from '../hooks.ts'
+import { createStore } from '../store.ts'
 
-let announced = ''
-const listeners = new Set<() => void>()
+const announced = createStore('')
 
 /** Announces a text to screen readers, after the current announcement. */
 export function announce(text: string): void {
   // Screen readers announce only a changed text.
-  announced = text === announced ? `${text}\u00a0` : text
-  for (const listener of listeners) listener()
+  announced.set(text === announced.current ? `${text}\u00a0` : text)
 }
 
 /** The live region of {@link announce}. */
 export function Announcer(): ReactElement {
-  const text = useSyncExternalStore(subscribe, () => announced)
+  const text = useStore(announced)
   return (
     <p className="unseen" role="status" aria-live="polite">
       {text}
     </p>
   )
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
 }

@@ -6,13 +6,13 @@ import { count, formatIn, toSentence } from '../format.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Comparison } from './comparison.tsx'
-import { Exact, JsonBlock } from './exact.tsx'
+import { Exact, JsonBlock, Phrase } from './exact.tsx'
 import { ApprovalTrail } from './trail.tsx'
 import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
 import { TenantTag, useManyTenants } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
-export interface ApprovalCardProps {
+interface ApprovalCardProps {
   /** Equal requests, oldest first. */
   readonly cards: readonly Card[]
   readonly nowMs: number
@@ -38,7 +38,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
     <li
       ref={measure}
       data-index={index}
-      className={isWaiting ? 'approval' : 'approval over'}
+      className={isWaiting ? 'card stack approval' : 'card stack approval over'}
       aria-labelledby={`${id}-title`}
       aria-setsize={size}
       aria-posinset={index + 1}
@@ -62,7 +62,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
       <JsonBlock value={input} label={`The input of ${tool}`} />
       {cards.length === 1 && <ComparisonPlace card={first} />}
       <div className="verdict-place">
-        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} id={id} />}
+        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} />}
         {isForeign && isWaiting && <Deciders approval={first.approval} />}
         {open.length === 0 && !(isForeign && isWaiting) && (
           <Result key={first.state} cards={cards} nowMs={nowMs} tool={tool} />
@@ -86,32 +86,16 @@ function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number
   const isTagged = useManyTenants() && tenant !== undefined
   return (
     <p className="dim">
-      {user !== undefined && (
-        <>
-          for <Exact text={user} className="strong" />
-        </>
-      )}
+      <Phrase before="for " text={user} className="strong" />
       {isTagged && (
         <>
           {' '}
           <TenantTag tenant={tenant} />
         </>
       )}
-      {keyMadeBy !== undefined && (
-        <>
-          , with a key made by <Exact text={keyMadeBy} className="strong" />
-        </>
-      )}
-      {behind.length > 0 && (
-        <>
-          , also behind it: <Exact text={behind.join(', ')} className="strong" />
-        </>
-      )}
-      {run !== undefined && (
-        <>
-          , run <Exact text={run} className="id" />
-        </>
-      )}
+      <Phrase before=", with a key made by " text={keyMadeBy} className="strong" />
+      <Phrase before=", also behind it: " text={behind.join(', ')} className="strong" />
+      <Phrase before=", run " text={run} className="id" />
       {', asked '}
       <Ago ms={requestedAt} />
       {state === 'pending' && <>, expires {formatIn(expiresAt, nowMs)}</>}
@@ -128,10 +112,10 @@ function AskedByAll({ cards, nowMs }: { cards: readonly Card[]; nowMs: number })
       </summary>
       <ul>
         {cards.map((card) => (
-          <li key={card.approval.id}>
+          <li key={card.approval.id} className="row loose">
             <Asked card={card} nowMs={nowMs} />
             {card.state === 'pending' && card.approval.mayDecide && <OneVerdict approval={card.approval} />}
-            {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} />}
+            {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} isSmall />}
             {card.state === 'approved' && card.approval.mayDecide && <RevokeButton approval={card.approval} />}
             <StateOf state={card.state} />
             <ApprovalTrail approval={card.approval} />
@@ -185,7 +169,7 @@ function Result({ cards, nowMs, tool }: Pick<ApprovalCardProps, 'cards' | 'nowMs
   const undoable = cards.filter(({ state }) => state === 'held').map(({ approval }) => approval.id)
   const sentAtMs = Math.max(...undoable.map((id) => held.get(id)?.sentAtMs ?? 0))
   return (
-    <div ref={line} className="result" tabIndex={-1}>
+    <div ref={line} className="row loose result" tabIndex={-1}>
       {cards.length === 1 ? <OneResult card={cards[0]} /> : <ResultOfAll cards={cards} />}
       {undoable.length > 0 && (
         <>
@@ -204,16 +188,8 @@ function OneResult({ card }: { card: Card | undefined }): ReactElement | null {
   return (
     <>
       <StateOf state={state} />
-      {decidedBy !== undefined && (
-        <span>
-          by <Exact text={decidedBy} />
-        </span>
-      )}
-      {reason !== undefined && reason !== '' && (
-        <span>
-          “<Exact text={reason} />”
-        </span>
-      )}
+      <Phrase before="by " text={decidedBy} />
+      <Phrase before="“" text={reason} after="”" />
       {state !== 'held' && <span className="dim">{ENDS[state]}</span>}
       {state === 'approved' && approval.mayDecide && <RevokeButton approval={approval} />}
     </>

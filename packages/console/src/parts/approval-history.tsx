@@ -2,22 +2,24 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactElement, useId } from 'react'
 import { getJson } from '../api.ts'
 import { formatTime } from '../format.ts'
-import { type Choose, useLiveState } from '../hooks.ts'
-import type { ApprovalRow, ApprovalsBody } from '../wire.ts'
-import { ApprovalBadge } from './badges.tsx'
-import { Exact, JsonBlock } from './exact.tsx'
+import { choose, useChoices, useLiveState } from '../hooks.ts'
+import type { ApprovalRow, ApprovalsBody, ApprovalStatus } from '../wire.ts'
+import { ApprovalBadge, wordOfApproval } from './badges.tsx'
+import { Exact, JsonBlock, Phrase } from './exact.tsx'
+import { Select } from './form.tsx'
 import { RevokeButton } from './verdict.tsx'
 
 const REFRESH_MS = 2000
 const SELDOM_MS = 15_000
 const PAGE = 50
-const DECIDED = ['approved', 'consumed', 'rejected', 'revoked', 'expired']
+const DECIDED: readonly ApprovalStatus[] = ['approved', 'consumed', 'rejected', 'revoked', 'expired']
 
 /** Past decisions, newest first. */
-export function History({ status, choose }: { status: string; choose: Choose }): ReactElement {
+export function History(): ReactElement {
   const id = useId()
+  const status = useChoices()('status')
   const isOpen = useLiveState() === 'open'
-  const chosen = DECIDED.includes(status) ? status : ''
+  const chosen = DECIDED.find((one) => one === status) ?? ''
   const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: ['approvals', 'history', chosen],
     queryFn: async ({ pageParam, signal }) => {
@@ -33,24 +35,18 @@ export function History({ status, choose }: { status: string; choose: Choose }):
     <section className="decided" aria-labelledby={`${id}-title`}>
       <div className="decided-head">
         <h2 id={`${id}-title`}>History</h2>
-        <div className="field">
-          <label htmlFor={id} className="unseen">
-            Show
-          </label>
-          <select id={id} value={chosen} onChange={(event) => choose({ status: event.target.value })}>
-            <option value="">all decisions</option>
-            {DECIDED.map((one) => (
-              <option key={one} value={one}>
-                {one === 'consumed' ? 'approved, used' : one}
-              </option>
-            ))}
-          </select>
-        </div>
+        <Select
+          label="Show"
+          isUnseen
+          options={[['', 'all decisions'], ...DECIDED.map((one) => [one, wordOfApproval(one)] as const)]}
+          value={chosen}
+          apply={(to) => choose({ status: to })}
+        />
       </div>
       {error && !data && <p className="problem">{error.message}</p>}
       {data && decided.length === 0 && <p className="dim">No decisions yet.</p>}
       {decided.length > 0 && (
-        <ul>
+        <ul className="card">
           {decided.map((approval) => (
             <Decided key={approval.id} approval={approval} />
           ))}
@@ -74,24 +70,12 @@ function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
         <summary>
           <ApprovalBadge status={status} />
           <Exact text={tool} className="id" />
-          {user !== undefined && (
-            <span>
-              for <Exact text={user} />
-            </span>
-          )}
+          <Phrase before="for " text={user} />
           <span className="dim">
-            {decidedBy !== undefined && (
-              <>
-                by <Exact text={decidedBy} />{' '}
-              </>
-            )}
+            <Phrase before="by " text={decidedBy} after=" " />
             {formatTime(decidedAt ?? requestedAt, nowMs)}
           </span>
-          {reason !== undefined && reason !== '' && (
-            <span>
-              “<Exact text={reason} />”
-            </span>
-          )}
+          <Phrase before="“" text={reason} after="”" />
         </summary>
         <JsonBlock value={approval.input} label={`Input of ${tool}`} />
       </details>

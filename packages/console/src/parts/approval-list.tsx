@@ -1,13 +1,14 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactElement, useEffect, useRef, useState } from 'react'
-import { addFresh, type Batch, type Card, toQueue } from '../approval-queue.ts'
+import { addFresh, APPROVAL_FILTERS, type Batch, type Card, toQueue } from '../approval-queue.ts'
 import { useVerdicts } from '../approval-verdicts.ts'
-import { formatNumber } from '../format.ts'
+import { formatNumber, plural } from '../format.ts'
 import { useNarrow, useNow, useTop } from '../hooks.ts'
 import { focusRow, rowOf, type Rows } from '../row-keys.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { announce } from './announcer.tsx'
 import { ApprovalCard } from './approval-card.tsx'
+import { NoMatch, useIsFiltered } from './filters.tsx'
 import { Empty } from './panels.tsx'
 
 interface ApprovalListProps {
@@ -15,20 +16,19 @@ interface ApprovalListProps {
   readonly pending: readonly ApprovalRow[]
   /** How many wait in all. */
   readonly total: number
-  readonly isFiltered: boolean
-  readonly clear: () => void
 }
 
 /** The waiting requests, oldest first. New ones wait in a bar, so that nothing moves under the pointer. */
-export function ApprovalList({ pending, total, isFiltered, clear }: ApprovalListProps): ReactElement {
+export function ApprovalList({ pending, total }: ApprovalListProps): ReactElement {
   const nowMs = useNow(1000)
   const { ended, held } = useVerdicts()
+  const isFiltered = useIsFiltered(APPROVAL_FILTERS)
   const [shown, setShown] = useState<readonly Batch[]>([])
   const { groups, fresh } = toQueue({ shown, pending, ended, held: new Set(held.keys()), nowMs })
   // On an empty page nothing can move, so requests show at once.
   if (shown.length === 0 && fresh.length > 0) setShown(addFresh([], fresh))
   useEffect(() => {
-    if (fresh.length > 0) announce(newRequests(fresh.length))
+    if (fresh.length > 0) announce(`${formatNumber(fresh.length)} new ${plural(fresh.length, 'request')}`)
   }, [fresh.length])
   const cards = groups.flat()
   const waiting = cards.filter(({ state }) => state === 'pending' || state === 'held').length
@@ -46,7 +46,7 @@ export function ApprovalList({ pending, total, isFiltered, clear }: ApprovalList
         {fresh.length > 0 && (
           <button type="button" className="main" onClick={() => setShown(addFresh(groups, fresh))}>
             {formatNumber(fresh.length)} new
-            <span className="wide"> request{fresh.length === 1 ? '' : 's'}</span> – show
+            <span className="wide"> {plural(fresh.length, 'request')}</span> – show
           </button>
         )}
         {over > 0 && (
@@ -56,21 +56,14 @@ export function ApprovalList({ pending, total, isFiltered, clear }: ApprovalList
           </button>
         )}
       </div>
-      {groups.length === 0 && <NothingWaits isFiltered={isFiltered} clear={clear} />}
+      {groups.length === 0 && <NothingWaits isFiltered={isFiltered} />}
       {groups.length > 0 && <Cards groups={groups} nowMs={nowMs} />}
     </section>
   )
 }
 
-function NothingWaits({ isFiltered, clear }: Pick<ApprovalListProps, 'isFiltered' | 'clear'>): ReactElement {
-  if (isFiltered)
-    return (
-      <Empty title="No waiting call matches the filter">
-        <button type="button" onClick={clear}>
-          Clear the filter
-        </button>
-      </Empty>
-    )
+function NothingWaits({ isFiltered }: { isFiltered: boolean }): ReactElement {
+  if (isFiltered) return <NoMatch title="No waiting call matches the filter" names={APPROVAL_FILTERS} />
   return (
     <Empty title="No call is waiting">
       <p>
@@ -78,10 +71,6 @@ function NothingWaits({ isFiltered, clear }: Pick<ApprovalListProps, 'isFiltered
       </p>
     </Empty>
   )
-}
-
-function newRequests(n: number): string {
-  return `${formatNumber(n)} new request${n === 1 ? '' : 's'}`
 }
 
 function isOver(cards: readonly Card[]): boolean {

@@ -18,7 +18,7 @@ export function Attempts({ body }: { body: OverviewBody }): ReactElement {
   const most = Math.max(...buckets.map(sumOf))
   const shown = AUDIT_OUTCOMES.filter((outcome) => outcomes[outcome] > 0)
   return (
-    <figure className="attempts">
+    <figure className="card attempts">
       <figcaption>
         <ul className="legend">
           {shown.map((outcome) => (

@@ -77,7 +77,11 @@ const APPROVAL_LOOKS: Readonly<Record<ApprovalStatus, Look>> = {
 }
 
 export function ApprovalBadge({ status }: { status: ApprovalStatus }): ReactElement {
-  return <Badge word={status === 'consumed' ? 'approved, used' : status} look={APPROVAL_LOOKS[status]} />
+  return <Badge word={wordOfApproval(status)} look={APPROVAL_LOOKS[status]} />
+}
+
+export function wordOfApproval(status: ApprovalStatus): string {
+  return status === 'consumed' ? 'approved, used' : status
 }
 
 const REFRESH_MS = 12_000

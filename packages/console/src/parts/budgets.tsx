@@ -3,11 +3,11 @@ import { formatIn, formatNumber } from '../format.ts'
 import { useApi, useNow } from '../hooks.ts'
 import type { Who } from '../people.ts'
 import type { LimitRow, LimitsBody } from '../wire.ts'
+import type { Column } from './cells.tsx'
 import { Exact } from './exact.tsx'
 import { RowTable } from './row-table.tsx'
 
 const REFRESH_MS = 5000
-const COLUMNS = ['Holder', 'Rule', 'Used', 'Left', 'Some free'] as const
 
 /** What is left of budgets, of all or of one user. Nothing where no limit has a cost, or no call has asked for one. */
 export function Budgets({ of }: { of?: Who }): ReactElement | null {
@@ -18,39 +18,40 @@ export function Budgets({ of }: { of?: Who }): ReactElement | null {
   return (
     <section className="budgets" aria-labelledby="budgets">
       <h2 id="budgets">Budgets</h2>
-      <RowTable label="The budgets" caption="Budgets, the least left first" columns={COLUMNS}>
-        {rows.map((row) => (
-          <Row key={JSON.stringify([row.rule, row.limit, row.holder])} row={row} nowMs={nowMs} />
-        ))}
-      </RowTable>
+      <RowTable
+        label="The budgets"
+        caption="Budgets, the least left first"
+        rows={rows}
+        keyOf={({ rule, limit, holder }) => JSON.stringify([rule, limit, holder])}
+        columns={columnsAt(nowMs)}
+      />
     </section>
   )
 }
 
-function Row({
-  row: { rule, holder, used, max, remaining, until },
-  nowMs,
-}: {
-  row: LimitRow
-  nowMs: number
-}): ReactElement {
+function columnsAt(nowMs: number): readonly Column<LimitRow>[] {
+  return [
+    { name: 'Holder', cell: (row) => <Exact text={nameOf(row)} /> },
+    { name: 'Rule', cell: ({ rule }) => <Exact text={rule} className="id" /> },
+    {
+      name: 'Used',
+      cell: (row) => (
+        <>
+          {formatNumber(row.used)} of {formatNumber(row.max)}{' '}
+          <meter min={0} max={row.max} value={row.used} aria-label={`Used by ${nameOf(row)}`} />
+        </>
+      ),
+    },
+    { name: 'Left', width: '11%', cell: ({ remaining }) => <b>{formatNumber(remaining)}</b> },
+    {
+      name: 'Some free',
+      width: '15rem',
+      cell: ({ until }) => (until === undefined ? '' : formatIn(until, nowMs)),
+    },
+  ]
+}
+
+function nameOf({ holder }: LimitRow): string {
   const parts = Object.entries(holder).map(([part, name]) => `${part} ${name}`)
-  return (
-    <tr>
-      <th scope="row">
-        <Exact text={parts.length === 0 ? 'everybody' : parts.join(', ')} />
-      </th>
-      <td data-label="Rule">
-        <Exact text={rule} className="id" />
-      </td>
-      <td data-label="Used">
-        {formatNumber(used)} of {formatNumber(max)}{' '}
-        <meter min={0} max={max} value={used} aria-label={`Used by ${parts.join(', ') || 'everybody'}`} />
-      </td>
-      <td data-label="Left">
-        <b>{formatNumber(remaining)}</b>
-      </td>
-      <td data-label="Some free">{until === undefined ? '' : formatIn(until, nowMs)}</td>
-    </tr>
-  )
+  return parts.length === 0 ? 'everybody' : parts.join(', ')
 }

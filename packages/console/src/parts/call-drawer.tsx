@@ -4,9 +4,8 @@ import { useApi } from '../hooks.ts'
 import { CALL_LOOKS } from '../states.ts'
 import type { CallRow, CallsBody } from '../wire.ts'
 import { Badge, EventBadge } from './badges.tsx'
-import { Drawer } from './drawer.tsx'
+import { Drawer, Part } from './drawer.tsx'
 import { Exact } from './exact.tsx'
-import { Empty, Loading } from './panels.tsx'
 import { Fields, InputPreview } from './record-drawer.tsx'
 import { RunTimeline } from './run-timeline.tsx'
 
@@ -14,11 +13,10 @@ interface CallDrawerProps {
   readonly id: string
   /** The call, if it is loaded. */
   readonly held: CallRow | undefined
-  readonly close: () => void
 }
 
 /** A call with all its records, the first one first. */
-export function CallDrawer({ id, held, close }: CallDrawerProps): ReactElement {
+export function CallDrawer({ id, held }: CallDrawerProps): ReactElement {
   const found = useApi<CallsBody>({
     key: ['calls', 'one', id],
     path: '/api/calls',
@@ -28,22 +26,18 @@ export function CallDrawer({ id, held, close }: CallDrawerProps): ReactElement {
   const call = held ?? found.data?.calls.find((one) => one.id === id)
   return (
     <Drawer
+      id={id}
       title={
         <>
           Call of <Exact text={call?.records.at(-1)?.tool ?? id} />
         </>
       }
       beside={call && <Badge word={call.outcome} look={CALL_LOOKS[call.outcome]} />}
-      close={close}
-      opener={() => document.querySelector<HTMLElement>(`[data-call="${CSS.escape(id)}"]`)}
+      what="call"
+      row={call}
+      isUnknown={Boolean(found.data ?? found.error)}
     >
-      {call ? (
-        <Records call={call} />
-      ) : found.data || found.error ? (
-        <Empty title="Unknown call" />
-      ) : (
-        <Loading what="the call" />
-      )}
+      {(row) => <Records call={row} />}
     </Drawer>
   )
 }
@@ -52,24 +46,27 @@ function Records({ call: { records } }: { call: CallRow }): ReactElement {
   const { run_id: run, session_id: session, seq } = records.at(-1) ?? {}
   return (
     <>
-      <p className="call-links">
+      <p className="row loose call-links">
         {run !== undefined && <a href={linkTo('calls', { run })}>All calls of this run</a>}
         {session !== undefined && <a href={linkTo('calls', { session })}>All calls of this session</a>}
       </p>
       {records.map((record) => (
-        <section key={record.seq} className="part">
-          <h3>
-            <EventBadge record={record} /> <span className="dim">record {record.seq}</span>
-          </h3>
+        <Part
+          key={record.seq}
+          title={
+            <>
+              <EventBadge record={record} /> <span className="dim">record {record.seq}</span>
+            </>
+          }
+        >
           <Fields record={record} />
           <InputPreview record={record} />
-        </section>
+        </Part>
       ))}
       {run !== undefined && seq !== undefined && (
-        <section className="part">
-          <h3>The run</h3>
+        <Part title="The run">
           <RunTimeline run={run} seq={seq} />
-        </section>
+        </Part>
       )}
     </>
   )

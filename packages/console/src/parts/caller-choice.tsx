@@ -1,15 +1,14 @@
 import { type ReactElement, useId, useMemo, useState } from 'react'
-import type { Choose } from '../hooks.ts'
+import { choose } from '../hooks.ts'
 import type { CallersBody } from '../wire.ts'
 
 type CallerRow = CallersBody['callers'][number]
 
-export interface CallerChoiceProps {
+interface CallerChoiceProps {
   readonly callers: readonly CallerRow[]
   readonly as: string
   /** A caller as JSON; empty for a configured caller. */
   readonly custom: string
-  readonly choose: Choose
 }
 
 /** Never a user's name, since those have no control characters. */
@@ -20,7 +19,7 @@ const OTHER = '\u0000other'
  *
  * The options are made when the choice gets the focus: a thousand of them take longer than the rest of a page.
  */
-export function CallerChoice({ callers, as, custom, choose }: CallerChoiceProps): ReactElement {
+export function CallerChoice({ callers, as, custom }: CallerChoiceProps): ReactElement {
   const id = useId()
   const [isWriting, setWriting] = useState(false)
   const [isUsed, setUsed] = useState(false)

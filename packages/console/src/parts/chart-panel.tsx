@@ -2,8 +2,9 @@ import { type ReactElement, useState } from 'react'
 import { AUDIT_OUTCOMES, type RecordFilter } from '../audit-feed.ts'
 import { type ChartData, type ChartPeriod, toChartData, toPeriod } from '../chart-data.ts'
 import { formatDuration, formatNumber } from '../format.ts'
-import { type Choose, useApi, useLater, useNow } from '../hooks.ts'
+import { choose, useApi, useLater, useNow } from '../hooks.ts'
 import { createLater } from '../later.ts'
+import { Segmented } from './filters.tsx'
 import type { AuditCountsBody, AuditRecord } from '../wire.ts'
 
 const CHARTS = createLater(async () => (await import('./charts.tsx')).default)
@@ -15,17 +16,16 @@ const SPANS: ReadonlyMap<string, { readonly ms: number; readonly label: string }
 ])
 const DEFAULT_SPAN = '5m'
 
-export interface ChartPanelProps {
+interface ChartPanelProps {
   readonly records: readonly AuditRecord[]
   /** Whether older records exist that are not loaded. */
   readonly isPart: boolean
   readonly filter: RecordFilter
   readonly span: string
-  readonly choose: Choose
 }
 
 /** Calls by outcome, as the gateway counts them, and the latency of the loaded ones, as numbers and charts. */
-export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanelProps): ReactElement {
+export function ChartPanel({ records, isPart, filter, span }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
   const { Content: Charts, hasFailed } = useLater(CHARTS)
   const { ms } = SPANS.get(span) ?? { ms: 300_000 }
@@ -35,7 +35,7 @@ export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanel
   const oldest = records.at(-1)
   const isShort = isPart && oldest !== undefined && Date.parse(oldest.ts) > nowMs - ms
   return (
-    <section className="chart-panel" aria-label="Calls over time">
+    <section className="card chart-panel" aria-label="Calls over time">
       <div className="chart-head">
         <dl className="legend">
           {AUDIT_OUTCOMES.map((outcome) => {
@@ -56,18 +56,12 @@ export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanel
             )
           })}
         </dl>
-        <div className="segmented" role="group" aria-label="Time span">
-          {[...SPANS].map(([name, { label }]) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={(SPANS.has(span) ? span : DEFAULT_SPAN) === name}
-              onClick={() => choose({ span: name === DEFAULT_SPAN ? '' : name })}
-            >
-              {label}
-            </button>
-          ))}
-        </div>
+        <Segmented
+          label="Time span"
+          options={[...SPANS].map(([name, { label }]) => [name, label])}
+          value={SPANS.has(span) ? span : DEFAULT_SPAN}
+          apply={(name) => choose({ span: name === DEFAULT_SPAN ? '' : name })}
+        />
       </div>
       {Charts ? <Charts data={data} /> : !hasFailed && <div className="charts-coming" />}
       {hasFailed && (

@@ -5,6 +5,7 @@ import { changedLines, diffLines } from '../line-diff.ts'
 import type { ApprovalComparisonBody, ApprovalRow } from '../wire.ts'
 import { announce } from './announcer.tsx'
 import { DiffBlock, Exact } from './exact.tsx'
+import { Problem } from './form.tsx'
 
 /** Longer than the gateway waits for the server. */
 const TIMEOUT_MS = 20_000
@@ -37,7 +38,7 @@ export function Comparison({ approval: { id, tool }, isOver }: ComparisonProps):
     setReading(false)
   }
   return (
-    <div className="comparison" aria-busy={isReading}>
+    <div className="stack comparison" aria-busy={isReading}>
       <button
         type="button"
         className="compare"
@@ -49,11 +50,7 @@ export function Comparison({ approval: { id, tool }, isOver }: ComparisonProps):
         {isReading ? 'Reading…' : body ? 'Read again' : 'Compare with what is there'}
         <span className="unseen"> for {tool}</span>
       </button>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       {body && <Compared body={body} tool={tool} />}
     </div>
   )
@@ -83,13 +80,7 @@ function Compared({ body, tool }: { body: ApprovalComparisonBody; tool: string }
   )
 }
 
-interface DifferenceProps {
-  readonly present: string
-  readonly proposed: string
-  readonly label: string
-}
-
-function Difference({ present, proposed, label }: DifferenceProps): ReactElement {
+function Difference({ present, proposed, label }: { present: string; proposed: string; label: string }): ReactElement {
   const lines = useMemo(() => changedLines(diffLines(present, proposed)), [present, proposed])
   if (present === proposed) return <p className="compared-note">There is no difference.</p>
   const left = lines.length - MAX_LINES

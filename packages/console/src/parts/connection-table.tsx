@@ -4,8 +4,10 @@ import { type ApiError, deleteJson } from '../api.ts'
 import { useApi } from '../hooks.ts'
 import type { Who } from '../people.ts'
 import { announce } from './announcer.tsx'
+import { type Column, None } from './cells.tsx'
 import { Exact } from './exact.tsx'
-import { Failed, Loading } from './panels.tsx'
+import { Problem } from './form.tsx'
+import { Pending } from './panels.tsx'
 import { RowTable } from './row-table.tsx'
 import { Ago } from './when.tsx'
 import type { ConnectionRow, ConnectionsBody } from '../wire.ts'
@@ -19,14 +21,14 @@ interface ConnectionsProps {
 
 /** The servers that want an account of their user, and what this user has connected. */
 export function Connections({ of }: ConnectionsProps): ReactElement {
-  const { data, error, refetch } = useApi<ConnectionsBody>({
+  const answer = useApi<ConnectionsBody>({
     key: ['connections', of],
     path: '/api/connections',
     parameters: { user: of?.user, tenant: of?.tenant },
     everyMs: REFRESH_MS,
   })
-  if (error && !data) return <Failed error={error} retry={refetch} />
-  if (!data) return <Loading what="the connections" />
+  const { data } = answer
+  if (!data) return <Pending answer={answer} what="the connections" />
   if (data.connections.length === 0)
     return (
       <p className="dim">
@@ -37,53 +39,56 @@ export function Connections({ of }: ConnectionsProps): ReactElement {
     <RowTable
       label="Connections"
       caption="Servers, with their connections"
+      rows={data.connections}
+      keyOf={({ server }) => server}
       columns={COLUMNS}
-      actions="Change"
-      className="keys connections"
-    >
-      {data.connections.map((row) => (
-        <Row key={row.server} row={row} of={of} />
-      ))}
-    </RowTable>
+      actions={{ name: 'Change', cell: (row) => <Change row={row} of={of} /> }}
+    />
   )
 }
 
-const COLUMNS = ['Server', 'Account', 'Scopes', 'Since'] as const
-
-function Row({ row: { server, page, connected }, of }: ConnectionsProps & { row: ConnectionRow }): ReactElement {
-  const { account, scopes = [], issuer, since } = connected ?? {}
-  return (
-    <tr>
-      <th scope="row">
-        <Exact text={server} className="id" />
-      </th>
-      <td data-label="Account">
+const COLUMNS: readonly Column<ConnectionRow>[] = [
+  { name: 'Server', cell: ({ server }) => <Exact text={server} className="id" /> },
+  {
+    name: 'Account',
+    cell: ({ connected }) => (
+      <>
         {connected ? (
-          <Exact text={account ?? 'connected'} className="strong" />
+          <Exact text={connected.account ?? 'connected'} className="strong" />
         ) : (
           <span className="dim">not connected</span>
         )}
-        {issuer !== undefined && (
+        {connected?.issuer !== undefined && (
           <span className="dim sub">
-            at <Exact text={issuer} />
+            at <Exact text={connected.issuer} />
           </span>
         )}
-      </td>
-      <td data-label="Scopes">
-        {scopes.length > 0 ? <Exact text={scopes.join(' ')} /> : <span className="dim">–</span>}
-      </td>
-      <td data-label="Since">{since === undefined ? <span className="dim">–</span> : <Ago ms={since} />}</td>
-      <td className="act">
-        {/* A page of its own: the browser goes on to the server's authorization server from there. */}
-        {!of && (
-          <a href={page}>
-            {connected ? 'Connect again' : 'Connect'}
-            <span className="unseen"> {server}</span>
-          </a>
-        )}
-        {connected && <Disconnect server={server} of={of} />}
-      </td>
-    </tr>
+      </>
+    ),
+  },
+  {
+    name: 'Scopes',
+    cell: ({ connected: { scopes = [] } = {} }) => (scopes.length > 0 ? <Exact text={scopes.join(' ')} /> : <None />),
+  },
+  {
+    name: 'Since',
+    width: '11%',
+    cell: ({ connected: { since } = {} }) => (since === undefined ? <None /> : <Ago ms={since} />),
+  },
+]
+
+function Change({ row: { server, page, connected }, of }: ConnectionsProps & { row: ConnectionRow }): ReactElement {
+  return (
+    <>
+      {/* A page of its own: the browser goes on to the server's authorization server from there. */}
+      {!of && (
+        <a href={page}>
+          {connected ? 'Connect again' : 'Connect'}
+          <span className="unseen"> {server}</span>
+        </a>
+      )}
+      {connected && <Disconnect server={server} of={of} />}
+    </>
   )
 }
 
@@ -99,11 +104,7 @@ function Disconnect({ server, of }: ConnectionsProps & { server: string }): Reac
       <button type="button" disabled={disconnect.isPending} onClick={() => disconnect.mutate()}>
         Disconnect<span className="unseen"> {server}</span>
       </button>
-      {disconnect.error && (
-        <p className="problem" role="alert">
-          {disconnect.error.message}
-        </p>
-      )}
+      <Problem text={disconnect.error?.message} />
     </>
   )
 }

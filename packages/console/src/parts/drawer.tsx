@@ -1,22 +1,37 @@
 import * as Dialog from '@radix-ui/react-dialog'
 import type { ReactElement, ReactNode } from 'react'
+import { choose } from '../hooks.ts'
+import { Exact } from './exact.tsx'
+import { Empty, Loading } from './panels.tsx'
 
-interface DrawerProps {
+interface DrawerProps<Row> {
+  /** Of the row's `Opener`, whose link opened it and gets the focus back. */
+  readonly id: string
+  /** The choice of the address that names the row. */
+  readonly choice?: string
   readonly title: ReactNode
   /** Beside the title. */
   readonly beside?: ReactNode
   readonly isWide?: boolean
-  readonly close: () => void
-  /** Finds the link that opened it, which gets the focus back. */
-  readonly opener: () => HTMLElement | null
-  readonly children: ReactNode
+  /** What is opened, such as `call`. */
+  readonly what: string
+  /** Absent: it is not loaded. */
+  readonly row: Row | undefined
+  /** Whether it was asked for and not found. */
+  readonly isUnknown: boolean
+  readonly children: (row: Row) => ReactNode
 }
 
-/** A dialog at the side of a list. Escape and a click beside it close it. */
-export function Drawer({ title, beside, isWide = false, close, opener, children }: DrawerProps): ReactElement {
+/** A row of a list, opened in a dialog at its side. Escape and a click beside it close it. */
+export function Drawer<Row>(props: DrawerProps<Row>): ReactElement {
+  const { id, choice = 'open', title, beside, isWide = false, what, row, isUnknown, children } = props
+  const close = (): void => choose({ [choice]: '' })
   // Where the row is no longer rendered, the page gets the focus.
-  const focusOpener = (): void =>
-    (opener() ?? document.querySelector<HTMLElement>('main'))?.focus({ preventScroll: true })
+  const focusOpener = (): void => {
+    const opener = document.querySelector<HTMLElement>(`[data-opens="${CSS.escape(id)}"]`)
+    const back = opener ?? document.querySelector<HTMLElement>('main')
+    back?.focus({ preventScroll: true })
+  }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
       <Dialog.Portal>
@@ -31,18 +46,36 @@ export function Drawer({ title, beside, isWide = false, close, opener, children 
             {beside}
             <Dialog.Close className="quiet end">Close</Dialog.Close>
           </div>
-          {children}
+          {row !== undefined && children(row)}
+          {row === undefined && (isUnknown ? <Empty title={`Unknown ${what}`} /> : <Loading what={`the ${what}`} />)}
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>
   )
 }
 
-export function DrawerPart({ title, children }: { title: string; children: ReactNode }): ReactElement {
+interface PartProps {
+  readonly title: ReactNode
+  /** `h2` on a page, `h3` in a drawer. */
+  readonly level?: 'h2' | 'h3'
+  readonly children: ReactNode
+}
+
+export function Part({ title, level: Heading = 'h3', children }: PartProps): ReactElement {
   return (
-    <section className="part">
-      <h3>{title}</h3>
+    <section className="stack part">
+      <Heading>{typeof title === 'string' ? <Exact text={title} /> : title}</Heading>
       {children}
     </section>
+  )
+}
+
+/** A line of a `dl` of facts. */
+export function Fact({ name, children }: { name: string; children: ReactNode }): ReactElement {
+  return (
+    <div className="fact">
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   )
 }

@@ -19,8 +19,8 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
     <>
       <div role="status">
         {latest && (
-          <div className="dry-run">
-            <p className="badges">
+          <div className="stack loose dry-run">
+            <p className="row">
               <OutcomeBadge outcome={latest.body.outcome} />
               <Exact text={`${WORDS[latest.body.outcome]} Nothing was run.${afterOf(latest)}`} />
             </p>
@@ -37,7 +37,7 @@ export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
         )}
       </div>
       {earlier.length > 0 && latest && (
-        <ul className="earlier-runs" aria-label="Earlier inputs">
+        <ul className="recent earlier-runs" aria-label="Earlier inputs">
           {earlier.map(({ input, body, history }, i) => (
             <li key={runs.length - i}>
               <OutcomeBadge outcome={body.outcome} />

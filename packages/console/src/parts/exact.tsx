@@ -1,10 +1,10 @@
 import { Fragment, type ReactElement, useMemo } from 'react'
 import { toSegments, type JsonPart, toJsonParts } from '../exact-text.ts'
-import { count } from '../format.ts'
+import { count, toSentence } from '../format.ts'
 import type { DiffLine, SkippedLines } from '../line-diff.ts'
 
 /** Untrusted text, shown so that nothing in it is invisible or affects the text around it. */
-export function Exact({ text, className }: { text: string; className?: string }): ReactElement {
+export function Exact({ text, className }: { text: string; className?: string | undefined }): ReactElement {
   return (
     <bdi className={className}>
       {toSegments(text).map((segment, i) =>
@@ -17,6 +17,60 @@ export function Exact({ text, className }: { text: string; className?: string })
         ),
       )}
     </bdi>
+  )
+}
+
+interface PhraseProps {
+  readonly before?: string
+  readonly text: string | undefined
+  readonly after?: string
+  /** Of the text. */
+  readonly className?: string
+}
+
+/** Untrusted text between words of ours. Nothing without a text. */
+export function Phrase({ before = '', text = '', after = '', className }: PhraseProps): ReactElement | null {
+  if (text === '') return null
+  return (
+    <span>
+      {before}
+      <Exact text={text} className={className} />
+      {after}
+    </span>
+  )
+}
+
+/** Why something is as it is, on a line of its own. Nothing without a reason. */
+export function Because({ reason = '' }: { reason: string | undefined }): ReactElement | null {
+  return reason === '' ? null : (
+    <span className="sub">
+      <Exact text={toSentence(reason)} />
+    </span>
+  )
+}
+
+interface IdsProps {
+  readonly ids: readonly string[]
+  readonly linkOf?: (id: string) => string
+}
+
+/** Ids in one line, as links where they lead somewhere. */
+export function Ids({ ids, linkOf }: IdsProps): ReactElement {
+  return (
+    <>
+      {ids.map((id, i) => (
+        <Fragment key={id}>
+          {i > 0 && ', '}
+          {linkOf ? (
+            <a href={linkOf(id)}>
+              <Exact text={id} className="id" />
+            </a>
+          ) : (
+            <Exact text={id} className="id" />
+          )}
+        </Fragment>
+      ))}
+    </>
   )
 }
 

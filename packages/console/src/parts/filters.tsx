@@ -1,89 +1,171 @@
-import { type ReactElement, useId } from 'react'
+import { type ReactElement, type ReactNode, useId } from 'react'
+import { choose, useChoices } from '../hooks.ts'
+import { Field, Select } from './form.tsx'
+import { Empty } from './panels.tsx'
 
-interface OneOfProps {
+/** Choices of the address, by their names. */
+type Names = readonly string[]
+
+/** Returns whether one of the choices is made. */
+export function useIsFiltered(names: Names): boolean {
+  const of = useChoices()
+  return names.some((name) => of(name) !== '')
+}
+
+/** Filters of a list, with a button that takes all of them away. */
+export function FilterBar({ names, children }: { names: Names; children: ReactNode }): ReactElement {
+  return (
+    <div className="toolbar">
+      {children}
+      {useIsFiltered(names) && <Clear names={names} className="quiet" text="Clear" />}
+    </div>
+  )
+}
+
+/** Shown in place of a list that a filter leaves empty. */
+export function NoMatch({ title, names }: { title: string; names: Names }): ReactElement {
+  return (
+    <Empty title={title}>
+      <Clear names={names} text="Clear the filter" />
+    </Empty>
+  )
+}
+
+function Clear({ names, className, text }: { names: Names; className?: string; text: string }): ReactElement {
+  return (
+    <button
+      type="button"
+      className={className}
+      onClick={() => choose(Object.fromEntries(names.map((name) => [name, ''])))}
+    >
+      {text}
+    </button>
+  )
+}
+
+interface FilterProps {
+  /** Of the choice in the address. */
+  readonly name: string
   readonly label: string
+}
+
+interface OneOfProps extends FilterProps {
   readonly every: string
   readonly values: readonly string[]
-  readonly value: string
-  readonly apply: (value: string) => void
+  /** Choices that another value makes meaningless. */
+  readonly clears?: (value: string) => Names
 }
 
 /** A filter with a few values. */
-export function OneOf({ label, every, values, value, apply }: OneOfProps): ReactElement {
-  const id = useId()
+export function OneOf({ name, label, every, values, clears = () => [] }: OneOfProps): ReactElement {
+  const value = useChoices()(name)
+  const unknown = value !== '' && !values.includes(value) ? [value] : []
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => apply(event.target.value)}>
-        <option value="">{every}</option>
-        {value !== '' && !values.includes(value) && <option>{value}</option>}
-        {values.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </div>
+    <Select
+      label={label}
+      options={[['', every], ...unknown, ...values]}
+      value={value}
+      apply={(to) => choose({ ...Object.fromEntries(clears(to).map((one) => [one, ''])), [name]: to })}
+    />
   )
 }
 
-interface SearchFieldProps {
-  readonly example: string
+interface ChipProps {
+  /** Of the choice `show`. Empty: all. */
   readonly value: string
-  readonly apply: (value: string) => void
+  readonly word: string
+  readonly n: ReactNode
+  /** One of the four words, whose colour the number has. */
+  readonly look?: string
+}
+
+/** A button that narrows a list to some of it, with their number. A second press shows all again. */
+export function Chip({ value, word, n, look = '' }: ChipProps): ReactElement {
+  const isChosen = useChoices()('show') === value
+  return (
+    <button
+      type="button"
+      className={`chip ${look}`.trim()}
+      aria-pressed={isChosen}
+      onClick={() => choose({ show: isChosen ? '' : value })}
+    >
+      {word} <span className="n">{n}</span>
+    </button>
+  )
+}
+
+interface SegmentedProps<Value extends string> {
+  readonly label: string
+  readonly options: readonly (readonly [value: Value, text: string])[]
+  readonly value: string
+  readonly apply: (value: Value) => void
+}
+
+/** One of a few values, all of them in sight. */
+export function Segmented<Value extends string>(props: SegmentedProps<Value>): ReactElement {
+  const { label, options, value, apply } = props
+  return (
+    <div className="segmented" role="group" aria-label={label}>
+      {options.map(([name, text]) => (
+        <button key={name} type="button" aria-pressed={name === value} onClick={() => apply(name)}>
+          {text}
+        </button>
+      ))}
+    </div>
+  )
 }
 
 /** A filter for words of a list, applied with each letter. */
-export function SearchField({ example, value, apply }: SearchFieldProps): ReactElement {
-  const id = useId()
+export function SearchField({ name, example }: { name: string; example: string }): ReactElement {
+  const value = useChoices()(name)
   return (
-    <div className="field grow">
-      <label htmlFor={id}>Search</label>
-      <input
-        id={id}
-        type="search"
-        value={value}
-        placeholder={example}
-        maxLength={256}
-        spellCheck={false}
-        autoComplete="off"
-        onChange={(event) => apply(event.target.value)}
-      />
-    </div>
+    <Field label="Search" isGrowing>
+      {(id) => (
+        <input
+          id={id}
+          {...SEARCH}
+          value={value}
+          placeholder={example}
+          onChange={(event) => choose({ [name]: event.target.value })}
+        />
+      )}
+    </Field>
   )
 }
 
-interface ExactlyProps {
-  readonly label: string
+interface ExactlyProps extends FilterProps {
   readonly example: string
-  readonly value: string
-  readonly apply: (value: string) => void
   /** Whether a part of the value is enough. */
   readonly isPart?: boolean
 }
 
 /** A filter for an exact value, applied when the reader has finished typing. */
-export function Exactly({ label, example, value, apply, isPart = false }: ExactlyProps): ReactElement {
+export function Exactly({ name, label, example, isPart = false }: ExactlyProps): ReactElement {
+  const value = useChoices()(name)
   const id = useId()
+  const apply = (to: string): void => choose({ [name]: to.trim() })
   return (
     <form
+      // Another value from elsewhere replaces what was typed.
+      key={value}
       className="field grow"
       onSubmit={(event) => {
         event.preventDefault()
         const typed = new FormData(event.currentTarget).get('value')
-        apply(typeof typed === 'string' ? typed.trim() : '')
+        apply(typeof typed === 'string' ? typed : '')
       }}
     >
       <label htmlFor={id}>{isPart ? label : `${label}, exactly`}</label>
       <input
         id={id}
         name="value"
-        type="search"
+        {...SEARCH}
         defaultValue={value}
         placeholder={example}
-        maxLength={256}
-        spellCheck={false}
-        autoComplete="off"
-        onBlur={(event) => event.target.value.trim() !== value && apply(event.target.value.trim())}
+        onBlur={(event) => event.target.value.trim() !== value && apply(event.target.value)}
       />
     </form>
   )
 }
+
+const SEARCH = { type: 'search', maxLength: 256, spellCheck: false, autoComplete: 'off' } as const

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, type RefObject, type SubmitEvent, useDeferredValue, useId, useRef, useState } from 'react'
+import { type ReactElement, type SubmitEvent, useDeferredValue, useState } from 'react'
 import { type ApiError, postJson } from '../api.ts'
 import { useCallers } from '../callers.ts'
 import {
@@ -15,6 +15,7 @@ import { useApi } from '../hooks.ts'
 import { useTools } from '../tools.ts'
 import type { HaltBody, HaltReachBody, HaltRow, HaltsBody, PeopleBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
+import { DialogButton, DialogButtons, Field, Problem } from './form.tsx'
 
 const LABELS: Readonly<Record<TargetField, { readonly label: string; readonly example: string }>> = {
   user: { label: 'User', example: 'vera' },
@@ -25,60 +26,37 @@ const LABELS: Readonly<Record<TargetField, { readonly label: string; readonly ex
 
 type Fields = Readonly<Partial<Record<TargetField, string>>>
 
-export interface HaltDialogProps {
-  readonly dialog: RefObject<HTMLDialogElement | null>
+interface HaltButtonProps {
+  readonly label: string
+  readonly className?: string
   /** What the fields hold at first. */
   readonly target?: Fields
 }
 
 /** Opens the dialog with a target filled in. Absent for a person who may not halt. */
-export function HaltButton({ target, label }: { target: Fields; label: string }): ReactElement | null {
+export function HaltButton(props: HaltButtonProps): ReactElement | null {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' })
-  const dialog = useRef<HTMLDialogElement>(null)
-  if (halts.data?.mayHalt !== true) return null
-  return (
-    <>
-      <button type="button" className="reject" onClick={() => dialog.current?.showModal()}>
-        {label}
-      </button>
-      <HaltDialog dialog={dialog} target={target} />
-    </>
-  )
+  return halts.data?.mayHalt === true ? <HaltDialogButton className="reject" {...props} /> : null
 }
 
-/** Asks what to halt and why. A native dialog keeps the focus, closes on Escape, and returns the focus. */
-export function HaltDialog({ dialog, target = {} }: HaltDialogProps): ReactElement {
-  const id = useId()
-  const [opened, setOpened] = useState(0)
+/** Asks what to halt and why. */
+export function HaltDialogButton({ label, className, target = {} }: HaltButtonProps): ReactElement {
   return (
-    <dialog
-      ref={dialog}
-      className="form-dialog"
-      aria-labelledby={`${id}-title`}
-      aria-describedby={`${id}-about`}
-      onClose={() => setOpened(opened + 1)}
+    <DialogButton
+      label={label}
+      className={className}
+      title="Halt"
+      about="Stops every call that matches all filled fields at once: new, waiting and running ones."
     >
-      <h2 id={`${id}-title`}>Halt</h2>
-      <p id={`${id}-about`} className="dim">
-        Stops every call that matches all filled fields at once: new, waiting and running ones.
-      </p>
-      {/* A new form at each opening, so the fields are empty. */}
-      <HaltForm key={opened} id={id} target={target} close={() => dialog.current?.close()} />
-    </dialog>
+      {(close) => <HaltForm target={target} close={close} />}
+    </DialogButton>
   )
 }
 
-interface HaltFormProps {
-  readonly id: string
-  readonly target: Fields
-  readonly close: () => void
-}
-
-function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
+function HaltForm({ target, close }: { target: Fields; close: () => void }): ReactElement {
   const client = useQueryClient()
   const [fields, setFields] = useState(target)
   const [isAll, setAll] = useState(false)
-  const [focused, setFocused] = useState<TargetField>()
   const [problem, setProblem] = useState<string>()
   const halt = useMutation<HaltRow, ApiError, HaltBody>({
     mutationFn: (body) => postJson('/api/halts', body),
@@ -86,7 +64,6 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
     onSettled: () => client.invalidateQueries(),
   })
   const empty = halt.data && emptyReach(halt.data)
-  const message = problem ?? halt.error?.message
 
   function submit(event: SubmitEvent<HTMLFormElement>): void {
     event.preventDefault()
@@ -101,23 +78,14 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
     <form onSubmit={submit} noValidate>
       <div className="form-fields">
         {TARGET_FIELDS.map((field) => (
-          <div key={field} className="field">
-            <label htmlFor={`${id}-${field}`}>{LABELS[field].label}</label>
-            <input
-              id={`${id}-${field}`}
-              name={field}
-              placeholder={LABELS[field].example}
-              maxLength={300}
-              spellCheck={false}
-              autoComplete="off"
-              list={`${id}-${field}-names`}
-              disabled={isAll}
-              defaultValue={fields[field]}
-              onFocus={() => setFocused(field)}
-              onChange={(event) => setFields({ ...fields, [field]: event.target.value })}
-            />
-            {focused === field && <Offered id={`${id}-${field}-names`} field={field} typed={fields[field] ?? ''} />}
-          </div>
+          <TargetInput
+            key={field}
+            field={field}
+            typed={fields[field] ?? ''}
+            first={target[field]}
+            isOff={isAll}
+            change={(text) => setFields({ ...fields, [field]: text })}
+          />
         ))}
       </div>
       <label className="halt-all">
@@ -125,29 +93,54 @@ function HaltForm({ id, target, close }: HaltFormProps): ReactElement {
         Everything that I may halt
       </label>
       <Preview fields={fields} isAll={isAll} />
-      <div className="field">
-        <label htmlFor={`${id}-reason`}>Reason (the model sees it)</label>
-        <input id={`${id}-reason`} name="reason" maxLength={500} required />
-      </div>
-      {message !== undefined && (
-        <p className="problem" role="alert">
-          <Exact text={message} />
-        </p>
-      )}
-      {empty !== undefined && (
-        <p className="problem" role="alert">
-          <Exact text={`The halt is set, but matches nothing now: ${empty}`} />
-        </p>
-      )}
-      <div className="form-buttons">
-        <button type="button" onClick={close}>
-          {empty === undefined ? 'Cancel' : 'Close'}
-        </button>
+      <Field label="Reason (the model sees it)">
+        {(id) => <input id={id} name="reason" maxLength={500} required />}
+      </Field>
+      <Problem text={problem ?? halt.error?.message} />
+      <Problem text={empty && `The halt is set, but matches nothing now: ${empty}`} />
+      <DialogButtons cancel={empty === undefined ? 'Cancel' : 'Close'} close={close}>
         <button type="submit" className="reject" disabled={halt.isPending}>
           Halt now
         </button>
-      </div>
+      </DialogButtons>
     </form>
+  )
+}
+
+interface TargetInputProps {
+  readonly field: TargetField
+  readonly typed: string
+  /** What it holds at first. */
+  readonly first: string | undefined
+  readonly isOff: boolean
+  readonly change: (text: string) => void
+}
+
+function TargetInput({ field, typed, first, isOff, change }: TargetInputProps): ReactElement {
+  const [isFocused, setFocused] = useState(false)
+  const { label, example } = LABELS[field]
+  return (
+    <Field label={label}>
+      {(id) => (
+        <>
+          <input
+            id={id}
+            name={field}
+            placeholder={example}
+            maxLength={300}
+            spellCheck={false}
+            autoComplete="off"
+            list={`${id}-names`}
+            disabled={isOff}
+            defaultValue={first}
+            onFocus={() => setFocused(true)}
+            onBlur={() => setFocused(false)}
+            onChange={(event) => change(event.target.value)}
+          />
+          {isFocused && <Offered id={`${id}-names`} field={field} typed={typed} />}
+        </>
+      )}
+    </Field>
   )
 }
 

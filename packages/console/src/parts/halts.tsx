@@ -1,12 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useRef } from 'react'
+import type { ReactElement } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
 import { count, toSentence } from '../format.ts'
 import { emptyReach, wordsOfForce, wordsOfReach, wordsOfTarget } from '../halts.ts'
 import { useApi } from '../hooks.ts'
 import type { HaltRow, HaltsBody } from '../wire.ts'
-import { Exact } from './exact.tsx'
-import { HaltDialog } from './halt-dialog.tsx'
+import { Exact, Phrase } from './exact.tsx'
+import { Problem } from './form.tsx'
+import { HaltDialogButton } from './halt-dialog.tsx'
 import { Ago } from './when.tsx'
 
 const REFRESH_MS = 3000
@@ -14,20 +15,15 @@ const REFRESH_MS = 3000
 /** The halts, on every page, with the button to add one. Absent without halts for a person who may not add one. */
 export function Halts(): ReactElement | null {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts', everyMs: REFRESH_MS })
-  const dialog = useRef<HTMLDialogElement>(null)
   if (!halts.data) return null
   const { halts: rows, mayHalt } = halts.data
   if (rows.length === 0 && !mayHalt) return null
   return (
-    <section className={rows.length > 0 ? 'halts on' : 'halts'} aria-label="Halts">
+    <section className={rows.length > 0 ? 'strip halts' : 'halts'} aria-label="Halts">
       <div className="halts-head">
         {/* Always present, so that screen readers announce its changes. */}
         <p role="status">{rows.length === 0 ? 'Nothing is halted.' : count(rows.length, 'active halt')}</p>
-        {mayHalt && (
-          <button type="button" className="reject" onClick={() => dialog.current?.showModal()}>
-            Halt…
-          </button>
-        )}
+        {mayHalt && <HaltDialogButton label="Halt…" className="reject" />}
       </div>
       {rows.length > 0 && (
         <ul>
@@ -36,7 +32,6 @@ export function Halts(): ReactElement | null {
           ))}
         </ul>
       )}
-      {mayHalt && <HaltDialog dialog={dialog} />}
     </section>
   )
 }
@@ -60,12 +55,7 @@ export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): Reac
           <Exact text={toSentence(row.reason)} />
         </p>
         <p className="halts-more">
-          {row.by !== undefined && (
-            <>
-              By <Exact text={row.by} className="strong" />
-              {', '}
-            </>
-          )}
+          <Phrase before="By " text={row.by} after=", " className="strong" />
           <Ago ms={row.since} />.{' '}
           <Exact
             text={empty === undefined ? `Stops ${wordsOfReach(row.reach)} now.` : `It matches nothing now: ${empty}`}
@@ -77,11 +67,7 @@ export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): Reac
             </>
           )}
         </p>
-        {release.error && (
-          <p className="problem" role="alert">
-            {release.error.message}
-          </p>
-        )}
+        <Problem text={release.error?.message} />
       </div>
       {row.mayRelease && (
         <button type="button" id={anchor} disabled={release.isPending} onClick={() => release.mutate()}>

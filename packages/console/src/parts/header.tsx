@@ -10,10 +10,11 @@ import { dropDraft } from '../policy-draft.ts'
 import type { LogoutBody, SessionBody, WaitingApprovalRow } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
+/** In the order of the links. */
 export const TITLES: Readonly<Record<Page, string>> = {
+  overview: 'Overview',
   tools: 'Tools',
   tool: 'Tool',
-  overview: 'Overview',
   live: 'Live',
   calls: 'Calls',
   runs: 'Runs',
@@ -23,18 +24,7 @@ export const TITLES: Readonly<Record<Page, string>> = {
   servers: 'Servers',
   replicas: 'Replicas',
 }
-export const NAVIGATED: readonly Page[] = [
-  'overview',
-  'tools',
-  'live',
-  'calls',
-  'runs',
-  'approvals',
-  'policy',
-  'people',
-  'servers',
-  'replicas',
-]
+export const NAVIGATED = (Object.keys(TITLES) as Page[]).filter((page) => page !== 'tool')
 
 /** The gateway decides who may see these; here they are only hidden. */
 export const OPERATORS: ReadonlySet<Page> = new Set(['replicas'])

@@ -1,7 +1,8 @@
-import { type ReactElement, useId } from 'react'
+import type { ReactElement } from 'react'
 import { Exact } from './exact.tsx'
+import { Field } from './form.tsx'
 
-export interface HistoryFieldProps {
+interface HistoryFieldProps {
   readonly text: string
   readonly change: (text: string) => void
   /** A line for each. */
@@ -12,35 +13,37 @@ const EXAMPLE = 'labels: [untrusted]\ncalls:\n  - { tool: web:fetch, ago: 5m }'
 
 /** What a dry run takes to have happened before: labels and earlier calls, as files of tests write them. */
 export function HistoryField({ text, change, problem }: HistoryFieldProps): ReactElement {
-  const id = useId()
   return (
     <details className="stated-history">
       <summary>What happened before (optional)</summary>
-      <div className="field">
-        <label htmlFor={id}>History of the run, as YAML</label>
-        <textarea
-          id={id}
-          className="code"
-          rows={4}
-          spellCheck={false}
-          value={text}
-          placeholder={EXAMPLE}
-          aria-invalid={problem !== undefined}
-          aria-describedby={`${id}-help ${id}-problem`}
-          onChange={(event) => change(event.target.value)}
-        />
-        <p id={`${id}-help`} className="dim">
-          Labels, earlier calls (tool, input, output) and messages of the user, in place of the real history. Leave it
-          empty to use the real one.
-        </p>
-        <div id={`${id}-problem`} className="problem" role="alert">
-          {problem?.split('\n').map((line) => (
-            <p key={line}>
-              <Exact text={line} />
+      <Field label="History of the run, as YAML">
+        {(id) => (
+          <>
+            <textarea
+              id={id}
+              className="code"
+              rows={4}
+              spellCheck={false}
+              value={text}
+              placeholder={EXAMPLE}
+              aria-invalid={problem !== undefined}
+              aria-describedby={`${id}-help ${id}-problem`}
+              onChange={(event) => change(event.target.value)}
+            />
+            <p id={`${id}-help`} className="dim">
+              Labels, earlier calls (tool, input, output) and messages of the user, in place of the real history. Leave
+              it empty to use the real one.
             </p>
-          ))}
-        </div>
-      </div>
+            <div id={`${id}-problem`} className="problem" role="alert">
+              {problem?.split('\n').map((line) => (
+                <p key={line}>
+                  <Exact text={line} />
+                </p>
+              ))}
+            </div>
+          </>
+        )}
+      </Field>
     </details>
   )
 }

@@ -2,7 +2,7 @@ import { type ReactElement, useId } from 'react'
 import { type Draft, type Field, type Member, ownOf, pointerTo, type Problems } from '../input-form.ts'
 import { Exact } from './exact.tsx'
 
-export interface InputFieldsProps {
+interface InputFieldsProps {
   readonly field: Field
   readonly draft: Draft
   readonly change: (draft: Draft) => void
@@ -24,7 +24,7 @@ interface PlacedProps extends Omit<InputFieldsProps, 'field'> {
 
 function Members({ members, draft, change, ...placed }: PlacedProps & { members: readonly Member[] }): ReactElement {
   return (
-    <div className="input-fields">
+    <div className="stack loose input-fields">
       {members.map(({ name, title, description, isRequired, field }) => (
         <Control
           key={name}
@@ -77,7 +77,7 @@ function Control(props: ControlProps): ReactElement {
   )
   if (field.kind === 'object' || field.kind === 'list')
     return (
-      <fieldset className="input-group">
+      <fieldset className="stack input-group">
         <legend>{name}</legend>
         {about}
         {field.kind === 'object' ? (
@@ -157,7 +157,7 @@ function Items({
 }: PlacedProps & { item: Field; label: string }): ReactElement {
   const items = Array.isArray(draft) ? (draft as readonly Draft[]) : []
   return (
-    <div className="input-fields">
+    <div className="stack loose input-fields">
       {items.map((one, i) => (
         // The items have no other name, and are only added and removed.
         <div key={i} className="input-item">

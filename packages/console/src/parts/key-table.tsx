@@ -1,13 +1,15 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
+import { type ReactElement, useMemo, useState } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
 import { count, formatIn, formatTime } from '../format.ts'
 import { useApi, useNow } from '../hooks.ts'
 import { findKeys, type KeyRow, wordOfUse, wordsOfUser } from '../keys.ts'
 import { announce } from './announcer.tsx'
+import type { Column } from './cells.tsx'
 import { Exact } from './exact.tsx'
-import { NewKeyDialog } from './new-key.tsx'
-import { Failed, Loading } from './panels.tsx'
+import { Field, Problem } from './form.tsx'
+import { NewKeyButton } from './new-key.tsx'
+import { Pending } from './panels.tsx'
 import { RowTable } from './row-table.tsx'
 import { Ago } from './when.tsx'
 import type { KeysBody } from '../wire.ts'
@@ -16,9 +18,8 @@ const REFRESH_MS = 5000
 
 /** The keys of the file and the made ones. Makes and revokes the latter. */
 export function AllKeys(): ReactElement {
-  const { data, error, refetch } = useApi<KeysBody>({ key: ['keys'], path: '/api/keys', everyMs: REFRESH_MS })
-  const dialog = useRef<HTMLDialogElement>(null)
-  const search = useId()
+  const answer = useApi<KeysBody>({ key: ['keys'], path: '/api/keys', everyMs: REFRESH_MS })
+  const { data } = answer
   const [words, setWords] = useState('')
   const found = useMemo(() => findKeys(data?.keys ?? [], words), [data, words])
   return (
@@ -26,85 +27,83 @@ export function AllKeys(): ReactElement {
       <p className="view-note">
         API keys from the configuration file, and keys made here. A key is shown once, when it is made.
       </p>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the keys" />}
+      <Pending answer={answer} what="the keys" />
       {data && (
         <>
           <div className="toolbar">
-            <button type="button" className="main" onClick={() => dialog.current?.showModal()}>
-              Make a key…
-            </button>
-            <div className="field grow">
-              <label htmlFor={search}>Search</label>
-              <input
-                id={search}
-                type="search"
-                maxLength={100}
-                placeholder="key, user, tenant or role"
-                value={words}
-                onChange={({ target }) => setWords(target.value)}
-              />
-            </div>
+            <NewKeyButton keys={data.keys} />
+            <Field label="Search" isGrowing>
+              {(id) => (
+                <input
+                  id={id}
+                  type="search"
+                  maxLength={100}
+                  placeholder="key, user, tenant or role"
+                  value={words}
+                  onChange={({ target }) => setWords(target.value)}
+                />
+              )}
+            </Field>
             <p role="status">{words === '' ? '' : count(found.length, 'key')}</p>
           </div>
           <KeyTable key={words} keys={found} />
-          <NewKeyDialog dialog={dialog} keys={data.keys} />
         </>
       )}
     </>
   )
 }
 
-const COLUMNS = ['Key', 'Whose', 'Opens', 'Expires', 'Last used', 'Made by'] as const
-
 export function KeyTable({ keys }: { keys: readonly KeyRow[] }): ReactElement {
   const nowMs = useNow(30_000)
   return (
-    <RowTable label="The keys" caption="Keys, those of the file first" columns={COLUMNS} actions="Revoke">
-      {keys.map((row) => (
-        <Row key={`${row.from} ${row.id}`} row={row} nowMs={nowMs} />
-      ))}
-    </RowTable>
+    <RowTable
+      label="The keys"
+      caption="Keys, those of the file first"
+      rows={keys}
+      keyOf={({ from, id }) => `${from} ${id}`}
+      columns={columnsAt(nowMs)}
+      actions={{ name: 'Revoke', cell: ({ from, id }) => from === 'made' && <Revoke id={id} /> }}
+      isOff={({ isExpired, isOrphan }) => Boolean(isExpired || isOrphan)}
+    />
   )
 }
 
-function Row({ row, nowMs }: { row: KeyRow; nowMs: number }): ReactElement {
-  const { id, roles = [], lastUsedAt, createdAt, createdBy, from, isExpired, isOrphan } = row
+function columnsAt(nowMs: number): readonly Column<KeyRow>[] {
+  return [
+    { name: 'Key', cell: ({ id }) => <Exact text={id} className="id" /> },
+    {
+      name: 'Whose',
+      cell: (row) => (
+        <>
+          <Exact text={wordsOfUser(row)} className="strong" />
+          <span className="dim sub">
+            {[wordOfUse(row), ...(row.roles?.length ? [row.roles.join(', ')] : [])].join(' · ')}
+          </span>
+        </>
+      ),
+    },
+    { name: 'Opens', cell: opens },
+    { name: 'Expires', width: '11%', cell: (row) => <Expiry row={row} nowMs={nowMs} /> },
+    {
+      name: 'Last used',
+      width: '11%',
+      cell: ({ lastUsedAt: ms }) => (ms === undefined ? <span className="dim">never</span> : <Ago ms={ms} />),
+    },
+    { name: 'Made by', width: '11%', cell: (row) => <Maker row={row} /> },
+  ]
+}
+
+function Maker({ row: { from, createdBy = 'unknown', createdAt } }: { row: KeyRow }): ReactElement {
+  if (from === 'file') return <span className="dim">the file</span>
   return (
-    <tr className={isExpired || isOrphan ? 'off' : undefined}>
-      <th scope="row">
-        <Exact text={id} className="id" />
-      </th>
-      <td data-label="Whose">
-        <Exact text={wordsOfUser(row)} className="strong" />
+    <>
+      <Exact text={createdBy} />
+      {createdAt !== undefined && (
         <span className="dim sub">
-          {wordOfUse(row)}
-          {roles.length > 0 && ` · ${roles.join(', ')}`}
+          <Ago ms={createdAt} />
         </span>
-      </td>
-      <td data-label="Opens">{opens(row)}</td>
-      <td data-label="Expires">
-        <Expiry row={row} nowMs={nowMs} />
-      </td>
-      <td data-label="Last used">
-        {lastUsedAt === undefined ? <span className="dim">never</span> : <Ago ms={lastUsedAt} />}
-      </td>
-      <td data-label="Made by">
-        {from === 'file' ? (
-          <span className="dim">the file</span>
-        ) : (
-          <>
-            <Exact text={createdBy ?? 'unknown'} />
-            {createdAt !== undefined && (
-              <span className="dim sub">
-                <Ago ms={createdAt} />
-              </span>
-            )}
-          </>
-        )}
-      </td>
-      <td className="act">{from === 'made' && <Revoke id={id} />}</td>
-    </tr>
+      )}
+    </>
   )
 }
 
@@ -140,7 +139,7 @@ function Revoke({ id }: { id: string }): ReactElement {
       </button>
     )
   return (
-    <div className="revoke-key">
+    <div className="row revoke-key">
       <p>Its sessions and streams end.</p>
       <button type="button" autoFocus onClick={() => setAsked(false)}>
         Keep<span className="unseen"> {id}</span>
@@ -148,11 +147,7 @@ function Revoke({ id }: { id: string }): ReactElement {
       <button type="button" className="reject" disabled={revoke.isPending} onClick={() => revoke.mutate()}>
         Revoke now<span className="unseen">: {id}</span>
       </button>
-      {revoke.error && (
-        <p className="problem" role="alert">
-          {revoke.error.message}
-        </p>
-      )}
+      <Problem text={revoke.error?.message} />
     </div>
   )
 }

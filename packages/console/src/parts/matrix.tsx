@@ -1,8 +1,9 @@
 import { type ReactElement, type CSSProperties, useMemo, useRef } from 'react'
 import { count, formatNumber, toSentence } from '../format.ts'
-import { useAddress, useApi, type Choose } from '../hooks.ts'
+import { choose, useApi, useChoices } from '../hooks.ts'
 import { Budgets } from './budgets.tsx'
-import { Empty, Failed, Loading } from './panels.tsx'
+import { None } from './cells.tsx'
+import { Empty, Pending } from './panels.tsx'
 import type { MatrixBody, MatrixCell, MatrixRow } from '../wire.ts'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { linkTo } from '../address.ts'
@@ -18,20 +19,20 @@ const REFRESH_MS = 5000
 
 /** Who sees which tools: groups down, callers across, with the tools of the open group. */
 export function CallerMatrix(): ReactElement {
-  const [{ choices }, choose] = useAddress()
-  const from = Math.max(0, Math.floor(Number(choices.get('from') ?? 0)) || 0)
-  const opened = choices.get('open') ?? ''
-  const { data, error, refetch } = useApi<MatrixBody>({
+  const of = useChoices()
+  const from = Math.max(0, Math.floor(Number(of('from'))) || 0)
+  const opened = of('open')
+  const answer = useApi<MatrixBody>({
     key: ['columns', from, opened],
     path: '/api/matrix',
     parameters: { from, limit: COLUMNS, open: opened },
     everyMs: REFRESH_MS,
   })
+  const { data } = answer
   return (
     <>
       <p className="view-note">Each number counts the visible tools of a group. Open a group to see them.</p>
-      {error && !data && <Failed error={error} retry={refetch} />}
-      {!data && !error && <Loading what="the callers" />}
+      <Pending answer={answer} what="the callers" />
       {data?.total === 0 && (
         <Empty title="No callers yet">
           <p>
@@ -39,8 +40,8 @@ export function CallerMatrix(): ReactElement {
           </p>
         </Empty>
       )}
-      {data && data.total > COLUMNS && <Steps body={data} choose={choose} />}
-      {data && data.columns.length > 0 && <Matrix body={data} choose={choose} />}
+      {data && data.total > COLUMNS && <Steps body={data} />}
+      {data && data.columns.length > 0 && <Matrix body={data} />}
       {data?.open && data.open.more > 0 && (
         <p className="dim">{count(data.open.more, 'more tool')}: the page Tools searches all of them.</p>
       )}
@@ -50,7 +51,7 @@ export function CallerMatrix(): ReactElement {
 }
 
 /** Goes to the callers before and after. */
-function Steps({ body: { from, total, columns }, choose }: { body: MatrixBody; choose: Choose }): ReactElement {
+function Steps({ body: { from, total, columns } }: { body: MatrixBody }): ReactElement {
   const to = (at: number) => () => choose({ from: at > 0 ? String(at) : '' })
   return (
     <div className="toolbar steps" role="group" aria-label="Callers">
@@ -73,22 +74,10 @@ type Line = { readonly row: MatrixRow; readonly at: number; readonly tool?: stri
 
 const LINE_PX = 32
 
-interface MatrixProps {
-  readonly body: MatrixBody
-  readonly choose: Choose
-}
-
 /** The table of groups and callers. Renders only the lines on the screen, since an open group may have thousands. */
-function Matrix({ body, choose }: MatrixProps): ReactElement {
-  const { rows, columns, open } = body
-  const lines = useMemo(
-    () =>
-      rows.flatMap((row, at): Line[] => [
-        { row, at },
-        ...(row.key === open?.key ? open.tools.map((tool, place) => ({ row, at: place, tool })) : []),
-      ]),
-    [rows, open],
-  )
+function Matrix({ body }: { body: MatrixBody }): ReactElement {
+  const { columns, open } = body
+  const lines = useMemo(() => toLines(body), [body])
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: lines.length,
@@ -103,7 +92,7 @@ function Matrix({ body, choose }: MatrixProps): ReactElement {
   const before = items[0]?.start ?? 0
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0)
   return (
-    <div ref={box} className="matrix-box" tabIndex={0} role="region" aria-label="Groups and callers">
+    <div ref={box} className="card matrix-box" tabIndex={0} role="region" aria-label="Groups and callers">
       <table
         className="matrix"
         aria-rowcount={lines.length + 1}
@@ -131,7 +120,7 @@ function Matrix({ body, choose }: MatrixProps): ReactElement {
               className={line.tool === undefined ? 'group-line' : 'tool-line'}
             >
               <th scope="row">
-                <RowHead line={line} opened={open?.key ?? ''} choose={choose} />
+                <RowHead line={line} opened={open?.key ?? ''} />
               </th>
               {columns.map((caller, at) => (
                 <td key={at}>
@@ -145,6 +134,13 @@ function Matrix({ body, choose }: MatrixProps): ReactElement {
       </table>
     </div>
   )
+}
+
+function toLines({ rows, open }: MatrixBody): readonly Line[] {
+  return rows.flatMap((row, at): Line[] => [
+    { row, at },
+    ...(row.key === open?.key ? open.tools.map((tool, place) => ({ row, at: place, tool })) : []),
+  ])
 }
 
 function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: Column }): ReactElement {
@@ -162,15 +158,7 @@ function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: Co
   )
 }
 
-function RowHead({
-  line: { row, tool },
-  opened,
-  choose,
-}: {
-  line: Line
-  opened: string
-  choose: Choose
-}): ReactElement {
+function RowHead({ line: { row, tool }, opened }: { line: Line; opened: string }): ReactElement {
   if (tool !== undefined) return <Exact text={tool} className="id" />
   const isOpen = row.key === opened
   return (
@@ -198,7 +186,7 @@ function Cell({
 }): ReactElement {
   if (tool !== undefined) {
     const decision = tools?.[at]
-    if (!decision) return <span className="dim">–</span>
+    if (!decision) return <None />
     return (
       <a href={linkTo('tool', { id: tool, as: user })} title={toSentence(decision.why)}>
         <DecisionBadge outcome={decision.outcome} mayStill={decision.mayStill} />
@@ -206,7 +194,7 @@ function Cell({
     )
   }
   const cell = cells[at]
-  if (!cell) return <span className="dim">–</span>
+  if (!cell) return <None />
   const search = row.group ? `group:${row.name}` : `${row.name}:`
   return (
     <a

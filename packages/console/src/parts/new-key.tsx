@@ -1,42 +1,28 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, type RefObject, type SubmitEvent, useContext, useId, useState } from 'react'
+import { type ReactElement, type SubmitEvent, useContext, useState } from 'react'
 import { type ApiError, postJson } from '../api.ts'
 import { useApi } from '../hooks.ts'
 import { type KeyRow, LIVES, toChoices } from '../keys.ts'
 import { Session } from '../session.ts'
 import type { AppsBody, NewKeyBody, NewKeyRequestBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
-
-export interface NewKeyDialogProps {
-  readonly dialog: RefObject<HTMLDialogElement | null>
-  readonly keys: readonly KeyRow[]
-}
+import { DialogButton, DialogButtons, Field, Problem, Select } from './form.tsx'
 
 /** Asks whose key to make, and then shows it: once, as nothing keeps it. */
-export function NewKeyDialog({ dialog, keys }: NewKeyDialogProps): ReactElement {
-  const id = useId()
-  const [opened, setOpened] = useState(0)
+export function NewKeyButton({ keys }: { keys: readonly KeyRow[] }): ReactElement {
   return (
-    <dialog
-      ref={dialog}
-      className="form-dialog"
-      aria-labelledby={`${id}-title`}
-      // A new form at each opening: the key is nowhere any longer.
-      onClose={() => setOpened(opened + 1)}
-    >
-      <h2 id={`${id}-title`}>Make a key</h2>
-      <NewKey key={opened} id={id} keys={keys} close={() => dialog.current?.close()} />
-    </dialog>
+    <DialogButton label="Make a key…" className="main" title="Make a key">
+      {(close) => <NewKey keys={keys} close={close} />}
+    </DialogButton>
   )
 }
 
 interface NewKeyProps {
-  readonly id: string
   readonly keys: readonly KeyRow[]
   readonly close: () => void
 }
 
-function NewKey({ id, keys, close }: NewKeyProps): ReactElement {
+function NewKey({ keys, close }: NewKeyProps): ReactElement {
   const client = useQueryClient()
   const make = useMutation<NewKeyBody, ApiError, NewKeyRequestBody>({
     mutationFn: (body) => postJson('/api/keys', body),
@@ -44,8 +30,8 @@ function NewKey({ id, keys, close }: NewKeyProps): ReactElement {
     gcTime: 0,
     onSettled: () => client.invalidateQueries({ queryKey: ['keys'] }),
   })
-  if (make.data) return <Made id={id} made={make.data} close={close} />
-  return <NewKeyForm id={id} keys={keys} close={close} make={make.mutate} error={make.error} isOff={make.isPending} />
+  if (make.data) return <Made made={make.data} close={close} />
+  return <NewKeyForm keys={keys} close={close} make={make.mutate} error={make.error} isOff={make.isPending} />
 }
 
 interface NewKeyFormProps extends NewKeyProps {
@@ -54,11 +40,11 @@ interface NewKeyFormProps extends NewKeyProps {
   readonly isOff: boolean
 }
 
-function NewKeyForm({ id, keys, close, make, error, isOff }: NewKeyFormProps): ReactElement {
+function NewKeyForm({ keys, close, make, error, isOff }: NewKeyFormProps): ReactElement {
   const { user = '' } = useContext(Session) ?? {}
-  const { apps = [] } = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data ?? {}
   const choices = toChoices(keys, user)
   const [at, setAt] = useState(0)
+  const [life, setLife] = useState('1')
   const chosen = choices[at]?.asked
 
   function submit(event: SubmitEvent<HTMLFormElement>): void {
@@ -67,78 +53,63 @@ function NewKeyForm({ id, keys, close, make, error, isOff }: NewKeyFormProps): R
     const form = new FormData(event.currentTarget)
     const textsOf = (field: string) => form.getAll(field).filter((value) => typeof value === 'string')
     const [name = '', only] = [textsOf('id')[0]?.trim(), textsOf('app')]
-    const life = LIVES[Number(textsOf('life')[0])]?.ms
+    const lifeMs = LIVES[Number(life)]?.ms
     make({
       ...chosen,
       ...(name === '' ? {} : { id: name }),
       ...(only.length === 0 ? {} : { apps: only }),
-      ...(life === undefined ? {} : { expiresAt: Date.now() + life }),
+      ...(lifeMs === undefined ? {} : { expiresAt: Date.now() + lifeMs }),
     })
   }
   return (
     <form onSubmit={submit}>
-      <div className="field">
-        <label htmlFor={`${id}-whose`}>Whose</label>
-        <select id={`${id}-whose`} value={at} onChange={(event) => setAt(Number(event.target.value))}>
-          {choices.map(({ text }, i) => (
-            <option key={text} value={i}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </div>
+      <Select
+        label="Whose"
+        options={choices.map(({ text }, i) => [String(i), text])}
+        value={String(at)}
+        apply={(to) => setAt(Number(to))}
+      />
       <div className="form-fields">
-        <div className="field">
-          <label htmlFor={`${id}-life`}>Valid for</label>
-          <select id={`${id}-life`} name="life" defaultValue="1">
-            {LIVES.map(({ text }, i) => (
-              <option key={text} value={i}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </div>
-        <div className="field">
-          <label htmlFor={`${id}-id`}>Name (optional)</label>
-          <input
-            id={`${id}-id`}
-            name="id"
-            maxLength={64}
-            spellCheck={false}
-            autoComplete="off"
-            placeholder="vera-laptop"
-          />
-        </div>
+        <Select
+          label="Valid for"
+          options={LIVES.map(({ text }, i) => [String(i), text])}
+          value={life}
+          apply={setLife}
+        />
+        <Field label="Name (optional)">
+          {(id) => (
+            <input id={id} name="id" maxLength={64} spellCheck={false} autoComplete="off" placeholder="vera-laptop" />
+          )}
+        </Field>
       </div>
-      {chosen?.for === 'mcp' && apps.length > 0 && (
-        <fieldset className="key-apps">
-          <legend>Only for these apps (none checked: all apps)</legend>
-          {apps.map(({ name }) => (
-            <label key={name}>
-              <input type="checkbox" name="app" value={name} /> <Exact text={name} />
-            </label>
-          ))}
-        </fieldset>
-      )}
-      {error && (
-        <p className="problem" role="alert">
-          <Exact text={error.message} />
-        </p>
-      )}
-      <div className="form-buttons">
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
+      {chosen?.for === 'mcp' && <Apps />}
+      <Problem text={error?.message} />
+      <DialogButtons cancel="Cancel" close={close}>
         <button type="submit" className="main" disabled={isOff || !chosen}>
           Make the key
         </button>
-      </div>
+      </DialogButtons>
     </form>
   )
 }
 
+function Apps(): ReactElement | null {
+  const { apps = [] } = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data ?? {}
+  if (apps.length === 0) return null
+  return (
+    <fieldset className="row loose key-apps">
+      <legend>Only for these apps (none checked: all apps)</legend>
+      {apps.map(({ name }) => (
+        <label key={name}>
+          <input type="checkbox" name="app" value={name} /> <Exact text={name} />
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
 /** The key itself. It is gone when the dialog closes. */
-function Made({ id, made, close }: { id: string; made: NewKeyBody; close: () => void }): ReactElement {
+function Made({ made, close }: { made: NewKeyBody; close: () => void }): ReactElement {
   const [note, setNote] = useState('')
   const copy = () =>
     navigator.clipboard.writeText(made.key).then(
@@ -146,27 +117,28 @@ function Made({ id, made, close }: { id: string; made: NewKeyBody; close: () => 
       () => setNote('The browser does not let this page copy: select the key.'),
     )
   return (
-    <div className="made-key">
+    <div className="dialog-body">
       <p>
         <Exact text={made.id} className="id" /> of <Exact text={made.user ?? ''} className="strong" /> works now. The
         key is shown this once, and nothing keeps it.
       </p>
-      <div className="field">
-        <label htmlFor={`${id}-made`}>The key</label>
-        <div className="with-button">
-          <input
-            id={`${id}-made`}
-            className="id"
-            value={made.key}
-            readOnly
-            autoFocus
-            onFocus={(event) => event.target.select()}
-          />
-          <button type="button" onClick={() => void copy()}>
-            Copy
-          </button>
-        </div>
-      </div>
+      <Field label="The key">
+        {(id) => (
+          <div className="with-button">
+            <input
+              id={id}
+              className="id"
+              value={made.key}
+              readOnly
+              autoFocus
+              onFocus={(event) => event.target.select()}
+            />
+            <button type="button" onClick={() => void copy()}>
+              Copy
+            </button>
+          </div>
+        )}
+      </Field>
       <p role="status">{note}</p>
       <div className="form-buttons">
         <button type="button" className="main" onClick={close}>

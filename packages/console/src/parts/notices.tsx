@@ -25,7 +25,7 @@ export function Warnings(): ReactElement | null {
   const { data } = useApi<WarningsBody>({ key: ['warnings'], path: '/api/warnings', everyMs: REFRESH_MS })
   if (!data || data.warnings.length === 0) return null
   return (
-    <section className="warnings" aria-label="Warnings">
+    <section className="strip warnings" aria-label="Warnings">
       <details>
         <summary>{count(data.warnings.length, 'warning')} about the configuration</summary>
         <ul>

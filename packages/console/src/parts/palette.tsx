@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<EntryKind, string>> = {
   calls: 'Calls',
 }
 
-export interface PaletteProps {
+interface PaletteProps {
   /** The pages that this person may open, with their titles. */
   readonly pages: readonly { readonly page: Page; readonly text: string }[]
   readonly close: () => void
@@ -52,7 +52,7 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
     else if (entries.length > 0) setAt((active + step + entries.length) % entries.length)
   }
   return (
-    <div className="palette">
+    <div className="stack palette">
       <input
         type="text"
         role="combobox"
@@ -85,16 +85,7 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
             onClick={() => go(entry)}
             onPointerMove={() => setAt(i)}
           >
-            <span className="kind">{WORDS[entry.kind]}</span>
-            <span>
-              <Exact text={entry.text} className="strong" />
-              {entry.detail !== undefined && entry.detail !== '' && (
-                <span className="dim">
-                  {' '}
-                  <Exact text={entry.detail} />
-                </span>
-              )}
-            </span>
+            <Place entry={entry} />
           </li>
         ))}
       </ul>
@@ -106,6 +97,23 @@ export function Palette({ pages, close }: PaletteProps): ReactElement {
             : ''}
       </p>
     </div>
+  )
+}
+
+function Place({ entry: { kind, text, detail = '' } }: { entry: Entry }): ReactElement {
+  return (
+    <>
+      <span className="kind">{WORDS[kind]}</span>
+      <span>
+        <Exact text={text} className="strong" />
+        {detail !== '' && (
+          <span className="dim">
+            {' '}
+            <Exact text={detail} />
+          </span>
+        )}
+      </span>
+    </>
   )
 }
 

@@ -1,10 +1,38 @@
 import { type ReactElement, type ReactNode, Component } from 'react'
-import type { ApiError } from '../api.ts'
+import { ApiError } from '../api.ts'
+
+interface PageHeadProps {
+  readonly title: ReactNode
+  readonly about?: ReactNode
+  readonly children?: ReactNode
+}
+
+export function PageHead({ title, about, children }: PageHeadProps): ReactElement {
+  return (
+    <div className="page-head">
+      <h1>{title}</h1>
+      {about !== undefined && <p>{about}</p>}
+      {children}
+    </div>
+  )
+}
+
+interface PendingProps {
+  readonly answer: { readonly data: unknown; readonly error: Error | null; readonly refetch: () => unknown }
+  /** What is fetched. */
+  readonly what: string
+}
+
+/** Stands for an answer of the gateway until there is one: it comes, or it has failed. */
+export function Pending({ answer: { data, error, refetch }, what }: PendingProps): ReactElement | null {
+  if (data) return null
+  return error ? <Failed error={error} retry={refetch} /> : <Loading what={what} />
+}
 
 /** A placeholder while something loads. */
 export function Loading({ what }: { what: string }): ReactElement {
   return (
-    <div className="loading" role="status">
+    <div className="stack loose loading" role="status">
       <span className="unseen">Loading {what}…</span>
       {[0, 1, 2, 3, 4, 5].map((line) => (
         <div key={line} className="outline" aria-hidden="true" />
@@ -15,7 +43,7 @@ export function Loading({ what }: { what: string }): ReactElement {
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }): ReactElement {
   return (
-    <div className="panel empty">
+    <div className="panel">
       <p className="panel-title">{title}</p>
       {children}
     </div>
@@ -23,16 +51,25 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 }
 
 /** An error with the gateway's message, and a button to try again. */
-export function Failed({ error, retry }: { error: ApiError; retry?: (() => unknown) | undefined }): ReactElement {
+export function Failed({ error, retry }: { error: Error; retry?: () => unknown }): ReactElement {
+  const isAnswered = error instanceof ApiError && error.status !== 0
   return (
-    <div className="panel failed" role="alert">
-      <p className="panel-title">{error.status === 0 ? 'No connection' : 'The request failed'}</p>
+    <Alert title={isAnswered ? 'The request failed' : 'No connection'}>
       <p>{error.message}</p>
       {retry && (
         <button type="button" onClick={() => void retry()}>
           Try again
         </button>
       )}
+    </Alert>
+  )
+}
+
+function Alert({ title, children }: { title: string; children: ReactNode }): ReactElement {
+  return (
+    <div className="panel failed" role="alert">
+      <p className="panel-title">{title}</p>
+      {children}
     </div>
   )
 }
@@ -53,24 +90,24 @@ export class FaultBoundary extends Component<{ children: ReactNode }, { hasFaile
 /** A part whose files the gateway no longer has, or cannot send. */
 export function NotLoaded(): ReactElement {
   return (
-    <div className="panel failed" role="alert">
-      <p className="panel-title">This page could not be loaded</p>
-      <p>The gateway does not answer, or is of another version by now.</p>
-      <button type="button" onClick={() => location.reload()}>
-        Reload
-      </button>
-    </div>
+    <Reloadable
+      title="This page could not be loaded"
+      about="The gateway does not answer, or is of another version by now."
+    />
   )
 }
 
 function Fault(): ReactElement {
+  return <Reloadable title="This page has failed" about="Other pages still work. Nothing was changed." />
+}
+
+function Reloadable({ title, about }: { title: string; about: string }): ReactElement {
   return (
-    <div className="panel failed" role="alert">
-      <p className="panel-title">This page has failed</p>
-      <p>Other pages still work. Nothing was changed.</p>
+    <Alert title={title}>
+      <p>{about}</p>
       <button type="button" onClick={() => location.reload()}>
         Reload
       </button>
-    </div>
+    </Alert>
   )
 }

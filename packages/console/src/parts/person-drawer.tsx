@@ -11,12 +11,12 @@ import type { CallsBody, HaltsBody, KeysBody, PeopleBody, PersonRow, RunsBody, S
 import { Badge } from './badges.tsx'
 import { Budgets } from './budgets.tsx'
 import { Connections } from './connection-table.tsx'
-import { Drawer, DrawerPart } from './drawer.tsx'
+import { Drawer, Fact, Part } from './drawer.tsx'
 import { Exact } from './exact.tsx'
 import { HaltButton } from './halt-dialog.tsx'
 import { Halted } from './halts.tsx'
 import { KeyTable } from './key-table.tsx'
-import { Empty, Loading } from './panels.tsx'
+import { Loading } from './panels.tsx'
 import { runLink } from './run-table.tsx'
 import { TenantTag } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
@@ -26,11 +26,10 @@ interface PersonDrawerProps {
   readonly id: string
   /** The person, if they are loaded. */
   readonly held: PersonRow | undefined
-  readonly close: () => void
 }
 
 /** One person: what they hold, what holds them, what they see and what they did. */
-export function PersonDrawer({ id, held, close }: PersonDrawerProps): ReactElement {
+export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
   const [name = '', tenant] = id.split('/').map(decodeURIComponent).toReversed()
   const found = useApi<PeopleBody>({
     key: ['people', 'one', id],
@@ -43,19 +42,15 @@ export function PersonDrawer({ id, held, close }: PersonDrawerProps): ReactEleme
   const row = held ?? found.data?.people.find(isThem)
   return (
     <Drawer
+      id={id}
       title={<Exact text={row?.name ?? name} />}
       beside={row && <TenantTag tenant={row.tenant} />}
       isWide
-      close={close}
-      opener={() => document.querySelector<HTMLElement>(`[data-person="${CSS.escape(id)}"]`)}
+      what="person"
+      row={row}
+      isUnknown={Boolean(found.data ?? found.error)}
     >
-      {row ? (
-        <Person row={row} />
-      ) : (found.data ?? found.error) ? (
-        <Empty title="Unknown person" />
-      ) : (
-        <Loading what="the person" />
-      )}
+      {(one) => <Person row={one} />}
     </Drawer>
   )
 }
@@ -72,15 +67,15 @@ function Person({ row }: { row: PersonRow }): ReactElement {
           <HaltsOn who={{ user, ...(tenant !== undefined && { tenant }) }} />
           <Keys who={who} />
           {row.isSelf ? (
-            <DrawerPart title="Connections">
+            <Part title="Connections">
               <p className="dim">Servers that act with your own account there. Only your calls use it.</p>
               <Connections />
-            </DrawerPart>
+            </Part>
           ) : (
             row.connections && (
-              <DrawerPart title="Connections">
+              <Part title="Connections">
                 <Connections of={who} />
-              </DrawerPart>
+              </Part>
             )
           )}
           <Instances who={who} />
@@ -131,20 +126,11 @@ function Facts({ row, who }: { row: PersonRow; who: Who }): ReactElement {
   )
 }
 
-function Fact({ name, children }: { name: string; children: React.ReactNode }): ReactElement {
-  return (
-    <div className="fact">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 /** What agents with these rights see. */
 function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow }): ReactElement {
   const caller = JSON.stringify({ user, tenant, roles: seenRoles })
   return (
-    <DrawerPart title="Sees">
+    <Part title="Sees">
       {callers.length === 0 && (
         <p className="dim">
           The configuration has no key of this user.{' '}
@@ -153,7 +139,7 @@ function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow })
           )}
         </p>
       )}
-      <ul className="sees">
+      <ul className="stack tight sees">
         {callers.map(({ as, for: use, roles, visible, tokens }) => (
           <li key={`${use} ${as}`}>
             <a href={linkTo('tools', { as })}>
@@ -168,7 +154,7 @@ function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow })
           </li>
         ))}
       </ul>
-    </DrawerPart>
+    </Part>
   )
 }
 
@@ -178,18 +164,18 @@ function HaltsOn({ who }: { who: { readonly user: string; readonly tenant?: stri
   const halts = haltsOn(who, data.halts)
   if (halts.length === 0 && !data.mayHalt) return null
   return (
-    <DrawerPart title="Halts">
+    <Part title="Halts">
       {halts.length === 0 ? (
         <p className="dim">Nothing of this person is halted.</p>
       ) : (
-        <ul className="halts-on">
+        <ul className="stack tight halts-on">
           {halts.map((row) => (
             <Halted key={row.id} row={row} />
           ))}
         </ul>
       )}
       <HaltButton target={who} label="Halt this person…" />
-    </DrawerPart>
+    </Part>
   )
 }
 
@@ -206,14 +192,14 @@ function Keys({ who }: { who: Who }): ReactElement | null {
   })
   if (!mayManage) return null
   return (
-    <DrawerPart title="Keys">
+    <Part title="Keys">
       {data === undefined && <Loading what="the keys" />}
       {data?.keys.length === 0 && <p className="dim">None: this person signs in with an account.</p>}
       {data && data.keys.length > 0 && <KeyTable keys={data.keys} />}
       <p>
         <a href={linkTo('people', { view: 'keys' })}>Make a key, and all keys</a>
       </p>
-    </DrawerPart>
+    </Part>
   )
 }
 
@@ -224,15 +210,15 @@ function Instances({ who }: { who: Who }): ReactElement | null {
   )
   if (own.length === 0) return null
   return (
-    <DrawerPart title="Instances of servers">
-      <ul className="sees">
+    <Part title="Instances of servers">
+      <ul className="stack tight sees">
         {own.map(({ name, state }) => (
           <li key={name}>
             <Exact text={name} className="id" /> <span className="dim">{state}</span>
           </li>
         ))}
       </ul>
-    </DrawerPart>
+    </Part>
   )
 }
 
@@ -252,7 +238,7 @@ function Recent({ who: { user = '', tenant } }: { who: Who }): ReactElement {
   const latestRuns = (runs.data?.runs ?? []).filter(isTheirs).slice(0, SHOWN)
   return (
     <>
-      <DrawerPart title="Recent calls">
+      <Part title="Recent calls">
         {latest.length === 0 && <p className="dim">None.</p>}
         <ol className="recent">
           {latest.map(({ id, outcome, startedAt, records }) => (
@@ -266,9 +252,9 @@ function Recent({ who: { user = '', tenant } }: { who: Who }): ReactElement {
           ))}
         </ol>
         {latest.length > 0 && <a href={linkTo('calls', asked)}>All calls</a>}
-      </DrawerPart>
+      </Part>
       {latestRuns.length > 0 && (
-        <DrawerPart title="Runs">
+        <Part title="Runs">
           <ol className="recent">
             {latestRuns.map((run) => (
               <li key={`${run.kind} ${run.id}`}>
@@ -281,7 +267,7 @@ function Recent({ who: { user = '', tenant } }: { who: Who }): ReactElement {
             ))}
           </ol>
           <a href={linkTo('runs', asked)}>All runs</a>
-        </DrawerPart>
+        </Part>
       )}
     </>
   )

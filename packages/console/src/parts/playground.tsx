@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
+import { type ReactElement, useMemo, useState } from 'react'
 import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { type Draft, type Field, type Problems, readJson, toField, toInput } from '../input-form.ts'
@@ -12,8 +12,10 @@ import type {
   WhyInputBody,
   WhyRequestBody,
 } from '../wire.ts'
+import { Badge } from './badges.tsx'
 import { type DryRun, DryRuns } from './dry-runs.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
+import { DialogButton, DialogButtons, Field as LabelledField, Problem } from './form.tsx'
 import { HistoryField } from './history-field.tsx'
 import { InputFields } from './input-form.tsx'
 import { writeDigits } from '../digits.ts'
@@ -23,7 +25,7 @@ const KEPT_RUNS = 5
 /** A call may take as long as its server lets it. */
 const CALL_TIMEOUT_MS = 10 * 60_000
 
-export interface PlaygroundProps {
+interface PlaygroundProps {
   readonly tool: ToolRow
   readonly inputSchema: unknown
   readonly whose: Readonly<Record<string, string>>
@@ -32,75 +34,41 @@ export interface PlaygroundProps {
 
 /** Says what a call would get with an input, and makes it as an agent of one's own user. */
 export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProps): ReactElement {
-  const id = useId()
-  const field = useMemo(() => fieldOf(tool, inputSchema), [tool.kind, inputSchema])
-  const [draft, setDraft] = useState<Draft>(() => (tool.kind === 'template' ? { uri: tool.wireName } : undefined))
-  const [text, setText] = useState<string>()
-  const [shown, setShown] = useState<Problems>(NONE)
-  const [runs, setRuns] = useState<readonly DryRun[]>([])
+  const typed = useTyped(tool, inputSchema)
+  const { text, field, shown } = typed
   const [asked, setAsked] = useState<TrialRequestBody>()
   const [history, setHistory] = useState('')
-  const dryRun = useMutation<WhyInputBody, ApiError, WhyRequestBody>({
-    mutationFn: (body) => postJson('/api/why', body),
-    onSuccess: (body, { input, history: stated }) => {
-      const run: DryRun = { input, body, ...(typeof stated === 'string' && { history: stated }) }
-      setRuns((before) => [run, ...before].slice(0, KEPT_RUNS))
-      setShown(problemsOf(body.reasons))
-    },
-  })
-  const isJson = text !== undefined
-  const historyProblem = dryRun.error?.message.startsWith('history:') ? dryRun.error.message : undefined
+  const { runs, ask, isPending, error } = useDryRuns(typed.setShown)
+  const historyProblem = error?.startsWith('history:') ? error : undefined
 
   /** Returns the call of what is typed; `undefined`, with the problems shown, where that is no input. */
   function readCall(): TrialRequestBody | undefined {
-    const { input, problems } = isJson ? fromText(text) : toInput(field, draft)
-    setShown(problems)
-    if (problems.size > 0) return undefined
-    const { as = '', caller = '', app = '' } = whose
-    const target = tool.kind === 'template' ? `${tool.id.split(':', 2).join(':')}:${uriOf(input)}` : tool.id
-    const who = caller === '' ? { as } : { caller }
-    return {
-      tool: target,
-      ...who,
-      ...(app === '' ? {} : { app }),
-      input: input as object as TrialRequestBody['input'] & {},
-    }
+    const { input, problems } = typed.read()
+    typed.setShown(problems)
+    return problems.size > 0 ? undefined : toCall(tool, whose, input)
   }
   return (
     <form
-      className="playground"
+      className="stack loose playground"
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
         const call = readCall()
-        if (call) dryRun.mutate({ ...call, ...(history.trim() !== '' && { history }) })
+        if (call) ask({ ...call, ...(history.trim() !== '' && { history }) })
       }}
     >
-      {isJson ? (
-        <div className="field">
-          <label htmlFor={id}>Input, as JSON</label>
-          <textarea
-            id={id}
-            className="code"
-            rows={8}
-            spellCheck={false}
-            value={text}
-            aria-invalid={shown.has('')}
-            aria-describedby={`${id}-problem`}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </div>
+      {text === undefined ? (
+        <InputFields field={field} draft={typed.draft} change={typed.setDraft} problems={shown} />
       ) : (
-        <InputFields field={field} draft={draft} change={setDraft} problems={shown} />
+        <JsonInput text={text} change={typed.setText} shown={shown} />
       )}
-      <p id={`${id}-problem`} className="problem" role="alert">
-        {(isJson || field.kind === 'object') && (
-          <Exact text={(isJson ? [...shown.values()][0] : shown.get('')) ?? ''} />
-        )}
+      <p id={PROBLEM} className="problem" role="alert">
+        {text !== undefined && <Exact text={[...shown.values()][0] ?? ''} />}
+        {text === undefined && field.kind === 'object' && <Exact text={shown.get('') ?? ''} />}
       </p>
       <HistoryField text={history} change={setHistory} problem={historyProblem} />
-      <div className="playground-buttons">
-        <button type="submit" className="main" aria-disabled={dryRun.isPending}>
+      <div className="row actions">
+        <button type="submit" className="main" aria-disabled={isPending}>
           Dry run
         </button>
         <RealCall
@@ -112,26 +80,89 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
           done={() => setAsked(undefined)}
         />
         {field.kind === 'object' && (
-          <button
-            type="button"
-            className="quiet"
-            aria-pressed={isJson}
-            onClick={() => {
-              setText(isJson ? undefined : writeDigits(toInput(field, draft).input, 2))
-              setShown(NONE)
-            }}
-          >
+          <button type="button" className="quiet" aria-pressed={text !== undefined} onClick={typed.turn}>
             Edit as JSON
           </button>
         )}
       </div>
-      {dryRun.error && historyProblem === undefined && (
-        <p className="problem" role="alert">
-          <Exact text={dryRun.error.message} />
-        </p>
-      )}
+      <Problem text={historyProblem === undefined ? error : undefined} />
       <DryRuns runs={runs} />
     </form>
+  )
+}
+
+/** What a person has typed: in fields, or as JSON while `text` is there. */
+function useTyped(tool: ToolRow, inputSchema: unknown) {
+  const field = useMemo(() => fieldOf(tool, inputSchema), [tool.kind, inputSchema])
+  const [draft, setDraft] = useState<Draft>(() => (tool.kind === 'template' ? { uri: tool.wireName } : undefined))
+  const [text, setText] = useState<string>()
+  const [shown, setShown] = useState<Problems>(NONE)
+  return {
+    field,
+    draft,
+    setDraft,
+    text,
+    setText,
+    /** The problems beside the fields. */
+    shown,
+    setShown,
+    read: () => (text === undefined ? toInput(field, draft) : fromText(text)),
+    /** From the fields to JSON, or back. */
+    turn(): void {
+      setText(text === undefined ? writeDigits(toInput(field, draft).input, 2) : undefined)
+      setShown(NONE)
+    },
+  }
+}
+
+function useDryRuns(show: (problems: Problems) => void) {
+  const [runs, setRuns] = useState<readonly DryRun[]>([])
+  const { mutate, isPending, error } = useMutation<WhyInputBody, ApiError, WhyRequestBody>({
+    mutationFn: (body) => postJson('/api/why', body),
+    onSuccess: (body, { input, history: stated }) => {
+      const run: DryRun = { input, body, ...(typeof stated === 'string' && { history: stated }) }
+      setRuns((before) => [run, ...before].slice(0, KEPT_RUNS))
+      show(problemsOf(body.reasons))
+    },
+  })
+  return { runs, ask: mutate, isPending, error: error?.message }
+}
+
+function toCall(tool: ToolRow, whose: PlaygroundProps['whose'], input: unknown): TrialRequestBody {
+  const { as = '', caller = '', app = '' } = whose
+  return {
+    tool: tool.kind === 'template' ? `${tool.id.split(':', 2).join(':')}:${uriOf(input)}` : tool.id,
+    ...(caller === '' ? { as } : { caller }),
+    ...(app === '' ? {} : { app }),
+    input: input as object as TrialRequestBody['input'] & {},
+  }
+}
+
+/** There is one playground on a page. */
+const PROBLEM = 'playground-problem'
+
+interface JsonInputProps {
+  readonly text: string
+  readonly change: (text: string) => void
+  readonly shown: Problems
+}
+
+function JsonInput({ text, change, shown }: JsonInputProps): ReactElement {
+  return (
+    <LabelledField label="Input, as JSON">
+      {(id) => (
+        <textarea
+          id={id}
+          className="code"
+          rows={8}
+          spellCheck={false}
+          value={text}
+          aria-invalid={shown.has('')}
+          aria-describedby={PROBLEM}
+          onChange={(event) => change(event.target.value)}
+        />
+      )}
+    </LabelledField>
   )
 }
 
@@ -174,9 +205,7 @@ interface RealCallProps extends Pick<PlaygroundProps, 'tool' | 'whose' | 'caller
 
 /** Makes the call after a confirmation. Offered only for an agent of one's own user, as the gateway says. */
 function RealCall({ tool, whose, callers, prepare, asked, done }: RealCallProps): ReactElement {
-  const id = useId()
   const client = useQueryClient()
-  const dialog = useRef<HTMLDialogElement>(null)
   const own = callers.filter(({ mayCall }) => mayCall === true)
   const call = useMutation<AgentCallBody, ApiError, TrialRequestBody>({
     mutationFn: (body) => postJson('/api/tool/call', body, { timeoutMs: CALL_TIMEOUT_MS }),
@@ -200,60 +229,53 @@ function RealCall({ tool, whose, callers, prepare, asked, done }: RealCallProps)
       </p>
     )
   return (
-    <>
-      <button
-        type="button"
-        onClick={() => {
-          call.reset()
-          prepare()
-          dialog.current?.showModal()
-        }}
-      >
-        Call it…
-      </button>
-      <dialog ref={dialog} className="form-dialog call-dialog" aria-labelledby={`${id}-title`} onClose={done}>
-        <h2 id={`${id}-title`}>Call {tool.kind === 'tool' ? 'the tool' : `the ${tool.kind}`}</h2>
-        {asked ? (
-          <>
-            <p>
-              This runs <Exact text={asked.tool} className="id" /> now, as{' '}
-              <Exact text={whose['as'] ?? ''} className="strong" />. Every rule and limit holds, and the audit has your
-              name.
-            </p>
-            <JsonBlock value={asked.input} label="The input" />
-          </>
-        ) : (
-          <p className="problem">The input has mistakes. They stand beside the fields.</p>
-        )}
-        <div role="status">{call.data && <Result body={call.data} />}</div>
-        {call.error && (
-          <p className="problem" role="alert">
-            <Exact text={call.error.message} />
-          </p>
-        )}
-        <div className="form-buttons">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            {call.data || !asked ? 'Close' : 'Cancel'}
-          </button>
-          {asked && !call.data && (
-            <button type="button" className="main" disabled={call.isPending} onClick={() => call.mutate(asked)}>
-              {call.isPending ? 'Running…' : 'Call it now'}
-            </button>
+    <DialogButton
+      label="Call it…"
+      onOpen={() => {
+        call.reset()
+        prepare()
+      }}
+      onClose={done}
+      title={`Call ${tool.kind === 'tool' ? 'the tool' : `the ${tool.kind}`}`}
+    >
+      {(close) => (
+        <div className="dialog-body">
+          {asked ? (
+            <>
+              <p>
+                This runs <Exact text={asked.tool} className="id" /> now, as{' '}
+                <Exact text={whose['as'] ?? ''} className="strong" />. Every rule and limit holds, and the audit has
+                your name.
+              </p>
+              <JsonBlock value={asked.input} label="The input" />
+            </>
+          ) : (
+            <p className="problem">The input has mistakes. They stand beside the fields.</p>
           )}
+          <div role="status">{call.data && <Result body={call.data} />}</div>
+          <Problem text={call.error?.message} />
+          <DialogButtons cancel={call.data || !asked ? 'Close' : 'Cancel'} close={close}>
+            {asked && !call.data && (
+              <button type="button" className="main" disabled={call.isPending} onClick={() => call.mutate(asked)}>
+                {call.isPending ? 'Running…' : 'Call it now'}
+              </button>
+            )}
+          </DialogButtons>
         </div>
-      </dialog>
-    </>
+      )}
+    </DialogButton>
   )
 }
 
 function Result({ body }: { body: AgentCallBody }): ReactElement {
   const calls = linkTo('live', { call: body.callId })
   return (
-    <div className="dry-run">
-      <p className="badges">
-        <span className={`badge ${body.status === 'done' && !body.isError ? 'allow' : 'deny'}`}>
-          {body.status === 'done' && body.isError ? 'error' : body.status}
-        </span>
+    <div className="stack loose dry-run">
+      <p className="row">
+        <Badge
+          word={body.status === 'done' && body.isError ? 'error' : body.status}
+          look={body.status === 'done' && !body.isError ? 'good' : 'bad'}
+        />
         <a href={calls}>Its records</a>
         {body.status === 'waiting' && <a href={linkTo('approvals')}>A person must approve it</a>}
       </p>

@@ -9,7 +9,7 @@ import { Ago, Since } from './when.tsx'
 export function ClauseNote({ clause }: { clause: ClauseRow }): ReactElement {
   const { clause: name, hits, lastHitAt, countedSince, matchesTools, shadow } = clause
   return (
-    <li className={matchesTools === 0 ? 'clause-note unmatched' : 'clause-note'}>
+    <li className={matchesTools === 0 ? 'row clause-note unmatched' : 'row clause-note'}>
       <Exact text={name} className="id" />
       {shadow && <Badge word="shadow" look="ask" />}
       {matchesTools === 0 && <Badge word="matches nothing" look="bad" />}

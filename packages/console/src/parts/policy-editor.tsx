@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { type ReactElement, useId, useMemo, useRef, useState } from 'react'
+import { type FormEvent, type ReactElement, useId, useMemo, useRef, useState } from 'react'
 import { type ApiError, postJson } from '../api.ts'
 import { offsetOf, type PolicyProblem, toProblems } from '../policy.ts'
 import { dropDraft, keepDraft, type PolicyDraft, readDraft } from '../policy-draft.ts'
@@ -19,11 +19,6 @@ const PERIODS = [
   ['the last 30 days', 30],
 ] as const
 
-interface Asked {
-  readonly policy: string
-  readonly days: number
-}
-
 interface PolicyEditorProps {
   readonly body: PolicyBody
   /** Whose draft it is. */
@@ -35,86 +30,26 @@ interface PolicyEditorProps {
 export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactElement {
   const id = useId()
   const written = useMemo(() => (body.text ?? '').replaceAll('\r', ''), [body.text])
-  // A text that nobody has changed is no draft: it follows what is in force.
-  const [draft, setDraft] = useState(() => {
-    const kept = readDraft(user)
-    return kept?.text === written ? undefined : kept
-  })
-  const { text, from }: PolicyDraft = draft ?? { text: written, from: written }
-  const [days, setDays] = useState(7)
+  const { text, from, change } = useDraft(user, written)
   const field = useRef<HTMLTextAreaElement>(null)
   const first = body.line ?? 1
-  const whatIf = useMutation<WhatIfBody, ApiError, Asked>({
-    mutationFn: ({ policy, days: back }) =>
-      postJson('/api/what-if', { policy, since: Date.now() - back * DAY_MS }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
-    onSuccess: (_, { policy }) => {
-      announce('The answer is below the text')
-      compare.mutate(policy)
-    },
-  })
-  // After the what-if, as a gateway answers one such question at a time.
-  const compare = useMutation<CompareBody, ApiError, string>({
-    mutationFn: (policy) => postJson('/api/compare', { policy }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
-    onSuccess: ({ grantsNoMore }) => announce(`Grants no more than today: ${grantsNoMore}`),
-  })
-  const asked = whatIf.variables?.policy
+  const preview = usePreview()
+  const { asked, whatIf, compare } = preview
   const problems = whatIf.error && asked === text ? toProblems(whatIf.error.message) : []
 
-  function change(changed: string): void {
-    setDraft(changed === from ? undefined : { text: changed, from })
-    keepDraft(user, { text: changed, from })
-  }
   function goTo({ line = first, column = 1 }: PolicyProblem): void {
     const at = offsetOf(text, line - first + 1, column)
     field.current?.focus()
     field.current?.setSelectionRange(at, at)
   }
   return (
-    <form
-      className="policy-editor"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (!whatIf.isPending && !compare.isPending) whatIf.mutate({ policy: text, days })
-      }}
-    >
+    <form className="stack loose" onSubmit={(event) => preview.ask(event, text)}>
       <Lines id={id} text={text} first={first} change={change} field={field} isWrong={problems.length > 0} />
       {from !== written && text !== written && (
         <p className="problem">The policy in force has changed since this draft began. Compare it before you go on.</p>
       )}
       <PolicyProblems id={`${id}-problems`} problems={problems} goTo={goTo} />
-      <div className="playground-buttons">
-        <label>
-          <span className="label">Over the calls of</span>{' '}
-          <select value={days} onChange={(event) => setDays(Number(event.target.value))}>
-            {PERIODS.map(([words, n]) => (
-              <option key={n} value={n}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button type="submit" className="main" aria-disabled={whatIf.isPending || compare.isPending}>
-          {whatIf.isPending ? 'Replaying…' : compare.isPending ? 'Comparing…' : 'What would change'}
-        </button>
-        <button type="button" onClick={() => download(text)}>
-          Download
-        </button>
-        {text !== written && (
-          <button
-            type="button"
-            className="quiet"
-            onClick={() => {
-              dropDraft()
-              close()
-            }}
-          >
-            Discard
-          </button>
-        )}
-        <button type="button" className="quiet" onClick={close}>
-          {text === written ? 'Close' : 'Keep the draft and close'}
-        </button>
-      </div>
+      <Buttons preview={preview} text={text} isChanged={text !== written} close={close} />
       <div role="status">
         {whatIf.data && asked !== text && <p className="dim">The text has changed since this was asked.</p>}
       </div>
@@ -122,6 +57,99 @@ export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactEle
       {whatIf.data && <WhatIfResult found={whatIf.data} />}
       <Reload body={body} />
     </form>
+  )
+}
+
+/** The text of the editor: the draft that this person has kept, or what is written in the file. */
+function useDraft(user: string, written: string) {
+  // A text that nobody has changed is no draft: it follows what is in force.
+  const [draft, setDraft] = useState(() => {
+    const kept = readDraft(user)
+    return kept?.text === written ? undefined : kept
+  })
+  const { text, from }: PolicyDraft = draft ?? { text: written, from: written }
+  return {
+    text,
+    from,
+    change(changed: string): void {
+      setDraft(changed === from ? undefined : { text: changed, from })
+      keepDraft(user, { text: changed, from })
+    },
+  }
+}
+
+type Preview = ReturnType<typeof usePreview>
+
+/** Asks what a text would mean: for recorded calls, and then for all. */
+function usePreview() {
+  const [days, setDays] = useState(7)
+  // After the what-if, as a gateway answers one such question at a time.
+  const compare = useMutation<CompareBody, ApiError, string>({
+    mutationFn: (policy) => postJson('/api/compare', { policy }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
+    onSuccess: ({ grantsNoMore }) => announce(`Grants no more than today: ${grantsNoMore}`),
+  })
+  const whatIf = useMutation<WhatIfBody, ApiError, string>({
+    mutationFn: (policy) =>
+      postJson('/api/what-if', { policy, since: Date.now() - days * DAY_MS }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
+    onSuccess: (_, policy) => {
+      announce('The answer is below the text')
+      compare.mutate(policy)
+    },
+  })
+  const isPending = whatIf.isPending || compare.isPending
+  return {
+    days,
+    setDays,
+    asked: whatIf.variables,
+    whatIf,
+    compare,
+    isPending,
+    ask(event: FormEvent, text: string): void {
+      event.preventDefault()
+      if (!isPending) whatIf.mutate(text)
+    },
+  }
+}
+
+interface ButtonsProps extends Pick<PolicyEditorProps, 'close'> {
+  readonly preview: Preview
+  readonly text: string
+  readonly isChanged: boolean
+}
+
+function Buttons({ preview, text, isChanged, close }: ButtonsProps): ReactElement {
+  const { days, setDays, whatIf, compare, isPending } = preview
+  const discard = (): void => {
+    dropDraft()
+    close()
+  }
+  return (
+    <div className="row actions">
+      <label>
+        <span className="label">Over the calls of</span>{' '}
+        <select value={days} onChange={(event) => setDays(Number(event.target.value))}>
+          {PERIODS.map(([words, n]) => (
+            <option key={n} value={n}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" className="main" aria-disabled={isPending}>
+        {whatIf.isPending ? 'Replaying…' : compare.isPending ? 'Comparing…' : 'What would change'}
+      </button>
+      <button type="button" onClick={() => download(text)}>
+        Download
+      </button>
+      {isChanged && (
+        <button type="button" className="quiet" onClick={discard}>
+          Discard
+        </button>
+      )}
+      <button type="button" className="quiet" onClick={close}>
+        {isChanged ? 'Keep the draft and close' : 'Close'}
+      </button>
+    </div>
   )
 }
 

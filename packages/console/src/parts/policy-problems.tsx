@@ -14,7 +14,7 @@ export function PolicyProblems({ id, problems, goTo }: PolicyProblemsProps): Rea
   return (
     <div id={id} role="alert">
       {problems.length > 0 && (
-        <ul className="policy-problems">
+        <ul className="stack tight policy-problems">
           {problems.map((problem, i) => (
             <li key={i} className="problem">
               <Place problem={problem} goTo={goTo} /> <Exact text={problem.text} />

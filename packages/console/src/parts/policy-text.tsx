@@ -44,7 +44,7 @@ export function PolicyText({ lines, at }: PolicyTextProps): ReactElement {
   return (
     <ol
       ref={list}
-      className="policy-lines"
+      className="card policy-lines"
       aria-label="The policy as it is written"
       style={{ height: rows.getTotalSize() }}
     >

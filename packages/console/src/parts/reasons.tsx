@@ -43,7 +43,7 @@ export function MayStill({ mayStill = [] }: MayStillProps): ReactElement | null 
   return (
     <>
       <p className="dim">A call may still get another answer:</p>
-      <ul className="reasons" aria-label="What it depends on">
+      <ul className="stack reasons" aria-label="What it depends on">
         {mayStill.map(({ example, ...reason }, i) => (
           <li key={i}>
             <OutcomeBadge outcome={reason.outcome} />
@@ -79,7 +79,7 @@ export function Reasons({
 }): ReactElement | null {
   if (reasons.length === 0) return none === undefined ? null : <p className="dim">{none}</p>
   return (
-    <ol className="reasons">
+    <ol className="stack reasons">
       {reasons.map((reason, i) => (
         // Reasons have no id, and their order does not change.
         <li key={i}>

@@ -1,25 +1,24 @@
-import * as Dialog from '@radix-ui/react-dialog'
 import type { ReactElement, ReactNode } from 'react'
 import { linkTo } from '../address.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import type { AuditBody, AuditRecord, WhyBody } from '../wire.ts'
 import { EventBadge, DecisionBadge } from './badges.tsx'
+import { Drawer, Fact, Part } from './drawer.tsx'
 import { Exact } from './exact.tsx'
 import { HaltButton } from './halt-dialog.tsx'
-import { Empty, Loading } from './panels.tsx'
+import { Loading } from './panels.tsx'
 import { MayStill, Reasons, WouldAllow } from './reasons.tsx'
 import { RunTimeline } from './run-timeline.tsx'
 
-export interface RecordDrawerProps {
+interface RecordDrawerProps {
   readonly seq: number
   /** The record, if it is loaded. */
   readonly held: AuditRecord | undefined
-  readonly close: () => void
 }
 
 /** A record with all its fields, the other records of its call, and the current decision. */
-export function RecordDrawer({ seq, held, close }: RecordDrawerProps): ReactElement {
+export function RecordDrawer({ seq, held }: RecordDrawerProps): ReactElement {
   const found = useApi<AuditBody>({
     key: ['audit', 'record', seq],
     path: '/api/audit',
@@ -28,33 +27,18 @@ export function RecordDrawer({ seq, held, close }: RecordDrawerProps): ReactElem
   })
   const record = held ?? found.data?.records.find((one) => one.seq === seq)
   return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
-      <Dialog.Portal>
-        <div className="backdrop" onClick={close} aria-hidden="true" />
-        <Dialog.Content className="drawer" aria-describedby={undefined} onCloseAutoFocus={() => focusOpener(seq)}>
-          <div className="drawer-head">
-            <Dialog.Title className="dialog-title">Record {seq}</Dialog.Title>
-            {record && <EventBadge record={record} />}
-            <Dialog.Close className="quiet end">Close</Dialog.Close>
-          </div>
-          {record ? (
-            <Detail record={record} />
-          ) : found.data || found.error ? (
-            <Empty title="Unknown record" />
-          ) : (
-            <Loading what="the record" />
-          )}
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Drawer
+      id={String(seq)}
+      choice="record"
+      title={`Record ${seq}`}
+      beside={record && <EventBadge record={record} />}
+      what="record"
+      row={record}
+      isUnknown={Boolean(found.data ?? found.error)}
+    >
+      {(row) => <Detail record={row} />}
+    </Drawer>
   )
-}
-
-/** Focuses the row's link that opened the drawer, or the page if the row is no longer rendered. */
-function focusOpener(seq: number): void {
-  const opener =
-    document.querySelector<HTMLElement>(`[data-seq="${seq}"]`) ?? document.querySelector<HTMLElement>('main')
-  opener?.focus({ preventScroll: true })
 }
 
 function Detail({ record }: { record: AuditRecord }): ReactElement {
@@ -62,7 +46,7 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
   return (
     <>
       <Fields record={record} />
-      <p className="halt-buttons">
+      <p className="row actions halt-buttons">
         {user !== undefined && <HaltButton target={{ user }} label="Halt this user…" />}
         {session !== undefined && <HaltButton target={{ session }} label="Halt this session…" />}
         {tool !== undefined && <HaltButton target={{ tool }} label="Halt this tool…" />}
@@ -134,12 +118,9 @@ export function Fields({ record }: { record: AuditRecord }): ReactElement {
   return (
     <dl className="facts">
       {names.map((name) => (
-        <div key={name} className="fact">
-          <dt>{NAMES.get(name) ?? name.replaceAll('_', ' ')}</dt>
-          <dd>
-            <Field name={name} record={record} />
-          </dd>
-        </div>
+        <Fact key={name} name={NAMES.get(name) ?? name.replaceAll('_', ' ')}>
+          <Field name={name} record={record} />
+        </Fact>
       ))}
     </dl>
   )
@@ -199,7 +180,7 @@ function CurrentDecision({ tool, user }: { tool: string; user: string }): ReactE
   if (!data) return <Loading what="the decision" />
   return (
     <>
-      <p className="badges">
+      <p className="row">
         <DecisionBadge outcome={data.outcome} mayStill={data.mayStill} />
         <span className="dim">{data.visible ? 'Listed.' : 'Not listed.'}</span>
       </p>
@@ -207,16 +188,5 @@ function CurrentDecision({ tool, user }: { tool: string; user: string }): ReactE
       <MayStill mayStill={data.mayStill} />
       <WouldAllow ways={data.wouldAllow} />
     </>
-  )
-}
-
-function Part({ title, children }: { title: string; children: ReactNode }): ReactElement {
-  return (
-    <section className="part">
-      <h3>
-        <Exact text={title} />
-      </h3>
-      {children}
-    </section>
   )
 }

@@ -11,21 +11,66 @@ import { PolicyProblems } from './policy-problems.tsx'
 
 const RELOAD_TIMEOUT_MS = 60_000
 
-/** `outdated`: nothing was applied, since this preview is another one than the person saw. */
-type Shown = ReloadBody & { readonly outdated?: string }
-
 /**
  * Brings what the file says now into force, after it has been shown. The console sends no text for that: who writes the
  * file decides what the gateway runs, and a login here must not be enough to grant oneself anything.
  */
 export function Reload({ body }: { body: PolicyBody }): ReactElement {
-  const client = useQueryClient()
   const result = useRef<HTMLDivElement>(null)
+  // The button that had the focus is gone.
+  const { data, error, isPending, mutate } = useReload(() => result.current?.focus())
+  const isWaiting = data !== undefined && !data.isApplied && data.changes.length > 0
+  const ask = (how: How): void => {
+    if (!isPending) mutate(how)
+  }
+  return (
+    <section className="stack loose apply" aria-label="Apply">
+      <h2>Apply</h2>
+      <ol className="stack tight">
+        <li>
+          Download the text, and replace the section <code>policy</code> with it in{' '}
+          <Exact text={body.file ?? 'the file'} className="id" />, from line {body.line}. Only people who can write the
+          file can change what the gateway runs.
+        </li>
+        <li>
+          Check here what the file would change, then apply it: without a restart, and with a record. Or use{' '}
+          <code>toolgate reload</code>.
+        </li>
+      </ol>
+      <div className="row actions">
+        <button type="button" aria-disabled={isPending} onClick={() => ask({ dryRun: true })}>
+          Check the file
+        </button>
+        {isWaiting && (
+          <button
+            type="button"
+            className="main"
+            aria-disabled={isPending}
+            onClick={() => ask(data.preview === undefined ? {} : { preview: data.preview })}
+          >
+            Apply the file
+          </button>
+        )}
+      </div>
+      <div ref={result} className="stack" role="status" tabIndex={-1}>
+        {data && <Shown body={data} isWaiting={isWaiting} />}
+      </div>
+      <PolicyProblems problems={error ? toProblems(error.message) : []} />
+    </section>
+  )
+}
+
+type How = Pick<ReloadRequestBody, 'dryRun' | 'preview'>
+/** `outdated`: nothing was applied, since this preview is another one than the person saw. */
+type Reloaded = ReloadBody & { readonly outdated?: string }
+
+function useReload(onApplied: () => void) {
+  const client = useQueryClient()
   const replicas = useApi<ReplicasBody>({ key: ['replicas'], path: '/api/replicas' })
   const publish = (replicas.data?.replicas.length ?? 0) > 0
-  const post = (how: Pick<ReloadRequestBody, 'dryRun' | 'preview'>) =>
+  const post = (how: How) =>
     postJson<ReloadBody>('/api/reload', { ...how, ...(publish && { publish }) }, { timeoutMs: RELOAD_TIMEOUT_MS })
-  const reload = useMutation<Shown, ApiError, Pick<ReloadRequestBody, 'dryRun' | 'preview'>>({
+  return useMutation<Reloaded, ApiError, How>({
     mutationFn: async (how) => {
       try {
         return await post(how)
@@ -37,71 +82,32 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
     onSuccess: ({ isApplied }) => {
       if (!isApplied) return undefined
       announce('Applied')
-      // The button that had the focus is gone.
-      result.current?.focus()
+      onApplied()
       return client.invalidateQueries()
     },
   })
-  const { data, error } = reload
+}
+
+function Shown({ body, isWaiting }: { body: Reloaded; isWaiting: boolean }): ReactElement {
+  const { outdated, isApplied, revision } = body
   // The first line is the head, which the page has in words of its own.
-  const [, ...changes] = data?.text ?? []
-  const waits = data !== undefined && !data.isApplied && data.changes.length > 0
+  const [, ...changes] = body.text
   return (
-    <section className="apply" aria-label="Apply">
-      <h2>Apply</h2>
-      <ol>
-        <li>
-          Download the text, and replace the section <code>policy</code> with it in{' '}
-          <Exact text={body.file ?? 'the file'} className="id" />, from line {body.line}. Only people who can write the
-          file can change what the gateway runs.
-        </li>
-        <li>
-          Check here what the file would change, then apply it: without a restart, and with a record. Or use{' '}
-          <code>toolgate reload</code>.
-        </li>
-      </ol>
-      <div className="playground-buttons">
-        <button
-          type="button"
-          aria-disabled={reload.isPending}
-          onClick={() => !reload.isPending && reload.mutate({ dryRun: true })}
-        >
-          Check the file
-        </button>
-        {waits && (
-          <button
-            type="button"
-            className="main"
-            aria-disabled={reload.isPending}
-            onClick={() =>
-              !reload.isPending && reload.mutate(data.preview === undefined ? {} : { preview: data.preview })
-            }
-          >
-            Apply the file
-          </button>
-        )}
-      </div>
-      <div ref={result} className="reloaded" role="status" tabIndex={-1}>
-        {data && (
-          <>
-            {data.outdated !== undefined && <p role="alert">{data.outdated}</p>}
-            <p className="strong">
-              {data.isApplied
-                ? `Applied: revision ${data.revision.number}.`
-                : waits
-                  ? 'This would change:'
-                  : 'The file says what is in force.'}
-            </p>
-            {changes.length > 0 && (
-              <pre className="json" tabIndex={0} role="group" aria-label="Changes">
-                <Exact text={changes.join('\n')} />
-              </pre>
-            )}
-            {data.isApplied && <a href={linkTo('live', { event: 'config_changed' })}>Its record</a>}
-          </>
-        )}
-      </div>
-      <PolicyProblems problems={error ? toProblems(error.message) : []} />
-    </section>
+    <>
+      {outdated !== undefined && <p role="alert">{outdated}</p>}
+      <p className="strong">
+        {isApplied
+          ? `Applied: revision ${revision.number}.`
+          : isWaiting
+            ? 'This would change:'
+            : 'The file says what is in force.'}
+      </p>
+      {changes.length > 0 && (
+        <pre className="json" tabIndex={0} role="group" aria-label="Changes">
+          <Exact text={changes.join('\n')} />
+        </pre>
+      )}
+      {isApplied && <a href={linkTo('live', { event: 'config_changed' })}>Its record</a>}
+    </>
   )
 }

@@ -1,56 +1,58 @@
-import { Children, type ReactElement, type ReactNode, useState } from 'react'
+import { type ReactElement, type ReactNode, useState } from 'react'
 import { formatNumber } from '../format.ts'
+import { classOf, type Column } from './cells.tsx'
 
-interface RowTableProps {
+interface RowTableProps<Row> {
   /** Names the region, which scrolls on its own where it is too wide. */
   readonly label: string
   readonly caption: string
-  readonly columns: readonly string[]
-  /** The columns of numbers, which are aligned to the right. */
-  readonly numbers?: readonly string[]
-  /** Names a last column of buttons, which has no visible head. */
-  readonly actions?: string
-  readonly className?: string
-  /** Its rows. On a narrow screen each is a card, whose cells are named by their `data-label`. */
-  readonly children: ReactNode
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row, i: number) => string | number
+  /** The first one names the row. On a narrow screen each row is a card, with the names of the others in it. */
+  readonly columns: readonly Column<Row>[]
+  /** A last column of buttons, whose name is for screen readers. */
+  readonly actions?: { readonly name: string; readonly cell: (row: Row) => ReactNode }
+  /** Whether a row no longer works. */
+  readonly isOff?: (row: Row) => boolean
+  /** The cells of a card stand beside each other. */
+  readonly isCompact?: boolean
 }
 
 /** How many rows are shown at first, and with each press more. */
 const PAGE = 100
 
 /** A table whose rows are not sorted: the first hundred, and more as they are asked for. */
-export function RowTable({
-  label,
-  caption,
-  columns,
-  numbers = [],
-  actions,
-  className = 'keys',
-  children,
-}: RowTableProps): ReactElement {
+export function RowTable<Row>(props: RowTableProps<Row>): ReactElement {
+  const { label, caption, rows, keyOf, columns, actions, isOff, isCompact = false } = props
   const [shown, setShown] = useState(PAGE)
-  const rows = Children.toArray(children)
   const rest = rows.length - shown
   return (
     <>
-      <div className="keys-box" tabIndex={0} role="region" aria-label={label}>
-        <table className={className} aria-rowcount={rows.length + 1}>
+      <div className="card keys-box" tabIndex={0} role="region" aria-label={label}>
+        <table className={isCompact ? 'keys count' : 'keys'} aria-rowcount={rows.length + 1}>
           <caption className="unseen">{caption}</caption>
           <thead>
             <tr>
-              {columns.map((name) => (
-                <th key={name} scope="col" className={numbers.includes(name) ? 'n' : undefined}>
-                  {name}
+              {columns.map((column) => (
+                <th key={column.name} scope="col" className={classOf(column)} style={{ width: column.width }}>
+                  {column.name}
                 </th>
               ))}
-              {actions !== undefined && (
-                <th scope="col">
-                  <span className="unseen">{actions}</span>
+              {actions && (
+                <th scope="col" className="act">
+                  <span className="unseen">{actions.name}</span>
                 </th>
               )}
             </tr>
           </thead>
-          <tbody>{rows.slice(0, shown)}</tbody>
+          <tbody>
+            {rows.slice(0, shown).map((row, i) => (
+              <tr key={keyOf(row, i)} className={isOff?.(row) ? 'off' : undefined}>
+                <Cells row={row} columns={columns} />
+                {actions && <td className="act">{actions.cell(row)}</td>}
+              </tr>
+            ))}
+          </tbody>
         </table>
       </div>
       {rest > 0 && (
@@ -58,6 +60,19 @@ export function RowTable({
           Show {formatNumber(Math.min(PAGE, rest))} more of {formatNumber(rest)}
         </button>
       )}
+    </>
+  )
+}
+
+function Cells<Row>({ row, columns: [head, ...columns] }: { row: Row; columns: readonly Column<Row>[] }): ReactElement {
+  return (
+    <>
+      <th scope="row">{head?.cell(row)}</th>
+      {columns.map((column) => (
+        <td key={column.name} data-label={column.name} className={classOf(column, row)}>
+          {column.cell(row)}
+        </td>
+      ))}
     </>
   )
 }

@@ -1,32 +1,22 @@
-import { type ReactElement, useCallback } from 'react'
+import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
 import { formatNumber, formatTime } from '../format.ts'
-import type { Choose } from '../hooks.ts'
 import type { RunRow } from '../wire.ts'
+import { Badge } from './badges.tsx'
+import { Choice, type Column, None, Opener, TwoLines } from './cells.tsx'
 import { Exact } from './exact.tsx'
 import { TenantTag } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
-const COLUMNS = ['Started', 'Run', 'User', 'Client', 'Calls', 'Refused', 'Last call', 'Labels', 'State'] as const
-
-interface RunTableProps {
-  readonly runs: readonly RunRow[]
-  readonly choose: Choose
-  readonly onEnd: () => void
-}
-
-export function RunTable({ runs, choose, onEnd }: RunTableProps): ReactElement {
-  const wide = useCallback((run: RunRow) => <Wide run={run} choose={choose} />, [choose])
+export function RunTable({ runs, onEnd }: { runs: readonly RunRow[]; onEnd: () => void }): ReactElement {
   return (
     <WindowedTable
       rows={runs}
       caption="Runs, those with the latest records first"
       columns={COLUMNS}
-      prefix="run"
       className="runs"
       keyOf={runKey}
-      wide={wide}
       narrow={narrow}
       onEnd={onEnd}
     />
@@ -43,87 +33,69 @@ export function runLink(run: RunRow, filter: Readonly<Record<string, string>>): 
   return linkTo('runs', { ...filter, open: runKey(run) })
 }
 
-function Wide({ run, choose }: { run: RunRow; choose: Choose }): ReactElement {
-  const { user, tenant, client, host, calls, refused, lastAt } = run
-  return (
-    <>
-      <td>
-        <Opener run={run} />
-      </td>
-      <td>
-        <Name run={run} />
-      </td>
-      <td>
-        {user === undefined ? (
-          <span className="dim">–</span>
-        ) : (
-          <button type="button" className="choice" title="Filter by this user" onClick={() => choose({ user })}>
-            <Exact text={user} />
-          </button>
-        )}{' '}
-        <TenantTag tenant={tenant} />
-      </td>
-      <td>
-        <Exact text={client ?? host ?? '–'} className="dim" />
-      </td>
-      <td className="n">{formatNumber(calls)}</td>
-      <td className="n">{refused > 0 ? formatNumber(refused) : <span className="dim">–</span>}</td>
-      <td>
-        <Ago ms={lastAt} />
-      </td>
-      <td>
-        <Labels run={run} />
-      </td>
-      <td>
-        <State run={run} />
-      </td>
-    </>
-  )
-}
+const COLUMNS: readonly Column<RunRow>[] = [
+  { name: 'Started', width: '8rem', cell: (run) => <Started run={run} /> },
+  { name: 'Run', cell: (run) => <Name run={run} /> },
+  {
+    name: 'User',
+    width: '14%',
+    cell: ({ user, tenant }) => (
+      <>
+        <Choice name="user" text={user} /> <TenantTag tenant={tenant} />
+      </>
+    ),
+  },
+  { name: 'Client', cell: ({ client, host }) => <Exact text={client ?? host ?? '–'} className="dim" /> },
+  { name: 'Calls', width: '4.5rem', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
+  {
+    name: 'Refused',
+    width: '5.5rem',
+    isNumber: true,
+    cell: ({ refused }) => (refused > 0 ? formatNumber(refused) : <None />),
+  },
+  { name: 'Last call', width: '8rem', cell: ({ lastAt }) => <Ago ms={lastAt} /> },
+  { name: 'Labels', cell: (run) => <Labels run={run} /> },
+  // A run that waits and is open has two badges.
+  { name: 'State', width: '12.5rem', cell: (run) => <State run={run} /> },
+]
 
 function narrow(run: RunRow): ReactElement {
   const { user, tenant, calls, refused } = run
   return (
-    <>
-      <span className="line">
-        <Opener run={run} />
-        <Labels run={run} />
-        <span className="end">
-          <State run={run} />
-        </span>
-      </span>
-      <span className="line dim">
-        {user !== undefined && <Exact text={user} />}
-        <TenantTag tenant={tenant} />
-        <span>
-          {formatNumber(calls)} calls{refused > 0 && `, ${formatNumber(refused)} refused`}
-        </span>
-        <Name run={run} />
-      </span>
-    </>
+    <TwoLines
+      first={
+        <>
+          <Started run={run} />
+          <Labels run={run} />
+        </>
+      }
+      end={<State run={run} />}
+      second={
+        <>
+          {user !== undefined && <Exact text={user} />}
+          <TenantTag tenant={tenant} />
+          <span>
+            {formatNumber(calls)} calls{refused > 0 && `, ${formatNumber(refused)} refused`}
+          </span>
+          <Name run={run} />
+        </>
+      }
+    />
   )
 }
 
 /** The time of its start opens it. */
-function Opener({ run }: { run: RunRow }): ReactElement {
+function Started({ run }: { run: RunRow }): ReactElement {
   const { id, kind, startedAt } = run
   return (
-    <a className="opener" data-focus data-run={runKey(run)} href={hereWith(runKey(run))}>
+    <Opener id={runKey(run)}>
       <time dateTime={new Date(startedAt).toISOString()}>{formatTime(startedAt, Date.now())}</time>
       <span className="unseen">
         {' '}
         {kind} {id}
       </span>
-    </a>
+    </Opener>
   )
-}
-
-/** Returns the current address with the run added, so that the filters stay. */
-function hereWith(key: string): string {
-  const [, query = ''] = location.hash.split('?')
-  const choices = new URLSearchParams(query)
-  choices.set('open', key)
-  return `#/runs?${choices.toString()}`
 }
 
 function Name({ run: { id, kind } }: { run: RunRow }): ReactElement {
@@ -139,9 +111,7 @@ export function Labels({ run: { labels } }: { run: RunRow }): ReactElement {
   return (
     <span className="marks">
       {labels.map((label) => (
-        <span key={label} className={`badge ${label === 'untrusted' ? 'bad' : 'ask'}`}>
-          {label}
-        </span>
+        <Badge key={label} word={label} look={label === 'untrusted' ? 'bad' : 'ask'} />
       ))}
     </span>
   )
@@ -150,8 +120,8 @@ export function Labels({ run: { labels } }: { run: RunRow }): ReactElement {
 export function State({ run: { state, end, waiting } }: { run: RunRow }): ReactElement {
   return (
     <span className="marks">
-      {waiting > 0 && <span className="badge ask">{formatNumber(waiting)} waiting</span>}
-      {state === 'open' && <span className="badge good">open</span>}
+      {waiting > 0 && <Badge word={`${formatNumber(waiting)} waiting`} look="ask" />}
+      {state === 'open' && <Badge word="open" look="good" />}
       {state === 'ended' && <span className="dim">{(end ?? 'ended').replaceAll('_', ' ')}</span>}
     </span>
   )

@@ -72,7 +72,7 @@ function Help({ close }: { close: () => void }): ReactElement {
   return (
     <>
       <h2>Keys</h2>
-      <dl className="keys-help">
+      <dl className="stack keys-help">
         {SHORTCUTS.map(({ keys, does, on }) => (
           <div key={does}>
             <dt>

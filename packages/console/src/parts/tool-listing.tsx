@@ -7,11 +7,11 @@ import { usePins, PinNotes, ServerBadge, StateBadge, Depends, OutcomeBadge } fro
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { pinOf, stateOfGroup, stateOfTool } from '../states.ts'
 import type { GroupRow, ItemKind, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
-import { Exact } from './exact.tsx'
+import { Exact, Ids, Phrase } from './exact.tsx'
 import { Since } from './when.tsx'
 import { linkTo } from '../address.ts'
 
-export interface ToolListingProps {
+interface ToolListingProps {
   readonly kind: ItemKind
   readonly sections: readonly ToolSection[]
   readonly whose: Readonly<Record<string, string>>
@@ -104,7 +104,7 @@ function SectionRow({ kind, section, isClosed, toggle }: SectionRowProps): React
   const seen = tools.filter(({ visible }) => visible).length
   return (
     <div className="section">
-      <div className="section-head">
+      <div className="row section-head">
         <h2>
           <button type="button" data-focus className="fold" aria-expanded={!isClosed} onClick={() => toggle(key)}>
             {group?.title !== undefined ? (
@@ -150,12 +150,7 @@ function GroupDetail({ group }: { group: GroupRow }): ReactElement {
           {elsewhere.map(({ replica: other, badge, reason: why }) => (
             <span key={other}>
               At <Exact text={other} />: {badge}
-              {why !== undefined && (
-                <>
-                  , <Exact text={why} />
-                </>
-              )}
-              .{' '}
+              <Phrase before=", " text={why} />.{' '}
             </span>
           ))}
         </p>
@@ -178,13 +173,7 @@ function GroupDetail({ group }: { group: GroupRow }): ReactElement {
       )}
       {dependsOn.length > 0 && (
         <p className="dim">
-          Depends on{' '}
-          {dependsOn.map((name, i) => (
-            <span key={name}>
-              {i > 0 && ', '}
-              <Exact text={name} className="id" />
-            </span>
-          ))}
+          Depends on <Ids ids={dependsOn} />
         </p>
       )}
     </>
@@ -262,7 +251,7 @@ const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactE
         <OutcomeBadge outcome={tool.outcome} />
       </span>
       <div className="tool-main">
-        <h3>
+        <h3 className="row">
           <a href={linkTo('tool', { id: tool.id, ...whose })} data-focus className="cover">
             <Exact text={name} className="id" />
           </a>
@@ -293,12 +282,7 @@ function Why({ reason }: { reason: Reason }): ReactElement {
   return (
     <p className="why">
       <Exact text={toSentence(reason.text)} />
-      {reason.suggestion !== undefined && (
-        <>
-          {' '}
-          <Exact text={reason.suggestion} className="suggestion" />
-        </>
-      )}
+      <Phrase before=" " text={reason.suggestion} className="suggestion" />
       {reason.since !== undefined && (
         <span className="dim">
           {' '}

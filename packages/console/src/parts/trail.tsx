@@ -32,11 +32,11 @@ function Facts({ trail }: { trail: Trail | undefined }): ReactElement | null {
   if (!trail || (!trail.isUnknown && trail.read.length === 0 && trail.sends.length === 0)) return null
   const { read, sends, isUnknown } = trail
   return (
-    <dl className="trail">
+    <dl className="stack tight trail">
       {isUnknown === true && (
         <div>
           <dt>The run</dt>
-          <dd>
+          <dd className="row">
             <span className="badge wait">unknown</span> Nobody knows what it has done so far.
           </dd>
         </div>
@@ -55,7 +55,7 @@ function Read({ label, calls }: Trail['read'][number]): ReactElement {
   return (
     <div>
       <dt>Has read</dt>
-      <dd>
+      <dd className="row">
         <span className={`badge ${label === 'untrusted' ? 'bad' : 'ask'}`}>{label}</span>
         {calls.map(({ tool, atMs }) => (
           <span key={tool}>
@@ -82,7 +82,7 @@ function Sent({ field, value, origin }: Trail['sends'][number]): ReactElement {
   return (
     <div>
       <dt>Sends to</dt>
-      <dd>
+      <dd className="row">
         <Exact text={field} className="id" />
         <Exact text={value} className="strong" />
         {words !== undefined && <span className={`badge ${style}`}>{words}</span>}

@@ -3,6 +3,7 @@ import { useVerdicts, verdicts } from '../approval-verdicts.ts'
 import { useStillButtons } from '../hooks.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { announce } from './announcer.tsx'
+import { Field } from './form.tsx'
 
 const MOVED = 'The page has just moved. Nothing was sent: press again.'
 
@@ -37,11 +38,10 @@ interface VerdictFormProps {
   readonly open: readonly ApprovalRow[]
   /** Of the card. */
   readonly tool: string
-  readonly id: string
 }
 
 /** Approve or reject, with a reason. */
-export function VerdictForm({ open, tool, id }: VerdictFormProps): ReactElement {
+export function VerdictForm({ open, tool }: VerdictFormProps): ReactElement {
   const [reason, setReason] = useState('')
   const { ref, isStill, note, press } = useStillPress()
   const { sending, problems } = useVerdicts()
@@ -49,10 +49,9 @@ export function VerdictForm({ open, tool, id }: VerdictFormProps): ReactElement 
   const isOff = !isStill || open.some((one) => sending.has(one.id))
   return (
     <form className="verdict" inert={isOver} onSubmit={(event) => event.preventDefault()}>
-      <div className="field grow">
-        <label htmlFor={`${id}-reason`}>Reason (optional)</label>
-        <input id={`${id}-reason`} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />
-      </div>
+      <Field label="Reason (optional)" isGrowing>
+        {(id) => <input id={id} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />}
+      </Field>
       <div className="verdict-buttons" ref={isOver ? null : ref}>
         {VERDICTS.map(({ decision, label, key }) => (
           <button
@@ -80,12 +79,12 @@ export function OneVerdict({ approval }: { approval: ApprovalRow }): ReactElemen
   const { ref, isStill, note, press } = useStillPress()
   const { sending } = useVerdicts()
   return (
-    <span className="verdict-buttons small" ref={ref}>
+    <span className="verdict-buttons" ref={ref}>
       {VERDICTS.map(({ decision, label }) => (
         <button
           key={decision}
           type="button"
-          className={decision}
+          className={`${decision} small`}
           aria-disabled={!isStill || sending.has(approval.id)}
           onClick={() => press(() => verdicts[decision]([approval]))}
         >
@@ -106,7 +105,7 @@ export function RevokeButton({ approval }: { approval: ApprovalRow }): ReactElem
     <span className="revoke" ref={ref}>
       <button
         type="button"
-        className="reject"
+        className="reject small"
         aria-disabled={!isStill || sending.has(approval.id)}
         onClick={() => press(() => verdicts.revoke(approval))}
       >
@@ -118,10 +117,21 @@ export function RevokeButton({ approval }: { approval: ApprovalRow }): ReactElem
   )
 }
 
+interface UndoButtonProps {
+  readonly ids: readonly string[]
+  readonly tool: string
+  readonly isSmall?: boolean
+}
+
 /** Takes rejections back that were not sent yet. */
-export function UndoButton({ ids, tool }: { ids: readonly string[]; tool: string }): ReactElement {
+export function UndoButton({ ids, tool, isSmall = false }: UndoButtonProps): ReactElement {
   return (
-    <button type="button" className="undo" aria-keyshortcuts="U" onClick={() => verdicts.undo(ids)}>
+    <button
+      type="button"
+      className={isSmall ? 'undo small' : 'undo'}
+      aria-keyshortcuts="U"
+      onClick={() => verdicts.undo(ids)}
+    >
       Undo<span className="unseen"> the rejection of {tool}</span>
     </button>
   )

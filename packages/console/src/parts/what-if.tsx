@@ -2,6 +2,7 @@ import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
 import { count, formatNumber } from '../format.ts'
 import type { WhatIfBody } from '../wire.ts'
+import { type Column, None } from './cells.tsx'
 import { Exact } from './exact.tsx'
 import { RowTable } from './row-table.tsx'
 
@@ -11,7 +12,7 @@ const MAX_ROWS = 100
 export function WhatIfResult({ found }: { found: WhatIfBody }): ReactElement {
   const { calls, same, changed, unknown, drifted, missing, isWhole, callers } = found
   return (
-    <section className="what-if" aria-label="What would change">
+    <section className="stack loose what-if" aria-label="What would change">
       <h2>Who gains and who loses</h2>
       {callers === 0 ? <p className="dim">Nobody gains or loses a tool.</p> : <Access found={found} />}
       <h2>Recorded calls</h2>
@@ -55,35 +56,32 @@ function Access({ found: { access, callers } }: { found: WhatIfBody }): ReactEle
       <RowTable
         label="Who gains and who loses"
         caption="Callers that gain or lose something"
-        columns={['Caller', 'Gains', 'Loses', 'Not certain']}
-        className="keys what-if-table"
-      >
-        {access.slice(0, MAX_ROWS).map(({ caller, gains, loses, unknown, counts }) => (
-          <tr key={caller}>
-            <th scope="row">
-              <Exact text={caller} className="strong" />
-            </th>
-            <Ids label="Gains" ids={gains} total={counts.gains} />
-            <Ids label="Loses" ids={loses} total={counts.loses} />
-            <Ids label="Not certain" ids={unknown} total={counts.unknown} />
-          </tr>
-        ))}
-      </RowTable>
+        rows={access.slice(0, MAX_ROWS)}
+        keyOf={({ caller }) => caller}
+        columns={ACCESS_COLUMNS}
+      />
       {callers > MAX_ROWS && <p className="dim">and {count(callers - MAX_ROWS, 'other caller')}</p>}
     </>
   )
 }
 
+const ACCESS_COLUMNS: readonly Column<WhatIfBody['access'][number]>[] = [
+  { name: 'Caller', cell: ({ caller }) => <Exact text={caller} className="strong" /> },
+  { name: 'Gains', cell: ({ gains, counts }) => <Ids ids={gains} total={counts.gains} /> },
+  { name: 'Loses', cell: ({ loses, counts }) => <Ids ids={loses} total={counts.loses} /> },
+  { name: 'Not certain', width: '15rem', cell: ({ unknown, counts }) => <Ids ids={unknown} total={counts.unknown} /> },
+]
+
 const MAX_IDS = 10
 
-function Ids({ label, ids, total }: { label: string; ids: readonly string[]; total: number }): ReactElement {
+function Ids({ ids, total }: { ids: readonly string[]; total: number }): ReactElement {
   const more = total - Math.min(ids.length, MAX_IDS)
   return (
-    <td data-label={label}>
-      {total === 0 && <span className="dim">–</span>}
+    <>
+      {total === 0 && <None />}
       <Exact text={ids.slice(0, MAX_IDS).join(', ')} className="id" />
       {more > 0 && <span className="dim"> and {formatNumber(more)} more</span>}
-    </td>
+    </>
   )
 }
 
@@ -94,40 +92,53 @@ function Calls({ found: { rows, unlisted } }: { found: WhatIfBody }): ReactEleme
       <RowTable
         label="Calls that would end otherwise"
         caption="Calls that would end otherwise, by caller, tool and rule"
-        columns={['Caller', 'Tool', 'Would be', 'Calls', 'Rule']}
-        numbers={['Calls']}
-        className="keys what-if-table"
-      >
-        {rows.slice(0, MAX_ROWS).map(({ caller, tool, from, to, rule, why, count: n, examples }, i) => (
-          <tr key={i}>
-            <th scope="row">
-              <Exact text={caller} className="strong" />
-            </th>
-            <td data-label="Tool">
-              <Exact text={tool} className="id" />
-            </td>
-            <td data-label="Would be">
-              <span className="strong">{to}</span> <span className="dim">instead of {from}</span>
-            </td>
-            <td data-label="Calls" className="n">
-              {formatNumber(n)}
-              {examples[0] && (
-                <a className="sub" href={linkTo('calls', { call: examples[0].callId })}>
-                  an example
-                </a>
-              )}
-            </td>
-            <td data-label="Rule">
-              <Exact text={rule} className="id" />{' '}
-              <span className="dim">
-                <Exact text={why} />
-              </span>
-            </td>
-          </tr>
-        ))}
-      </RowTable>
+        rows={rows.slice(0, MAX_ROWS)}
+        keyOf={(_, i) => i}
+        columns={CALL_COLUMNS}
+      />
       {more > 0 && <p className="dim">and {count(more, 'other row')}</p>}
       {unlisted > 0 && <p className="dim">and {count(unlisted, 'other call')} that no row has</p>}
     </>
   )
 }
+
+const CALL_COLUMNS: readonly Column<WhatIfBody['rows'][number]>[] = [
+  { name: 'Caller', cell: ({ caller }) => <Exact text={caller} className="strong" /> },
+  { name: 'Tool', cell: ({ tool }) => <Exact text={tool} className="id" /> },
+  {
+    name: 'Would be',
+    cell: ({ from, to }) => (
+      <>
+        <span className="strong">{to}</span> <span className="dim">instead of {from}</span>
+      </>
+    ),
+  },
+  {
+    name: 'Calls',
+    width: '11%',
+    isNumber: true,
+    cell: ({ count: n, examples: [example] }) => (
+      <>
+        {formatNumber(n)}
+        {example && (
+          <a className="sub" href={linkTo('calls', { call: example.callId })}>
+            an example
+          </a>
+        )}
+      </>
+    ),
+  },
+  {
+    name: 'Rule',
+    // It has the longest text.
+    width: '40%',
+    cell: ({ rule, why }) => (
+      <>
+        <Exact text={rule} className="id" />{' '}
+        <span className="dim">
+          <Exact text={why} />
+        </span>
+      </>
+    ),
+  },
+]

@@ -2,18 +2,16 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { memo, type ReactElement, type ReactNode, useEffect, useRef } from 'react'
 import { useNarrow, useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
+import { classOf, type Column } from './cells.tsx'
 
 interface WindowedTableProps<Row> {
   readonly rows: readonly Row[]
   readonly caption: string
-  /** The class of each head is the prefix and its name. */
-  readonly columns: readonly string[]
-  readonly prefix: string
-  readonly className: string
+  /** A row is rendered again when this is another list. */
+  readonly columns: readonly Column<Row>[]
+  readonly className?: string
   readonly keyOf: (row: Row) => string | number
-  /** The cells of a row. A row is rendered again when this is another function. */
-  readonly wide: (row: Row) => ReactNode
-  /** The one cell of a row on a narrow screen. */
+  /** The one cell of a row on a narrow screen. A row is rendered again when this is another function. */
   readonly narrow: (row: Row) => ReactNode
   /** Called near the end of the list. */
   readonly onEnd?: (() => void) | undefined
@@ -26,7 +24,7 @@ const NARROW_PX = 60
 
 /** A table that scrolls with the page. It renders only the rows near the screen; arrow keys move between them. */
 export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement {
-  const { rows: all, caption, columns, prefix, className, keyOf, wide, narrow, onEnd, endRows = 50 } = props
+  const { rows: all, caption, columns, className = '', keyOf, narrow, onEnd, endRows = 50 } = props
   const isNarrow = useNarrow()
   const body = useRef<HTMLTableElement>(null)
   const top = useTop(body)
@@ -45,22 +43,21 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
   }, [last, all.length, onEnd, endRows])
   // Rows link to the current address, and leave out the date of today.
   const context = `${location.hash} ${new Date().toDateString()}`
-  const cells = isNarrow ? narrow : wide
   const before = items[0] ? items[0].start - top : 0
   const after = rows.getTotalSize() - ((items.at(-1)?.end ?? top) - top)
   return (
     <table
       ref={body}
-      className={`records ${className}${isNarrow ? ' narrow' : ''}`}
+      className={`records ${className}${isNarrow ? ' narrow' : ''}`.replace('  ', ' ')}
       aria-rowcount={all.length + 1}
       onKeyDown={(event) => moveByKeys(event, rows)}
     >
       <caption className="unseen">{caption}</caption>
       <thead className={isNarrow ? 'unseen' : undefined}>
         <tr aria-rowindex={1}>
-          {(isNarrow ? columns.slice(0, 1) : columns).map((name) => (
-            <th key={name} scope="col" className={`${prefix}-${name.toLowerCase().replaceAll(' ', '-')}`}>
-              {name}
+          {(isNarrow ? columns.slice(0, 1) : columns).map((column) => (
+            <th key={column.name} scope="col" className={classOf(column)} style={{ width: column.width }}>
+              {column.name}
             </th>
           ))}
         </tr>
@@ -72,7 +69,7 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
           return (
             row !== undefined && (
               <tr key={keyOf(row)} data-index={index} aria-rowindex={index + 2} className="record">
-                <Cells row={row} cells={cells} isNarrow={isNarrow} context={context} />
+                <Cells row={row} columns={columns} narrow={isNarrow ? narrow : undefined} context={context} />
               </tr>
             )
           )
@@ -83,15 +80,20 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
   )
 }
 
-interface CellsProps<Row> {
+interface CellsProps<Row> extends Pick<WindowedTableProps<Row>, 'columns'> {
   readonly row: Row
-  readonly cells: (row: Row) => ReactNode
-  readonly isNarrow: boolean
+  /** Absent on a wide screen. */
+  readonly narrow: ((row: Row) => ReactNode) | undefined
   /** Other values that the cells depend on. */
   readonly context: string
 }
 
 /** The cells of a row. New rows move the others, whose cells stay as they are. */
-const Cells = memo(function Cells({ row, cells, isNarrow }) {
-  return isNarrow ? <td>{cells(row)}</td> : cells(row)
+const Cells = memo(function Cells({ row, columns, narrow }) {
+  if (narrow) return <td>{narrow(row)}</td>
+  return columns.map((column) => (
+    <td key={column.name} className={classOf(column, row)}>
+      {column.cell(row)}
+    </td>
+  ))
 }) as <Row>(props: CellsProps<Row>) => ReactElement

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../ports/ports.ts'
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '@toolgate/values'
 import { checkSealOptions, type SealOptions, writeRecord } from './record.ts'
 
 /** Separates our hashes from those of other data. */

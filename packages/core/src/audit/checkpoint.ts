@@ -7,14 +7,12 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { ConfigError } from '../util/errors.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize, isObject } from '../util/json.ts'
+import { ConfigError, sha256Hex } from '@toolgate/values'
+import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
 import { GENESIS, hashRecord, readLink } from './chain.ts'
 import { countLeaves, isHash, placeOf, toLeaves } from './merkle.ts'
 import { inclusionPath, verifyInclusion } from './merkle-proof.ts'
 import { isCanonicalRecord } from './record.ts'
-import { readOwnJson } from '../util/read-json.ts'
 
 /** Separates our signatures and hashes from those of other data. */
 const DOMAIN = 'toolgate.checkpoint.v1\0'

@@ -1,7 +1,7 @@
 import type { AskedCall } from '../ports/ports.ts'
-import type { Redactor } from '../redact/redact.ts'
-import { hmacSha256Hex } from '../util/hash.ts'
-import { canonicalize, isObject } from '../util/json.ts'
+import type { Redactor } from '@toolgate/values/redact'
+import { hmacSha256Hex } from '@toolgate/values'
+import { canonicalize, isObject } from '@toolgate/values/json'
 
 /** A part of a call: `[value]`, `[]` for one that is absent, and the keyed hash of a text. Absent: it is not known. */
 export type Fact = readonly [value?: unknown] | string

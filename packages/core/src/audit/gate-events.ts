@@ -2,7 +2,7 @@ import type { Halt, HaltTarget } from '../state/halts.ts'
 import type { PinEvent } from '../state/pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
-import type { Emitter } from '../util/emitter.ts'
+import type { Emitter } from '@toolgate/values'
 
 /** An event of a gate, for consoles and metrics. */
 export type GateNotice =

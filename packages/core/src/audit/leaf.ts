@@ -1,6 +1,5 @@
-import { canonicalize, isObject } from '../util/json.ts'
+import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
 import { isHash } from './merkle.ts'
-import { readOwnJson } from '../util/read-json.ts'
 
 /**
  * What a leaf of the log of several replicas says: where a chain was when it joined, at a checkpoint, when it left, or when it

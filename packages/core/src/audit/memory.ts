@@ -1,4 +1,4 @@
-import { ToolgateError } from '../util/errors.ts'
+import { backgroundTimeout, checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 import type {
   AuditCounter,
   AuditCountQuery,
@@ -12,11 +12,9 @@ import type {
   AuditSink,
 } from '../ports/ports.ts'
 import { hashOfText } from './facts.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { checkAuditQuery, checkCountQuery, createOutcomeTally, matchesAuditQuery, outcomeOfRecord } from './query.ts'
 import { checkSealOptions, sealedOf, sealEntry, type SealOptions } from './record.ts'
 import type { InputBoxes } from './sealed-input.ts'
-import { backgroundTimeout } from '../util/async.ts'
 
 const SEAL_MS = 1000
 

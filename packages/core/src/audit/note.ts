@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import { isHash } from './merkle.ts'
 
 /**

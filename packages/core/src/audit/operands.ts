@@ -1,8 +1,8 @@
 import type { FactRead } from '../ports/fact-read.ts'
-import type { Redactor } from '../redact/redact.ts'
-import { cut } from '../util/text.ts'
+import type { Redactor } from '@toolgate/values/redact'
+import { cut } from '@toolgate/values'
 import { previewField } from './preview.ts'
-import { readOwnJson } from '../util/read-json.ts'
+import { readOwnJson } from '@toolgate/values/json'
 
 /** A fact that counted against a call, as a record has it: every value is a text, redacted and cut. */
 export interface Operand {

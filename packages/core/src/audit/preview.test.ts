@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createRedactor, type Redactor } from '../redact/redact.ts'
-import { canonicalize } from '../util/json.ts'
-import { cut } from '../util/text.ts'
+import { createRedactor, type Redactor } from '@toolgate/values/redact'
+import { canonicalize } from '@toolgate/values/json'
+import { cut } from '@toolgate/values'
 import { MAX_PREVIEW, previewInput } from './preview.ts'
 
 const redactor = createRedactor()

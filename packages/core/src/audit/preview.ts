@@ -1,6 +1,6 @@
-import { canonicalize, compareUnits, isObject } from '../util/json.ts'
-import { cut } from '../util/text.ts'
-import type { Redactor } from '../redact/redact.ts'
+import { canonicalize, compareUnits, isObject } from '@toolgate/values/json'
+import { cut } from '@toolgate/values'
+import type { Redactor } from '@toolgate/values/redact'
 
 /** Characters of a preview. */
 export const MAX_PREVIEW = 200

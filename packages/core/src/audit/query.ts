@@ -1,4 +1,4 @@
-import { ToolgateError } from '../util/errors.ts'
+import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 import {
   AUDIT_EVENTS,
   AUDIT_OUTCOMES,
@@ -11,7 +11,6 @@ import {
   type AuditQuery,
   type AuditRecord,
 } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '@toolgate/values'
 import { auditEntry } from '../../../testing/src/entries.ts'
-import { canonicalize } from '../util/json.ts'
+import { canonicalize } from '@toolgate/values/json'
 import type { AuditRecord } from '../ports/ports.ts'
 import { isCanonicalRecord, RECORD_FIELDS, sealEntry } from './record.ts'
 

@@ -1,14 +1,11 @@
-import { canonicalize, isObject } from '../util/json.ts'
-import { messageOf } from '../util/errors.ts'
-import { hmacSha256Hex, sha256Hex } from '../util/hash.ts'
+import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
+import { checkShape, hmacSha256Hex, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import type { AuditEntry, AuditRecord } from '../ports/ports.ts'
-import { type Redactor, redactor } from '../redact/redact.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { type Redactor, redactor } from '@toolgate/values/redact'
 import { factsText } from './facts.ts'
 import { operandsText } from './operands.ts'
 import { previewInput } from './preview.ts'
 import { type AuditInputs, type SealedInput, sealingKeyOf, sealInput } from './sealed-input.ts'
-import { readOwnJson } from '../util/read-json.ts'
 
 const MAX_TOOL_LENGTH = 256
 /** A cut URI could be that of another resource. */

@@ -1,10 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
 import type { AuditRecord, MaybePromise } from '../ports/ports.ts'
-import { ConfigError } from '../util/errors.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { isObject } from '../util/json.ts'
-import { toJsonText } from '../util/json-text.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, ConfigError, sha256Hex, shapeOf } from '@toolgate/values'
+import { isObject, toJsonText } from '@toolgate/values/json'
 
 /** Keeps the whole input of each call, sealed with AES-256-GCM under a key of the operator. */
 export interface SealedInputs {

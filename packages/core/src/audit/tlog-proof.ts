@@ -1,11 +1,10 @@
-import { canonicalize, isObject } from '../util/json.ts'
+import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
 import { hashRecord, readLink } from './chain.ts'
 import { parseLeaf } from './leaf.ts'
 import { type MerklePath, verifyConsistency, verifyInclusion } from './merkle-proof.ts'
 import { countLeaves, isHash, placeOf } from './merkle.ts'
 import { type NoteVerifier, openNote, type TreeHead } from './note.ts'
 import { isCanonicalRecord } from './record.ts'
-import { readOwnJson } from '../util/read-json.ts'
 
 /** How a record is in a chain that a leaf of the log has signed. */
 export interface RecordLink {

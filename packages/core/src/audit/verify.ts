@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
 import { areMissing, createSegments, readTrail, type SignedPoint, trailOf } from './checkpoint-trail.ts'
 import type { VerifyingKey } from './checkpoint.ts'

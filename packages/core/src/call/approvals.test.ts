@@ -5,7 +5,7 @@ import type { MayApprove } from '../ports/ports.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { createApprovals, shownInput } from './approvals.ts'
-import { redactor } from '../redact/redact.ts'
+import { redactor } from '@toolgate/values/redact'
 
 async function pending({ tenant, user }: { tenant?: string; user?: string } = { tenant: 'acme', user: 'vera' }) {
   const clock = manualClock()

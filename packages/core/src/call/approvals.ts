@@ -1,5 +1,5 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { catchRejection, checkShape, sha256Hex, shapeOf, ToolgateError } from '@toolgate/values'
 import { approvalKeys, checkApprovalFilter, checkDecision, checkOther } from '../memory/approval-rules.ts'
 import { NOBODY } from '../memory/four-eyes.ts'
 import type {
@@ -12,12 +12,8 @@ import type {
   Clock,
   MayApprove,
 } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
-import { catchRejection } from '../util/async.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
-import { toJsonText } from '../util/json-text.ts'
-import type { Redactor } from '../redact/redact.ts'
+import { canonicalize, toJsonText } from '@toolgate/values/json'
+import type { Redactor } from '@toolgate/values/redact'
 
 /** Approvals as people handle them. */
 export interface Approvals {

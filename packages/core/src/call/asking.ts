@@ -1,8 +1,7 @@
 import { type Reason, strictest } from '../decide/decision.ts'
 import type { Approval, ApprovalAbout, ApprovalBinding, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain } from '../util/async.ts'
-import { sizeOf } from '../util/output.ts'
+import { chain, sizeOf } from '@toolgate/values'
 import { type ApprovalDemand, askingReasons, coversDemand, demandOf, whyAsked } from './approval-demand.ts'
 import { findLive, keyOf, shownInput } from './approvals.ts'
 import {

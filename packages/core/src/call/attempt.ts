@@ -1,12 +1,22 @@
 import type { RunSource } from './run-source.ts'
 import type { Caller } from '../ports/caller.ts'
-import { type Cancelling, toCancelling } from '../util/cancelling.ts'
+import {
+  type Cancelling,
+  checkObject,
+  checkShape,
+  ConfigError,
+  type Deadlines,
+  isThenable,
+  sha256Hex,
+  type Shape,
+  shapeOf,
+  toCancelling,
+  withDeadline,
+} from '@toolgate/values'
 import type { Coverage } from '../decide/coverage.ts'
 import type { CallFacts, Decided, Visible } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
 import type { ParsedClause } from '../policy/parse.ts'
-import { withDeadline, isThenable } from '../util/async.ts'
-import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
 import type { Budgets } from './budgets.ts'
@@ -28,12 +38,9 @@ import type {
   Telemetry,
   ValidateInput,
 } from '../ports/ports.ts'
-import type { Redactor } from '../redact/redact.ts'
+import type { Redactor } from '@toolgate/values/redact'
 import { kindOfId } from '../tools/tool-id.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../util/deadlines.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { checkObject, checkShape, type Shape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
 import type { LimitUseOf } from './costs.ts'
 import type { LiveCalls } from './lifetime.ts'

@@ -2,7 +2,7 @@ import { type Decision, type Reason, ruleText } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
 import type { Approval, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { ToolgateError } from '@toolgate/values'
 import {
   type Attempt,
   type CallPorts,

@@ -1,5 +1,5 @@
 import type { RunSource } from './run-source.ts'
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import type {
   Admission,
   ApprovalStore,
@@ -12,7 +12,7 @@ import type {
   StateStore,
   Telemetry,
 } from '../ports/ports.ts'
-import type { Redactor } from '../redact/redact.ts'
+import type { Redactor } from '@toolgate/values/redact'
 
 /** Lists the functions of a port. The type lists every one that each has. */
 function functionsOf<Port extends object>(functions: Readonly<Record<FunctionKeys<Port>, true>>): readonly string[] {

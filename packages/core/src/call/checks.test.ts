@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
 import { REASONS } from '../decide/decision.ts'
+import { createGate } from '../gate/gate.ts'
+import { defineTool } from '../tools/tool.ts'
 import { CHECKS, checksOf } from './checks.ts'
 
 const GUIDE = path.join(import.meta.dirname, '../../../../docs/guide/the-call.md')
@@ -57,5 +59,39 @@ describe('CHECKS', () => {
       'the lease, at last',
     ])
     assert.equal(approval.at(-1)?.name, 'approval')
+  })
+
+  it('are fewer where a call is made for something else', () => {
+    const lists = checksOf(every(true))
+    const absentFrom = (list: keyof typeof lists) =>
+      lists.call.flatMap(({ name }) => (lists[list].some((check) => check.name === name) ? [] : [name]))
+    assert.deepEqual(absentFrom('compare'), [
+      'peek at the limits',
+      'take the limits',
+      'take the approval',
+      'enter the call',
+    ])
+    assert.deepEqual(absentFrom('complete'), ['take the approval'])
+    assert.deepEqual(absentFrom('subscribe'), ['take the approval'])
+    assert.deepEqual(
+      lists.preview.map(({ name }) => name),
+      ['decide', 'open', 'lease', 'step up', 'validate', 'history', 'decide with the input', 'peek at the limits'],
+    )
+  })
+
+  it('ask a person where only the input says so, also the input that a hook put there', async () => {
+    const ran: unknown[] = []
+    const send = defineTool({ name: 'send', execute: (input) => void ran.push(input) })
+    const gate = createGate({
+      tools: [send],
+      policy: { ask: [{ match: 'send', input: "input.to == 'eve'" }] },
+      hooks: {
+        beforeToolCall: ({ input }) => ((input as { to: string }).to === 'bob' ? { input: { to: 'eve' } } : undefined),
+      },
+    })
+    const view = await gate.view({ user: 'vera' })
+    const statusOf = async (to: string) => (await view.call({ tool: 'send', input: { to } })).status
+    assert.deepEqual([await statusOf('eve'), await statusOf('bob'), ran], ['waiting', 'waiting', []])
+    assert.deepEqual([await statusOf('ann'), ran], ['done', [{ to: 'ann' }]])
   })
 })

@@ -1,7 +1,7 @@
 import type { ParsedCondition } from '../policy/condition.ts'
 import { literalOf, placeOf } from '../policy/wishes.ts'
-import { isObject } from '../util/json.ts'
-import { cut } from '../util/text.ts'
+import { isObject } from '@toolgate/values/json'
+import { cut } from '@toolgate/values'
 
 type Tree = NonNullable<ParsedCondition['tree']>
 type Literal = NonNullable<ReturnType<typeof literalOf>>

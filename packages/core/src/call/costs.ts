@@ -1,7 +1,7 @@
-import { AbsentError } from '../cel/values.ts'
+import { AbsentError } from '@toolgate/values/cel'
 import type { LimitUse } from '../ports/ports.ts'
 import { parseAmount, type AmountContext, type ParsedAmount } from '../policy/amount.ts'
-import { ConfigError, messageOf } from '../util/errors.ts'
+import { ConfigError, messageOf } from '@toolgate/values'
 
 /** What a limit says about costs. */
 export interface CostFields {

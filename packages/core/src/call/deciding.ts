@@ -4,8 +4,8 @@ import type { ParsedClause } from '../policy/parse.ts'
 import type { MaybePromise } from '../ports/ports.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
-import { catchRejection, chain } from '../util/async.ts'
-import { frozenCopy, type InputProblem } from '../util/json.ts'
+import { catchRejection, chain } from '@toolgate/values'
+import { frozenCopy, type InputProblem } from '@toolgate/values/json'
 import { askingReasons, coversDemand, demandOf } from './approval-demand.ts'
 import {
   type Attempt,

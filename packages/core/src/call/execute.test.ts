@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCanceller } from '../util/cancelling.ts'
+import { createCanceller, createDeadlines } from '@toolgate/values'
 import { type CallContext, defineTool, type Progress } from '../tools/tool.ts'
-import { createDeadlines } from '../util/deadlines.ts'
 import { createLiveCalls } from './lifetime.ts'
 import { execute, type Execution } from './execute.ts'
 

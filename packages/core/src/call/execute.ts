@@ -1,13 +1,18 @@
 import type { Caller } from '../ports/caller.ts'
-import { callAll, type Cancelling } from '../util/cancelling.ts'
+import {
+  callAll,
+  type Cancelling,
+  type Deadlines,
+  isStream,
+  isThenable,
+  type Timed,
+  type Watched,
+} from '@toolgate/values'
 import type { MaybePromise } from '../ports/ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'
-import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import type { LiveCall, LiveCalls } from './lifetime.ts'
 import type { FailureCode } from './outcome.ts'
-import { isStream } from '../util/output.ts'
-import { isThenable } from '../util/async.ts'
 
 export interface Execution {
   readonly tool: Tool
@@ -57,6 +62,9 @@ export function execute(execution: Execution, ports: ExecutionPorts): MaybePromi
   try {
     const { tool, instead, input } = execution
     const answer: unknown = instead ? instead(input, run) : tool.execute?.(input as never, run)
+    // A text is neither a promise nor a stream.
+    if (typeof answer !== 'object' && typeof answer !== 'function')
+      return { ok: true, output: answer, lasting: undefined }
     return isThenable(answer) ? run.settle(answer) : run.answer(answer)
   } catch (error) {
     return { ok: false, code: 'tool_failed', error }

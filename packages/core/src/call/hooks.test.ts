@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Canceller, createCanceller } from '../util/cancelling.ts'
+import { type Canceller, createCanceller, createDeadlines } from '@toolgate/values'
 import { systemClock } from '../memory/clock.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createDeadlines } from '../util/deadlines.ts'
 import {
   type AfterToolCall,
   askBefore,

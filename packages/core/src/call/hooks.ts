@@ -1,13 +1,22 @@
 import type { Caller } from '../ports/caller.ts'
-import type { Cancelling } from '../util/cancelling.ts'
+import {
+  AbortedError,
+  type Cancelling,
+  checkMethods,
+  checkShape,
+  ConfigError,
+  type Deadlines,
+  isErrorOf,
+  isThenable,
+  messageOf,
+  shapeOf,
+  TimeoutError,
+  withDeadline,
+} from '@toolgate/values'
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
-import { ConfigError, isErrorOf, messageOf } from '../util/errors.ts'
-import { frozenCopy, isPlain } from '../util/json.ts'
+import { frozenCopy, isPlain } from '@toolgate/values/json'
 import type { Clock, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../util/deadlines.ts'
-import { checkMethods, checkShape, shapeOf } from '../util/shape.ts'
-import { AbortedError, withDeadline, isThenable, TimeoutError } from '../util/async.ts'
 import { callerGone } from './refusals.ts'
 
 /** Functions of the host around each call. Either may be absent or asynchronous. */

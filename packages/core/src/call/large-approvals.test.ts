@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createGate } from '../gate/gate.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import type { ApprovalStore } from '../ports/ports.ts'
-import { redactor } from '../redact/redact.ts'
+import { redactor } from '@toolgate/values/redact'
 import { defineTool } from '../tools/tool.ts'
 
 const VERA = { user: 'vera' }

@@ -3,10 +3,9 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
-import type { AuditSink, ReplicaLease } from '../ports/ports.ts'
-import { TERMINAL_EVENTS } from '../ports/ports.ts'
+import { type AuditSink, type ReplicaLease, TERMINAL_EVENTS } from '../ports/ports.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createEmitter } from '../util/emitter.ts'
+import { createEmitter } from '@toolgate/values'
 
 const LAPSE = { text: 'the last answer is 2,100 ms old', message: 'the rules cannot be confirmed now' }
 

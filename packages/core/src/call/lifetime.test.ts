@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { defineTool } from '../tools/tool.ts'
 import { createLiveCalls, type LiveCall, waitWhile } from './lifetime.ts'
 import { getEventListeners } from 'node:events'
-import { createCanceller } from '../util/cancelling.ts'
+import { createCanceller } from '@toolgate/values'
 import { createGate } from '../gate/gate.ts'
 
 const slow = defineTool({ name: 'slow' })

@@ -1,6 +1,6 @@
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
-import { callAll, type Canceller, type Cancelling, createCanceller } from '../util/cancelling.ts'
+import { callAll, type Canceller, type Cancelling, createCanceller } from '@toolgate/values'
 import type { MaybePromise } from '../ports/ports.ts'
 
 /** A call under way that can be stopped. */

@@ -1,5 +1,5 @@
 import { callerParts, type Caller } from '../ports/caller.ts'
-import { ConfigError } from '../util/errors.ts'
+import { checkShape, ConfigError, shapeOf } from '@toolgate/values'
 import {
   type GroupSelectors,
   matchesSelector,
@@ -11,7 +11,6 @@ import {
 import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import {
   checkVariables,
   type Environment,
@@ -21,7 +20,7 @@ import {
 } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
 import { type CostFields, type Costing, type LimitUseOf, parseCosting } from './costs.ts'
-import { readOwnJson } from '../util/read-json.ts'
+import { readOwnJson } from '@toolgate/values/json'
 
 /** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
 export interface RateLimit extends CostFields {

@@ -1,13 +1,11 @@
 import { callerParts } from '../ports/caller.ts'
-import { nearestNames } from '../util/text.ts'
-import { ConfigError, ToolgateError, UnknownToolError } from '../util/errors.ts'
+import { checkShape, ConfigError, nearestNames, shapeOf, ToolgateError, UnknownToolError } from '@toolgate/values'
 import { systemClock } from '../memory/clock.ts'
 import { memoryCounters, type SyncCounterStore } from '../memory/counters.ts'
 import type { Clock, CounterStore, LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import type { LimitUseOf } from './costs.ts'
 import {
   createUsesOfTool,

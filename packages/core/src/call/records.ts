@@ -1,10 +1,7 @@
-import type { Decided } from '../decide/decide.ts'
 import type { Decision } from '../decide/decision.ts'
-import type { Operands } from '../policy/operands.ts'
-import type { Caller } from '../ports/caller.ts'
-import type { AskedCall, AttemptEvent, AuditEntry, MaybePromise } from '../ports/ports.ts'
+import type { AttemptEvent, AuditEntry, MaybePromise } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
-import { catchRejection } from '../util/async.ts'
+import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
 import {
   type Attempt,
@@ -15,7 +12,6 @@ import {
   storeInTime,
   textOf,
 } from './attempt.ts'
-import type { LimitUseOf } from './costs.ts'
 import { auditFailed } from './refusals.ts'
 
 /** The fields of a record beside who, which tool and when. */
@@ -60,11 +56,11 @@ function labelsOf({ facts, shadowFacts }: HistoryOfCall): AuditEntry['run_labels
 
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
-  const { view, request, callId, decided, ports, input, trace, would, withInput, history } = attempt
+  const { view, request, callId, decided, ports, input, trace, would, withInput, history, uses } = attempt
   const { caller } = view
   const { run, as } = request
   const comparing = as?.kind === 'compare' ? as : undefined
-  const { tool } = decided
+  const { tool, bounds } = decided
   const wallMs = ports.clock.wallMs()
   if (!attempt.isCounted && !comparing) {
     attempt.isCounted = true
@@ -108,7 +104,8 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     run_labels: history && labelsOf(history),
     read: fields.read ?? (withInput && withInput.reasons.length > 0 ? countedIn(withInput) : undefined),
     input: event === 'tool_result' ? undefined : input,
-    asked: event === 'tool_result' ? undefined : new Asked(decided, attempt.uses),
+    asked:
+      event === 'tool_result' ? undefined : { caller: bounds.caller, operands: () => operandsOfCall(decided, uses) },
     would_outcome: event === 'tool_call' ? undefined : would?.outcome,
     would_clause: event === 'tool_call' ? undefined : would?.clause,
   })
@@ -151,23 +148,4 @@ export function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
 function recordFailed(error: unknown, { onFault }: CallPorts): Stop {
   onFault(error)
   return { decision: auditFailed(error) }
-}
-
-/** What an entry of the audit has of a call, for what rules read of it. */
-class Asked implements AskedCall {
-  readonly #decided: Decided
-  readonly #uses: readonly LimitUseOf[]
-
-  constructor(decided: Decided, uses: readonly LimitUseOf[]) {
-    this.#decided = decided
-    this.#uses = uses
-  }
-
-  get caller(): Caller {
-    return this.#decided.bounds.caller
-  }
-
-  operands(): Operands {
-    return operandsOfCall(this.#decided, this.#uses)
-  }
 }

@@ -1,9 +1,8 @@
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
-import { isErrorOf, messageOf, ToolgateError } from '../util/errors.ts'
-import type { InputProblem } from '../util/json.ts'
+import { isErrorOf, messageOf, ToolgateError } from '@toolgate/values'
+import type { InputProblem } from '@toolgate/values/json'
 import type { Approval, LimitAnswer, NoPlace, ReplicaLapse } from '../ports/ports.ts'
-import type { CostError } from './costs.ts'
-import type { LimitUseOf } from './costs.ts'
+import type { CostError, LimitUseOf } from './costs.ts'
 
 /** The decisions that the checks of a call make: they stop a call that the layers allow. */
 

@@ -1,9 +1,18 @@
 import type { Reason } from '../decide/decision.ts'
 import type { AttemptEvent, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain, safely } from '../util/async.ts'
-import { isErrorOf, messageOf } from '../util/errors.ts'
-import { capOutput, cutText, isStream, outputText, sizeOf, toolErrorOf } from '../util/output.ts'
+import {
+  capOutput,
+  chain,
+  cutText,
+  isErrorOf,
+  isStream,
+  messageOf,
+  outputText,
+  safely,
+  sizeOf,
+  toolErrorOf,
+} from '@toolgate/values'
 import { type Attempt, calledAs, hookPorts, insteadOf, type Ran, releaseHeld, toHooked } from './attempt.ts'
 import { execute, type Executed, type Execution, type Lasting } from './execute.ts'
 import { enterEnd, enterStreamEnd, watchItems, watchProgress, withinHistory } from './history.ts'
@@ -84,11 +93,15 @@ interface End {
 function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: number): End {
   if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
   if (executed.output instanceof InputRequired) return toInputRequired(attempt, tool, executed.output, durationMs)
-  const { output, cut } = capOutput(executed.output, attempt.ports.maxOutputChars)
+  const { callId, ports } = attempt
+  const returned = executed.output
+  // A text that fits is passed on as it is, and reports no error.
+  const isShort = typeof returned === 'string' && returned.length <= ports.maxOutputChars
+  const { output, cut } = isShort ? { output: returned, cut: false } : capOutput(returned, ports.maxOutputChars)
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
-  const error = toolErrorOf(executed.output)
-  const outcome = new Done(attempt.callId, output, durationMs, error !== undefined)
-  if (error === undefined) return { outcome, event: 'tool_result', fields, output: executed.output }
+  const error = isShort ? undefined : toolErrorOf(returned)
+  const outcome = new Done(callId, output, durationMs, error !== undefined)
+  if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
 
@@ -145,11 +158,18 @@ function toMicros(ms: number): number {
 
 /** Settles its costs, calls the `afterToolCall` hooks, and writes the terminal record: as far as there are any. */
 function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
-  const { taken, ports, hooks, request } = attempt
-  const settled = taken && ports.current.costs?.settle(attempt, tool, ended.outcome, ended.output)
-  const known = settled === undefined ? ended : chain(settled, (overrun) => withDetail(ended, overrun))
-  if (hooks.length === 0 || request.as?.kind === 'compare') return chain(known, (end) => record(attempt, end))
-  return chain(known, (end) => chain(tellHooks(attempt, tool, end.outcome), () => record(attempt, end)))
+  const { taken, ports, hooks } = attempt
+  const { costs } = ports.current
+  if (taken && costs) {
+    const settled = costs.settle(attempt, tool, ended.outcome, ended.output)
+    return chain(settled, (overrun) => finish(attempt, tool, withDetail(ended, overrun)))
+  }
+  return hooks.length > 0 ? finish(attempt, tool, ended) : record(attempt, ended)
+}
+
+function finish(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
+  if (attempt.hooks.length === 0 || attempt.request.as?.kind === 'compare') return record(attempt, ended)
+  return chain(tellHooks(attempt, tool, ended.outcome), () => record(attempt, ended))
 }
 
 function withDetail(ended: End, detail: string | undefined): End {

@@ -1,7 +1,7 @@
 import { structuredOf } from '../history/call-history.ts'
 import type { MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain } from '../util/async.ts'
+import { chain } from '@toolgate/values'
 import { type Attempt, type CostsOfCalls, type Ran, type Stop, storeInTime, usesToTake } from './attempt.ts'
 import { CostError, settledCosts, withCosts } from './costs.ts'
 import type { LimitUseOf } from './costs.ts'

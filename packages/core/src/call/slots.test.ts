@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Caller } from '../ports/caller.ts'
-import { type Canceller, createCanceller } from '../util/cancelling.ts'
+import { type Canceller, createCanceller, createDeadlines, type Deadlines, type Timed } from '@toolgate/values'
 import type { Decision } from '../decide/decision.ts'
 import { systemClock } from '../memory/clock.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createDeadlines, type Deadlines, type Timed } from '../util/deadlines.ts'
 import {
   type CapInput,
   CAP_PARTS,

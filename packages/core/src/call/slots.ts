@@ -1,7 +1,14 @@
 import type { Caller } from '../ports/caller.ts'
-import type { Cancelling } from '../util/cancelling.ts'
+import {
+  type Cancelling,
+  checkShape,
+  ConfigError,
+  type Deadlines,
+  shapeOf,
+  type Timed,
+  type Watched,
+} from '@toolgate/values'
 import { type Decision, reason } from '../decide/decision.ts'
-import { ConfigError } from '../util/errors.ts'
 import type { Clock, MaybePromise } from '../ports/ports.ts'
 import {
   type GroupSelectors,
@@ -13,8 +20,6 @@ import {
 } from '../tools/selector.ts'
 import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { callerGone } from './refusals.ts'
 
 /** How many calls of some tools may run at once. */

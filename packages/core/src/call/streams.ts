@@ -1,8 +1,14 @@
-import type { Cancelling } from '../util/cancelling.ts'
+import {
+  type Cancelling,
+  type Deadlines,
+  isReadableStream,
+  sizeOf,
+  type Timed,
+  TimeoutError,
+  type Watched,
+  withDeadline,
+} from '@toolgate/values'
 import type { Clock, MaybePromise } from '../ports/ports.ts'
-import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
-import { withDeadline, TimeoutError } from '../util/async.ts'
-import { isReadableStream, sizeOf } from '../util/output.ts'
 
 /** How a stream came to its end. */
 export type StreamEnd =

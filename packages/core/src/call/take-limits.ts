@@ -1,6 +1,6 @@
 import type { LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { TimeoutError } from '../util/async.ts'
+import { TimeoutError } from '@toolgate/values'
 import { type Attempt, type CallPorts, callerNow, type Stop, storeInTime, usesToTake } from './attempt.ts'
 import type { LimitUseOf } from './costs.ts'
 import { decideNow } from './deciding.ts'

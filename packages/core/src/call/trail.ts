@@ -3,7 +3,7 @@ import { fieldsOf, originsOf } from '../decide/reads-of.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { ApprovalTrail, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain } from '../util/async.ts'
+import { chain } from '@toolgate/values'
 import type { Attempt } from './attempt.ts'
 
 const MAX_LABELS = 16

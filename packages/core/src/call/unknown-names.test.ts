@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate/gate.ts'
-import { redactor } from '../redact/redact.ts'
+import { redactor } from '@toolgate/values/redact'
 import { defineTool } from '../tools/tool.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'

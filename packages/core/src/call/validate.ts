@@ -1,12 +1,15 @@
-import { compileDocument } from '../json-schema/compile.ts'
-import { dialectOf } from '../json-schema/document.ts'
-import type { Check, Violation, Run } from '../json-schema/run.ts'
-import { findSkipped } from '../json-schema/skipped.ts'
-import { messageOf } from '../util/errors.ts'
-import { escapePointer, type InputProblem } from '../util/json.ts'
+import {
+  type Check,
+  compileDocument,
+  dialectOf,
+  findSkipped,
+  type Run,
+  type Violation,
+} from '@toolgate/values/json-schema'
+import { messageOf, WorkSpentError } from '@toolgate/values'
+import { escapePointer, type InputProblem } from '@toolgate/values/json'
 import type { ValidateInput } from '../ports/ports.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
-import { WorkSpentError } from '../util/work.ts'
 
 /**
  * Steps that checking one input may take, of some 5 ns each. A pattern takes one for each character, so that the

@@ -1,7 +1,6 @@
 import type { MaybePromise, NoPlace, Place } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { chain } from '../util/async.ts'
-import type { Cancelling } from '../util/cancelling.ts'
+import { type Cancelling, chain } from '@toolgate/values'
 import type { Attempt, Stop } from './attempt.ts'
 import { stoppedBy } from './deciding.ts'
 import { waitWhile } from './lifetime.ts'

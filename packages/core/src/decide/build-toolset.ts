@@ -1,5 +1,5 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 import { indexPolicy } from './layers/clauses.ts'
 import { callerEffects, fixedEffects } from './layers/policy.ts'
 import { parsePolicies } from '../policy/parse.ts'
@@ -13,7 +13,6 @@ import { readSource } from '../tools/read-source.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import type { Tool } from '../tools/tool.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { evaluate } from './evaluation.ts'
 
 export interface BuildToolsetOptions {

@@ -1,5 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
-import type { SchemaWarning } from '../json-schema/skipped.ts'
+import type { SchemaWarning } from '@toolgate/values/json-schema'
 import { decideAtCall } from './layers/at-call.ts'
 import type { PolicyIndex } from './layers/clauses.ts'
 import { callerEffects, fixedEffects } from './layers/policy.ts'
@@ -89,11 +89,14 @@ export function explain(decided: Decided): Decision {
 export function decideWithInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision {
   const { bounds, tool, today, atFirst, now } = decided
   if (tool === undefined) return UNKNOWN
-  if (!readsCall(decided)) return ALLOWED
-  const same = today.policies === bounds.policies
   const context = { caller: bounds.caller, tool, input, facts, hits, work: conditionWork() }
-  const answers = bounds.policies.map((policy) => decideAtCall(policy, atFirst, context))
-  if (!same) answers.push(...today.policies.map((policy) => decideAtCall(policy, now, context)))
+  const answers: Decision[] = []
+  for (const policy of bounds.policies)
+    if (hasBit(policy.atCall, atFirst)) answers.push(decideAtCall(policy, atFirst, context))
+  if (today.policies !== bounds.policies)
+    for (const policy of today.policies)
+      if (hasBit(policy.atCall, now)) answers.push(decideAtCall(policy, now, context))
+  if (answers.length === 0) return ALLOWED
   const reasons = answers.flatMap((answer) => answer.reasons)
   if (reasons.length === 0) return ALLOWED
   return {

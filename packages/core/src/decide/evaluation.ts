@@ -3,7 +3,7 @@ import { definitionHash } from '../tools/definition-hash.ts'
 import type { UnlockRule } from '../tools/groups.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '@toolgate/values'
 import type { OutcomeWord, Reason } from './decision.ts'
 import { type TemplateIndex, templatesOf } from './templates.ts'
 

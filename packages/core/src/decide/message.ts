@@ -1,6 +1,6 @@
 import { adviceOn, because, type NameOf } from './because.ts'
 import type { ItemKind } from '../tools/tool-id.ts'
-import { nearestNames } from '../util/text.ts'
+import { nearestNames } from '@toolgate/values'
 import { retryAfterSeconds, type Decision, type Reason, REASONS } from './decision.ts'
 
 const MAX_ECHO_LENGTH = 64

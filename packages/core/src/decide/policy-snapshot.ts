@@ -12,9 +12,8 @@ import type { CatalogPart } from '../tools/own-lists.ts'
 import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Revision } from '../util/revision.ts'
+import { createBoundedCache, type Revision } from '@toolgate/values'
 import { bitsWhere } from '../tools/bits.ts'
-import { createBoundedCache } from '../util/bounded-cache.ts'
 import { reason } from './decision.ts'
 import { type Effect, evaluate, type Evaluation } from './evaluation.ts'
 import { withoutRequestHints } from './requests.ts'
@@ -182,14 +181,8 @@ function withItems(built: BuiltOver, items: Toolset, buildItems: (items: Toolset
     if (!found) known.set(set, (found = { ...buildItems(set), items, whole, over }))
     return found
   }
-  const whole: BuiltPolicySnapshot = {
-    ...built,
-    items,
-    over,
-    get whole() {
-      return whole
-    },
-  }
+  const whole = { ...built, items, over } as { -readonly [Key in keyof BuiltPolicySnapshot]: BuiltPolicySnapshot[Key] }
+  whole.whole = whole
   return whole
 }
 

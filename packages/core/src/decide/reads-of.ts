@@ -6,7 +6,7 @@ import type { RunUse } from '../policy/run-use.ts'
 import { matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { isObject } from '../util/json.ts'
+import { isObject } from '@toolgate/values/json'
 
 /** One evaluation of a clause that reads the run. */
 interface Evaluated {

@@ -1,6 +1,7 @@
 // `@toolgate/core/call`: what a call passes, and its parts. For packages that stand on core, such as `@toolgate/change`; may change in any release.
 
 // A view as calls see it
+export { countsOf, isView, isViewOf } from '../gate/view-of.ts'
 export type { CallPorts, CallView } from '../call/attempt.ts'
 export { portsOf, toCallView } from '../gate/view.ts'
 export type { RunScope, RunSource } from '../call/run-source.ts'
@@ -17,10 +18,13 @@ export { mayStillNow, refusedNow } from '../gate/may-still-now.ts'
 export { probeInputs } from '../gate/probe-inputs.ts'
 
 // Approvals and history
+export { approvalStatusAt, type DatedApproval, isEndSeen } from '../memory/approval-rules.ts'
+export { makersOf, NOBODY, notOther } from '../memory/four-eyes.ts'
 export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'
 export { enterSaid, raiseLabels } from '../call/history.ts'
 
 // Limits, caps and budgets
+export type { Admission, NoPlace, Place } from '../ports/ports.ts'
 export { createUsesOfTool, type ParsedLimit, parseLimits, type RateLimit } from '../call/limits.ts'
 export { CostError, type LimitUseOf, withCosts } from '../call/costs.ts'
 export {

@@ -43,6 +43,12 @@ export { type ClauseCoverage, unjudgedId } from '../decide/coverage.ts'
 export { hasBit } from '../tools/bits.ts'
 
 // What happened in a run, as rules read it
+export {
+  createOriginIndex,
+  type OriginBounds,
+  type OriginIndex,
+  type OriginItem,
+} from '../history/origins/origin-index.ts'
 export { type CallPattern, type RunFacts, strictestFacts, UNTRUSTED } from '../history/facts.ts'
 export { CallHistory } from '../history/call-history.ts'
 export { Histories, type RunHistory } from '../history/histories.ts'

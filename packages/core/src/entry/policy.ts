@@ -13,7 +13,6 @@ export type { GroupSelectors, Selector } from '../tools/selector.ts'
 
 // Conditions, and what they read
 export { type ParsedCondition, readCallerAs, toCelTool } from '../policy/condition.ts'
-export { type CelNode, childrenOf } from '../cel/tree.ts'
 export { host, within } from '../policy/functions.ts'
 export { historyUse } from '../policy/history-use.ts'
 export { joinOperands, NO_OPERANDS, type Operands } from '../policy/operands.ts'

@@ -2,4 +2,3 @@
 
 export { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES } from '../ports/ports.ts'
 export { ITEM_KINDS } from '../tools/tool-id.ts'
-export { toJsonText } from '../util/json-text.ts'

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '../ports/caller.ts'
 import type { ConnectionSource, MissingConnection } from '../ports/ports.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createEmitter } from '../util/emitter.ts'
+import { createEmitter } from '@toolgate/values'
 import { createGate } from './gate.ts'
 
 const tool = (id: string) => {

@@ -8,12 +8,11 @@ import type { RunOfCall } from '../ports/ports.ts'
 import { createPolicySnapshots, type World } from '../decide/policy-snapshot.ts'
 import type { Unlisted } from '../decide/unlisted.ts'
 import { isItemId } from '../tools/tool-id.ts'
-import { type Toolset, unknownTools } from '../tools/toolset.ts'
+import { unknownTools } from '../tools/toolset.ts'
 import type { Approvals } from '../call/approvals.ts'
 import type { CallPorts } from '../call/attempt.ts'
 import { GateClosedError } from '../call/outcome.ts'
-import { ConfigError } from '../util/errors.ts'
-import { groupsOpenedBy } from '../decide/layers/groups.ts'
+import { checkShape, ConfigError } from '@toolgate/values'
 import { createNeeds, type Need } from '../groups/needs.ts'
 import type { Loads } from '../groups/loads.ts'
 import type { Halt, HaltRequest, HaltTarget } from '../state/halts.ts'
@@ -27,13 +26,10 @@ import { lintAll, type LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
 import { createPolicyStack, type PolicyStack } from '../policy/document.ts'
 import type { Catalog } from '../tools/catalog.ts'
-import { noGroupIsNamed, type Group, type Groups } from '../tools/groups.ts'
-import { matchesSelector, parseSelector } from '../tools/selector.ts'
-import type { Unlocks } from '../groups/unlocks.ts'
-import { checkShape } from '../util/shape.ts'
-import type { Tool } from '../tools/tool.ts'
 import type { UserPreferences } from '../state/preferences.ts'
 import type { View, ViewHost } from './view.ts'
+import { halt, release } from './halting.ts'
+import { createLocks, type Locks, membersOf } from './locks.ts'
 import { rememberGate } from './view-of.ts'
 import { createViews, type ViewOptions } from './views.ts'
 import {
@@ -165,20 +161,6 @@ export interface RunHistories {
   end(caller: Caller, run: RunOfCall): Promise<void>
 }
 
-/** Opens locked groups. Each method returns the groups that it has opened. */
-export interface Locks {
-  /** The groups that a session must open, by name. */
-  readonly groups: ReadonlyMap<string, Group>
-  /** The host saw a real call of `request_tools`. */
-  request(caller: Caller, group: string): readonly string[]
-  /** Opens the groups that wait for this event. */
-  event(caller: Caller, name: string): readonly string[]
-  /** A search of this caller found these tools. */
-  found(caller: Caller, tools: Iterable<string>): readonly string[]
-  /** Locks everything again: the session has ended. */
-  forget(caller: Caller): void
-}
-
 /**
  * Returns a gate.
  *
@@ -210,137 +192,44 @@ interface Lineage {
   readonly tightens: CallPorts | undefined
 }
 
-function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
-  const { rules, catalog, unlocks, halts, pins, availability, parse, approvals, visibilityDeadlineMs, stepUp } = shared
-  const { recorder, subscribe, loads, preferences, connections, changes, unlisted } = shared
-  const groupsNow = () => rules.now.groups
-  const world: World = {
-    changes,
-    catalog,
-    get groups() {
-      return groupsNow()
-    },
-    availability,
-    hostAvailability: shared.hostAvailability,
-    unlocks,
-    halts,
-    pins,
-    preferences,
-    connections,
-    stepUp,
-    policies: stack.current,
-  }
+function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, lineage: Lineage): Gate {
+  const { rules, catalog, halts, loads, recorder } = shared
+  const world = worldOf(shared, stack)
   const today = createPolicySnapshots(world)
   const { apps, hostOf } = createApps(() => rules.now.apps, today, world)
-  const host: ViewHost = {
-    ports,
-    app: undefined,
-    today,
-    groups: groupsNow,
-    rules,
-    parsePolicy: (policy) => parse(policy, 'narrow.policy'),
-    checkNames: (ids) => checkNames(ids, catalog, unlisted),
-    unlisted,
-  }
-  const membersOf = (group: string, caller?: Caller): readonly string[] => {
-    const { selectors: all } = groupsNow()
-    const selectors = all.get(group)
-    if (!selectors) throw new ConfigError('group', noGroupIsNamed([group], all.keys()))
-    const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
-    const { snapshot } = caller ? catalog.of(caller) : { snapshot: catalog.snapshot() }
-    return snapshot.tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
-  }
-  const openView = createViews(host, visibilityDeadlineMs, { hostOf, hasApp: (name) => rules.now.apps.has(name) })
-  const viewAndLoad: Gate['view'] = (caller, options) => {
-    const view = openView(caller, options)
-    // A refused view uses nothing.
-    if (loads.hasUnused())
-      void loads.useAfter(view, caller, { unlocks, app: rules.now.apps.get(options?.app ?? '')?.info })
-    return view
-  }
+  const openView = createViews(hostFor(shared, ports, today), shared.visibilityDeadlineMs, {
+    hostOf,
+    hasApp: (name) => rules.now.apps.has(name),
+  })
+  const policyChanged = () => recorder.policyChanged(revisionsOf(stack, catalog, rules.now.groups))
   const gate: Gate = {
     catalog,
     get policyRevision() {
       return stack.current().revision
     },
-    view: loads.sources.length === 0 ? openView : viewAndLoad,
+    view: loads.sources.length === 0 ? openView : loadAfter(openView, shared),
     setPolicy(policy) {
       if (policy === undefined)
         throw new ConfigError('setPolicy', 'needs a policy; [] is the one that allows everything')
-      stack.replace(parse(policy), () => parse(policy))
-      recorder.policyChanged(revisionsOf(stack, catalog, groupsNow()))
+      stack.replace(shared.parse(policy), () => shared.parse(policy))
+      policyChanged()
     },
     setRules(next, alongside) {
-      if (isFork) throw new ConfigError('setRules', 'only a gate that is not itself a fork can have its rules replaced')
+      if (lineage.isFork)
+        throw new ConfigError('setRules', 'only a gate that is not itself a fork can have its rules replaced')
       const announce = shared.replaceRules(next, stack, alongside)
-      recorder.policyChanged(revisionsOf(stack, catalog, groupsNow()))
+      policyChanged()
       announce()
     },
-    fork(options) {
-      checkShape('fork', options, FORK)
-      const { policy, hooks, inherit = true } = options
-      if (typeof inherit !== 'boolean') throw new ConfigError('fork.inherit', 'must be true or false')
-      if (!inherit && policy === undefined)
-        throw new ConfigError(
-          'fork.policy',
-          'is needed with inherit: false, which would leave the fork without a policy',
-        )
-      if (!inherit && isFork) {
-        throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
-      }
-      const forkPorts = { ...ports, hooks: [...parseHooks(hooks), ...ports.hooks] }
-      return openGate(
-        shared,
-        forkPorts,
-        createPolicyStack({
-          own: parse(policy, 'fork.policy'),
-          changes,
-          parent: inherit ? stack : undefined,
-          groups: groupsNow,
-          again: () => parse(policy, 'fork.policy'),
-        }),
-        {
-          isFork: true,
-          tightens: inherit ? ports : undefined,
-        },
-      )
-    },
-    locks: createLocks(groupsNow, unlocks, membersOf, (wanted) => loads.use(wanted)),
+    fork: (options) => openFork(shared, ports, stack, options, lineage),
+    locks: createLocks(shared),
     loads,
-    membersOf,
-    lint: () => [
-      ...lintAll(stack.current().parsed, groupsNow().selectors, catalog.snapshot(), {
-        written: [...rules.now.written, ...halts.selectors()],
-        unlisted: catalog.unlisted,
-        others: { items: catalog.items(), sources: catalog.sources },
-      }),
-      ...lintFields([...fieldUsesOf(stack.current().parsed), ...rules.now.costs], catalog.snapshot(), catalog.unlisted),
-      ...lintPatterns(stack.current().parsed),
-      ...lintLookAlikes(stack.current().parsed, catalog.snapshot()),
-      ...lintRuns(stack.current().parsed, catalog.snapshot(), rules.now.labels),
-    ],
-    coverage: () =>
-      ports.coverage.of(
-        [...stack.current().parsed, ...[...rules.now.apps.values()].flatMap(({ policies }) => policies)],
-        [catalog.snapshot(), catalog.items()],
-      ),
-    approvals,
-    async halt(request) {
-      if (!catalog.dynamic) checkTarget(request, groupsNow(), catalog)
-      const { halt, stored } = halts.set(request)
-      recorder.halted(halt)
-      if (halt.target.tool !== undefined)
-        rules.now.names.check([
-          { path: 'halt.tool', selector: parseSelector(halt.target.tool, groupsNow().selectors, 'servers') },
-        ])
-      await stored
-      return halt
-    },
-    async release({ by, ...target }) {
-      const { halt, stored } = halts.release(target, (released) => recorder.released(released, by))
-      await stored
-      return halt
-    },
+    membersOf: (group, caller) => membersOf(shared, group, caller),
+    lint: () => lintGate(shared, stack),
+    coverage: () => coverageOf(shared, ports, stack),
+    approvals: shared.approvals,
+    halt: (request) => halt(shared, request),
+    release: (target) => release(shared, target),
     get halts() {
       return halts.list()
     },
@@ -353,63 +242,116 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       read: async (caller, run) => ports.histories.shown.read(caller, run),
       end: async (caller, run) => ports.histories.end(caller, run),
     },
-    pins,
+    pins: shared.pins,
     apps,
     needsOf: createNeeds({ ...shared, toolsOf: apps.toolsOf }),
-    preferences,
-    subscribe,
+    preferences: shared.preferences,
+    subscribe: shared.subscribe,
     idle: () => ports.live.idle(),
-    async close() {
-      if (isFork) return
-      halts.close()
-      pins.close()
-      preferences.close()
-      connections.close()
-      shared.closeGroups()
-      shared.unwatchLease()
-      catalog.close()
-      await ports.live.close(new GateClosedError())
-    },
+    close: async () => (lineage.isFork ? undefined : close(shared, ports)),
   }
-  rememberGate(gate, ports, tightens)
+  rememberGate(gate, ports, lineage.tightens)
   return gate
 }
 
-function createLocks(
-  groups: () => Groups,
-  unlocks: Unlocks,
-  membersOf: (group: string, caller: Caller) => readonly string[],
-  onOpened: (opened: readonly string[]) => void,
-): Locks {
-  const openBy = (caller: Caller, by: Parameters<typeof groupsOpenedBy>[1]) => {
-    const before = unlocks.openFor(caller)
-    const opened = groupsOpenedBy(groups(), by, (group, tool) => membersOf(group, caller).includes(tool)).filter(
-      (name) => !before.has(name),
-    )
-    unlocks.open(caller, opened)
-    if (caller.session === undefined) return []
-    onOpened(opened)
-    return opened
-  }
+function worldOf(shared: Shared, stack: PolicyStack): World {
+  const { rules, changes, catalog, availability, hostAvailability, unlocks, halts, pins, preferences } = shared
   return {
+    changes,
+    catalog,
     get groups() {
-      return groups().locked
+      return rules.now.groups
     },
-    request: (caller, group) => openBy(caller, { request: group }),
-    event: (caller, name) => openBy(caller, { event: name }),
-    found: (caller, tools) => openBy(caller, { found: tools }),
-    forget: (caller) => unlocks.forget(caller),
+    availability,
+    hostAvailability,
+    unlocks,
+    halts,
+    pins,
+    preferences,
+    connections: shared.connections,
+    stepUp: shared.stepUp,
+    policies: stack.current,
   }
 }
 
-/** A misspelt name must not look halted to somebody in a hurry. */
-function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): void {
-  if (typeof tool !== 'string') return
-  const selector = parseSelector(tool, groups.selectors, 'servers')
-  const snapshot = catalog.snapshot()
-  const isNamed = (set: Toolset) => set.tools.some((one) => matchesSelector(selector, one, 'possible'))
-  if (isNamed(snapshot) || isNamed(catalog.items())) return
-  throw unknownTools([tool], snapshot.ids)
+function hostFor({ rules, parse, catalog, unlisted }: Shared, ports: CallPorts, today: ViewHost['today']): ViewHost {
+  return {
+    ports,
+    app: undefined,
+    today,
+    groups: () => rules.now.groups,
+    rules,
+    parsePolicy: (policy) => parse(policy, 'narrow.policy'),
+    checkNames: (ids) => checkNames(ids, catalog, unlisted),
+    unlisted,
+  }
+}
+
+/** Begins to load the groups that a caller could use, after their view was opened. */
+function loadAfter(openView: Gate['view'], { loads, unlocks, rules }: Shared): Gate['view'] {
+  return (caller, options) => {
+    const view = openView(caller, options)
+    // A refused view uses nothing.
+    if (loads.hasUnused())
+      void loads.useAfter(view, caller, { unlocks, app: rules.now.apps.get(options?.app ?? '')?.info })
+    return view
+  }
+}
+
+function openFork(shared: Shared, ports: CallPorts, stack: PolicyStack, options: ForkOptions, of: Lineage): Gate {
+  checkShape('fork', options, FORK)
+  const { parse, changes, rules } = shared
+  const { policy, hooks, inherit = true } = options
+  if (typeof inherit !== 'boolean') throw new ConfigError('fork.inherit', 'must be true or false')
+  if (!inherit && policy === undefined)
+    throw new ConfigError('fork.policy', 'is needed with inherit: false, which would leave the fork without a policy')
+  if (!inherit && of.isFork)
+    throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
+  const forkPorts = { ...ports, hooks: [...parseHooks(hooks), ...ports.hooks] }
+  const own = createPolicyStack({
+    own: parse(policy, 'fork.policy'),
+    changes,
+    parent: inherit ? stack : undefined,
+    groups: () => rules.now.groups,
+    again: () => parse(policy, 'fork.policy'),
+  })
+  return openGate(shared, forkPorts, own, { isFork: true, tightens: inherit ? ports : undefined })
+}
+
+function lintGate({ catalog, rules, halts }: Shared, stack: PolicyStack): readonly LintWarning[] {
+  const { parsed } = stack.current()
+  const tools = catalog.snapshot()
+  return [
+    ...lintAll(parsed, rules.now.groups.selectors, tools, {
+      written: [...rules.now.written, ...halts.selectors()],
+      unlisted: catalog.unlisted,
+      others: { items: catalog.items(), sources: catalog.sources },
+    }),
+    ...lintFields([...fieldUsesOf(parsed), ...rules.now.costs], tools, catalog.unlisted),
+    ...lintPatterns(parsed),
+    ...lintLookAlikes(parsed, tools),
+    ...lintRuns(parsed, tools, rules.now.labels),
+  ]
+}
+
+function coverageOf(
+  { catalog, rules }: Shared,
+  { coverage }: CallPorts,
+  stack: PolicyStack,
+): readonly ClauseCoverage[] {
+  const ofApps = [...rules.now.apps.values()].flatMap(({ policies }) => policies)
+  return coverage.of([...stack.current().parsed, ...ofApps], [catalog.snapshot(), catalog.items()])
+}
+
+async function close(shared: Shared, { live }: CallPorts): Promise<void> {
+  shared.halts.close()
+  shared.pins.close()
+  shared.preferences.close()
+  shared.connections.close()
+  shared.closeGroups()
+  shared.unwatchLease()
+  shared.catalog.close()
+  await live.close(new GateClosedError())
 }
 
 function checkNames(names: readonly string[], catalog: Catalog, unlisted: Unlisted): void {

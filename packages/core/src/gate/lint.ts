@@ -1,6 +1,6 @@
 import { type LimitInput, parseLimits } from '../call/limits.ts'
 import { type CapInput, parseCaps } from '../call/slots.ts'
-import { ConfigError, isErrorOf } from '../util/errors.ts'
+import { checkShape, ConfigError, isErrorOf, shapeOf } from '@toolgate/values'
 import { type LabelsInput, parseLabels } from '../history/labels.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
 import { type FieldUse, fieldUsesOf, fieldUsesOfLimits, lintFields } from '../policy/field-lint.ts'
@@ -15,7 +15,6 @@ import { type Group, toGroupMap } from '../tools/groups.ts'
 import { type GroupSelectors, parseSelector, type Selector, splitEntries } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** The configuration as it is written, before it is checked. */
 export interface LintOptions {

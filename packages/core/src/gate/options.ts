@@ -6,7 +6,7 @@ import type { HistoryStore } from '../ports/history.ts'
 import type { CapInput } from '../call/slots.ts'
 import type { LimitInput } from '../call/limits.ts'
 import type { DefinitionMode, PinMode, PinRules } from '../state/pins/pin-rules.ts'
-import type { Redactor } from '../redact/redact.ts'
+import type { Redactor } from '@toolgate/values/redact'
 import type { LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
 import type {
@@ -28,7 +28,7 @@ import type { Source } from '../tools/catalog.ts'
 import type { Group } from '../tools/groups.ts'
 import type { REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import type { NativeToolRecord, ToolRecord } from '../tools/record.ts'
-import { shapeOf } from '../util/shape.ts'
+import { shapeOf } from '@toolgate/values'
 import type { Tool } from '../tools/tool.ts'
 
 /** How the histories of runs are kept. */

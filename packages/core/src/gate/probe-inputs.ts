@@ -1,5 +1,5 @@
 import type { Tool } from '../tools/tool.ts'
-import { isObject } from '../util/json.ts'
+import { isObject } from '@toolgate/values/json'
 
 const MAX_INPUTS = 200
 const MAX_DEPTH = 3

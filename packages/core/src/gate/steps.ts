@@ -1,6 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
-import { ConfigError } from '../util/errors.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, ConfigError, shapeOf } from '@toolgate/values'
 import type { RunFacts } from '../history/facts.ts'
 import type { MaybePromise } from '../ports/ports.ts'
 import type { View } from './view.ts'

@@ -35,10 +35,10 @@ import { type ItemSearchOptions, type SearchHit, searchItems } from '../search/s
 import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { Groups } from '../tools/groups.ts'
-import { isItemId, type ItemKind } from '../tools/tool-id.ts'
+import { isItemId, type ItemKind, RESOURCE_PREFIX } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 
 /** The tools that one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {
@@ -180,6 +180,8 @@ class CallerView implements View, CallView {
   /** The snapshot that the view was made in, with its evaluation for the caller. While both are current, a new view would equal it. */
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
+  /** The decisions on tools that were called. Each holds while its snapshot is today's. */
+  readonly #decided = new Map<string, Decided>()
   #notices: readonly string[] | undefined
   #visible: VisibleNow | undefined
   #runs: WeakMap<Toolset, RunBounds> | undefined
@@ -264,8 +266,8 @@ class CallerView implements View, CallView {
   /** A token's run is the token's: nobody who calls with it names another one. A resource is named as it is decided. */
   ofRun(request: CallRequest): CallRequest {
     const { run: id } = this.caller
-    const isTool = typeof request?.tool === 'string' && this.#run.evaluation.snapshot.has(request.tool)
-    const decided = isTool ? request : toDecidedRequest(request, this.#bounds.begun.items)
+    const isResource = typeof request?.tool === 'string' && request.tool.startsWith(RESOURCE_PREFIX)
+    const decided = isResource ? toDecidedRequest(request, this.#bounds.begun.items) : request
     if (id === undefined) return decided
     const run = this.#host.ports.runs?.of(this.caller)?.run
     // What a run that is over has done is unknown.
@@ -316,9 +318,15 @@ class CallerView implements View, CallView {
 
   decide(id: string | undefined, caller?: Caller): Decided {
     const today = this.#host.today(this.caller)
+    const known = caller === undefined && id !== undefined ? this.#decided.get(id) : undefined
+    if (known?.today === today) return known
     const decided = decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
-    if (decided.tool !== undefined || !isItemId(id)) return decided
-    return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
+    if (decided.tool === undefined && isItemId(id))
+      return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
+    // Within a snapshot only a session's locks can open.
+    if (decided.tool !== undefined && caller === undefined && this.caller.session === undefined)
+      this.#decided.set(decided.tool.id, decided)
+    return decided
   }
 
   #decideItem(today: PolicySnapshot, id: string, caller: Caller | undefined): Decided {

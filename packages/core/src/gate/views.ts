@@ -1,13 +1,11 @@
 import { type Caller, callerKey, defineCaller } from '../ports/caller.ts'
-import { createBoundedCache } from '../util/bounded-cache.ts'
+import { checkShape, createBoundedCache, messageOf, shapeOf } from '@toolgate/values'
 import type { PolicySnapshot } from '../decide/policy-snapshot.ts'
 import { evaluate, type Evaluation } from '../decide/evaluation.ts'
-import { messageOf } from '../util/errors.ts'
 import { failedVisibilityEffects, visibilityEffects } from '../decide/layers/narrowing.ts'
 import type { MaybePromise } from '../ports/ports.ts'
 import { compareToolIds, isItemId } from '../tools/tool-id.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { createView, narrowBounds, tighten, type View, type ViewBounds, type ViewHost } from './view.ts'
 
 export interface ViewOptions<Name extends string = string> {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AppRules, ImportedGroup } from '../decide/layers/app.ts'
-import { ConfigError, messageOf, ToolgateError } from '../util/errors.ts'
+import { checkShape, ConfigError, messageOf, nearestNames, shapeOf, toNamedMap, ToolgateError } from '@toolgate/values'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
@@ -8,8 +8,6 @@ import { definitionOf } from '../tools/definition-hash.ts'
 import type { Group, Groups } from '../tools/groups.ts'
 import { parseSelector, type Selector } from '../tools/selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
-import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
-import { nearestNames } from '../util/text.ts'
 
 /** A named bundle of imported groups and own tools. */
 export interface App {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { runs } from '../../../testing/src/runs.ts'
 import { manualTime } from '../../../testing/support/manual-time.ts'
 import type { Group, Probe, ProbeAnswer, ProbeAsking } from '../tools/groups.ts'
 import { type AvailabilityOptions, createAvailability } from './availability.ts'
@@ -354,7 +355,8 @@ describe('a probe', () => {
       key: `${i}`,
       ask: () => new Promise<boolean>((resolve) => ends.push(() => resolve(true))),
     }))
-    const quick = Array.from({ length: 20_000 }, (_, i): [string, Group] => [
+    const { numRuns: length } = runs(20_000, 20_000)
+    const quick = Array.from({ length }, (_, i): [string, Group] => [
       `quick${i}`,
       { tools: [], availableWhen: [{ key: `quick${i}`, ask: () => true }] },
     ])

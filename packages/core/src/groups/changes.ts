@@ -1,5 +1,5 @@
 import type { Clock, GroupState } from '../ports/ports.ts'
-import { backgroundTimeout } from '../util/async.ts'
+import { backgroundTimeout } from '@toolgate/values'
 
 /** A group's state when it was last emitted, and its state now. */
 export interface GroupChange {

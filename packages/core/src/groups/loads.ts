@@ -1,5 +1,13 @@
 import type { Caller } from '../ports/caller.ts'
-import { ConfigError, messageOf } from '../util/errors.ts'
+import {
+  backoffMs,
+  ConfigError,
+  createEmitter,
+  type Emitter,
+  messageOf,
+  type Outcome,
+  TimeoutError,
+} from '@toolgate/values'
 import type { AvailabilitySource, Clock } from '../ports/ports.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Groups, LoadedGroup } from '../tools/groups.ts'
@@ -7,8 +15,6 @@ import { readSource } from '../tools/read-source.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Unlocks } from './unlocks.ts'
-import { backoffMs, type Outcome, TimeoutError } from '../util/async.ts'
-import { createEmitter, type Emitter } from '../util/emitter.ts'
 import { GroupTask } from './task.ts'
 
 /** The state of a group's load. */

@@ -1,10 +1,8 @@
-import { messageOf } from '../util/errors.ts'
+import { backgroundTimeout, cut, messageOf, type Outcome, TimeoutError } from '@toolgate/values'
 import type { Clock, ProbeState } from '../ports/ports.ts'
 import type { Group, Probe, ProbeFunction } from '../tools/groups.ts'
 import { createTurns, type Turns } from './turns.ts'
-import { backgroundTimeout, type Outcome, TimeoutError } from '../util/async.ts'
-import { isObject } from '../util/json.ts'
-import { cut } from '../util/text.ts'
+import { isObject } from '@toolgate/values/json'
 import { NOT_CHECKED, type ProbeResult } from './states.ts'
 import { GroupTask } from './task.ts'
 

@@ -1,4 +1,4 @@
-import { type Outcome, startTask, TimeoutError } from '../util/async.ts'
+import { type Outcome, startTask, TimeoutError } from '@toolgate/values'
 
 export interface GroupTaskOptions<T> {
   run(signal: AbortSignal): T | PromiseLike<T>

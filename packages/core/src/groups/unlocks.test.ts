@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Revision } from '../util/revision.ts'
+import { Revision } from '@toolgate/values'
 import { createUnlocks } from './unlocks.ts'
 
 const of = (user: string, session: string) => ({ user, session })

@@ -1,6 +1,5 @@
 import { type Caller, callerParts } from '../ports/caller.ts'
-import type { Revision } from '../util/revision.ts'
-import { createShares } from '../util/shares.ts'
+import { createShares, type Revision } from '@toolgate/values'
 
 /** The groups that each session has opened. */
 export interface Unlocks {

@@ -1,5 +1,5 @@
 import type { CallEvent, EarlierCall, Origin } from '../ports/fact-read.ts'
-import type { Work } from '../util/work.ts'
+import type { Work } from '@toolgate/values'
 import type { Selector } from '../tools/selector.ts'
 
 /** The label of an output whose tool the operator does not name as trusted. */

@@ -1,5 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
-import { checkObject } from '../util/shape.ts'
+import { checkObject, ConfigError } from '@toolgate/values'
 import { type GroupSelectors, matchesSelector, parseSelectorAt, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import { UNTRUSTED } from './facts.ts'

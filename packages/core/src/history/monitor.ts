@@ -1,7 +1,7 @@
 import type { HistoryItem, HistoryMark, HistoryPart } from '../ports/history.ts'
 import type { CallPattern } from './facts.ts'
 import type { EarlierCall, Origin } from '../ports/fact-read.ts'
-import type { Work } from '../util/work.ts'
+import type { Work } from '@toolgate/values'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
 import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
 

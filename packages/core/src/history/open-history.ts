@@ -1,7 +1,6 @@
 import type { HistoryItem, HistoryMark, HistoryPart, HistoryStore } from '../ports/history.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
-import { chain } from '../util/async.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { chain, ToolgateError } from '@toolgate/values'
 import { UNTRUSTED } from './facts.ts'
 import { EVERYTHING, type Lifetimes, Monitor, type MonitorBounds } from './monitor.ts'
 import type { OriginItem } from './origins/origin-index.ts'

@@ -1,6 +1,5 @@
-import { createBoundedCache } from '../util/bounded-cache.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
+import { createBoundedCache, sha256Hex } from '@toolgate/values'
+import { canonicalize } from '@toolgate/values/json'
 import { matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { CallPattern, HistoryUse } from './facts.ts'

@@ -12,7 +12,7 @@ import type { WrittenPolicy } from '../../../testing/support/policies.ts'
 import { runs } from '../../../testing/src/runs.ts'
 import { idsIn, inputOf, openWorld, viewOptionsOf, type World, worldWithMore } from '../../../testing/support/worlds.ts'
 import { defineTool } from '../tools/tool.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { ToolgateError } from '@toolgate/values'
 
 describe('a shadow', () => {
   it('changes no list, no answer, no text and no record but for what it would do: whole policies', () =>

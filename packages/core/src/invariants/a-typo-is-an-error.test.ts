@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { limitsFromEnv } from '../call/limits.ts'
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { policyFromEnv } from '../policy/environment.ts'

@@ -46,7 +46,7 @@ describe('an explanation', () => {
           }
         },
       ),
-      runs(300),
+      runs(300, 15_000, 100),
     )
     assert.ok(plain >= 20, `${plain} plain allows`)
   })

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { compareGate } from '../../../testing/support/run-gate-differential.ts'
 import { compareRules, runProperties } from '../../../testing/support/run-differential.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 describe('rules about what happened', () => {
   it('decide as the plain reading of the whole trace does', () => {
@@ -16,8 +17,8 @@ describe('rules about what happened', () => {
     assert.ok((await compareGate({ cases, seed: randomInt(2 ** 31) })) >= cases)
   })
 
-  it('are only tightened by a call that began', () => fc.assert(runProperties.onlyTightens, { numRuns: 1000 }))
+  it('are only tightened by a call that began', () => fc.assert(runProperties.onlyTightens, runs(1000, 1000)))
 
   it('give their strictest answer without the history', () =>
-    fc.assert(runProperties.unknownIsStrictest, { numRuns: 1000 }))
+    fc.assert(runProperties.unknownIsStrictest, runs(1000, 1000)))
 })

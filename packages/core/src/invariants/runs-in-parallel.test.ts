@@ -5,6 +5,7 @@ import { createGate } from '../gate/gate.ts'
 import { memoryHistories } from '../memory/histories.ts'
 import type { HistoryStore } from '../ports/history.ts'
 import { defineTool } from '../tools/tool.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 /** One step of one of the calls of a run: it is made, or its tool ends. */
 interface Step {
@@ -56,7 +57,7 @@ describe('labels only rise, and what may begin once begins once', () => {
     it(`${name}, in any order of calls of a run and its sub-agent`, async () => {
       await fc.assert(
         fc.asyncProperty(steps, async (trace) => checkTrace(trace, replicas, wrap)),
-        { numRuns: 150 },
+        runs(150, 150),
       )
     })
 })

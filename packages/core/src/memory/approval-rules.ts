@@ -1,6 +1,5 @@
-import { ConfigError, ToolgateError } from '../util/errors.ts'
+import { checkShape, ConfigError, type Shape, shapeOf, ToolgateError } from '@toolgate/values'
 import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports/ports.ts'
-import { checkShape, type Shape, shapeOf } from '../util/shape.ts'
 import { notOther } from './four-eyes.ts'
 
 /** More than a person can look at; an agent that asks in a loop is stopped here. */

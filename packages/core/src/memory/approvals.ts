@@ -1,5 +1,5 @@
 import type { Approval, ApprovalFilter, ApprovalStore } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 import {
   approvalAt,
   approvalKeys,
@@ -10,7 +10,7 @@ import {
   decidedApproval,
   tooManyApprovals,
 } from './approval-rules.ts'
-import { toJsonText } from '../util/json-text.ts'
+import { toJsonText } from '@toolgate/values/json'
 
 export interface MemoryApprovalsOptions {
   /** How long an approval lives from its request. Default 10 minutes. */

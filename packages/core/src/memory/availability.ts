@@ -1,6 +1,5 @@
 import type { AvailabilitySource, GroupState } from '../ports/ports.ts'
-import { createEmitter } from '../util/emitter.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, createEmitter, shapeOf } from '@toolgate/values'
 
 /** Every group is available, always. */
 export const alwaysAvailable: AvailabilitySource = {

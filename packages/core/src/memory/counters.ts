@@ -1,5 +1,5 @@
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 import { Uses } from './uses.ts'
 
 /** Counters that answer synchronously. */

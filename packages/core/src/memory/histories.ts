@@ -7,8 +7,7 @@ import type {
   HistoryPart,
   HistoryStore,
 } from '../ports/history.ts'
-import { ToolgateError } from '../util/errors.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 
 export interface MemoryHistoriesOptions {
   /** Bytes of all histories together, about. Default 64 MB. Those for shadows have as much of their own. */

@@ -1,5 +1,5 @@
 import type { LockOptions } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 
 const LOCK_OPTIONS = shapeOf<LockOptions>({ signal: true, deadlineMs: true })
 

@@ -1,8 +1,15 @@
-import { type Cancelling, toCancelling } from '../util/cancelling.ts'
-import { createDeadlines, type Deadlines, type Timed, type Watched } from '../util/deadlines.ts'
-import { ToolgateError } from '../util/errors.ts'
+import {
+  type Cancelling,
+  checkShape,
+  createDeadlines,
+  type Deadlines,
+  shapeOf,
+  type Timed,
+  toCancelling,
+  ToolgateError,
+  type Watched,
+} from '@toolgate/values'
 import type { Clock, Lease, LockOptions, SessionLock } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { systemClock } from './clock.ts'
 import { checkLockOptions } from './lock-options.ts'
 

@@ -1,9 +1,6 @@
-import { ToolgateError } from '../util/errors.ts'
-import { frozenCopy } from '../util/json.ts'
-import { toJsonText } from '../util/json-text.ts'
+import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
+import { frozenCopy, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { StateOptions } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
-import { readOwnJson } from '../util/read-json.ts'
 
 const OPTIONS = shapeOf<StateOptions>({ expiresAt: true, fence: true })
 const MAX_KEY_LENGTH = 512

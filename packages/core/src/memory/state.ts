@@ -1,7 +1,6 @@
 import type { Clock, StateStore } from '../ports/ports.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
-import { createEmitter } from '../util/emitter.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, createEmitter, shapeOf } from '@toolgate/values'
 import { systemClock } from './clock.ts'
 import { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './state-text.ts'
 

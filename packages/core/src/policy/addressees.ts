@@ -1,4 +1,4 @@
-import { isObject } from '../util/json.ts'
+import { isObject } from '@toolgate/values/json'
 
 /**
  * Returns the values of an input in the fields that say where it sends something, without those that are null or empty.

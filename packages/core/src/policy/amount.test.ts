@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
 import { defineTool } from '../tools/tool.ts'
-import { WorkSpentError } from '../util/work.ts'
+import { WorkSpentError } from '@toolgate/values'
 import { parseAmount, units } from './amount.ts'
 
 const context = { caller: { user: 'vera' }, tool: defineTool({ name: 'pay' }) }

@@ -1,11 +1,10 @@
-import { overload } from '../cel/library.ts'
-import { Uint } from '../cel/values.ts'
+import { overload, Uint } from '@toolgate/values/cel'
 import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { CelNode } from './cel-tree.ts'
 import { celWith, compileCel, conditionWork, parseCel, toCelCaller, toCelTool } from './condition.ts'
 import { type Operands, operandsOf } from './operands.ts'
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '@toolgate/values'
 
 /** The variables of an amount. */
 export interface AmountContext {

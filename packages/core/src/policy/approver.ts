@@ -1,4 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import type { ApproverRule } from '../ports/ports.ts'
 import type { Clause } from './policy.ts'
 

@@ -1,6 +1,6 @@
-import { type CelNode, childrenOf } from '../cel/tree.ts'
+import { type CelNode, childrenOf } from '@toolgate/values/cel'
 
-export { type CelNode, childrenOf, countNodes, isMacro, textOf } from '../cel/tree.ts'
+export { type CelNode, childrenOf, countNodes, isMacro, textOf } from '@toolgate/values/cel'
 
 /** Whether a variable of this name occurs in a tree. */
 export function mentions(tree: CelNode, name: string): boolean {

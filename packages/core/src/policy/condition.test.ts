@@ -4,7 +4,7 @@ import { defineCaller } from '../ports/caller.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type ConditionScope, parseCondition } from './condition.ts'
 import type { Condition } from './policy.ts'
-import { WorkSpentError } from '../util/work.ts'
+import { WorkSpentError } from '@toolgate/values'
 
 const tool = defineTool({ namespace: 'files', name: 'read', tags: ['safe'] })
 const caller = defineCaller({ user: 'vera', attributes: { seats: 5 } })

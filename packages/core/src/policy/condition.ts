@@ -1,13 +1,16 @@
-import { type ParsedCel, parseCelFor } from '../cel/cel.ts'
-import { createEnvironment, type Environment, type EnvironmentParts } from '../cel/environment.ts'
-import type { Program } from '../cel/compile.ts'
-import { CelProblem } from '../cel/tree.ts'
+import {
+  CelProblem,
+  createEnvironment,
+  type Environment,
+  type EnvironmentParts,
+  parseCelFor,
+  type ParsedCel,
+  type Program,
+} from '@toolgate/values/cel'
 import type { Caller } from '../ports/caller.ts'
-import { ConfigError } from '../util/errors.ts'
+import { catchRejection, ConfigError, type Work } from '@toolgate/values'
 import type { RunFacts } from '../history/facts.ts'
 import type { Tool } from '../tools/tool.ts'
-import { catchRejection } from '../util/async.ts'
-import type { Work } from '../util/work.ts'
 import { type CelNode, childrenOf, isMacro, mentions } from './cel-tree.ts'
 import { OWN_FUNCTIONS } from './functions.ts'
 import { type Operands, operandsOf } from './operands.ts'

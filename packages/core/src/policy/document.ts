@@ -1,10 +1,9 @@
 import type { PolicyDocument } from '../ports/ports.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
+import { type Revision, sha256Hex } from '@toolgate/values'
+import { canonicalize } from '@toolgate/values/json'
 import type { ParsedCondition } from './condition.ts'
 import { type ParsedClause, type ParsedPolicy, parsePolicies } from './parse.ts'
-import type { Revision } from '../util/revision.ts'
 
 const documents = new WeakMap<readonly ParsedPolicy[], PolicyDocument>()
 

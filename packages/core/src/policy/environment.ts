@@ -1,8 +1,6 @@
-import { ConfigError, messageOf } from '../util/errors.ts'
+import { checkObject, checkShape, ConfigError, didYouMean, messageOf, nearestOf, shapeOf } from '@toolgate/values'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector, checkEntry as checkListed, splitEntries } from '../tools/selector.ts'
-import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
-import { didYouMean, nearestOf } from '../util/text.ts'
 import type { Clause, Policy } from './policy.ts'
 
 /** The type of `process.env`. */

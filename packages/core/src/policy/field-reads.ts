@@ -1,4 +1,4 @@
-import type { Step } from '../json-schema/fields.ts'
+import type { Step } from '@toolgate/values/json-schema'
 import { type CelNode, childrenOf, isMacro, textOf } from './cel-tree.ts'
 
 /** A field of an input or an output that a condition reads. */

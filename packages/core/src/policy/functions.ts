@@ -1,6 +1,6 @@
-import { overload, type Overload } from '../cel/library.ts'
+import { overload, type Overload } from '@toolgate/values/cel'
 import { matchesGlob, parseGlob } from '../tools/glob.ts'
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '@toolgate/values'
 import { isPlain, isPlainRoot, isUncoded, type Location, locatePath, MAX_PATH, SCHEME } from './paths.ts'
 
 /** The functions of conditions beside those of CEL. Each counts the characters that it reads. */

@@ -1,4 +1,4 @@
-import type { FaultCode } from '../util/errors.ts'
+import type { FaultCode } from '@toolgate/values'
 import { findNearNames, findTaken, selectorsOfAliases } from '../tools/aliases.ts'
 import type { Source } from '../tools/catalog.ts'
 import { findConfusions } from '../tools/confusables.ts'

@@ -1,5 +1,4 @@
-import { nearestNames, didYouMean, nearestOf } from '../util/text.ts'
-import { ConfigError, UnknownToolError } from '../util/errors.ts'
+import { ConfigError, didYouMean, nearestNames, nearestOf, UnknownToolError } from '@toolgate/values'
 import type { Source } from '../tools/catalog.ts'
 import { type Glob, matchesGlob } from '../tools/glob.ts'
 import { type ItemSelector, matchesSelector, type Selector } from '../tools/selector.ts'

@@ -1,4 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'

@@ -1,8 +1,5 @@
-import { ToolgateError } from '../util/errors.ts'
-import { toInteger } from '../util/integers.ts'
-import { isPlain } from '../util/json.ts'
-import { toJsonText } from '../util/json-text.ts'
-import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
+import { describeUnknown, problemWithFields, type Shape, shapeOf, ToolgateError } from '@toolgate/values'
+import { isPlain, toInteger, toJsonText } from '@toolgate/values/json'
 
 /** The user or agent that a request is for. Plain JSON; every field is optional. */
 export interface Caller {
@@ -48,7 +45,9 @@ export function defineCaller(caller: Caller): Caller {
     if (value !== undefined) copy[field] = check(`caller.${field}`, value)
   }
   const frozen = deepFreeze(copy) as Caller
-  keys.set(frozen, toJsonText([...CHECKS.keys()].map((field) => copy[field] ?? null)))
+  const values = [...CHECKS.keys()].map((field) => copy[field] ?? null)
+  // Only attributes may hold an integer beyond 2^53.
+  keys.set(frozen, frozen.attributes === undefined ? JSON.stringify(values) : toJsonText(values))
   return frozen
 }
 

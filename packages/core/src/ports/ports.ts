@@ -1,7 +1,7 @@
 import type { Caller } from './caller.ts'
 import type { EarlierCall, FactRead, Origin } from './fact-read.ts'
-import type { Cancelling } from '../util/cancelling.ts'
-import type { InputProblem } from '../util/json.ts'
+import type { Cancelling } from '@toolgate/values'
+import type { InputProblem } from '@toolgate/values/json'
 
 export type MaybePromise<T> = T | Promise<T>
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { ToolgateError } from '@toolgate/values'
 import type { CallOutcome } from '../call/outcome.ts'
 import { throughOf } from '../call/execute.ts'
 import { passedOn } from '../call/history.ts'

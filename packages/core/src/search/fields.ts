@@ -1,5 +1,5 @@
 import { type JsonSchema, titleOf, type Tool } from '../tools/tool.ts'
-import { isObject } from '../util/json.ts'
+import { isObject } from '@toolgate/values/json'
 import { joinWords, stem, tokenize } from './tokenize.ts'
 
 /**

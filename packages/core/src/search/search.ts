@@ -1,11 +1,9 @@
 import type { Visible } from '../decide/decide.ts'
-import { ToolgateError } from '../util/errors.ts'
+import { checkShape, cut, shapeOf, ToolgateError } from '@toolgate/values'
 import { bitsWhere, membersOf, withoutBit } from '../tools/bits.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
 import { type JsonSchema, titleOf, type Tool } from '../tools/tool.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
-import { cut } from '../util/text.ts'
 import { toolIndexOf } from './index-tools.ts'
 import { parseQuery, rank, type SearchedPart } from './rank.ts'
 

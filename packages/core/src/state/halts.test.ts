@@ -8,7 +8,7 @@ import { memoryState } from '../memory/state.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import type { StateStore } from '../ports/ports.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import type { HaltRequest } from './halts.ts'
 
 const VERA = { user: 'vera', tenant: 'acme', session: 's1' }

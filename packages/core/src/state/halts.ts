@@ -1,5 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
-import { ConfigError, messageOf, ToolgateError } from '../util/errors.ts'
+import { checkShape, ConfigError, messageOf, type Revision, sha256Hex, shapeOf, ToolgateError } from '@toolgate/values'
 import {
   haltEffects,
   type HaltEffect,
@@ -15,10 +15,7 @@ import type { Clock, StateEntry, StateStore } from '../ports/ports.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
 import { type GroupSelectors, parseSelectorAt } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
-import type { Revision } from '../util/revision.ts'
+import { canonicalize } from '@toolgate/values/json'
 import { Mirror } from './mirror.ts'
 
 /** The target of a halt. All fields must match. `all` cannot be combined with other fields. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryState } from '../memory/state.ts'
 import type { StateChange, StateEntry, StateStore } from '../ports/ports.ts'
-import { createEmitter } from '../util/emitter.ts'
+import { createEmitter } from '@toolgate/values'
 import { Mirror, type MirrorOptions } from './mirror.ts'
 
 function open(parts: Partial<StateStore> = {}, options: Partial<MirrorOptions> = {}) {

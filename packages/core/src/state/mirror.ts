@@ -1,5 +1,5 @@
 import type { MaybePromise, StateChange, StateEntry, StateStore } from '../ports/ports.ts'
-import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '../util/async.ts'
+import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '@toolgate/values'
 
 export interface MirrorOptions {
   readonly state: StateStore

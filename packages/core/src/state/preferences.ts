@@ -1,5 +1,5 @@
 import { type Caller, callerParts } from '../ports/caller.ts'
-import { ConfigError, ToolgateError } from '../util/errors.ts'
+import { checkShape, ConfigError, type Revision, shapeOf, ToolgateError } from '@toolgate/values'
 import type { Effect } from '../decide/evaluation.ts'
 import type { EffectsOver } from '../decide/policy-snapshot.ts'
 import { createPreferenceEffects, type SwitchedOff } from '../decide/layers/held.ts'
@@ -7,9 +7,7 @@ import type { StateEntry, StateStore } from '../ports/ports.ts'
 import { noGroupIsNamed } from '../tools/groups.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
-import { isObject } from '../util/json.ts'
-import type { Revision } from '../util/revision.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { isObject } from '@toolgate/values/json'
 import { Mirror } from './mirror.ts'
 
 /** What a user has switched off: groups by name, tools by id. */

@@ -1,5 +1,5 @@
 import type { CallEnd, CallTrace, Telemetry } from '../ports/ports.ts'
-import { catchRejection } from '../util/async.ts'
+import { catchRejection } from '@toolgate/values'
 import { runOnce } from './run-once.ts'
 
 /**

@@ -13,12 +13,11 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
-import { messageOf } from '../util/errors.ts'
+import { checkShape, messageOf, shapeOf } from '@toolgate/values'
 import { systemClock } from '../memory/clock.ts'
 import type { CallEnd, CallTrace, Clock, Telemetry, TracedCall } from '../ports/ports.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { createSdkFinder, runWithin, type Sdk } from './sdk.ts'
-import { toJsonText } from '../util/json-text.ts'
+import { toJsonText } from '@toolgate/values/json'
 
 export { createSdkFinder, runWithin, type Sdk, type SdkOptions } from './sdk.ts'
 

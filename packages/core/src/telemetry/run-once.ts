@@ -1,4 +1,4 @@
-import { catchRejection } from '../util/async.ts'
+import { catchRejection } from '@toolgate/values'
 
 /**
  * Runs work exactly once, through a function that should call it, and returns or throws what the work does. A function

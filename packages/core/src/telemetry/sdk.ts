@@ -8,7 +8,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf } from '@toolgate/values'
 import { runOnce } from './run-once.ts'
 
 /** The OpenTelemetry SDK that is registered in this process. */

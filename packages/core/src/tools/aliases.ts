@@ -1,5 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
-import { toNamedMap } from '../util/shape.ts'
+import { ConfigError, toNamedMap } from '@toolgate/values'
 import { parseSelector } from './selector.ts'
 import type { Toolset } from './toolset.ts'
 

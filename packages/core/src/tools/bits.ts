@@ -15,7 +15,7 @@ function wordAt(bits: Bits, word: number): number {
 }
 
 export function hasBit(bits: Bits, index: number): boolean {
-  return (wordAt(bits, index >>> 5) & (1 << (index & 31))) !== 0
+  return ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0
 }
 
 export function setBit(bits: Bits, index: number): void {

@@ -5,8 +5,7 @@ import type { GroupSelectors } from './selector.ts'
 import { compareToolIds } from './tool-id.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
-import type { Revision } from '../util/revision.ts'
-import { createEmitter } from '../util/emitter.ts'
+import { createEmitter, type Revision } from '@toolgate/values'
 
 /** A source of tools. A dynamic source also reports changes. */
 export interface Source {

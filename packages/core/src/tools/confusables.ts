@@ -1,5 +1,5 @@
 import table from 'unhomoglyph/data.json' with { type: 'json' }
-import { formatNonAscii } from '../util/text.ts'
+import { formatNonAscii } from '@toolgate/values'
 
 /** Ids that look alike, or one id that mixes scripts. */
 export interface Confusion {

@@ -1,5 +1,5 @@
-import { canonicalize, type JsonObject } from '../util/json.ts'
-import { sha256Hex } from '../util/hash.ts'
+import { canonicalize, type JsonObject } from '@toolgate/values/json'
+import { sha256Hex } from '@toolgate/values'
 import type { ItemKind } from './tool-id.ts'
 import type { JsonSchema, PromptArgument, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 

@@ -1,4 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import type { Tool } from './tool.ts'
 
 /** Returns whether a tool is kept. */

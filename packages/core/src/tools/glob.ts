@@ -1,4 +1,4 @@
-import { findText } from '../util/find-text.ts'
+import { findText } from '@toolgate/values'
 
 /** The parts of a pattern between its stars: `read_*_x` is `['read_', '_x']`. */
 export type Glob = readonly string[]

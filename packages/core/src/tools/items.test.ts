@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 import { definitionHash } from './definition-hash.ts'
 import {
   definePrompt,

@@ -1,6 +1,5 @@
-import { ConfigError, isErrorOf } from '../util/errors.ts'
-import { deepFreeze, frozenCopy, isObject } from '../util/json.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, ConfigError, isErrorOf, shapeOf } from '@toolgate/values'
+import { deepFreeze, frozenCopy, isObject } from '@toolgate/values/json'
 import { checkNamespace, findNameProblem, type ItemKind, PROMPT_PREFIX, RESOURCE_PREFIX } from './tool-id.ts'
 import {
   type CallContext,

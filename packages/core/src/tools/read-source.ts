@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type FaultCode, messageOf, ToolgateError } from '../util/errors.ts'
+import { type FaultCode, messageOf, ToolgateError } from '@toolgate/values'
 import { checkJoined } from './groups.ts'
 import type { GroupSelectors } from './selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'

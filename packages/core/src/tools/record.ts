@@ -1,5 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
-import { toNamedMap, shapeOf } from '../util/shape.ts'
+import { ConfigError, shapeOf, toNamedMap } from '@toolgate/values'
 import { defineTool, isTool, type Tool, type ToolDefinition, type ToolAnnotations } from './tool.ts'
 
 /** A value of a record of tools: a tool, a definition, or a definition that takes its name from the key. */

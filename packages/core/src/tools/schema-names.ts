@@ -1,5 +1,5 @@
 import type { Tool } from './tool.ts'
-import { isObject, isPlain } from '../util/json.ts'
+import { isObject, isPlain } from '@toolgate/values/json'
 
 /** Keywords whose fields are names of a schema's author, with a schema each. */
 const OF_SCHEMAS: ReadonlySet<string> = new Set([

@@ -1,5 +1,4 @@
-import { dialectOf } from '../json-schema/document.ts'
-import { findSkipped, type SchemaWarning } from '../json-schema/skipped.ts'
+import { dialectOf, findSkipped, type SchemaWarning } from '@toolgate/values/json-schema'
 import type { Tool } from './tool.ts'
 
 const NONE: readonly SchemaWarning[] = Object.freeze([])

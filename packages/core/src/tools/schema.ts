@@ -1,8 +1,12 @@
-import { escapePointer } from '../util/json.ts'
-import { createReferences, dialectOf, isUntil, type References } from '../json-schema/document.ts'
-import type { Draft } from '../json-schema/drafts.ts'
-import { toJsonText } from '../util/json-text.ts'
-import { isNumber } from '../json-schema/run.ts'
+import { escapePointer, toJsonText } from '@toolgate/values/json'
+import {
+  createReferences,
+  dialectOf,
+  type Draft,
+  isNumber,
+  isUntil,
+  type References,
+} from '@toolgate/values/json-schema'
 
 /** The deepest nesting of schemas in a schema. */
 export const MAX_SCHEMA_DEPTH = 32

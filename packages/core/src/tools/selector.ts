@@ -1,5 +1,4 @@
-import { ConfigError, messageOf } from '../util/errors.ts'
-import { nearestOf } from '../util/text.ts'
+import { ConfigError, messageOf, nearestOf } from '@toolgate/values'
 import { type Glob, matchesGlob, parseGlob } from './glob.ts'
 import { lesserUrisOf } from './lesser-uris.ts'
 import { isUnlisted } from './own-tool.ts'

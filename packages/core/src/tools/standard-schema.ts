@@ -1,6 +1,5 @@
-import { messageOf } from '../util/errors.ts'
-import { catchRejection, isThenable } from '../util/async.ts'
-import { escapePointer, frozenCopy, type InputProblem } from '../util/json.ts'
+import { catchRejection, isThenable, messageOf } from '@toolgate/values'
+import { escapePointer, frozenCopy, type InputProblem } from '@toolgate/values/json'
 
 /**
  * A schema of a validation library, as Standard Schema 1 and Standard JSON Schema 1 have it: zod, ArkType, and valibot

@@ -1,4 +1,4 @@
-import { ConfigError } from '../util/errors.ts'
+import { ConfigError } from '@toolgate/values'
 
 /**
  * What an item of the catalog is. Resources, their templates and prompts are what MCP servers offer beside tools: they

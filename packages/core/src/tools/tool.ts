@@ -1,8 +1,6 @@
 import type { Caller } from '../ports/caller.ts'
-import type { Cancelling } from '../util/cancelling.ts'
-import { ConfigError, isErrorOf, messageOf } from '../util/errors.ts'
-import { frozenCopy, isObject, type JsonObject } from '../util/json.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { type Cancelling, checkShape, ConfigError, isErrorOf, messageOf, shapeOf } from '@toolgate/values'
+import { frozenCopy, isObject, type JsonObject } from '@toolgate/values/json'
 import { findSchemaProblem } from './schema.ts'
 import {
   isStandardSchema,

@@ -1,7 +1,12 @@
-import { ConfigError, ToolgateError, UnknownToolError } from '../util/errors.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
-import { nearestNames } from '../util/text.ts'
+import {
+  checkShape,
+  ConfigError,
+  nearestNames,
+  sha256Hex,
+  shapeOf,
+  ToolgateError,
+  UnknownToolError,
+} from '@toolgate/values'
 import { definitionHash } from './definition-hash.ts'
 import { keeps, type ToolFilter } from './filters.ts'
 import { compareToolIds } from './tool-id.ts'

@@ -1,14 +1,6 @@
 import { ConfigError, defineTool, type Tool, type ToolDefinition } from '@toolgate/core'
-import {
-  checkObject,
-  checkShape,
-  didYouMean,
-  messageOf,
-  OVERLAY,
-  RESERVED_NAMESPACES,
-  shapeOf,
-  type ToolOverlay,
-} from '@toolgate/core/internal'
+import { checkObject, checkShape, didYouMean, messageOf, shapeOf } from '@toolgate/values'
+import { OVERLAY, RESERVED_NAMESPACES, type ToolOverlay } from '@toolgate/core/tools'
 import type { ExposeWarning } from '../exposure.ts'
 import { toWireName } from '../names.ts'
 import { isObject, toText } from '../schema/node.ts'

@@ -1,4 +1,4 @@
-import { dialectOf, idKeyword, metaSchemasOf } from '@toolgate/core/internal'
+import { dialectOf, idKeyword, metaSchemasOf } from '@toolgate/values/json-schema'
 import type { JsonSchema } from '@toolgate/core'
 import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './node.ts'
 import type { Reader } from './read.ts'

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@toolgate/core'
-import { holdsBigint } from '@toolgate/core/internal'
+import { holdsBigint } from '@toolgate/values/json'
 import { type Dialect, isKnown, takes } from './dialect.ts'
 import { type At, type Draft, emit, type Writer } from './draft.ts'
 import { meet } from './keywords.ts'

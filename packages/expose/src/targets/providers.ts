@@ -1,4 +1,4 @@
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import type { JsonSchema } from '@toolgate/core'
 import {
   ANTHROPIC,

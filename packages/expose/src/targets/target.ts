@@ -1,5 +1,6 @@
 import type { JsonSchema, ToolAnnotations } from '@toolgate/core'
-import type { JsonObject, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import type { ToolIcon, ToolMeta } from '@toolgate/core/tools'
 import type { ExposeOptions } from '../options.ts'
 import type { Dialect } from '../schema/dialect.ts'
 

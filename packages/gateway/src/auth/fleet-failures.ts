@@ -1,4 +1,4 @@
-import { runWithDeadline } from '@toolgate/core/internal'
+import { runWithDeadline } from '@toolgate/values'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 
 export interface FleetFailuresDeps {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Caller } from '@toolgate/core'
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
 import type { CallerConfig, GatewayConfig } from '../config/config.ts'
 import { Revisions } from './revision.ts'

@@ -1,6 +1,7 @@
 import type { Policy } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
-import { cut, isObject, sha256Hex } from '@toolgate/core/internal'
+import { cut, sha256Hex } from '@toolgate/values'
+import { isObject } from '@toolgate/values/json'
 import type { Credential } from './credential.ts'
 import { isTexts } from './made-key.ts'
 

@@ -1,4 +1,4 @@
-import { createEmitter, type Emitter, sha256Hex } from '@toolgate/core/internal'
+import { createEmitter, type Emitter, sha256Hex } from '@toolgate/values'
 import { createKeyring, type EndedCallers, type Keyring } from './keyring.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { ConfigPlaces, PolicySource } from '../config/places.ts'

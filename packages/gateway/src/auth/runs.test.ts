@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import { memoryState } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/testing'
 import { callerConfig } from '../../../../tests/support/keys.ts'

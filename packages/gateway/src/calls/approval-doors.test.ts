@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Approval } from '@toolgate/core'
-import { createCanceller, createEmitter } from '@toolgate/core/internal'
+import { createCanceller, createEmitter } from '@toolgate/values'
 import type { McpRequest } from './request.ts'
 import { ApprovalDoors, type ApprovalDoorsOptions } from './approval-doors.ts'
 

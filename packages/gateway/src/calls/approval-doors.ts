@@ -1,5 +1,6 @@
 import type { Approval, Gate } from '@toolgate/core'
-import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError } from '@toolgate/mcp'
 import type { McpRequest } from './request.ts'
 

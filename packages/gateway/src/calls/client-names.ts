@@ -1,5 +1,5 @@
 import type { View } from '@toolgate/core'
-import { kindOfId } from '@toolgate/core/internal'
+import { kindOfId } from '@toolgate/core/tools'
 import type { ToolLists } from '@toolgate/mcp'
 
 /** The names of tools and prompts in a view. */

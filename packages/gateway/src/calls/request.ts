@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Caller, Tool } from '@toolgate/core'
-import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { ClientLink } from '../servers/asks/client-link.ts'
 

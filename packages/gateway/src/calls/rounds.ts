@@ -1,5 +1,6 @@
 import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Tool, View } from '@toolgate/core'
-import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { messageOf } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Continuation } from '@toolgate/core/toolset'
 import type { McpReply, McpRequest } from './request.ts'

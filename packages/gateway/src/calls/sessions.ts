@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Caller, Gate, GateOptions } from '@toolgate/core'
-import { type Canceller, createCanceller, isToolError } from '@toolgate/core/internal'
+import { type Canceller, createCanceller, isToolError } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { inSession, ownerOf, type RequestId } from '@toolgate/mcp'
 import type { ClientCapabilities } from '../servers/asks/client-link.ts'

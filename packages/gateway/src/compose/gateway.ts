@@ -1,33 +1,31 @@
-import path from 'node:path'
-import type { Gate } from '@toolgate/core'
-import { checkShape, endsWithin, type MaybePromise, shapeOf } from '@toolgate/core/internal'
-import { parsePolicies } from '@toolgate/core/policy'
-import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
-import type { ApiDeps } from '../admin/http/deps.ts'
-import type { GroupRow, ServerRow, WarningRow } from '../model/rows.ts'
-import { type OpenedAuthenticator, openAuthenticator } from '../auth/open-authenticator.ts'
-import { Keys } from '../auth/keys.ts'
-import { Runs } from '../auth/runs.ts'
-import { createOriginRules, isOwnUrl } from '../auth/origin.ts'
+import { checkShape, endsWithin, shapeOf } from '@toolgate/values'
+import { ConfigError, type Gate } from '@toolgate/core'
+import { type MaybePromise } from '@toolgate/core/internal'
+import { type Clock, systemClock } from '@toolgate/core/stores'
+import type { Reading } from '../admin/change/questions.ts'
+import { groups } from '../admin/groups/start.ts'
+import type { ReloadOptions } from '../admin/reload/describe.ts'
+import { reload } from '../admin/reload/start.ts'
+import { Revisions } from '../auth/revision.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { type LoadConfigOptions, readConfig } from '../config/load-config.ts'
-import { isLoopback } from '../config/loopback.ts'
-import { openQuestions } from './open-questions.ts'
-import type { Reading } from '../admin/change/questions.ts'
-import { checkUsable } from '../config/usable.ts'
-import { CONSOLE_DIR } from '../files.ts'
-import { type GatewayBase, openGate } from './gate-parts.ts'
-import type { LogLine } from '../model/log-line.ts'
-import { listen } from '../edge/server.ts'
-import { Lifecycle } from '../util/lifecycle.ts'
 import { createGatewayRedactor, redactLog } from '../config/redaction.ts'
+import { checkUsable } from '../config/usable.ts'
+import { listen } from '../edge/server.ts'
+import { CONSOLE_DIR } from '../files.ts'
+import type { Heart } from '../heart/heart.ts'
+import type { ListedRoom } from '../heart/room.ts'
+import { Rooms } from '../heart/rooms.ts'
+import { mcp } from '../mcp/room.ts'
+import type { LogLine } from '../model/log-line.ts'
 import type { Reload } from '../model/reload.ts'
+import type { GroupRow, ServerRow, WarningRow } from '../model/rows.ts'
 import type { OpenedReplica } from '../replicas/open-replica.ts'
-import { FileWatch } from '../admin/reload/file-watch.ts'
-import { Reloader } from './reloader.ts'
-import type { ReloadOptions } from '../admin/reload/describe.ts'
-import { Revisions } from '../auth/revision.ts'
-import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from './serving.ts'
+import { Lifecycle } from '../util/lifecycle.ts'
+import { openDoor, toUrl } from './door.ts'
+import { type Known, type OpenedHeart, openHeart } from './open-heart.ts'
+import { toHttpDeps } from './port.ts'
+import { ROOMS } from './rooms.ts'
 
 export interface GatewayOptions {
   readonly clock?: Clock
@@ -89,6 +87,8 @@ export interface RunningGateway {
 
 /** How long a starting gateway waits for its probes. A group whose probe is later is unknown until then. */
 const FIRST_ASK_MS = 1000
+/** How long running calls may take when the gateway stops. */
+const DEFAULT_DRAIN_MS = 30_000
 
 /**
  * Starts a gateway: its port first, then its servers. It answers as soon as it listens. Tools of a server
@@ -99,26 +99,35 @@ const FIRST_ASK_MS = 1000
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
   checkShape('startGateway', options, OPTIONS)
+  return startWith(ROOMS, config, options)
+}
+
+/** Starts a gateway with these rooms alone. */
+export async function startWith(
+  listed: readonly ListedRoom[],
+  config: GatewayConfig,
+  options: GatewayOptions,
+): Promise<RunningGateway> {
   const { read = (text, how) => readConfig(config.file, { ...how, ...(text !== undefined && { text }) }) } = options
   checkUsable(config)
-  if (config.stores === undefined) return start(config, { ...options, read }, undefined)
+  if (config.stores === undefined) return start(config, { ...options, read, listed }, undefined)
   const { openReplica } = await import('../replicas/open-replica.ts')
   const replica = await openReplica(config, { clock: options.clock ?? systemClock, read, ...toLog(config, options) })
   try {
-    return await start(replica.config, { ...options, read: replica.read }, replica)
+    return await start(replica.config, { ...options, read: replica.read, listed }, replica)
   } catch (error) {
     await replica.close()
     throw error
   }
 }
 
-function toLog(config: GatewayConfig, options: GatewayOptions): Pick<GatewayBase, 'redact' | 'log' | 'onFault'> {
+function toLog(config: GatewayConfig, options: GatewayOptions): Pick<Heart, 'redact' | 'log' | 'onFault'> {
   const redact = createGatewayRedactor(config)
   const log = redactLog(options.log ?? (() => {}), redact)
   return { redact, log, onFault: (error) => log({ level: 'error', message: 'a fault', detail: describe(error) }) }
 }
 
-type StartOptions = GatewayOptions & Required<Pick<GatewayOptions, 'read'>>
+type StartOptions = GatewayOptions & Required<Pick<GatewayOptions, 'read'>> & { readonly listed: readonly ListedRoom[] }
 
 async function start(
   config: GatewayConfig,
@@ -130,127 +139,68 @@ async function start(
   checkUsable(config)
   const revisions = new Revisions(config, onFault)
   const listener = await listen(config.listen)
-  const { port } = listener
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
-  const base: GatewayBase = {
-    config,
-    revisions,
-    clock,
-    redact,
-    log,
-    onFault,
-    lifecycle,
-    replica,
-    report: replica?.report,
-  }
   if (replica) lifecycle.onClose(replica.close)
+  const known: Known = { config, revisions, clock, redact, log, onFault, replica, lifecycle }
   try {
-    const publicUrl = config.publicUrl ?? (isLoopback(config.listen.host) ? toUrl(config.listen, port) : undefined)
-    const { oauth } = config
-    const keys = new Keys({ revisions, clock, onFault })
-    const runs = new Runs({ revisions, clock, keys, onFault })
-    const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
-    const entrance = toEntrance(config, opened, { port, publicUrl, runs })
-    const parts = await openGate(base, {
-      probeEveryMs: options.probeEveryMs,
-      onUnlocked: () => served.mcp.wake(),
-      runs,
-      publicUrl,
-      isOwn: (origin) => isOwnUrl(new URL(origin), entrance.origins, port),
-    })
-    const state = parts.state ?? memoryState({ clock })
-    await keys.open(state)
-    await runs.open(state, parts.record)
-    lifecycle.onClose(() => runs.close())
-    lifecycle.onClose(() => keys.close())
-    const watching = watchGateway(base, parts)
-    const served = createMcp(base, parts, watching, entrance)
-    const reloader = new Reloader({
-      base,
-      parts,
-      read: (how) => options.read(undefined, how),
-      replica,
-      readCertificate: () => listener.readCertificate(),
-      onReplaced: () => {
-        keys.renew()
-        runs.renew()
-        watching.renew()
-        served.renew()
-      },
-    })
-    const shown = toApiDeps(base, parts, watching, entrance)
-    const apiDeps: ApiDeps = {
-      ...shown,
-      warnings: () => [...toWaiting(reloader, config.file), ...(shown.warnings?.() ?? [])],
-      reload: (how) => reloader.reload(how),
-      reloadWaiting: () => reloader.waiting,
-      changes: openQuestions(base, parts, options.reading),
-      keys,
-      runs: { runs, checkPolicy: (policy) => void parsePolicies(policy, parts.selectors()) },
-    }
-    if (config.watch) await watchFile(config.file, reloader, lifecycle, options.watchEveryMs)
-    await replica?.follow({
-      reload: (by) => reloader.reload({ by, through: 'publication' }),
-      check: (proposed) => reloader.check(proposed),
-      restart: (server) => parts.fleet.restart(server),
-    })
-    const { consoleDir = CONSOLE_DIR, identity } = options
-    const certificateExpiresAtMs = () => listener.certificate?.expiresAtMs
-    listener.attach({
-      ...toHttpDeps(base, parts, watching, served, { apiDeps, consoleDir, certificateExpiresAtMs, entrance }),
-      identity,
-    })
-    const { gate, fleet, probed, warnings } = parts
-    const starting = fleet.upstreams.map((upstream) => upstream.start())
-    return {
-      url: toUrl(config.listen, port),
-      port,
-      gate,
-      ready: Promise.all([endsWithin(probed, FIRST_ASK_MS), ...starting]).then(() => {
-        served.tasks.resume()
-        warnings.logNew()
-      }),
-      servers: watching.servers,
-      warnings: () => apiDeps.warnings?.() ?? [],
-      groups: watching.groups,
-      reload: (how) => reloader.reload({ through: 'host', ...how }),
-      close: lifecycle.close,
-    }
+    const opened = await openRooms(known, options, listener)
+    listener.attach(toHttpDeps(opened.rooms, opened.heart, options.identity))
+    return toRunning(opened, lifecycle)
   } catch (error) {
     await lifecycle.close()
     throw error
   }
 }
 
-function toWaiting({ waiting }: Reloader, file: string): readonly WarningRow[] {
-  return waiting === undefined ? [] : [{ code: 'reload_waiting', path: path.basename(file), text: waiting }]
+interface Opened extends OpenedHeart {
+  readonly rooms: Rooms
 }
 
-async function watchFile(
-  file: string,
-  reloader: Reloader,
-  lifecycle: Lifecycle,
-  everyMs: number | undefined,
-): Promise<void> {
-  const watch = new FileWatch(file, () => reloader.tighten())
-  await watch.start(everyMs)
-  lifecycle.onClose(() => watch.close())
+/** Opens the heart and the rooms. They end with the gateway. */
+async function openRooms(
+  known: Known,
+  options: StartOptions,
+  listener: Awaited<ReturnType<typeof listen>>,
+): Promise<Opened> {
+  const { config, lifecycle } = known
+  const { consoleDir = CONSOLE_DIR, reading, watchEveryMs, probeEveryMs } = options
+  let rooms: Rooms | undefined
+  const { heart, probed } = await openHeart(known, {
+    door: await openDoor(config, known, listener),
+    host: { consoleDir, reading, watchEveryMs },
+    read: (how) => options.read(undefined, how),
+    readCertificate: () => listener.readCertificate(),
+    probeEveryMs,
+    onUnlocked: () => rooms?.ask(mcp)?.wake(),
+    onGateClosed: async () => rooms?.settle(),
+  })
+  const opened = (rooms = new Rooms(options.listed, heart))
+  lifecycle.onClose(() => opened.close())
+  lifecycle.onAnnounce(() => opened.announce())
+  lifecycle.onDrain(() => opened.drain(config.drainMs ?? DEFAULT_DRAIN_MS))
+  await opened.open()
+  return { heart, probed, rooms: opened }
 }
 
-function toUrl({ host, tls }: GatewayConfig['listen'], port: number): string {
-  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-function toEntrance(
-  { listen: { host, tls, origins = [] }, publicUrl: written }: GatewayConfig,
-  opened: OpenedAuthenticator,
-  given: Pick<Entrance, 'port' | 'publicUrl' | 'runs'>,
-): Entrance {
-  const known = written === undefined ? origins : [...origins, written]
+/** Starts the servers. */
+function toRunning({ heart, probed, rooms }: Opened, { close }: Lifecycle): RunningGateway {
+  const { config, gate, servers, door } = heart
+  const { fleet } = servers
+  const starting = fleet.upstreams.map((upstream) => upstream.start())
   return {
-    ...opened,
-    ...given,
-    origins: createOriginRules({ host, port: given.port, isTls: tls !== undefined, origins: known }),
+    url: toUrl(config.listen, door.port),
+    port: door.port,
+    gate,
+    ready: Promise.all([endsWithin(probed, FIRST_ASK_MS), ...starting]).then(() => rooms.started()),
+    servers: () => fleet.rows(),
+    warnings: () => rooms.warnings(),
+    groups: () => rooms.ask(groups)?.rows() ?? [],
+    async reload(how) {
+      const reloader = rooms.ask(reload)
+      if (!reloader) throw new ConfigError('reload', 'is not possible here')
+      return reloader.reload({ through: 'host', ...how })
+    },
+    close,
   }
 }
 

@@ -1,4 +1,4 @@
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type { AppConfig, AppImportConfig } from './config.ts'
 import { checkShape, has, readEach, type Reading } from './reading.ts'
 import { checkSelector, readPolicies } from './policy.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import { mayApproveByDefault } from '@toolgate/core/call'
 import type { CallerConfig, GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'

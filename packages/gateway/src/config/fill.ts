@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 
 /** How to fill the `${…}` of one text. */
 export interface FillContext {

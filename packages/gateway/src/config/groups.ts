@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type * as z from 'zod'
 import type { GroupConfig, ProbeConfig } from './config.ts'
 import { checkSelector } from './policy.ts'

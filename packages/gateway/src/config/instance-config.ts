@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import type { ServerConfig } from './config.ts'
 import type { Owner } from '../model/owner.ts'
 import { UpstreamError } from '../model/upstream.ts'

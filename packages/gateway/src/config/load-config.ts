@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errnoOf, messageOf, sha256Hex } from '@toolgate/core/internal'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, errnoOf, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import { INSTALLED_FROM } from '../files.ts'
 import { readAliases, checkPolicy as checkWithCore, readLabels, readOwnPolicies } from './policy.ts'
 import { readApps } from './apps.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError, memoryAudit } from '@toolgate/core'
 import type { AuditCounter, AuditExporter, AuditReader, AuditSink, InputBoxes } from '@toolgate/core/audit'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Redactor } from '@toolgate/values/redact'
 import {
   type ApprovalStore,
   type ClauseCountStore,

@@ -1,6 +1,6 @@
 import { type Clause, ConfigError, lint, type Policy } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
-import { didYouMean, nearestOf } from '@toolgate/core/internal'
+import { didYouMean, nearestOf } from '@toolgate/values'
 import { parsePolicies } from '@toolgate/core/policy'
 import type { GatewayConfig } from './config.ts'
 import { type ConfigPath, formatPath } from './problems.ts'

@@ -1,4 +1,4 @@
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import type * as z from 'zod'
 import type { ConfigPath } from './problems.ts'
 import type { Source, SourceNode } from './source.ts'

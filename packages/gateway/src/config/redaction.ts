@@ -1,6 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/call'
-import { createRedactor, type Redactor } from '@toolgate/core/redact'
+import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
 import type { GatewayConfig } from './config.ts'
 

@@ -1,6 +1,6 @@
 import type { Policy } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
-import { didYouMean } from '@toolgate/core/internal'
+import { didYouMean } from '@toolgate/values'
 import { matchesGlob, parseSelector } from '@toolgate/core/toolset'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'

@@ -1,6 +1,5 @@
+import { isObject, readJson } from '@toolgate/values/json'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '@toolgate/core'
-import { isObject, readJson } from '@toolgate/core/internal'
 import type { Api } from '../admin/http/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../model/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
@@ -18,12 +17,8 @@ export interface ApiPlaceDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly origins: OriginRules
   readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
-  /** Returns the caller whose catalog a person asks for, if that is what a request is. */
-  readonly shownIn: (request: Request) => Promise<Caller | undefined>
-  /** Returns whose call a person compares with what is there, if that is what a request is. */
-  readonly comparedIn: Api['comparedIn']
-  /** Returns what a person tries as a caller, if that is what a request is. */
-  readonly triedIn: Api['triedIn']
+  /** Returns whom a request of a person is about. */
+  readonly subjectOf: Api['subjectOf']
   readonly isStopping: () => boolean
   readonly onFault: (error: unknown) => void
 }
@@ -86,14 +81,14 @@ export class ApiPlace {
     const isCall = url.pathname === '/api/call' && request.method === 'POST'
     const mayNeed = fleet.hasUserLists ? AGENTS.has(url.pathname) : isCall && fleet.needsInstance()
     if (fleet.hasUserLists && request.method === 'GET' && isAboutCaller(url)) {
-      const shown = await this.#deps.shownIn(toRequest(request))
-      const owner = shown && ownerOf(shown)
+      const shown = await this.#deps.subjectOf(toRequest(request), () => readBody(request))
+      const owner = shown && ownerOf(shown.caller)
       return owner !== undefined && owners.askHomeOf(owner, { request, response })
     }
     if (isComparison(url)) {
       // What it reads is what a call of the asker would change: at the instance of their home.
-      const compared = await this.#deps.comparedIn(toRequest(request))
-      if (!compared || !fleet.needsInstance(serverOf(compared.tool))) return false
+      const compared = await this.#deps.subjectOf(toRequest(request), () => readBody(request))
+      if (compared?.tool === undefined || !fleet.needsInstance(serverOf(compared.tool))) return false
       if (owners.check(request) && isStopping()) throw elsewhereFault()
       const text = await readBody(request)
       ;(request as Read).rawBody = Buffer.from(text)
@@ -122,15 +117,15 @@ export class ApiPlace {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<boolean> {
-    const { fleet, isStopping, triedIn } = this.#deps
+    const { fleet, isStopping, subjectOf } = this.#deps
     let text: string | undefined
     const readText = async () => {
       text = await readBody(request)
       ;(request as Read).rawBody = Buffer.from(text)
       return text
     }
-    const tried = await triedIn(toRequest(request), readText)
-    if (!tried || text === undefined) return false
+    const tried = await subjectOf(toRequest(request), readText)
+    if (tried?.tool === undefined || text === undefined) return false
     const { tool, caller, isCall } = tried
     const asked = { caller, request, response, text }
     if (isCall) {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/values'
+import { toJsonText } from '@toolgate/values/json'
 import type { RequestId } from '@toolgate/mcp'
 import { isLarge } from '../util/next-turn.ts'
 import type { HeldStream, StreamOwner } from './held-streams.ts'

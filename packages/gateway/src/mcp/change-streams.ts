@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from '../model/protocol.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'

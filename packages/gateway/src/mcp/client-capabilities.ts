@@ -1,5 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import type { ClientCapabilities } from '../servers/asks/client-link.ts'
 import { RpcFault } from '../model/protocol.ts'
 

@@ -1,5 +1,5 @@
 import type { CallContext, Gate, Tool, View } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { isNotFound, promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
 import { clientNames, type NamesInLists } from '../calls/client-names.ts'
 import { RpcFault } from '../model/protocol.ts'

@@ -1,6 +1,5 @@
 import type { JsonSchema } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import type { ListedTool, McpResult } from '@toolgate/mcp'
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from '../model/protocol.ts'
 

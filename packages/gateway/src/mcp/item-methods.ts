@@ -1,5 +1,5 @@
 import type { Progress, View } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import {
   isNotFound,
   type ItemLists,

@@ -1,4 +1,4 @@
-import { type Link, LinkedList } from '@toolgate/core/internal'
+import { type Link, LinkedList } from '@toolgate/values'
 
 /** A response that may be silent for long. */
 export interface Silent {

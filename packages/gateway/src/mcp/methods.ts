@@ -1,7 +1,7 @@
+import { type WireNames } from '@toolgate/expose'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Authenticator } from '../auth/credential.ts'
-import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/expose'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import type { CallInputRequired, CallRefused, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
 import {
   callTool,
   checkListParams,
@@ -14,7 +14,7 @@ import {
   unwrapOutcome,
 } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../util/next-turn.ts'
-import { type ClientLink, clientLink, type LinkTasks } from '../servers/asks/client-link.ts'
+import { clientLink, type LinkTasks } from '../servers/asks/client-link.ts'
 import type { CallRounds } from '../calls/rounds.ts'
 import { RoomHook } from '../calls/tasks/room-hook.ts'
 import { isTooLarge } from '../calls/tasks/task-store.ts'
@@ -22,10 +22,11 @@ import { type TaskRoom, TooManyTasks } from '../calls/tasks/task.ts'
 import type { Tasks } from '../calls/tasks/tasks.ts'
 import type { ApprovalTasks } from '../calls/tasks/approval-tasks.ts'
 import { isStartedTask, TASKS_EXTENSION } from '../servers/asks/upstream-tasks.ts'
-import { type FindTracing, type ServedRequest, serveTraced, type TracedMethod } from '../telemetry/tracing.ts'
+import { type FindTracing, type ServedRequest, traced, type TracedMethod } from '../telemetry/tracing.ts'
 import { type ItemMethodDeps, itemMethods } from './item-methods.ts'
 import { ownerOf, taskMethods, toCreated } from './task-methods.ts'
 import { checkParamHeaders } from './param-headers.ts'
+import { paramHeadersOf } from '../servers/transport/param-headers.ts'
 import type { McpMethod, McpReply, McpRequest } from '../calls/request.ts'
 import { RpcFault } from '../model/protocol.ts'
 import { lackingScopes } from '../model/scopes.ts'
@@ -90,11 +91,10 @@ export class McpMethods {
     const serve = this.#rows.get(method)
     if (!serve) return undefined
     // The table has only methods whose names may be traced.
-    const toServed = () => this.#toServed(method as TracedMethod, request)
+    const operation = this.#deps.tracing?.()?.startServed(this.#toServed(method as TracedMethod, request))
     const listed = isOfTask(method) ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
-    return serveTraced(this.#deps.tracing, toServed, () =>
-      listed ? listed.then(() => serve(request)) : serve(request),
-    )
+    const answer = () => (listed ? listed.then(() => serve(request)) : serve(request))
+    return operation ? traced(operation, answer) : answer()
   }
 
   #toServed(method: TracedMethod, { id, params, protocolVersion }: McpRequest): ServedRequest {
@@ -169,13 +169,12 @@ export class McpMethods {
     const view = await gate.view(request.caller)
     const names = lists.names(view)
     const tool = view.get(names.toId(name) ?? '')
-    if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
+    const repeated = tool && request.headers && paramHeadersOf(tool.inputSchema)
+    if (repeated && request.headers) checkParamHeaders(repeated, input, request.headers)
     const { signal, callerNow } = request
     const wish = wishOf(request)
-    // A tool that calls another one is not itself a task of a server, and a task keeps no large input.
-    const isTaskless = (tool && isMetaTool(tool)) || (request.link.era === 'modern' && isTooLarge(input))
-    const own = wish.isWanted && isTaskless ? NO_TASKS : wish
-    if (tool && this.#deps.tasks) checkTaskCall(request, tool)
+    const own = wish.isWanted && isTaskless(request, tool, input) ? NO_TASKS : wish
+    if (tool && this.#deps.tasks && request.params['task'] !== undefined) checkTaskCall(request, tool)
     const onProgress =
       progressToken === undefined
         ? undefined
@@ -200,7 +199,7 @@ export class McpMethods {
             callerNow,
             asker: request.client,
             ...round,
-            context: withTasks(context, own),
+            context: own.isWanted ? clientLink({ ...context, tasks: own }) : context,
           }),
         ),
       toTask: async (outcome, requests) => {
@@ -225,7 +224,7 @@ export class McpMethods {
       toReply: async (outcome) => {
         if (outcome.status === 'input_required' && isStartedTask(outcome.payload) && tool)
           return this.#begin(request, { view, tool: tool.id, input, name, room: hook?.room }, outcome)
-        this.#checkScopes(outcome)
+        if (outcome.status === 'refused') this.#checkScopes(outcome)
         const answer = toAnswer(outcome)
         if ('error' in answer) return answer
         const problem = tool ? undefined : this.#deps.listProblemOf?.(request.caller)
@@ -243,10 +242,10 @@ export class McpMethods {
    *
    * @throws {RpcFault} `scope_insufficient`
    */
-  #checkScopes(outcome: CallOutcome): void {
+  #checkScopes(outcome: CallRefused): void {
     const scopes = lackingScopes(outcome)
     const header = scopes && this.#deps.scopeChallenge?.(scopes)
-    if (header === undefined || outcome.status !== 'refused') return
+    if (header === undefined) return
     throw new RpcFault('scope_insufficient', outcome.text, { headers: { 'www-authenticate': header } })
   }
 }
@@ -265,6 +264,11 @@ function wishOf({ link, params }: McpRequest): LinkTasks {
   return { isWanted }
 }
 
+/** A tool that calls another one is not itself a task of a server, and a task keeps no large input. */
+function isTaskless({ link }: McpRequest, tool: Tool | undefined, input: unknown): boolean {
+  return (tool !== undefined && isMetaTool(tool)) || (link.era === 'modern' && isTooLarge(input))
+}
+
 /** Returns the call that waits, as the client spelled it: that of the request, or the one that `call_tool` made. */
 function waitingCall(
   { approval }: CallWaiting,
@@ -275,13 +279,9 @@ function waitingCall(
   return { name: String(name), input }
 }
 
-function withTasks(context: ClientLink, tasks: LinkTasks): ClientLink {
-  return tasks.isWanted ? clientLink({ ...context, tasks }) : context
-}
-
 /** @throws {RpcFault} for a task of a tool that does not run as one (MCP 2025-11-25, tasks, "tool-level negotiation") */
-function checkTaskCall({ link, params }: McpRequest, { fields }: Tool): void {
-  if (link.era === 'modern' || params['task'] === undefined) return
+function checkTaskCall({ link }: McpRequest, { fields }: Tool): void {
+  if (link.era === 'modern') return
   const execution = fields?.['execution']
   const support = isObject(execution) ? execution['taskSupport'] : undefined
   if (support !== 'optional' && support !== 'required')

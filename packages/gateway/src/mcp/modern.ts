@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
-import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import type { Cancelling } from '@toolgate/values'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { callerAt, type Credential } from '../auth/credential.ts'
@@ -166,11 +166,12 @@ class ModernRequest implements McpRequest {
     const meta = this.params['_meta']
     // The envelope was checked: these are an object.
     const capabilities = (isObject(meta) ? meta[META.clientCapabilities] : {}) as ClientCapabilities
+    const level = textIn(this.params, META.logLevel)
     return clientLink({
       era: 'modern',
       capabilities,
       ask: undefined,
-      logLevel: toLogLevel(textIn(this.params, META.logLevel)),
+      logLevel: level === undefined ? undefined : toLogLevel(level),
       log: (params) => this.#log(params),
     })
   }

@@ -1,7 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Tool } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/core/internal'
-import { findParamHeaders, toParamHeaders } from '../servers/transport/param-headers.ts'
+import { type ParamHeader, toParamHeaders } from '../servers/transport/param-headers.ts'
 import { decodeHeader } from './envelope.ts'
 import { RpcFault } from '../model/protocol.ts'
 
@@ -10,9 +8,11 @@ import { RpcFault } from '../model/protocol.ts'
  *
  * @throws {RpcFault} `header_mismatch`
  */
-export function checkParamHeaders({ inputSchema }: Tool, input: unknown, headers: IncomingHttpHeaders): void {
-  const declared = paramHeadersOf(inputSchema)
-  if (!declared || typeof declared === 'string' || declared.length === 0) return
+export function checkParamHeaders(
+  declared: readonly ParamHeader[],
+  input: unknown,
+  headers: IncomingHttpHeaders,
+): void {
   const expected = toParamHeaders(declared, input)
   for (let i = 0; i < expected.length; i += 2) {
     const [header = '', value = ''] = expected.slice(i, i + 2)
@@ -26,12 +26,4 @@ export function checkParamHeaders({ inputSchema }: Tool, input: unknown, headers
       })
     }
   }
-}
-
-const declaredHeaders = new WeakMap<object, ReturnType<typeof findParamHeaders>>()
-
-function paramHeadersOf(schema: JsonObject): ReturnType<typeof findParamHeaders> {
-  let declared = declaredHeaders.get(schema)
-  if (declared === undefined) declaredHeaders.set(schema, (declared = findParamHeaders(schema)))
-  return declared
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { type Cancelling, type JsonObject, messageOf } from '@toolgate/core/internal'
+import { type Cancelling, messageOf } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, type RequestId, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { Session } from '../calls/sessions.ts'
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
 import type { Task, TaskOwner } from '../calls/tasks/task.ts'
 import type { Tasks } from '../calls/tasks/tasks.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { JsonFault, readJson, readUtf8 } from '@toolgate/core/internal'
+import { JsonFault, readJson, readUtf8 } from '@toolgate/values/json'
 import { RpcFault } from './protocol.ts'
 
 /** The SDK has the same limit. */

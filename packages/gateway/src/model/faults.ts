@@ -1,5 +1,5 @@
 import { FAULTS, ToolgateError } from '@toolgate/core'
-import { redactor, type Redactor } from '@toolgate/core/redact'
+import { redactor, type Redactor } from '@toolgate/values/redact'
 import type { ErrorBody } from './session.ts'
 
 /** The faults of the API: `code → HTTP status`. Those of core come from its own table. */

@@ -1,7 +1,6 @@
+import { isObject, toJsonText } from '@toolgate/values/json'
 import type { ServerResponse } from 'node:http'
-import { isObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
-import { type RequestId } from '@toolgate/mcp'
+import type { RequestId } from '@toolgate/mcp'
 
 /**
  * The JSON-RPC errors of this endpoint: `rule → code and HTTP status`.

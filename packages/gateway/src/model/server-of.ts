@@ -1,4 +1,4 @@
-import { kindOfId } from '@toolgate/core/internal'
+import { kindOfId } from '@toolgate/core/tools'
 
 /** Returns the server of an item: `files` of `files:read`, and of `resource:files:…` and `prompt:files:…`. */
 export function serverOf(id: string): string {

@@ -1,5 +1,7 @@
 import type { Caller, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
-import type { Cancelling, JsonObject, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
+import type { ToolIcon, ToolMeta } from '@toolgate/core/tools'
 import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 
 /** What a server can offer, by MCP's capabilities. Resources include resource templates. */

@@ -1,6 +1,7 @@
 import type { StatedHistory } from '@toolgate/change'
 import type { OutcomeWord } from '@toolgate/core'
-import type { JsonObject, SchemaWarning } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import type { SchemaWarning } from '@toolgate/values/json-schema'
 import type { LayerAnswer } from '@toolgate/core/decide'
 import type { NeededChange } from '@toolgate/change/internal'
 import type { ConfigPlace } from './config-place.ts'

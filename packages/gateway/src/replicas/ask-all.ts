@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type JsonObject, messageOf } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { LIBRARY } from '@toolgate/stores/replica'
 import type { ReplicaRow } from './replica-store.ts'

@@ -1,5 +1,5 @@
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 import { RpcFault } from '../model/protocol.ts'
 import { FORWARDED_HEADER } from './forward-proof.ts'
 

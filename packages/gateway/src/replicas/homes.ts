@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
 import type { Answering } from '../calls/sessions.ts'
 import type { Owned, OwnerStore } from './replica-store.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Fleet } from '../servers/fleet.ts'
 
 const OF_LISTS = new Set([

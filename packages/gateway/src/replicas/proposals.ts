@@ -1,4 +1,4 @@
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { AskAll, type AskAllOptions, type ReplicaSays } from './ask-all.ts'
 
 /** A replica that cannot do what it was asked for, and why. */

@@ -1,5 +1,6 @@
 import { ConfigError } from '@toolgate/core'
-import { isObject, messageOf, sha256Hex } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
+import { messageOf, sha256Hex } from '@toolgate/values'
 import type { Clock, Fence, StateStore } from '@toolgate/core/stores'
 
 /** A configuration that all replicas run: the text of a file, in which each replica fills its own `${…}`. */

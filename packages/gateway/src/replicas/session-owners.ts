@@ -1,5 +1,4 @@
-import { isObject, readOwnJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import { toLogLevel } from '../model/log-levels.ts'
 import type { KeptSession, SessionKeeper } from '../calls/sessions.ts'
 import type { Owned, OwnerStore } from './replica-store.ts'

@@ -1,9 +1,9 @@
-import type { Caller } from '@toolgate/core'
+import type { CallContext, Caller } from '@toolgate/core'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { CallContext } from '@toolgate/core'
-import type { Admission, JsonObject } from '@toolgate/core/internal'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Admission } from '@toolgate/core/call'
+import type { JsonObject } from '@toolgate/values/json'
+import type { Redactor } from '@toolgate/values/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ListRow, ServerInstances, ServerRow } from '../model/rows.ts'
 import { serverGroupName } from './catalog/groups.ts'
@@ -96,6 +96,7 @@ export class Fleet {
   readonly #deps: FleetDeps
   readonly #open: (config: ServerConfig) => Pick<Server, 'upstream' | 'perUser' | 'running'>
   #servers: readonly Server[]
+  #changeOf: (name: string) => ServerRow['changed'] | undefined = () => undefined
   #byName: ReadonlyMap<string, Server>
 
   /** `via` identifies the requests of this gateway, so that it does not serve itself. */
@@ -156,7 +157,7 @@ export class Fleet {
    * nothing to wait for. `isList`: the request is for a list.
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
-    const waits = this.#servers.flatMap(({ perUser }) => perUser?.prepare(caller, isList) ?? [])
+    const waits = this.#servers.flatMap(({ perUser }) => (perUser?.lists && perUser.prepare(caller, isList)) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
@@ -251,10 +252,15 @@ export class Fleet {
     }))
   }
 
-  /** Returns the rows of the API. `changeOf` returns the latest change of a server's identity. */
-  rows(changeOf: (name: string) => ServerRow['changed'] | undefined): readonly ServerRow[] {
+  /** Shows the latest change of each server's identity in its row. */
+  showChanges(changeOf: (name: string) => ServerRow['changed'] | undefined): void {
+    this.#changeOf = changeOf
+  }
+
+  /** Returns the rows of the API. */
+  rows(): readonly ServerRow[] {
     return this.#servers.map((server) => {
-      const changed = changeOf(server.config.name)
+      const changed = this.#changeOf(server.config.name)
       return redactServer({ ...toServerRow(server), ...(changed ? { changed } : {}) }, this.#deps.redact)
     })
   }

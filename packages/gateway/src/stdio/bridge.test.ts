@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { META } from '@toolgate/mcp'
 import { StdioBridge } from './bridge.ts'
 

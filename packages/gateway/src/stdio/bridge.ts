@@ -1,6 +1,5 @@
+import { type JsonObject, toJsonText } from '@toolgate/values/json'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { Session } from '../servers/transport/http-call.ts'
 import type { HttpAnswer } from '../servers/transport/http-exchange.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Session } from '../servers/transport/http-call.ts'
 import { reopenDelayMs } from '../servers/transport/lines.ts'
 import type { GatewayLink } from './gateway-link.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { type HttpEndpoint, modernHeaders, type Session } from '../servers/transport/http-call.ts'
 import type { HttpAnswer, HttpExchange } from '../servers/transport/http-exchange.ts'
 import { reopenDelayMs } from '../servers/transport/lines.ts'

@@ -1,5 +1,4 @@
-import { type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { type JsonObject, toJsonText } from '@toolgate/values/json'
 import { HttpEndpoint, type Session } from '../servers/transport/http-call.ts'
 import { UpstreamError } from '../model/upstream.ts'
 import { GatewayCall } from './gateway-call.ts'

@@ -1,5 +1,4 @@
-import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson, toJsonText } from '@toolgate/values/json'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
 
 /** One request of the client. */

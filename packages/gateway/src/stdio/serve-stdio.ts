@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { endsWithin } from '@toolgate/core/internal'
+import { endsWithin } from '@toolgate/values'
 import { StdioBridge } from './bridge.ts'
 import type { BridgeHints, BridgeOutcome } from './reports.ts'
 

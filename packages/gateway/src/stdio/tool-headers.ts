@@ -1,4 +1,4 @@
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import type { Session } from '../servers/transport/http-call.ts'
 import { findParamHeaders, toParamHeaders } from '../servers/transport/param-headers.ts'
 import type { GatewayLink } from './gateway-link.ts'

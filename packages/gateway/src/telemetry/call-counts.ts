@@ -1,5 +1,5 @@
 import type { Telemetry } from '@toolgate/core'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import type { CallTrace } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { serverOf } from '../model/server-of.ts'

@@ -13,7 +13,7 @@ import {
   trace,
   TraceFlags,
 } from '@opentelemetry/api'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { createSdkFinder, runWithin, type Sdk, UNKNOWN_TOOL } from '@toolgate/core/telemetry'
 import type { McpOperation, McpTracing, SentRequest, ServedRequest, Transport } from './tracing.ts'
 import { VERSION } from '../files.ts'

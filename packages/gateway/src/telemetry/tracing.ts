@@ -1,4 +1,4 @@
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { RPC_ERRORS, RpcFault } from '../model/protocol.ts'
 import type { CallMethod } from '../model/upstream.ts'
@@ -70,17 +70,8 @@ type Answered =
   | { readonly asks: JsonObject }
   | { readonly created: JsonObject }
 
-/** Serves a request, and traces it if an SDK is registered. `toRequest` is called only then. */
-export function serveTraced<T extends Answered>(
-  find: FindTracing | undefined,
-  toRequest: () => ServedRequest,
-  serve: () => Promise<T>,
-): Promise<T> {
-  const operation = find?.()?.startServed(toRequest())
-  return operation ? trace(operation, serve) : serve()
-}
-
-async function trace<T extends Answered>(operation: McpOperation, serve: () => Promise<T>): Promise<T> {
+/** Serves a request within its operation, and ends that with the answer. */
+export async function traced<T extends Answered>(operation: McpOperation, serve: () => Promise<T>): Promise<T> {
   try {
     const answer = await operation.within(serve)
     if ('error' in answer) operation.fail(String(answer.error.code), answer.error.code)

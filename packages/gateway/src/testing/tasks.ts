@@ -1,7 +1,7 @@
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { memoryAvailability } from '@toolgate/core/groups'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { type Clock, memoryApprovals, memoryState, type StateStore, systemClock } from '@toolgate/core/stores'
 import { InputRequired, type Source } from '@toolgate/core/toolset'
 import { ToolLists } from '@toolgate/mcp'

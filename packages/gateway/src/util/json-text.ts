@@ -1,4 +1,4 @@
-import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOTE } from '@toolgate/core/internal'
+import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOTE } from '@toolgate/values/json'
 
 /** The position of a value in a JSON text, with the white space around it. */
 export interface Span {

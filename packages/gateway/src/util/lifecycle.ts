@@ -1,4 +1,4 @@
-import { endsWithin } from '@toolgate/core/internal'
+import { endsWithin } from '@toolgate/values'
 
 /** How long answers may still be written after the port is closed. */
 const ANSWER_MS = 250

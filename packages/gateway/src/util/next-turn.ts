@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AuditQuery, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
 
 /** A text of this length takes some milliseconds to parse or to write. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 
 /**
  * Kills the process groups of children when this process is gone, even after `kill -9`.

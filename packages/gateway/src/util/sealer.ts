@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { canonicalize } from '@toolgate/core/internal'
+import { canonicalize } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 
 export interface SealerOptions {

@@ -1,6 +1,6 @@
 import { type Caller, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
-import { checkShape } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { checkShape } from '@toolgate/values'
+import { toJsonText } from '@toolgate/values/json'
 import { findInputProblem } from '../ask-for-input.ts'
 import { checkBudgets } from '../budgets.ts'
 import { type Answers, REJECTION, RESUME, type ResumeOptions } from '../options.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller, JsonSchema, Tool, View, Visibility } from '@toolgate/core'
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
 import type { ModelMessage } from 'ai'
 import type { Budgets, Used } from '../budgets.ts'

@@ -1,7 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
-import { checkShape, type MaybePromise, shapeOf, readOwnJson } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 

@@ -1,6 +1,6 @@
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
 import type { Gate, View } from '@toolgate/core'
-import { shapeOf } from '@toolgate/core/internal'
+import { shapeOf } from '@toolgate/values'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, streamText, StreamTextResult, ToolSet } from 'ai'
 import type { BudgetReason, CallMeter, Meter } from '../budgets.ts'

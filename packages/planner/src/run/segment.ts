@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { resultsOf } from '@toolgate/adapters/run'
 import { type Caller, ConfigError, defineCaller, type View } from '@toolgate/core'
-import { checkShape } from '@toolgate/core/internal'
+import { checkShape } from '@toolgate/values'
 import type { ModelMessage } from 'ai'
 import { checkBudgets } from '../budgets.ts'
 import { RUN, type RunOptions, type SegmentOptions } from '../options.ts'

@@ -2,7 +2,7 @@ import { chmodSync, constants, copyFileSync, existsSync, mkdirSync, renameSync, 
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ToolgateError } from '@toolgate/core'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import { boxesBeside } from '../input-boxes.ts'
 import { closedFiles } from '../jsonl/log-files.ts'
 import { openJsonlAudit } from '../jsonl.ts'

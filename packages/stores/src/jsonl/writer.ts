@@ -16,7 +16,7 @@ import {
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { type AuditEntry, createSealer, type Sealer } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { AuditFile } from '../audit-file.ts'
 import {
   type AuditFileOptions,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approval, ToolgateError } from '@toolgate/core'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import {
   approvalAt,
   approvalKeys,

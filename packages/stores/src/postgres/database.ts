@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ToolgateError } from '@toolgate/core'
-import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
+import { backoffMs, errnoOf, messageOf } from '@toolgate/values'
 import { type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg'
 import type { Row } from '../rows.ts'
 

@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { checkShape, errnoOf, shapeOf } from '@toolgate/core/internal'
+import { checkShape, errnoOf, shapeOf } from '@toolgate/values'
 import type {
   ApprovalStore,
   ClauseCountStore,

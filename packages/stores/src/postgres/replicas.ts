@@ -1,4 +1,4 @@
-import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
 import { ownersIn, type PostgresOwners } from './owners.ts'

@@ -1,5 +1,5 @@
 import { ConfigError } from '@toolgate/core'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { Ask } from './connection.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { backoffMs, errnoOf, messageOf } from '@toolgate/core/internal'
+import { backoffMs, errnoOf, messageOf } from '@toolgate/values'
 import { createClient } from '@redis/client'
 
 interface RedisConnectionOptions {

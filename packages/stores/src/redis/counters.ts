@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { ToolgateError } from '@toolgate/core'
-import { checkShape, messageOf, shapeOf } from '@toolgate/core/internal'
+import { checkShape, messageOf, shapeOf } from '@toolgate/values'
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
 import { placeOf } from '../open-options.ts'
 import { checkServer } from './check-server.ts'

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import type { Clock, ReplicaLapse, ReplicaLease, StateStore } from '@toolgate/core/stores'
 import { lapseOf } from './lapse-text.ts'
 import type { LeaseState } from './lease.ts'

@@ -1,4 +1,4 @@
-import { createEmitter, messageOf, runWithDeadline } from '@toolgate/core/internal'
+import { createEmitter, messageOf, runWithDeadline } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { Lease, LEASE_MS, type LeaseProblem, type LeaseState } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'

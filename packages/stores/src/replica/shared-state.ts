@@ -1,4 +1,4 @@
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import type { Clock, StateChange, StateStore } from '@toolgate/core/stores'
 import { LEASE_MS } from './lease.ts'
 import type { ReplicaStore } from './replica-store.ts'

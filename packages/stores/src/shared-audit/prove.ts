@@ -1,5 +1,5 @@
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import {
   checkGrowthProof,
   checkTlogProof,

@@ -7,7 +7,8 @@ import {
   readSeq,
   worse,
 } from '@toolgate/core/audit'
-import { checkShape, inputsRemovedBefore, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
+import { inputsRemovedBefore } from '@toolgate/core/internal'
 import { keyOf, readSignedLog } from './log.ts'
 import { hasInput, isPrunedAfter, type KeptChain, type KeptRecord, type SharedAuditSource } from './source.ts'
 

@@ -1,5 +1,6 @@
 import type { Approval } from '@toolgate/core'
-import { approvalStatusAt, type DatedApproval, isEndSeen, readOwnJson } from '@toolgate/core/internal'
+import { approvalStatusAt, type DatedApproval, isEndSeen } from '@toolgate/core/call'
+import { readOwnJson, toJsonText } from '@toolgate/values/json'
 import {
   type ApprovalAbout,
   type ApprovalBinding,
@@ -10,7 +11,7 @@ import {
   isLiveAt,
   tooManyApprovals,
 } from '@toolgate/core/stores'
-import { APPROVAL_STATUSES, toJsonText } from '@toolgate/core/words'
+import { APPROVAL_STATUSES } from '@toolgate/core/words'
 import { numberIn, type Row, textIn } from '../rows.ts'
 
 export interface StoredApprovalsOptions {

@@ -7,6 +7,7 @@ import { type CounterStore, type LimitAnswer, type LimitUse, memoryCounters } fr
 import { manualClock } from '@toolgate/testing'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
+import { runs } from '../../../testing/src/runs.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -104,7 +105,7 @@ describe('the counters of openSqliteStores', () => {
           clock.advance(passMs)
         }
       }),
-      { numRuns: 60 },
+      runs(60, 60),
     )
   })
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, shapeOf } from '@toolgate/values'
 import type {
   ApprovalStore,
   ClauseCountStore,

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { errnoOf } from '@toolgate/core/internal'
+import { errnoOf } from '@toolgate/values'
 import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 

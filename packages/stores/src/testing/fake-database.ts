@@ -1,5 +1,5 @@
 import { type ManualClock, manualClock } from '@toolgate/testing'
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import { memoryState, type StateStore } from '@toolgate/core/stores'
 import { LEASE_MS } from '../replica/lease.ts'
 import type { Replica, ReplicaRow, ReplicaWord } from '../postgres/replicas.ts'

@@ -11,7 +11,7 @@ import { addBits, type Bits, bitsWhere, hasBit, noBits, setBit } from '../../too
 import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { messageOf } from '../../util/errors.ts'
+import { messageOf } from '@toolgate/values'
 import { type Reason, reason, type ReasonCode } from '../decision.ts'
 import { templatesOf } from '../templates.ts'
 

@@ -1,6 +1,6 @@
 import type { Caller } from '../../ports/caller.ts'
 import { conditionWork } from '../../policy/condition.ts'
-import type { Work } from '../../util/work.ts'
+import type { Work } from '@toolgate/values'
 import { askFunction, type FunctionAnswer, type ParsedPolicy } from '../../policy/parse.ts'
 import {
   addBits,

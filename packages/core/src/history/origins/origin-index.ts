@@ -1,11 +1,10 @@
-import { checkShape, shapeOf } from '../../util/shape.ts'
+import { checkShape, shapeOf, type Work } from '@toolgate/values'
 import type { Origin } from '../../ports/fact-read.ts'
 import { addressesIn } from './addresses-in.ts'
 import { toExact, toFoldedForms } from './normalise.ts'
 import { SeenText } from './seen-text.ts'
 import { stringsIn } from './strings-in.ts'
 import { holdsWhole, holdsWords } from './token-ends.ts'
-import type { Work } from '../../util/work.ts'
 import { worstOf } from './worst-of.ts'
 
 /** The origins of texts. What stands in no text is `unknown`. */

@@ -1,5 +1,4 @@
-import { findEach, findText } from '../../util/find-text.ts'
-import type { Work } from '../../util/work.ts'
+import { findEach, findText, type Work } from '@toolgate/values'
 
 /** Stands between the texts, as no normal form holds a line feed. */
 const BETWEEN = '\n'

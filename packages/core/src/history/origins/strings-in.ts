@@ -1,5 +1,5 @@
-import { outputText, sizeOf } from '../../util/output.ts'
-import { isPlain } from '../../util/json.ts'
+import { outputText, sizeOf } from '@toolgate/values'
+import { isPlain } from '@toolgate/values/json'
 
 /**
  * Returns all texts of an output, with the names of fields and, as text, numbers. Returns `undefined` for an output of more than

@@ -1,4 +1,4 @@
-import type { Work } from '../../util/work.ts'
+import type { Work } from '@toolgate/values'
 import type { SeenText } from './seen-text.ts'
 
 /** Characters that stand between words in every text, and in no address. */

@@ -1,4 +1,4 @@
-import { isPlain } from '../../util/json.ts'
+import { isPlain } from '@toolgate/values/json'
 import { ORIGINS, type Origin } from '../../ports/fact-read.ts'
 
 /** Longer than all addresses of a call. */

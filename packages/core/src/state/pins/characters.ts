@@ -1,4 +1,4 @@
-import { formatCodePoint } from '../../util/text.ts'
+import { formatCodePoint } from '@toolgate/values'
 /** The fault of a character in its place. */
 export type CharacterCode = 'tag_characters' | 'bidi_control' | 'invisible' | 'private_use' | 'control_character'
 

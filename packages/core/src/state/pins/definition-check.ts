@@ -2,9 +2,8 @@ import { definitionOf } from '../../tools/definition-hash.ts'
 import { findConfusions, skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { type CharacterCode, findCharacters, readTags, spellOut } from './characters.ts'
-import { escapePointer } from '../../util/json.ts'
-import { toJsonText } from '../../util/json-text.ts'
-import { cut, formatCodePoint, formatNonAscii } from '../../util/text.ts'
+import { escapePointer, toJsonText } from '@toolgate/values/json'
+import { cut, formatCodePoint, formatNonAscii } from '@toolgate/values'
 
 /**
  * The one table of findings: what they are, and whether quarantine hides a tool for them.

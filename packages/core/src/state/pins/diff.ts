@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff/lib/diff/array.js'
-import { canonicalize, escapePointer, isObject } from '../../util/json.ts'
-import { cut } from '../../util/text.ts'
+import { canonicalize, escapePointer, isObject } from '@toolgate/values/json'
+import { cut } from '@toolgate/values'
 import { spellOut } from './characters.ts'
 
 export interface DefinitionChange {

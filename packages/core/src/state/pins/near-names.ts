@@ -2,7 +2,7 @@ import { skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { DefinitionFinding } from './definition-check.ts'
-import { cut, editDistance, formatNonAscii } from '../../util/text.ts'
+import { cut, editDistance, formatNonAscii } from '@toolgate/values'
 
 /** Shorter words are near too many honest ones: `get` and `set`, `list` and `lint`. */
 const MIN_WORD = 6

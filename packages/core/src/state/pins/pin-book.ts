@@ -1,4 +1,4 @@
-import { ToolgateError } from '../../util/errors.ts'
+import { ToolgateError } from '@toolgate/values'
 import type { Clock, StateEntry, StateStore } from '../../ports/ports.ts'
 import { type Completion, Mirror } from '../mirror.ts'
 import { originalHash, originalDefinitionOf } from '../../tools/definition-hash.ts'

@@ -1,6 +1,4 @@
-import { ConfigError } from '../../util/errors.ts'
-import { didYouMean } from '../../util/text.ts'
-import { checkShape, shapeOf } from '../../util/shape.ts'
+import { checkShape, ConfigError, didYouMean, shapeOf } from '@toolgate/values'
 
 export const PIN_MODES = ['off', 'warn', 'suspend'] as const
 /** The effect of a changed definition: nothing, an event, or an event and the tool is taken away until it is accepted. */

@@ -1,9 +1,7 @@
-import { sha256Hex } from '../../util/hash.ts'
+import { backgroundTimeout, type Outcome, runWithDeadline, sha256Hex, startTask } from '@toolgate/values'
 import type { StateEntry, StateStore } from '../../ports/ports.ts'
 import type { Definition } from '../../tools/definition-hash.ts'
-import { backgroundTimeout, type Outcome, runWithDeadline, startTask } from '../../util/async.ts'
-import { isObject } from '../../util/json.ts'
-import { toJsonText } from '../../util/json-text.ts'
+import { isObject, toJsonText } from '@toolgate/values/json'
 
 /** The definition of a tool that its callers go by. */
 export interface Pin {

@@ -1,4 +1,4 @@
-import { Revision } from '../../util/revision.ts'
+import { Revision } from '@toolgate/values'
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { memoryState } from '../../memory/state.ts'

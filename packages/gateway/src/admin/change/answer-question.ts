@@ -5,7 +5,7 @@ import { compareConfigs } from './compare-configs.ts'
 import { parseSentTests } from './policy-tests.ts'
 import type { Answer, ChangeDeps, CompareQuestion, Question, SuggestQuestion, TestQuestion } from './questions.ts'
 import { MAX_MS, recordsInTime } from './records-in-time.ts'
-import { rulesOfChange } from './rules-of-change.ts'
+import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { toClauseRows, toRows } from './test-rows.ts'
 import { toWhatIfBody, whatIfText } from './what-if.ts'
 

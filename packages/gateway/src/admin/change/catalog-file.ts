@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type CatalogSnapshot, itemsOfSnapshot } from '@toolgate/change'
-import { errnoOf, messageOf, readOwnJson } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
+import { readOwnJson } from '@toolgate/values/json'
 import { ConfigFileError } from '../../config/problems.ts'
 
 const MAX_BYTES = 128 * 1024 * 1024

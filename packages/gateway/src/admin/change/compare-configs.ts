@@ -10,8 +10,8 @@ import { inSession } from '@toolgate/mcp'
 import { isDeepStrictEqual } from 'node:util'
 import type { GatewayConfig, GroupConfig, ServerConfig } from '../../config/config.ts'
 import type { IssuerConfig } from '../../config/oauth.ts'
-import { findUnproven } from './tighter.ts'
-import { rulesOfChange } from './rules-of-change.ts'
+import { findUnproven } from '../../auth/tighter.ts'
+import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { configuredItems, OFFER_OF } from './snapshot-items.ts'
 
 /**

@@ -7,7 +7,9 @@ import {
   type PolicyTestOptions,
   type TestedRules,
 } from '@toolgate/change'
-import { callerKey, didYouMean, isObject, messageOf } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
+import { didYouMean, messageOf } from '@toolgate/values'
+import { isObject } from '@toolgate/values/json'
 import type { Group } from '@toolgate/core/groups'
 import type * as z from 'zod'
 import { serverGroupName, toApps } from '../../servers/catalog/groups.ts'
@@ -18,7 +20,7 @@ import { checkShape } from '../../config/reading.ts'
 import type { Filled } from '../../config/fill.ts'
 import { parseSource, type Source } from '../../config/source.ts'
 import { readCatalogFile, readSmallFile } from './catalog-file.ts'
-import { checkTokens } from './proposed-config.ts'
+import { checkTokens } from '../../config/check-tokens.ts'
 import { configuredItems } from './snapshot-items.ts'
 import { fileSchema } from './test-schema.ts'
 

@@ -1,27 +1,11 @@
 import { ConfigError } from '@toolgate/core'
-import { Lexer, LineCounter, visit } from 'yaml'
+import { LineCounter, visit } from 'yaml'
+import { checkTokens } from '../../config/check-tokens.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { readText } from '../../config/load-config.ts'
 import type { PolicySource } from '../../config/places.ts'
 import { ConfigFileError } from '../../config/problems.ts'
 import { parseYaml } from '../../config/source.ts'
-
-/** About 9,000 clauses. */
-const MAX_TOKENS = 200_000
-
-/**
- * Checks that a text which somebody sends is soon parsed. Its length says little: each bracket may be a value.
- *
- * @throws {ConfigFileError}
- */
-export function checkTokens(text: string, file: string, max = MAX_TOKENS): void {
-  const tokens = new Lexer().lex(text)
-  for (let count = 0; !tokens.next().done; count++)
-    if (count === max) {
-      const message = `the text has more than ${max} YAML tokens, more than a gateway parses`
-      throw new ConfigFileError([{ file, line: 1, column: 1, path: '', message }])
-    }
-}
 
 /** Everything that a text takes from elsewhere: `${VAR}`, `${file:…}`, `${command:…}`. What has no end takes nothing. */
 const TAKEN = /\$?\$\{[^}]*\}?/g

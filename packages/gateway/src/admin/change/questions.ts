@@ -1,7 +1,7 @@
 import type { Caller } from '@toolgate/core'
 import type { AuditExportQuery } from '@toolgate/core/audit'
 import type { CatalogSnapshot, HashOf, ReadRecords } from '@toolgate/change'
-import { createRedactor, type Redactor } from '@toolgate/core/redact'
+import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { CompareBody, PolicyTestsBody, SuggestBody, WhatIfBody } from '../../model/rows.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { type LoadConfigOptions, readConfig } from '../../config/load-config.ts'

@@ -1,7 +1,7 @@
 import type { FileResults, MissedRow, TestedClauseRow } from '../../model/test-rows.ts'
 import type { MissedExpectation, PolicyTestReport, TestedClause } from '@toolgate/change'
 import { clauseText } from '@toolgate/core/policy'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import type { PolicyTestFile } from './policy-tests.ts'
 
 /** Returns the results of a file as rows. */

@@ -1,9 +1,9 @@
 import { type WhatIf, whatIf } from '@toolgate/change'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Redactor } from '@toolgate/values/redact'
 import type { WhatIfBody } from '../../model/rows.ts'
 import type { ChangeDeps, WhatIfQuestion } from './questions.ts'
 import { recordsInTime } from './records-in-time.ts'
-import { rulesOfChange } from './rules-of-change.ts'
+import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 
 const MAX_NAMED = 100
 const MAX_CALLERS = 1000

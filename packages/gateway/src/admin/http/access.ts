@@ -1,12 +1,14 @@
+import type { Answer } from '../../heart/route.ts'
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { createEmitter, type Emitter, type MaybePromise } from '@toolgate/core/internal'
+import { createEmitter, type Emitter } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { toName } from './callers.ts'
 import { ApiFault } from '../../model/faults.ts'
-import { invalidBody, parseQuery, queryOf, readBody, type Route } from './request.ts'
+import { invalidBody, parseQuery, queryOf, readBody } from './request.ts'
 import type { SessionBody } from '../../model/rows.ts'
-import { type Authenticator, isRefused, type RefusalReason, toKeyId } from '../../auth/credential.ts'
+import { type Authenticator, type Credential, isRefused, type RefusalReason, toKeyId } from '../../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../../auth/origin.ts'
 import type { EndedCallers } from '../../auth/keyring.ts'
 
@@ -107,6 +109,17 @@ async function findByKey(authorization: string, rules: AccessRules): Promise<Log
   return { person: answer.caller, loginAt: rules.sessions.nowMs(), credential: answer.id }
 }
 
+/** Returns the host of a request; `undefined` for any other credential, and for none. */
+export async function findHost(
+  { headers }: Request,
+  { authenticator }: Pick<AccessRules, 'authenticator'>,
+): Promise<Credential | undefined> {
+  const authorization = header(headers, 'authorization')
+  if (authorization === undefined) return undefined
+  const answer = await authenticator.authenticate({ authorization }, '/api')
+  return isRefused(answer) || answer.for !== 'host' || answer.caller.run !== undefined ? undefined : answer
+}
+
 /** Returns the value of one cookie (RFC 6265 §4.2). */
 export function readCookie(headers: Headers, name: string): string | undefined {
   const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
@@ -128,7 +141,7 @@ function header(headers: Headers, name: string): string | undefined {
 }
 
 /** `GET /api/session`: who is logged in. */
-export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Route {
+export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Answer {
   return ({ person, query }) => {
     parseQuery(query, {})
     return toBody(person, rules)

@@ -5,11 +5,11 @@ import { type Approval, type Caller, createGate, defineTool, ToolgateError } fro
 import type { AuditCountQuery, AuditQuery, AuditRecord } from '@toolgate/core/audit'
 import { createApprovals } from '@toolgate/core/call'
 import type { ApprovalVerdict } from '@toolgate/core/stores'
-import { authenticateKeys } from '../../auth/keyring.ts'
 import { createOriginRules } from '../../auth/origin.ts'
 import type { CallerConfig } from '../../config/config.ts'
-import { type Api, createApi } from './api.ts'
-import type { ApiDeps } from './deps.ts'
+import type { Room } from '../../heart/room.ts'
+import { apiOf, gateWith, type HeartParts, heartOf } from '../../testing/heart.ts'
+import type { Api } from './api.ts'
 import type {
   ApprovalsBody,
   AuditBody,
@@ -30,10 +30,10 @@ const TWELVE_HOURS_MS = 12 * 60 * 60 * 1000
 
 describe('createApi', () => {
   let world: World
-  let api: Api
+  let api: Pick<Api, 'fetch'>
   beforeEach(() => {
     world = makeWorld()
-    api = createApi(world.deps)
+    api = world.open()
   })
 
   describe('the door', () => {
@@ -137,11 +137,11 @@ describe('createApi', () => {
       assert.equal(answer.status, 200)
       assert.deepEqual(await answer.json(), { user: 'owner', roles: ['approver'], manyTenants: true })
       const set = answer.headers.get('set-cookie') ?? ''
-      assert.match(set, /^toolgate_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
+      assert.match(set, /^toolgate_session_8787=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
       const cookie = set.slice(0, set.indexOf(';'))
       assert.equal((await get('/api/session', { cookie: `other=1; ${cookie}` })).status, 200)
       const out = await post('/api/logout', {}, { cookie, origin: OWN })
-      assert.match(out.headers.get('set-cookie') ?? '', /^toolgate_session=; Path=\/; Max-Age=0; /)
+      assert.match(out.headers.get('set-cookie') ?? '', /^toolgate_session_8787=; Path=\/; Max-Age=0; /)
       assert.equal((await get('/api/session', { cookie })).status, 401)
     })
 
@@ -590,7 +590,7 @@ async function errorOf(answer: Response): Promise<ErrorBody['error']> {
 }
 
 interface World {
-  deps: ApiDeps
+  open(replaced?: Partial<HeartParts>): Pick<Api, 'fetch'>
   nowMs: number
   failure: Error | undefined
   readonly faults: unknown[]
@@ -626,61 +626,76 @@ function makeWorld(): World {
     counted: [],
     listed: [],
     decided: [],
-    deps: {
-      authenticator: authenticateKeys(callers),
-      origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: ['https://tools.example.com'] }),
-      callers: () => callers,
-      view: (caller) => gate.view(caller),
-      tools: () => tools,
-      wireName: (id) => id.replace(':', '__'),
-      groups: () => [{ name: 'web', visibility: 'conditional', available: false, tools: [] }],
-      servers: () => [{ ...FILES, instances: { ...NONE, running: 2, users: RUNNING } }],
-      audit: {
-        query(query) {
-          if (world.failure) throw world.failure
-          world.queries.push(query)
-          return [{ seq: 1, event: 'tool_call', tool: 'files:read' } as AuditRecord]
-        },
-        countOutcomes(query) {
-          world.counted.push(query)
-          return { since: query.since, bucketMs: query.bucketMs, buckets: [], newestSeq: 9 }
-        },
-        async *exportRecords(query) {
-          world.queries.push(query as AuditQuery)
-          for (let seq = 1; seq <= 1500; seq++)
-            yield { seq, event: 'tool_call', tenant: seq % 2 === 0 ? 'acme' : 'other' } as AuditRecord
-        },
-      },
-      evidence: () => EVIDENCE,
-      approvals: createApprovals({
-        clock,
-        approvals: {
-          list(filter: object) {
-            world.listed.push(filter)
-            return [...approvals.values()]
-          },
-          get: (id: string) => approvals.get(id),
-          decide(id: string, verdict: ApprovalVerdict) {
-            if (world.decided.some(([decided]) => decided === id))
-              throw new ToolgateError('approval_decided', `${id} is decided`)
-            world.decided.push([id, verdict])
-            return {
-              ...(approvals.get(id) as Approval),
-              status: DECIDED[verdict.decision],
-            }
-          },
-        },
-      }),
-      warnings: () => [
-        { code: 'x', path: 'callers', text: 'no console key can decide the requests of "udo" in "other"' },
-      ],
-      clock,
-      policyRevision: () => 3,
-      catalogRevision: () => 7,
-      onFault: (error) => world.faults.push(error),
+    open: (replaced = {}) => apiOf(heartOf({ ...parts, ...replaced }), [{ start: GROUPS }, { start: WARNINGS }]),
+  }
+  const audit = {
+    evidence: () => EVIDENCE,
+    query(query: AuditQuery) {
+      if (world.failure) throw world.failure
+      world.queries.push(query)
+      return [{ seq: 1, event: 'tool_call', tool: 'files:read' } as AuditRecord]
+    },
+    countOutcomes(query: AuditCountQuery) {
+      world.counted.push(query)
+      return { since: query.since, bucketMs: query.bucketMs, buckets: [], newestSeq: 9 }
+    },
+    async *exportRecords(query: object) {
+      world.queries.push(query as AuditQuery)
+      for (let seq = 1; seq <= 1500; seq++)
+        yield { seq, event: 'tool_call', tenant: seq % 2 === 0 ? 'acme' : 'other' } as AuditRecord
     },
   }
+  const listed = createApprovals({
+    clock,
+    approvals: {
+      list(filter: object) {
+        world.listed.push(filter)
+        return [...approvals.values()]
+      },
+      get: (id: string) => approvals.get(id),
+      decide(id: string, verdict: ApprovalVerdict) {
+        if (world.decided.some(([decided]) => decided === id))
+          throw new ToolgateError('approval_decided', `${id} is decided`)
+        world.decided.push([id, verdict])
+        return {
+          ...(approvals.get(id) as Approval),
+          status: DECIDED[verdict.decision],
+        }
+      },
+    },
+  })
+  const parts: HeartParts = {
+    gate: gateWith(gate, {
+      approvals: listed,
+      policyRevision: 3,
+      catalog: Object.create(gate.catalog, { revision: { value: 7 } }) as typeof gate.catalog,
+    }),
+    callers,
+    clock,
+    audit,
+    config: { audit: { store: 'sqlite', mode: 'batched' } },
+    fleet: { rows: () => [{ ...FILES, instances: { ...NONE, running: 2, users: RUNNING } }] },
+    door: { origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: ['https://tools.example.com'] }) },
+    onFault: (error) => world.faults.push(error),
+  }
   return world
+}
+
+const GROUPS: Room = {
+  name: 'groups',
+  open: () => {
+    const web = { name: 'web', visibility: 'conditional', available: false, tools: [] }
+    return { service: { rows: () => [web], refresh: () => {} } }
+  },
+}
+
+const WARNINGS: Room = {
+  name: 'warnings',
+  open: () => ({
+    warnings: () => [
+      { code: 'x', path: 'callers', text: 'no console key can decide the requests of "udo" in "other"' },
+    ],
+  }),
 }
 
 const FILES = { name: 'files', status: 'ready', since: 0, restarts: 0, toolCount: 2, rejected: [] } as const

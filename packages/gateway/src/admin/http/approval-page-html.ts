@@ -1,6 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import { trailLines } from '@toolgate/core/call'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 
 /** A page, and its style, which the Content-Security-Policy names by hash. */
 export interface Page {

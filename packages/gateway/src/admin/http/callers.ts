@@ -9,8 +9,8 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { messageOf, nearestOf, readJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { messageOf, nearestOf } from '@toolgate/values'
+import { readJson, toJsonText } from '@toolgate/values/json'
 import { ApiFault } from '../../model/faults.ts'
 import { recordPages } from '../../util/next-turn.ts'
 import { recordFor } from './rule-text.ts'

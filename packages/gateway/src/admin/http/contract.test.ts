@@ -1,22 +1,29 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createGate, defineTool, FAULTS, memoryAudit } from '@toolgate/core'
-import { parseGroups } from '@toolgate/core/groups'
-import { memoryState, systemClock } from '@toolgate/core/stores'
+import { memoryState } from '@toolgate/core/stores'
 import fc from 'fast-check'
 import { runs } from '../../../../testing/src/runs.ts'
 import { callerConfig } from '../../../../../tests/support/keys.ts'
 import { openapi } from '../../../../../tests/support/openapi.ts'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
-import { type Api, createApi } from './api.ts'
-import type { ApiDeps } from './deps.ts'
-import { API_FAULTS } from '../../model/faults.ts'
-import { toolReach } from './routes/halts.ts'
+import type { Api } from './api.ts'
+import type { Room } from '../../heart/room.ts'
+import { apiOf, heartOf } from '../../testing/heart.ts'
+import { API_FAULTS, ApiFault } from '../../model/faults.ts'
 import type { ErrorBody } from '../../model/rows.ts'
 
 const OWN = 'http://127.0.0.1:8787'
 const KEYS = { person: 'owner-key', tenant: 'tenant-key', agent: 'agent-key', none: '' } as const
+
+const RELOAD: Room = {
+  name: 'reload',
+  open() {
+    const refused = async () => {
+      throw new ApiFault('reload_refused', 'This gateway has no file to read again.')
+    }
+    return { service: { reload: refused } }
+  },
+}
 
 function open() {
   const callers = [
@@ -36,37 +43,15 @@ function open() {
     state: memoryState(),
   })
   const faults: unknown[] = []
-  const deps: ApiDeps = {
-    authenticator: authenticateKeys(callers),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    callers: () => callers,
-    view: (caller, app) => gate.view(caller, { app }),
-    tools: () => gate.catalog.snapshot().tools,
-    wireName: (id) => id.replace(':', '__'),
-    groups: () => [],
-    servers: () => [{ name: 'files', status: 'ready', since: 0, restarts: 0, toolCount: 2, rejected: [] }],
-    restart: async () => [],
-    audit,
-    approvals: gate.approvals,
-    preferences: gate.preferences,
-    halts: {
-      halt: gate.halt,
-      release: gate.release,
-      underWay: gate.underWay,
-      list: () => gate.halts,
-      reach: (target) => toolReach(target, { tools, groups: parseGroups({}).selectors }),
-    },
-    agents: {
-      view: async (caller, app) => gate.view(caller, { app }),
-      approvalUrl: () => undefined,
-      isStopping: () => false,
-    },
-    clock: systemClock,
-    policyRevision: () => 1,
-    catalogRevision: () => 1,
-    onFault: (error) => faults.push(error),
+  const fleet = {
+    rows: () => [{ name: 'files', status: 'ready', since: 0, restarts: 0, toolCount: 2, rejected: [] }],
+    restart: async () => {},
+    logs: { of: () => [] },
   }
-  return { api: createApi(deps), gate, faults }
+  const api = apiOf(heartOf({ gate, callers, audit, fleet, onFault: (error) => faults.push(error) }), [
+    { start: RELOAD },
+  ])
+  return { api, gate, faults }
 }
 
 interface Sent {
@@ -75,7 +60,12 @@ interface Sent {
   readonly body?: string | undefined
 }
 
-function ask(api: Api, method: string, path: string, { key = 'person', type, body }: Sent = {}): Promise<Response> {
+function ask(
+  api: Pick<Api, 'fetch'>,
+  method: string,
+  path: string,
+  { key = 'person', type, body }: Sent = {},
+): Promise<Response> {
   const headers = {
     host: '127.0.0.1:8787',
     ...(KEYS[key] !== '' && { authorization: `Bearer ${KEYS[key]}` }),

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createHealth } from './health.ts'
+import { createHealth, type HealthDeps } from './health.ts'
 import type { ServerRow } from '../../model/rows.ts'
+
+const WELL: HealthDeps = {
+  servers: () => [],
+  isLeaving: () => false,
+  rooms: () => ({ body: {} }),
+  nowMs: () => 0,
+}
 
 describe('createHealth', () => {
   it('is alive whatever the servers do', () => {
-    assert.deepEqual(createHealth({ servers: () => [row('a', 'down')] }).healthz(), {
+    assert.deepEqual(createHealth({ ...WELL, servers: () => [row('a', 'down')] }).healthz(), {
       status: 200,
       body: { status: 'ok' },
     })
@@ -13,7 +20,7 @@ describe('createHealth', () => {
 
   it('is ready once every server has answered or failed its first start, and stays so', () => {
     let rows = [row('files', 'ready'), row('memory', 'starting')]
-    const health = createHealth({ servers: () => rows })
+    const health = createHealth({ ...WELL, servers: () => rows })
     assert.deepEqual(health.readyz({ withServers: true }), {
       status: 503,
       body: {
@@ -31,11 +38,14 @@ describe('createHealth', () => {
   })
 
   it('counts a second start as a first one that failed', () => {
-    assert.equal(createHealth({ servers: () => [{ ...row('a', 'starting'), restarts: 1 }] }).readyz().status, 200)
+    assert.equal(
+      createHealth({ ...WELL, servers: () => [{ ...row('a', 'starting'), restarts: 1 }] }).readyz().status,
+      200,
+    )
   })
 
   it('names no servers to those who have not asked with a console key', () => {
-    const health = createHealth({ servers: () => [row('secret-project', 'starting')] })
+    const health = createHealth({ ...WELL, servers: () => [row('secret-project', 'starting')] })
     assert.deepEqual(health.readyz(), { status: 503, body: { status: 'starting' } })
   })
 
@@ -46,7 +56,12 @@ describe('createHealth', () => {
       if (isFull) throw new Error('database or disk is full')
     }
     let audit: { readonly code: string; readonly message: string } | undefined
-    const health = createHealth({ servers: () => [], checkState, nowMs: () => nowMs, auditProblem: () => audit })
+    const health = createHealth({
+      ...WELL,
+      checkState,
+      nowMs: () => nowMs,
+      rooms: () => (audit ? { isRefusing: true, body: { audit: { code: audit.code } } } : { body: {} }),
+    })
     const message = 'database or disk is full'
     assert.deepEqual(health.readyz(), {
       status: 503,
@@ -63,7 +78,10 @@ describe('createHealth', () => {
 
   it('shows no reasons', () => {
     const secret = { ...row('a', 'down'), reason: '/home/vera/secret is not there' }
-    assert.doesNotMatch(JSON.stringify(createHealth({ servers: () => [secret] }).readyz({ withServers: true })), /vera/)
+    assert.doesNotMatch(
+      JSON.stringify(createHealth({ ...WELL, servers: () => [secret] }).readyz({ withServers: true })),
+      /vera/,
+    )
   })
 })
 

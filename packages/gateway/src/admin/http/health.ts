@@ -1,5 +1,6 @@
-import { messageOf } from '@toolgate/core/internal'
-import type { IssuerRow, ReadyBody, ReplicaState, ServerRow } from '../../model/rows.ts'
+import { messageOf } from '@toolgate/values'
+import type { RoomHealth } from '../../heart/room.ts'
+import type { ReadyBody, ServerRow } from '../../model/rows.ts'
 
 export interface HealthAnswer<Body> {
   readonly status: 200 | 503
@@ -13,20 +14,15 @@ export interface Health {
   readyz(options?: { readonly withServers?: boolean }): HealthAnswer<ReadyBody>
 }
 
-interface HealthDeps {
+export interface HealthDeps {
   servers(): readonly ServerRow[]
-  /** Authorization servers. Default: none. */
-  issuers?(): readonly IssuerRow[]
-  isStopping?: () => boolean
-  /** Absent where this gateway is alone. */
-  replica?: (() => ReplicaState) | undefined
-  reloadWaiting?: (() => string | undefined) | undefined
+  readonly isLeaving: () => boolean
+  /** Whether calls may be taken, as all rooms see it. */
+  readonly rooms: (withReasons: boolean) => RoomHealth
   /** Throws if the state takes no writes. Called at most once a second. */
-  checkState?: (() => void) | undefined
-  /** Monotonic. Default: that of the process. */
-  nowMs?: () => number
-  /** Why no call can be recorded. */
-  auditProblem?: (() => { readonly code: string; readonly message: string } | undefined) | undefined
+  readonly checkState?: (() => void) | undefined
+  /** Monotonic. */
+  readonly nowMs: () => number
 }
 
 /** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
@@ -39,17 +35,12 @@ export function createHealth(deps: HealthDeps): Health {
       const servers = deps.servers()
       ready ||= servers.every(isSettled)
       const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
-      const replica = deps.replica?.()
-      const audit = deps.auditProblem?.()
       const state = stateProblem()
-      const waiting = withServers ? deps.reloadWaiting?.() : undefined
-      const word = !ready ? 'starting' : replica?.problem || audit || state ? 'refusing' : 'ready'
-      const status = deps.isStopping?.() ? 'stopping' : word
-      const refusal = audit && { audit: withServers ? audit : { code: audit.code } }
       const unwritten = state && { state: withServers ? state : { code: state.code } }
-      const others = { ...unwritten, ...issuersOf(deps, withServers), ...replicaOf(replica, withServers), ...refusal }
-      const body = { status, ...rows, ...others, ...(waiting !== undefined && { reload: waiting }) } as const
-      return { status: status === 'ready' ? 200 : 503, body }
+      const { isRefusing = false, body: ofRooms } = deps.rooms(withServers)
+      const word = !ready ? 'starting' : state || isRefusing ? 'refusing' : 'ready'
+      const status = deps.isLeaving() ? 'stopping' : word
+      return { status: status === 'ready' ? 200 : 503, body: { status, ...rows, ...unwritten, ...ofRooms } }
     },
   }
 }
@@ -57,10 +48,7 @@ export function createHealth(deps: HealthDeps): Health {
 const CHECK_MS = 1000
 
 /** Returns why the state takes no write, as the last check of a second has shown. */
-function createStateCheck({
-  checkState,
-  nowMs = () => performance.now(),
-}: HealthDeps): () => ReadyBody['state'] | undefined {
+function createStateCheck({ checkState, nowMs }: HealthDeps): () => ReadyBody['state'] | undefined {
   let checkedMs = Number.NEGATIVE_INFINITY
   let problem: ReadyBody['state']
   return () => {
@@ -74,21 +62,6 @@ function createStateCheck({
     }
     return problem
   }
-}
-
-/** A probe without a key learns which issuers are down, as their names are public. */
-function issuersOf({ issuers }: HealthDeps, withProblems: boolean): Pick<ReadyBody, 'issuers'> {
-  const rows = issuers?.() ?? []
-  if (rows.length === 0) return {}
-  return {
-    issuers: rows.map(({ problem, ...row }) => (withProblems && problem !== undefined ? { ...row, problem } : row)),
-  }
-}
-
-function replicaOf(replica: ReplicaState | undefined, withReasons: boolean): Pick<ReadyBody, 'replica'> {
-  if (!replica) return {}
-  const { id, problem } = replica
-  return { replica: withReasons ? replica : { id, ...(problem && { problem }) } }
 }
 
 function isSettled({ status, restarts }: ServerRow): boolean {

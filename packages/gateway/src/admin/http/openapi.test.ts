@@ -1,31 +1,29 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { systemClock } from '@toolgate/core/stores'
-import { authenticateKeys } from '../../auth/keyring.ts'
-import { createOriginRules } from '../../auth/origin.ts'
 import { OPENAPI } from '../../files.ts'
-import { createApi } from './api.ts'
-import type { ApiDeps } from './deps.ts'
+import type { Room } from '../../heart/room.ts'
+import { Rooms } from '../../heart/rooms.ts'
+import { apiOf, heartOf, PEOPLE } from '../../testing/heart.ts'
 
 type Methods = Readonly<Record<string, { readonly operationId: string }>>
 const text = readFileSync(OPENAPI, 'utf8')
 const { paths } = JSON.parse(text) as { readonly paths: Readonly<Record<string, Methods>> }
 
+const fakeReload: Room = { name: 'reload', open: () => ({ service: {} }) }
+
 describe('openapi.json', () => {
-  const deps: Partial<ApiDeps> = {
-    authenticator: authenticateKeys([]),
-    origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
-    clock: systemClock,
-    agents: {} as NonNullable<ApiDeps['agents']>,
-    runs: {} as NonNullable<ApiDeps['runs']>,
-    oidc: { publicUrl: 'https://tools.example.com', config: { server: { name: 'corp' } } } as ApiDeps['oidc'],
-  }
-  const api = createApi(deps as ApiDeps)
+  const heart = heartOf({})
+  const api = apiOf(heart)
   const get = (host: string) => api.fetch(new Request('http://127.0.0.1:8787/api/openapi.json', { headers: { host } }))
 
-  it('has every route of the API with its methods, and nothing else', () => {
-    const served = api.routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/, '{$1}')}`)
+  it('has every route of the API with its methods, and nothing else', async () => {
+    const rooms = new Rooms([{ start: fakeReload }, ...PEOPLE], heart)
+    await rooms.open()
+    const opened = await rooms.openForPeople()
+    const served = opened
+      .flatMap(({ routes = [] }) => routes)
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/, '{$1}')}`)
     const described = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )

@@ -1,8 +1,8 @@
 import { type Caller, defineCaller } from '@toolgate/core'
-import { toJsonText } from '@toolgate/core/words'
+import { toJsonText } from '@toolgate/values/json'
 import type { CallerConfig } from '../../config/config.ts'
 import { opensEndpoint, toResource } from '../../auth/credential.ts'
-import type { ApiDeps } from './deps.ts'
+import type { Heart } from '../../heart/heart.ts'
 
 interface Asked {
   readonly person: Caller
@@ -22,14 +22,14 @@ export function mayCall({ user, roles = [] }: Caller): boolean {
  * does not have.
  */
 export function ownAgent(
-  { callers, clock, keys }: Pick<ApiDeps, 'callers' | 'clock' | 'keys'>,
+  { revisions, door }: Pick<Heart, 'revisions' | 'door'>,
   { person, caller, app }: Asked,
 ): CallerConfig | undefined {
   if (!isOwn({ person, caller })) return undefined
   const asked = toJsonText(defineCaller(caller))
   const isExpired = ({ keyHash, expiresAtMs = Infinity }: CallerConfig): boolean =>
-    keys?.isExpired({ id: Buffer.from(keyHash).toString('hex'), expiresAtMs }) ?? expiresAtMs <= clock.wallMs()
-  return callers().find(
+    door.keys.isExpired({ id: Buffer.from(keyHash).toString('hex'), expiresAtMs })
+  return revisions.current.callers.find(
     (key) =>
       key.for === 'mcp' &&
       isOwn({ person, caller: key.caller }) &&
@@ -40,13 +40,12 @@ export function ownAgent(
 }
 
 /** Whether a person may make calls as a caller, at some endpoint. */
-export function mayCallAs(
-  deps: Pick<ApiDeps, 'callers' | 'clock' | 'keys' | 'agents'>,
-  { person, caller }: Asked,
-): boolean {
-  if (deps.agents === undefined || !mayCall(person) || !isOwn({ person, caller })) return false
-  const apps = deps.callers().flatMap((key) => (isOwn({ person, caller: key.caller }) ? (key.apps ?? []) : []))
-  return [undefined, ...apps].some((app) => ownAgent(deps, { person, caller, app }) !== undefined)
+export function mayCallAs(heart: Pick<Heart, 'revisions' | 'door'>, { person, caller }: Asked): boolean {
+  if (!mayCall(person) || !isOwn({ person, caller })) return false
+  const apps = heart.revisions.current.callers.flatMap((key) =>
+    isOwn({ person, caller: key.caller }) ? (key.apps ?? []) : [],
+  )
+  return [undefined, ...apps].some((app) => ownAgent(heart, { person, caller, app }) !== undefined)
 }
 
 function isOwn({ person, caller }: Asked): boolean {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { JsonFault } from '@toolgate/core/internal'
+import { JsonFault } from '@toolgate/values/json'
 import { type AccessRules, findLogin, type Login } from './access.ts'
 import type { Page } from './approval-page-html.ts'
 import { ApiFault } from '../../model/faults.ts'

@@ -1,23 +1,7 @@
+import { JsonFault, readJson, readUtf8, toJsonText } from '@toolgate/values/json'
 import { hash } from 'node:crypto'
-import type { Caller } from '@toolgate/core'
-import { JsonFault, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
 import { isLarge, nextTurn } from '../../util/next-turn.ts'
 import { ApiFault } from '../../model/faults.ts'
-
-/** A request whose person is known. */
-interface RouteContext {
-  readonly request: Request
-  readonly query: URLSearchParams
-  readonly person: Caller
-  /** When the person showed their key, in wall-clock milliseconds. */
-  readonly loginAt: number
-  /** The last part of the path, for routes that end in an id. */
-  readonly id: string
-}
-
-/** Returns the body of a 200, or a `Response` that is not JSON. Throws an `ApiFault` for anything else. */
-export type Route = (context: RouteContext) => MaybePromise<object>
 
 /** Parses one parameter. Throws a `RangeError` with the end of a sentence, such as `must be a whole number`. */
 export type Parameter<Value> = (text: string) => Value
@@ -232,6 +216,11 @@ export function parseField<Value>(
     if (!(error instanceof RangeError)) throw error
     throw invalidBody(`The field "${field}" ${error.message}.`)
   }
+}
+
+/** @throws {ApiFault} `route_unknown` */
+export function nothingAt(path: string): never {
+  throw new ApiFault('route_unknown', `Nothing is served at ${path.slice(0, 200)}.`)
 }
 
 /** Returns the fault for an invalid body. */

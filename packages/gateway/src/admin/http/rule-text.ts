@@ -1,9 +1,8 @@
 import type { Approval, Caller, Reason } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { MayStill } from '@toolgate/core/decide'
 import type { NeededChange } from '@toolgate/change/internal'
-import { toJsonText } from '@toolgate/core/words'
 
 /*
  * The text of rules that people of a tenant may read. A rule is of all tenants, so its text may name another one's users, tools and

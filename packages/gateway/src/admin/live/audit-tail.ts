@@ -1,5 +1,5 @@
 import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import { recordPages } from '../../util/next-turn.ts'
 
 export interface AuditTailDeps {

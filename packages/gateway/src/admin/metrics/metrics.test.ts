@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { auditEntry, manualClock } from '@toolgate/testing'
 import type { ServerRow } from '../../model/rows.ts'
 import { countCalls } from '../../telemetry/call-counts.ts'
-import { createMetrics, type MetricsDeps } from './metrics.ts'
-import { budgetFamilies } from './state-families.ts'
+import type { ListedRoom, Room } from '../../heart/room.ts'
+import { Rooms } from '../../heart/rooms.ts'
+import { ROOMS } from '../../compose/rooms.ts'
+import { toExposition } from '../../telemetry/exposition.ts'
+import { gateWith, heartOf } from '../../testing/heart.ts'
+import { budgetFamilies } from '../limits/start.ts'
+import { listFamily } from '../overview/start.ts'
+import { certificateFamilies, processFamilies } from './process-families.ts'
 
 const LINE =
   /^(?:# (?:HELP|TYPE) [a-z_:0-9]+ .*|[a-z_:0-9]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? (?:[0-9.e+-]+|\+Inf|NaN))$/
 
-describe('createMetrics', () => {
+describe('the metrics of all rooms', () => {
   it('exposes calls, servers, tools, approvals, warnings, the audit and the process', async () => {
     const { read, counts, audit } = setup()
     const call = { tool: { id: 'files:read', name: 'read', description: '' }, callId: 'c', caller: {}, run: undefined }
@@ -120,9 +126,25 @@ describe('createMetrics', () => {
 })
 
 interface Given {
-  readonly audit?: MetricsDeps['audit']
-  readonly approvals?: MetricsDeps['approvals']
+  readonly audit?: object
+  readonly approvals?: object
   readonly faults?: unknown[]
+}
+
+/** The rooms that serve or watch need a whole gateway. */
+const NOT_FIGURES = new Set(['mcp', 'groups', 'reload', 'metrics'])
+const FIGURES = ROOMS.flatMap(({ start }): readonly ListedRoom[] =>
+  start && !NOT_FIGURES.has(start.name) ? [{ start }] : [],
+)
+const LISTS: Room = {
+  name: 'lists',
+  open: () => ({
+    metrics: [(person) => (person ? listFamily([{ user: `vera of ${person.tenant}`, tokens: 8 }]) : [])],
+  }),
+}
+const PROCESS: Room = {
+  name: 'process',
+  open: ({ door }) => ({ metrics: [() => certificateFamilies(door.certificateExpiresAtMs()), processFamilies] }),
 }
 
 function setup({ audit: given, approvals, faults = [] }: Given = {}) {
@@ -134,26 +156,33 @@ function setup({ audit: given, approvals, faults = [] }: Given = {}) {
     policy: { deny: ['gone:tool'], ask: ['files:read'] },
     audit: memoryAudit(),
   })
-  const read = createMetrics({
-    counts,
-    gate,
-    warnings: gate.lint,
-    approvals: approvals ?? gate.approvals,
-    audit: given ?? audit,
-    servers: () => [row('files', 'ready', 0), row('web', 'down', 3)],
-    pins: { list: () => [{ status: 'pinned' }, { status: 'changed' }] },
-    issuers: () => [
-      { name: 'corp', issuer: 'https://a.example', status: 'unknown' },
-      { name: 'other', issuer: 'https://b.example', status: 'down' },
-    ],
-    evidence: () => ({
-      checkpoints: { signedSeq: 7, signedAt: '2026-11-23T00:00:00.000Z' },
-      problems: [{ code: 'checkpoints_failing', message: 'The disk is full.' }],
-    }),
-    lists: async ({ tenant }) => [{ user: `vera of ${tenant}`, tokens: 8 }],
-    certificateExpiresAtMs: () => 1_800_000_000_000,
+  const evidence = () => ({
+    checkpoints: { signedSeq: 7, signedAt: '2026-11-23T00:00:00.000Z' },
+    problems: [{ code: 'checkpoints_failing', message: 'The disk is full.' }],
+  })
+  const pins = { list: () => [{ status: 'pinned' }, { status: 'changed' }] } as object as Gate['pins']
+  const heart = heartOf({
+    gate: gateWith(gate, { pins, ...(approvals && { approvals: approvals as Gate['approvals'] }) }),
+    audit: given ?? Object.assign(audit, { evidence }),
+    config: { pins: 'off' },
+    fleet: { rows: () => [row('files', 'ready', 0), row('web', 'down', 3)] },
+    servers: { counts },
+    door: {
+      issuers: () => [
+        { name: 'corp', issuer: 'https://a.example', status: 'unknown' },
+        { name: 'other', issuer: 'https://b.example', status: 'down' },
+      ],
+      certificateExpiresAtMs: () => 1_800_000_000_000,
+    },
+    warnings: { list: gate.lint },
     onFault: (error) => faults.push(error),
   })
+  const rooms = new Rooms([...FIGURES, { start: LISTS }, { start: PROCESS }], heart)
+  const opening = rooms.open()
+  const read = async (person?: Caller) => {
+    await opening
+    return toExposition(await rooms.metrics(person))
+  }
   return { gate, audit, counts, read }
 }
 

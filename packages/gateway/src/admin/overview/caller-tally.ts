@@ -1,5 +1,5 @@
 import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import { LONGEST_MS } from './tally.ts'
 
 /** What the records of a user say. */

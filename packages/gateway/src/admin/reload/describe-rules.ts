@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/values/json'
 import type { RuleChange } from '../../model/reload.ts'
 
 const MARKS = { added: '+', removed: '-', changed: '~' } as const

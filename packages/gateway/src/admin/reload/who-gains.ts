@@ -2,7 +2,7 @@ import type { AccessChange } from '../../model/reload.ts'
 import type { Caller, Gate, Tool } from '@toolgate/core'
 import { callerKey } from '@toolgate/core/internal'
 import { createTrial } from '@toolgate/change/internal'
-import { rulesOfChange } from '../change/rules-of-change.ts'
+import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Revision } from '../../auth/revision.ts'
 

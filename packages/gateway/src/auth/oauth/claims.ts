@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Caller, defineCaller } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { IssuerConfig } from '../../config/oauth.ts'
 import { remember } from './remember.ts'
 import { TokenProblem } from './token-problem.ts'

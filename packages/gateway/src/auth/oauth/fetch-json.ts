@@ -1,4 +1,4 @@
-import { readJson, readUtf8 } from '@toolgate/core/internal'
+import { readJson, readUtf8 } from '@toolgate/values/json'
 
 /** Why an authorization server gave no usable answer. */
 export class IssuerError extends Error {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { IntrospectionConfig } from '../../config/oauth.ts'
 import type { Clock } from '@toolgate/core/stores'
 import type { Bearer } from '../credential.ts'

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { type IssuerConfig, isSecureUrl } from '../../config/oauth.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'

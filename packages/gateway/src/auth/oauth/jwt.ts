@@ -1,5 +1,6 @@
 import type { JWTPayload } from 'jose'
-import { isObject, type JsonObject, type MaybePromise, readJson, readUtf8 } from '@toolgate/core/internal'
+import { isObject, type JsonObject, readJson, readUtf8 } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
 import type { IssuerConfig } from '../../config/oauth.ts'
 import type { Issuer, IssuerKeys } from './issuer.ts'
 import { remember } from './remember.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { type Caller, defineCaller } from '@toolgate/core'
-import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { Identities } from './claims.ts'

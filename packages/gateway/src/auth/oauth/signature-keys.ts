@@ -1,5 +1,5 @@
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { TokenProblem } from './token-problem.ts'
 
 /** A public key of an issuer, for one algorithm. */

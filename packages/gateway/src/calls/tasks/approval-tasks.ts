@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Approval, CallOutcome, Caller, CallWaiting, Gate, View } from '@toolgate/core'
-import { type Cancelling, createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
+import { type Cancelling, createCanceller } from '@toolgate/values'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'
 import { clientNames, type NamesInLists } from '../client-names.ts'

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type TaskProcess, TaskWorld, VERA } from '../../testing/tasks.ts'
 import type { Task } from './task.ts'
+import { runs } from '../../../../testing/src/runs.ts'
 
 /** Invariant 8: every call that started has exactly one terminal record, however the life of its task goes. */
 
@@ -108,7 +109,7 @@ describe('the call of a task', () => {
         const moves = fc.array(fc.constantFrom(...Object.keys(MOVES)), { maxLength: 8 })
         await fc.assert(
           fc.asyncProperty(moves, (list) => live(kind, list, isRushed)),
-          { numRuns: 150 },
+          runs(150, 150),
         )
       })
 })

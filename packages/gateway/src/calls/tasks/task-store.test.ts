@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCanceller } from '@toolgate/core/internal'
+import { createCanceller } from '@toolgate/values'
 import { memoryState } from '@toolgate/core/stores'
 import { type NewTask, type TaskCall, type TaskEnding, type TaskOwner, TooManyTasks } from './task.ts'
 import { TaskStore, type TaskStoreOptions } from './task-store.ts'

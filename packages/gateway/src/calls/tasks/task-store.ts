@@ -1,13 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
-import {
-  type Cancelling,
-  createEmitter,
-  isObject,
-  type JsonObject,
-  type MaybePromise,
-  readOwnJson,
-} from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { type Cancelling, createEmitter } from '@toolgate/values'
+import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
+import type { MaybePromise } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { SEALED_MS, Sealer } from '../../util/sealer.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError } from '@toolgate/mcp'
 
 /** Whose a task is: one client of one user. For everyone else it does not exist. */

@@ -1,5 +1,6 @@
 import type { CallInputRequired, CallOutcome, Caller, Decision, Gate, View } from '@toolgate/core'
-import { type Canceller, createCanceller, endsWithin, isObject, type JsonObject } from '@toolgate/core/internal'
+import { type Canceller, createCanceller, endsWithin } from '@toolgate/values'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Clock } from '@toolgate/core/stores'
 import type { Continuation } from '@toolgate/core/toolset'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { RPC_CODES, RpcError } from '@toolgate/mcp'
 import { findSecret } from './secret-forms.ts'
 

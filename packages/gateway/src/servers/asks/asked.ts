@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 
 /** The payload of an `InputRequired` of a server's item: what the server asks its client. */
 export interface Asked {

@@ -1,4 +1,5 @@
-import type { Cancelling, JsonObject } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import type { LogLevel } from '../../model/log-levels.ts'
 import type { Era } from '../transport/connection.ts'
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext, Caller, Progress } from '@toolgate/core'
-import { type Canceller, type Cancelling, createCanceller, type JsonObject } from '@toolgate/core/internal'
+import { type Canceller, type Cancelling, createCanceller } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { Asked } from './asked.ts'

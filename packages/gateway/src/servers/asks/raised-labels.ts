@@ -1,5 +1,5 @@
 import type { CallContext } from '@toolgate/core'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { raiseLabels } from '@toolgate/core/call'
 import { InputRequired } from '@toolgate/core/toolset'
 import type { McpResult } from '@toolgate/mcp'

@@ -1,5 +1,6 @@
 import type { CallContext } from '@toolgate/core'
-import { type Cancelling, canonicalize, type JsonObject } from '@toolgate/core/internal'
+import type { Cancelling } from '@toolgate/values'
+import { canonicalize, type JsonObject } from '@toolgate/values/json'
 import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
@@ -54,7 +55,8 @@ function relayAtOnce(
 
 /** A client of 2026-07-28 that a server may ask has no stream. Its call is held until the retry that answers. */
 function isHeld({ link, capabilities }: CallAsks): boolean {
-  return link?.era === 'modern' && (capabilities !== undefined || heldIn(link.answers?.state) !== undefined)
+  if (link?.era !== 'modern') return false
+  return capabilities !== undefined || (link.answers !== undefined && heldIn(link.answers.state) !== undefined)
 }
 
 function relayHeld(

@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { isObject, readOwnJson } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { ROUND_MS } from '../transport/limits.ts'
 import { Sealer } from '../../util/sealer.ts'

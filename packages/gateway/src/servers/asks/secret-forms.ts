@@ -1,4 +1,5 @@
-import { foldMarks, isObject, joinLetters, type JsonObject } from '@toolgate/core/internal'
+import { foldMarks, joinLetters } from '@toolgate/values/redact'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 
 /** Words that name a secret, as whole words of a label. */
 const WORDS: ReadonlySet<string> = new Set(

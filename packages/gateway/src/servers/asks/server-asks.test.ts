@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CallContext, defineTool } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { RpcError } from '@toolgate/mcp'
 import type { ServerMay } from '../../config/may.ts'
 import { type ClientLink, clientLink } from './client-link.ts'

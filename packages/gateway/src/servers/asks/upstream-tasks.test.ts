@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCanceller, type JsonObject } from '@toolgate/core/internal'
+import { createCanceller } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
 import { type UpstreamCall, UpstreamError, type UpstreamState } from '../../model/upstream.ts'
 import { isStartedTask, isTaskState, TaskCaller, type TaskWish } from './upstream-tasks.ts'

@@ -1,5 +1,6 @@
 import type { Progress } from '@toolgate/core'
-import { type Cancelling, createCanceller, isObject, type JsonObject, toCancelling } from '@toolgate/core/internal'
+import { type Cancelling, createCanceller, toCancelling } from '@toolgate/values'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
 import { clip } from '../transport/json-rpc.ts'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'

@@ -1,6 +1,6 @@
 import { type Caller, defineTool, type Tool, type View } from '@toolgate/core'
 import type { MissingConnection } from '@toolgate/core/groups'
-import { cut } from '@toolgate/core/internal'
+import { cut } from '@toolgate/values'
 import { checkDefinition, type DefinitionMode, FINDINGS } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
 

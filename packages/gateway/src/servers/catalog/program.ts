@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants, type FileHandle, access, open, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { sha256Hex } from '@toolgate/core/internal'
+import { sha256Hex } from '@toolgate/values'
 import type { ServerConfig } from '../../config/config.ts'
 
 /** The hashes of the files that a server runs: of each its resolved path, its size and its bytes. */

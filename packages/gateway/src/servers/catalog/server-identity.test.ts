@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import { memoryState } from '@toolgate/core/stores'
 import type { Program } from './program.ts'
 import { watchIdentities, type WatchedServer } from './server-identity.ts'

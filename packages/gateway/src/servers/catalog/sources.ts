@@ -1,7 +1,6 @@
 import type { CallContext, Tool } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/core/internal'
-import type { OwnSources, Source } from '@toolgate/core/toolset'
-import { InputRequired } from '@toolgate/core/toolset'
+import type { JsonObject } from '@toolgate/values/json'
+import { InputRequired, type OwnSources, type Source } from '@toolgate/core/toolset'
 import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
 import { toClientLink } from '../asks/client-link.ts'
 import { isStartedTask, isTaskState, TaskCaller, taskSupportOf } from '../asks/upstream-tasks.ts'
@@ -74,7 +73,8 @@ export class UpstreamSource implements Source {
         return (input, call) => {
           const params = { name: tool, arguments: input }
           const link = toClientLink(call.context)
-          if (!this.#runsTasks() && !isTaskState(link?.answers?.state)) return send('tools/call', params, call)
+          const goesOn = link?.answers !== undefined && isTaskState(link.answers.state)
+          if (!goesOn && !this.#runsTasks()) return send('tools/call', params, call)
           const { isWanted = false, leave } = link?.tasks ?? {}
           const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
           return send('tools/call', params, call, caller).then(toTaskRound, (error: unknown) => {

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Sealer } from '../../util/sealer.ts'
 import type { OAuthClient } from './clients.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { generateRandomCodeVerifier } from 'oauth4webapi'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { remember } from '../../auth/oauth/remember.ts'
 import type { Sealer } from '../../util/sealer.ts'

@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { isObject, readOwnJson } from '@toolgate/core/internal'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import type { StateStore } from '@toolgate/core/stores'
 import { hash } from 'node:crypto'
 import type { Sealer } from '../../util/sealer.ts'

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
-import { createEmitter, isObject, Mirror, readOwnJson } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
+import { isObject, readOwnJson } from '@toolgate/values/json'
+import { Mirror } from '@toolgate/core/internal'
 import type { StateEntry, StateStore } from '@toolgate/core/stores'
 import type { Sealer } from '../../util/sealer.ts'
 import type { OAuthClient } from './clients.ts'

@@ -1,7 +1,7 @@
 import type { Caller } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
 import type { ConnectionSource, MissingConnection } from '@toolgate/core/groups'
-import { createEmitter, messageOf } from '@toolgate/core/internal'
+import { createEmitter, messageOf } from '@toolgate/values'
 import type { Clock, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../../config/config.ts'
 import { once } from '../../util/lifecycle.ts'

@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { readJson } from '@toolgate/core/internal'
+import { readJson } from '@toolgate/values/json'
 import { metadataUrls } from '../../auth/oauth/issuer.ts'
 import { isSecureUrl } from '../../config/oauth.ts'
 import type { ServerOAuth } from '../../config/server-oauth.ts'

@@ -1,6 +1,6 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { JsonFault, readJson, readUtf8 } from '@toolgate/core/internal'
+import { JsonFault, readJson, readUtf8 } from '@toolgate/values/json'
 import { isLoopback } from '../../config/loopback.ts'
 import { ConnectProblem } from './problem.ts'
 

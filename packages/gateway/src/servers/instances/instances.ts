@@ -1,5 +1,5 @@
 import type { UserHomes } from '../../model/homes.ts'
-import type { NoPlace, Place } from '@toolgate/core/internal'
+import type { NoPlace, Place } from '@toolgate/core/call'
 import type { Owner } from '../../model/owner.ts'
 import type { Upstream } from '../../model/upstream.ts'
 

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
 import { ROUND_MS } from '../transport/limits.ts'
 import { type UpstreamCall, UpstreamError } from '../../model/upstream.ts'

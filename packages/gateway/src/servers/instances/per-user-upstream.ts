@@ -1,14 +1,8 @@
 import type { Caller } from '@toolgate/core'
 import type { MissingConnection } from '@toolgate/core/groups'
-import {
-  createEmitter,
-  type Emitter,
-  endsWithin,
-  type MaybePromise,
-  type NoPlace,
-  type Place,
-  toCancelling,
-} from '@toolgate/core/internal'
+import { createEmitter, type Emitter, endsWithin, toCancelling } from '@toolgate/values'
+import type { MaybePromise } from '@toolgate/core/internal'
+import type { NoPlace, Place } from '@toolgate/core/call'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'

@@ -1,4 +1,4 @@
-import { createEmitter } from '@toolgate/core/internal'
+import { createEmitter } from '@toolgate/values'
 import type { Owner } from '../../model/owner.ts'
 import { NO_ITEMS, type Upstream, type UpstreamItems, type UpstreamState } from '../../model/upstream.ts'
 

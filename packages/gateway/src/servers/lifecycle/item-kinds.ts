@@ -1,5 +1,5 @@
 import { ConfigError, defineTool } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Era } from '../transport/connection.ts'
 import { clip } from '../transport/json-rpc.ts'
 import { findParamHeaders } from '../transport/param-headers.ts'

@@ -6,8 +6,8 @@ import {
   type JsonObject,
   measureJson,
   readJson,
-} from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+  toJsonText,
+} from '@toolgate/values/json'
 import { RPC_CODES } from '@toolgate/mcp'
 import { findMembers } from '../../util/json-text.ts'
 import { nextTurn } from '../../util/next-turn.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject } from '@toolgate/core/internal'
+import { isObject } from '@toolgate/values/json'
 import { RPC_CODES } from '@toolgate/mcp'
 import type { Connection } from '../transport/connection.ts'
 import { LIMITS } from '../transport/limits.ts'

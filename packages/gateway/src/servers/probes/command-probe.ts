@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
-import { redactor, type Redactor } from '@toolgate/core/redact'
+import { checkShape, shapeOf } from '@toolgate/values'
+import { redactor, type Redactor } from '@toolgate/values/redact'
 import { type CommandEnd, type ProcessWatch, runBounded } from '../../util/bounded-command.ts'
 import type { ProbeOptions } from './network-probes.ts'
 

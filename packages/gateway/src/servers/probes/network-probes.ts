@@ -1,7 +1,6 @@
 import { connect } from 'node:net'
 import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
-import { errnoOf } from '@toolgate/core/internal'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, errnoOf, shapeOf } from '@toolgate/values'
 
 export interface TcpTarget {
   readonly host: string

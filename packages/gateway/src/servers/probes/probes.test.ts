@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { redactor } from '@toolgate/core/redact'
+import { redactor } from '@toolgate/values/redact'
 import type { ProbeConfig } from '../../config/config.ts'
 import { envProbe, toProbe } from './probes.ts'
 import { asking } from '../../testing/probes.ts'

@@ -1,6 +1,6 @@
 import type { Probe } from '@toolgate/core/groups'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
-import type { Redactor } from '@toolgate/core/redact'
+import { checkShape, shapeOf } from '@toolgate/values'
+import type { Redactor } from '@toolgate/values/redact'
 import type { ProbeConfig } from '../../config/config.ts'
 import type { ProcessWatch } from '../../util/bounded-command.ts'
 import { commandProbe } from './command-probe.ts'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { RPC_CODES } from '@toolgate/mcp'
 import type { Handshake } from './connection.ts'
 import { reopenDelayMs } from './lines.ts'

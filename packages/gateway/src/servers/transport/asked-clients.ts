@@ -1,4 +1,6 @@
-import { callerKey, type Canceller, createCanceller, type JsonObject, LinkedList } from '@toolgate/core/internal'
+import { callerKey } from '@toolgate/core/internal'
+import { type Canceller, createCanceller, LinkedList } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import { McpError, relayedError, type RequestId, RPC_CODES } from '@toolgate/mcp'
 import { clip, type RpcMessage } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'

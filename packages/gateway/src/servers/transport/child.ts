@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 
 import { createFloodGuard, FLOOD } from './limits.ts'
 import { clip } from './json-rpc.ts'

@@ -1,5 +1,6 @@
 import type { Progress } from '@toolgate/core'
-import { type Cancelling, type JsonObject, toCancelling } from '@toolgate/core/internal'
+import { type Cancelling, toCancelling } from '@toolgate/values'
+import type { JsonObject } from '@toolgate/values/json'
 import type { ServerMay } from '../../config/may.ts'
 import { type Offer, type RequestClient, UpstreamError } from '../../model/upstream.ts'
 

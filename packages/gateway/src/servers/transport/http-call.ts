@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
 import type { RequestCredential } from './credential.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'

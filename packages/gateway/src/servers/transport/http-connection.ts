@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { AskedClients, type AskedRequest } from './asked-clients.ts'
 import { announcedLists, changedList, listenTo, RESOURCE_UPDATED } from './announcements.ts'
 import type { RequestCredential } from './credential.ts'

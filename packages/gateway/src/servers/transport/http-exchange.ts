@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { errnoOf, messageOf } from '@toolgate/core/internal'
+import { errnoOf, messageOf } from '@toolgate/values'
 import type { JsonRpcError } from '@toolgate/mcp'
 import type { Dispatcher } from 'undici'
 import type { AnswerHandler } from './http-connections.ts'

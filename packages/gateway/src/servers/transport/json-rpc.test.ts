@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { JSON_BOUNDS } from '@toolgate/core/internal'
+import { JSON_BOUNDS } from '@toolgate/values/json'
 
 import { clip, JsonText, parseMessages } from './json-rpc.ts'
 import { UpstreamError } from '../../model/upstream.ts'

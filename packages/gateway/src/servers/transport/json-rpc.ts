@@ -1,5 +1,5 @@
-import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/core/internal'
-import { redactor } from '@toolgate/core/redact'
+import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/values/json'
+import { redactor } from '@toolgate/values/redact'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import { findMembers, type Span, splitItems } from '../../util/json-text.ts'
 import { isLarge, markLarge } from '../../util/next-turn.ts'

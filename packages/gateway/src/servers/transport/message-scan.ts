@@ -1,4 +1,4 @@
-import { BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, QUOTE } from '@toolgate/core/internal'
+import { BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, QUOTE } from '@toolgate/values/json'
 
 /** What a scanned message is: the answer to a request with a number for its id, or another message. */
 export type Scanned = { readonly kind: 'answer'; readonly id: number } | { readonly kind: 'other' }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { toHeaderValue } from './protocol.ts'
 
 /** An argument that is repeated in the header `Mcp-Param-<name>`, for proxies in front of the server. */

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { toJsonText } from '@toolgate/core/words'
+import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { LEGACY_VERSIONS } from '@toolgate/mcp'
 import type { Era, Handshake } from './connection.ts'
 import type { ServerMay } from '../../config/may.ts'

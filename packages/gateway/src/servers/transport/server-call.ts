@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { LeaseEndedError } from '@toolgate/core/call'
 import { type McpResult, META } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
 import type { RequestId } from '@toolgate/mcp'
 import { isLarge } from '../../util/next-turn.ts'
 import {

@@ -1,5 +1,5 @@
 import { type ChainEnd, createRecordTree, type RecordTree, type RecordTreeState } from '@toolgate/core/audit'
-import { readOwnJson } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import { ConfigError } from '@toolgate/core'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'

@@ -1,5 +1,5 @@
 import { createLeaf, createMerkleTree, type Leaf, type NoteSigner, type RecordTreeState } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { toHex } from '../../shared-audit/source.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'

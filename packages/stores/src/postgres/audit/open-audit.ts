@@ -14,7 +14,8 @@ import {
   SOLE_WRITER,
 } from '@toolgate/core/audit'
 import { ConfigError } from '@toolgate/core'
-import { checkShape, parseRecord, safely, shapeOf } from '@toolgate/core/internal'
+import { checkShape, safely, shapeOf } from '@toolgate/values'
+import { parseRecord } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
 import type { AuditEvidence, EvidenceProblem } from '../../evidence.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'

@@ -7,7 +7,8 @@ import {
   type RecordTreeState,
   type SignedPoint,
 } from '@toolgate/core/audit'
-import { parseRecord, readOwnJson } from '@toolgate/core/internal'
+import { parseRecord } from '@toolgate/core/internal'
+import { readOwnJson } from '@toolgate/values/json'
 import { createOpenCalls, ENDS_OF_CALLS, type OpenCalls, ownEntry } from '../../own-records.ts'
 import { aboutCalls, createComparison, unsafe } from '../../retention.ts'
 import { numberIn, type Row, textIn } from '../../rows.ts'

@@ -10,7 +10,8 @@ import {
   type Sealer,
   type SealOptions,
 } from '@toolgate/core/audit'
-import { messageOf, sealedOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
+import { sealedOf } from '@toolgate/core/internal'
 import { EntryQueue } from '../../entry-queue.ts'
 import { abandonedEntry, createOpenCalls, ownEntry } from '../../own-records.ts'
 import { type AuditProblem, ProblemReport, unavailable } from './audit-problem.ts'

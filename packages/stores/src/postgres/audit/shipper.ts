@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ChainEnd, type RecordTree } from '@toolgate/core/audit'
-import { endsWithin, messageOf } from '@toolgate/core/internal'
+import { endsWithin, messageOf } from '@toolgate/values'
 import { LogTail } from '../../jsonl/tail.ts'
 import type { AuditProblem } from './audit-problem.ts'
 import type { ChainStore, SealedGroup } from './chain-store.ts'

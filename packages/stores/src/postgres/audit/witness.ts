@@ -1,6 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import { createNoteVerifier, createWitnessVerifier } from '@toolgate/core/audit'
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/values'
 import type { PostgresDatabase } from '../database.ts'
 import { WitnessClient } from './witness-client.ts'
 import { WitnessFile } from './witness-file.ts'

@@ -1,0 +1,61 @@
+import { groupsOpenedBy } from '../decide/layers/groups.ts'
+import type { Caller } from '../ports/caller.ts'
+import { type Group, noGroupIsNamed } from '../tools/groups.ts'
+import { matchesSelector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import { ConfigError } from '@toolgate/values'
+import type { Shared } from './parts.ts'
+
+/** Opens locked groups. Each method returns the groups that it has opened. */
+export interface Locks {
+  /** The groups that a session must open, by name. */
+  readonly groups: ReadonlyMap<string, Group>
+  /** The host saw a real call of `request_tools`. */
+  request(caller: Caller, group: string): readonly string[]
+  /** Opens the groups that wait for this event. */
+  event(caller: Caller, name: string): readonly string[]
+  /** A search of this caller found these tools. */
+  found(caller: Caller, tools: Iterable<string>): readonly string[]
+  /** Locks everything again: the session has ended. */
+  forget(caller: Caller): void
+}
+
+export function createLocks(shared: Pick<Shared, 'rules' | 'catalog' | 'unlocks' | 'loads'>): Locks {
+  const { rules, unlocks, loads } = shared
+  const isMember = (caller: Caller) => (group: string, tool: string) => membersOf(shared, group, caller).includes(tool)
+  const openBy = (caller: Caller, by: Parameters<typeof groupsOpenedBy>[1]) => {
+    const before = unlocks.openFor(caller)
+    const opened = groupsOpenedBy(rules.now.groups, by, isMember(caller)).filter((name) => !before.has(name))
+    unlocks.open(caller, opened)
+    if (caller.session === undefined) return []
+    loads.use(opened)
+    return opened
+  }
+  return {
+    get groups() {
+      return rules.now.groups.locked
+    },
+    request: (caller, group) => openBy(caller, { request: group }),
+    event: (caller, name) => openBy(caller, { event: name }),
+    found: (caller, tools) => openBy(caller, { found: tools }),
+    forget: (caller) => unlocks.forget(caller),
+  }
+}
+
+/**
+ * Returns the ids of a group's tools: of those that all callers share, or of a caller's.
+ *
+ * @throws {ConfigError} for an unknown group, naming the nearest one
+ */
+export function membersOf(
+  { rules, catalog }: Pick<Shared, 'rules' | 'catalog'>,
+  group: string,
+  caller?: Caller,
+): readonly string[] {
+  const { selectors: all } = rules.now.groups
+  const selectors = all.get(group)
+  if (!selectors) throw new ConfigError('group', noGroupIsNamed([group], all.keys()))
+  const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
+  const { snapshot } = caller ? catalog.of(caller) : { snapshot: catalog.snapshot() }
+  return snapshot.tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
+}

@@ -1,0 +1,186 @@
+import type { Answer } from '../../heart/route.ts'
+import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
+import { type Approvals, notOther } from '@toolgate/core/call'
+import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
+import type { CallerConfig } from '../../config/config.ts'
+import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
+import { turnEach } from '../../util/next-turn.ts'
+import { maySee, toName } from '../http/callers.ts'
+import type { Room } from '../../heart/room.ts'
+import type { FindSubject } from '../../heart/route.ts'
+import { redactApprovals } from '../../config/redaction.ts'
+import { room as login } from '../login/routes.ts'
+import { createApprovalPage } from './approval-page.ts'
+import { openComparisons } from './comparisons.ts'
+import type { Comparisons } from './comparisons.ts'
+import { APPROVAL_PATH } from '../../calls/approval-doors.ts'
+import { invalidBody, oneOf, parseQuery, readBody, shortText, taggedJson, wholeNumber } from '../http/request.ts'
+import { approvalFor } from '../http/rule-text.ts'
+import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../../model/rows.ts'
+
+export const room: Room = {
+  name: 'approvals',
+  needs: [login],
+  open(heart, rooms) {
+    const approvals = redactApprovals(heart.gate.approvals, heart.redact)
+    const { clock, door, onFault } = heart
+    const callers = () => heart.revisions.current.callers
+    const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock }
+    const people = rooms.ask(login)
+    const page = people && createApprovalPage({ ...people, approvals, clock, logins: door.logins, onFault })
+    return {
+      routes: [
+        { method: 'GET', path: '/api/approvals', by: 'person', answer: approvalsRoute(deps) },
+        { method: 'GET', path: '/api/approvals/waiting', by: 'person', answer: waitingApprovalsRoute(deps) },
+        { method: 'POST', path: '/api/approvals/:id', by: 'person', answer: verdictRoute(deps) },
+        {
+          method: 'POST',
+          path: '/api/approvals/:id/compare',
+          by: 'person',
+          answer: compareRoute(deps),
+          subject: comparedIn(deps),
+        },
+      ],
+      pages: page ? [{ under: APPROVAL_PATH, ...page }] : [],
+    }
+  },
+}
+
+export interface ApprovalsDeps {
+  readonly approvals: Approvals
+  readonly callers: () => readonly CallerConfig[]
+  readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
+  readonly clock: Pick<Clock, 'wallMs'>
+}
+
+const MAX_REASON_LENGTH = 500
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1000
+/** Each row checks all people for those who may decide. */
+const ROWS_A_TURN = 10
+
+/** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */
+function approvalsRoute(deps: ApprovalsDeps): Answer {
+  return async ({ query, person }) => {
+    const filter = parseQuery(query, {
+      limit: wholeNumber(1, MAX_LIMIT),
+      status: oneOf(APPROVAL_STATUSES),
+      user: shortText,
+      tool: shortText,
+      chat: shortText,
+      before: shortText,
+    })
+    const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
+    const approvals = await deps.approvals.list({ limit: DEFAULT_LIMIT, ...filter, ...tenant })
+    const seen = approvals.filter((approval) => maySee(person, approval))
+    const pace = turnEach(ROWS_A_TURN)
+    const rows: ApprovalRow[] = []
+    for (const approval of seen) {
+      rows.push(toApprovalRow(approval, person, deps))
+      await pace()
+    }
+    return { approvals: rows } satisfies ApprovalsBody
+  }
+}
+
+/** `GET /api/approvals/waiting`: how many calls wait, and whose: what every page of the console shows. */
+function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
+  return async ({ query, person, request }) => {
+    parseQuery(query, {})
+    const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
+    const waiting = await approvals.list({ status: 'pending', limit: MAX_LIMIT, ...tenant })
+    const rows = waiting
+      .filter((approval) => maySee(person, approval))
+      .map((approval) => {
+        const { id, tool, user, tenant: of } = approval
+        const whose = { ...(user === undefined ? {} : { user }), ...(of === undefined ? {} : { tenant: of }) }
+        return { id, tool, ...whose, mayDecide: approvals.mayDecide(person, approval) }
+      })
+    return taggedJson(request, JSON.stringify({ approvals: rows } satisfies WaitingApprovalsBody))
+  }
+}
+
+/** `POST /api/approvals/<id>`: a person approves, rejects or revokes. The gate decides who may. */
+function verdictRoute(deps: ApprovalsDeps): Answer {
+  return async ({ id, person, loginAt, query, request }) => {
+    parseQuery(query, {})
+    const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
+    await findSeen(deps.approvals, person, id)
+    return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
+  }
+}
+
+/** `POST /api/approvals/<id>/compare`: reads what an open call would change, for a person who may decide it. */
+function compareRoute(deps: ApprovalsDeps): Answer {
+  return async ({ id, person, query, request }) => {
+    parseQuery(query, {})
+    const approval = await findToCompare(deps, person, id)
+    return deps.comparisons.compare(approval, toName(person), request.signal)
+  }
+}
+
+/** Returns whose call a person compares with what is there: their home reads it. */
+function comparedIn(deps: ApprovalsDeps): FindSubject {
+  return async ({ person, id }) => {
+    const approval = await findToCompare(deps, person, id)
+    const caller = await deps.comparisons.askerOf(approval.id)
+    return caller && { tool: approval.tool, caller }
+  }
+}
+
+/** @throws {ToolgateError} `approval_unknown`, `approval_forbidden`, `approval_decided` */
+async function findToCompare({ approvals }: ApprovalsDeps, person: Caller, id: string): Promise<Approval> {
+  const approval = await findSeen(approvals, person, id)
+  if (!approvals.mayDecide(person, approval))
+    throw new ToolgateError('approval_forbidden', 'You may not decide this approval.')
+  if (!isOpen(approval)) throw new ToolgateError('approval_decided', `The approval "${id}" is ${approval.status}.`)
+  return approval
+}
+
+/** A person of a tenant must not learn whether another tenant has an approval. @throws {ToolgateError} `approval_unknown` */
+async function findSeen(approvals: Approvals, person: Caller, id: string): Promise<Approval> {
+  const approval = await approvals.get(id)
+  if (approval && maySee(person, approval)) return approval
+  throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
+}
+
+function isOpen({ status }: Approval): boolean {
+  return status === 'pending' || status === 'approved'
+}
+
+function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason'> {
+  const decision = APPROVAL_DECISIONS.find((known) => known === body.get('decision'))
+  const reason = body.get('reason')
+  if (decision === undefined) throw invalidBody('The field "decision" must be "approve", "reject" or "revoke".')
+  if (reason === undefined) return { decision }
+  if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH)
+    throw invalidBody(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
+  return { decision, reason }
+}
+
+const MAX_DECIDERS = 20
+
+/** Returns an approval for one person: whether they may decide it, and who else may. */
+function toApprovalRow(
+  given: Approval,
+  person: Caller,
+  { approvals, callers, comparisons }: ApprovalsDeps,
+): ApprovalRow {
+  const approval = approvalFor(person, given)
+  if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
+  const able = callers().filter(
+    ({ for: use, caller }) =>
+      use === 'console' &&
+      maySee(person, caller) &&
+      approvals.mayDecide(caller, approval) &&
+      notOther(approval, caller) === undefined,
+  )
+  const names = new Set(able.map(({ caller }) => toName(caller)))
+  const mayDecide = approvals.mayDecide(person, approval)
+  return {
+    ...approval,
+    mayDecide,
+    deciders: [...names].toSorted().slice(0, MAX_DECIDERS),
+    ...(mayDecide && comparisons.has(approval.tool) ? { mayCompare: true as const } : {}),
+  }
+}

@@ -1,0 +1,33 @@
+import { readRecords } from '@toolgate/change'
+import { isOwnTool } from '@toolgate/core/tools'
+import { maySee } from '../http/callers.ts'
+import type { Heart } from '../../heart/heart.ts'
+import { withRules } from '../../auth/revision.ts'
+import { ChangeThread } from './change-thread.ts'
+import type { Questions, RecordsQuery } from './questions.ts'
+
+/** Returns what answers questions in a thread of its own, until it is closed. */
+export function openQuestions(heart: Heart): Questions & { close(): Promise<void> | void } {
+  const { config, revisions, redact, clock, gate, options } = heart
+  const { audit } = heart.stores
+  const { reading = {} } = options
+  const thread = new ChangeThread()
+  return {
+    close: () => thread.close(),
+    ask(question, { person, signal }) {
+      const situation = {
+        config: withRules(config, revisions.current),
+        reading: { ...reading, env: { ...(reading.env ?? process.env) } },
+        secrets: redact.secrets(),
+        nowMs: clock.wallMs(),
+      }
+      const of = {
+        situation,
+        items: [...gate.catalog.snapshot(), ...gate.catalog.items()].filter((tool) => !isOwnTool(tool)),
+        records: (query: RecordsQuery) => readRecords(audit, query, (record) => maySee(person, record)),
+        hashOf: audit.hashText,
+      }
+      return thread.ask(question, of, signal)
+    },
+  }
+}

@@ -1,0 +1,119 @@
+import type { Answer } from '../../heart/route.ts'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import { policy as policyRoom } from '../policy/start.ts'
+import { openQuestions } from './open-questions.ts'
+import type { Questions } from './questions.ts'
+import { ApiFault } from '../../model/faults.ts'
+import { invalidBody, parseQuery, readBody, time } from '../http/request.ts'
+import type { ProposedText, Question } from './questions.ts'
+import { isRedacted } from '../policy/placed.ts'
+import { nameOperator } from '../http/may.ts'
+
+export const room: Room = {
+  name: 'change',
+  needs: [policyRoom],
+  open(heart) {
+    const { close, ...questions } = openQuestions(heart)
+    const routeOf = (asking: Asking) => changeRoute(asking, questions, heart)
+    return {
+      routes: [
+        { method: 'POST', path: '/api/what-if', by: 'person', answer: routeOf(WHAT_IF) },
+        { method: 'POST', path: '/api/compare', by: 'person', answer: routeOf(COMPARE) },
+        { method: 'POST', path: '/api/test', by: 'person', answer: routeOf(TEST) },
+        { method: 'POST', path: '/api/suggest', by: 'person', answer: routeOf(SUGGEST) },
+      ],
+      close,
+    }
+  },
+}
+
+/** A file of 1 MiB, each character of which JSON may escape. */
+const MAX_BODY_BYTES = 2 * 1024 * 1024
+const MAX_TESTS_CHARS = 256 * 1024
+
+type Body = ReadonlyMap<string, unknown>
+
+/** How a question comes in the body of a request. */
+interface Asking {
+  /** Such as `A what-if`. */
+  readonly what: string
+  readonly fields: readonly string[]
+  /** @throws {ApiFault} */
+  read(body: Body): Question
+}
+
+/** `POST /api/what-if`: what the rules of another configuration would mean for callers and recorded calls. */
+const WHAT_IF: Asking = {
+  what: 'A what-if',
+  fields: ['config', 'policy', 'since'],
+  read: (body) => ({ what: 'whatIf', ...readProposed(body), since: readSince(body.get('since')) }),
+}
+
+/** `POST /api/compare`: whether another configuration grants no more than the one in force. */
+const COMPARE: Asking = {
+  what: 'A comparison',
+  fields: ['config', 'policy'],
+  read: (body) => ({ what: 'compare', ...readProposed(body) }),
+}
+
+/** `POST /api/test`: what tests of a policy come to: of another configuration, or of the one in force. */
+const TEST: Asking = {
+  what: 'A test of a policy',
+  fields: ['tests', 'config', 'policy'],
+  read(body) {
+    const tests = body.get('tests')
+    if (typeof tests !== 'string' || tests.length > MAX_TESTS_CHARS)
+      throw invalidBody(
+        `The field "tests" must be the text of a file of tests, of at most ${MAX_TESTS_CHARS} characters.`,
+      )
+    const isOther = body.has('config') || body.has('policy')
+    return { what: 'test', tests, proposed: isOther ? readProposed(body) : undefined }
+  },
+}
+
+/** `POST /api/suggest`: the least that recorded calls show to be needed. */
+const SUGGEST: Asking = {
+  what: 'A suggestion',
+  fields: ['since', 'role'],
+  read(body) {
+    const role = body.get('role')
+    if (role !== undefined && (typeof role !== 'string' || role === ''))
+      throw invalidBody('The field "role" must be a text that is not empty.')
+    return { what: 'suggest', since: readSince(body.get('since')), role }
+  },
+}
+
+/** A question changes nothing. One is answered at a time over all routes; each ends when its client goes. */
+function changeRoute(
+  { what, fields, read }: Asking,
+  questions: Questions,
+  heart: Pick<Heart, 'revisions' | 'redact'>,
+): Answer {
+  return async ({ person, query, request }) => {
+    parseQuery(query, {})
+    const body = await readBody(request, fields, MAX_BODY_BYTES)
+    nameOperator(person, 'what_if_forbidden', what)
+    const question = read(body)
+    if (body.has('policy') && isRedacted(heart))
+      throw new ApiFault('reload_refused', 'The policy holds text that is redacted here; change it in the file.')
+    return questions.ask(question, { person, signal: request.signal })
+  }
+}
+
+function readProposed(body: Body): ProposedText {
+  const [config, policy] = [body.get('config'), body.get('policy')]
+  if (typeof config === 'string' && policy === undefined) return { text: config, isPolicy: false }
+  if (typeof policy === 'string' && config === undefined) return { text: policy, isPolicy: true }
+  throw invalidBody('The body must have "config", the text of a configuration, or "policy", that of its section.')
+}
+
+function readSince(value: unknown): number | undefined {
+  if (value === undefined) return undefined
+  try {
+    if (typeof value === 'string' || typeof value === 'number') return time(String(value))
+  } catch {
+    // As below.
+  }
+  throw invalidBody('The field "since" must be a time such as 2026-11-21T09:00:00Z, or milliseconds since 1970.')
+}

@@ -1,0 +1,48 @@
+import { nearestOf } from '@toolgate/values'
+import type { CountedAudit } from '../overview/counted-audit.ts'
+import { personKey } from '../overview/caller-tally.ts'
+
+/** A user whom the gateway has seen. */
+export interface KnownPerson {
+  readonly user: string
+  readonly tenant: string | undefined
+}
+
+export interface KnownPeopleDeps {
+  /** Returns the users of the configuration, of keys, and those who are signed in. */
+  signedIn(): Iterable<{ readonly user?: string | undefined; readonly tenant?: string | undefined }>
+  /** Absent: nobody is known by their calls. */
+  readonly counted: Pick<CountedAudit, 'readCallers'> | undefined
+}
+
+/** Returns the users who have a key, are signed in, or called in the last week; of one tenant, or of all for `undefined`. */
+export async function knownPeople(
+  { signedIn, counted }: KnownPeopleDeps,
+  tenant: string | undefined,
+): Promise<readonly KnownPerson[]> {
+  const known = new Map<string, KnownPerson>()
+  const add = (user: string | undefined, of: string | undefined) => {
+    if (user !== undefined && (tenant === undefined || of === tenant))
+      known.set(personKey({ user, tenant: of }), { user, tenant: of })
+  }
+  for (const caller of signedIn()) add(caller.user, caller.tenant)
+  // An unreadable audit must not prevent a halt.
+  const called = await counted?.readCallers(tenant).catch(() => undefined)
+  for (const one of called?.callers.values() ?? []) add(one.user, one.tenant)
+  return [...known.values()]
+}
+
+const MAX_NEAREST = 3
+
+/** Returns the nearest of some names, the nearest first: at most 3. */
+export function nearestFew(asked: string, names: Iterable<string>): readonly string[] {
+  const left = new Set(names)
+  const found: string[] = []
+  while (found.length < MAX_NEAREST) {
+    const near = nearestOf(asked, left)
+    if (near === undefined) break
+    found.push(near)
+    left.delete(near)
+  }
+  return found
+}

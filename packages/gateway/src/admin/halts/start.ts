@@ -1,0 +1,8 @@
+import type { Room } from '../../heart/room.ts'
+import { gauge } from '../../telemetry/exposition.ts'
+
+/** The figure of halts. */
+export const halts: Room = {
+  name: 'halts',
+  open: ({ gate }) => ({ metrics: [() => gauge('toolgate_halts', 'Halts in force.', gate.halts.length)] }),
+}

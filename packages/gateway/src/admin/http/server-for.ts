@@ -1,0 +1,11 @@
+import type { Caller } from '@toolgate/core'
+import type { ServerRow } from '../../model/rows.ts'
+import { countStates } from '../../servers/instances/instances.ts'
+import { isApprover, maySee } from './callers.ts'
+
+/** Instances are counted within the tenant of a person. Only approvers see whose they are. */
+export function serverFor(person: Caller, { instances, ...row }: ServerRow): ServerRow {
+  if (!instances) return row
+  const users = (instances.users ?? []).filter((user) => maySee(person, user))
+  return { ...row, instances: { ...countStates(users), ...(isApprover(person) && { users }) } }
+}

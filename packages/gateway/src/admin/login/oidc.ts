@@ -1,0 +1,81 @@
+import { messageOf } from '@toolgate/values'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+import { boundLines } from '../../auth/bounded-lines.ts'
+import type { OidcConfig } from '../../config/oidc.ts'
+import { once } from '../../util/lifecycle.ts'
+import { type AccessRules, openSession, readCookie } from '../http/access.ts'
+import { messagePage } from '../http/approval-page-html.ts'
+import { toResponse } from '../http/page.ts'
+
+export interface OidcDeps {
+  readonly config: OidcConfig
+  readonly publicUrl: string
+  readonly clock: Clock
+  readonly state: Pick<StateStore, 'get' | 'add'>
+  readonly log: (message: string) => void
+}
+
+/** The routes of a login with OpenID Connect. */
+export interface OidcRoutes {
+  begin(request: Request, access: AccessRules): Promise<Response>
+  finish(request: Request, access: AccessRules): Promise<Response>
+}
+
+/** Pages of this console, and nothing that a browser could take for another host. */
+const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
+
+/** Returns the routes. What they need is loaded at the first login. */
+export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
+  const isSecure = publicUrl.startsWith('https:')
+  const logFailure = boundLines(log, clock)
+  const open = once(async () => {
+    const { ATTEMPT_MS, OidcLogin } = await import('../../auth/oauth/oidc-login.ts')
+    const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
+    return { login: new OidcLogin(config, { clock, state, redirectUri, homeUrl }), seconds: ATTEMPT_MS / 1000 }
+  })
+  // No other host of the same domain can set such a cookie, and so begin a login in somebody else's browser.
+  const nameOf = ({ cookieName }: AccessRules) => `${isSecure ? '__Host-' : ''}${cookieName}_oidc`
+  // Lax: the authorization server's redirect comes from another site.
+  const toCookie = (access: AccessRules, value: string, seconds: number) =>
+    `${nameOf(access)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+  const fail = (error: unknown, access: AccessRules) => {
+    logFailure(`a login failed: ${messageOf(error)}`)
+    const page = messagePage('Not logged in', 'The login failed. The log of the gateway says why.')
+    return toResponse(page, 403, { 'set-cookie': toCookie(access, '', 0) })
+  }
+  return {
+    async begin(request, access) {
+      const url = new URL(request.url)
+      // The cookie must belong to the host that the person comes back to.
+      if (request.headers.get('host') !== new URL(publicUrl).host)
+        return redirect(`${publicUrl}${url.pathname}${url.search}`)
+      const back = url.searchParams.get('back') ?? '/'
+      const isFresh = url.searchParams.has('fresh')
+      try {
+        const { login, seconds } = await open()
+        const begun = await login.begin({ back: BACK.test(back) ? back : '/', isFresh })
+        return redirect(begun.url, { 'set-cookie': toCookie(access, begun.cookie, seconds) })
+      } catch (error) {
+        return fail(error, access)
+      }
+    },
+    async finish(request, access) {
+      try {
+        const { login } = await open()
+        const cookie = readCookie(request.headers, nameOf(access)) ?? ''
+        const { person, back, ...session } = await login.finish(new URL(request.url).searchParams, cookie)
+        const headers = new Headers({ 'set-cookie': await openSession(access, { person }, { isSecure, ...session }) })
+        headers.append('set-cookie', toCookie(access, '', 0))
+        return redirect(back, headers)
+      } catch (error) {
+        return fail(error, access)
+      }
+    },
+  }
+}
+
+function redirect(location: string, init: ConstructorParameters<typeof Headers>[0] = {}): Response {
+  const headers = new Headers(init)
+  headers.set('location', location)
+  return new Response(null, { status: 303, headers })
+}

@@ -1,0 +1,101 @@
+import type { Caller } from '@toolgate/core'
+import type { Heart } from '../../heart/heart.ts'
+import type { Room } from '../../heart/room.ts'
+import type { Route } from '../../heart/route.ts'
+import type { LoginsBody } from '../../model/rows.ts'
+import { type AccessRules, createSessions, login, logout, sessionRoute, type Sessions } from '../http/access.ts'
+import { nothingAt, parseQuery, queryOf } from '../http/request.ts'
+import { createOidcRoutes, type OidcRoutes } from './oidc.ts'
+import { SharedSessions } from './shared-sessions.ts'
+
+/** The logins of people, as other rooms use them. */
+export interface Logins {
+  readonly access: AccessRules
+  /** The people who may use the pages of connections, and nothing else of the console. */
+  readonly people: Sessions
+  /** The login at an authorization server. Absent: people log in with keys. */
+  readonly oidc: LoginsBody['oidc']
+  /** Returns who is logged in. */
+  signedIn(): readonly Caller[]
+}
+
+/** How long somebody may use the pages of connections. */
+export const PERSON_SECONDS = 3600
+
+export const room: Room<Logins> = {
+  name: 'login',
+  async open(heart) {
+    const { config, revisions, door } = heart
+    const [sessions, people] = [await openSessions(heart, 'console'), await openSessions(heart, 'person')]
+    revisions.onEnded((callers) => {
+      sessions.replace(callers)
+      people.replace(callers)
+    })
+    const access: AccessRules = {
+      ...door,
+      sessions,
+      onEnded: revisions.onEnded,
+      // The cookie of one replica is that of all.
+      cookieName: heart.replica ? 'toolgate_session' : `toolgate_session_${door.port}`,
+      hasTenants: () => hasTenants(heart),
+    }
+    const oidc = config.oidc && { name: config.oidc.server.name, url: '/api/oidc/login' }
+    return {
+      service: { access, people, oidc, signedIn: () => [...sessions.people(), ...people.people()] },
+      routes: loginRoutes(access, oidc, openOidc(heart)),
+    }
+  },
+}
+
+function loginRoutes(access: AccessRules, oidc: Logins['oidc'], flow: OidcRoutes | undefined): readonly Route[] {
+  const by = 'anyone'
+  const known = (request: Request) => {
+    parseQuery(queryOf(request), {})
+    return Response.json((oidc ? { oidc } : {}) satisfies LoginsBody)
+  }
+  const nothing = (request: Request) => nothingAt(new URL(request.url).pathname)
+  return [
+    { method: 'GET', path: '/api/login', by, answer: known },
+    { method: 'POST', path: '/api/login', by, answer: (request) => login(request, access) },
+    {
+      method: 'GET',
+      path: '/api/oidc/login',
+      by,
+      answer: (request) => flow?.begin(request, access) ?? nothing(request),
+    },
+    {
+      method: 'GET',
+      path: '/api/oidc/callback',
+      by,
+      answer: (request) => flow?.finish(request, access) ?? nothing(request),
+    },
+    { method: 'POST', path: '/api/logout', by, answer: (request) => logout(request, access) },
+    { method: 'GET', path: '/api/session', by: 'person', answer: sessionRoute(access) },
+  ]
+}
+
+async function openSessions(
+  { clock, door, stores, replica, onFault }: Heart,
+  use: 'console' | 'person',
+): Promise<Sessions> {
+  const bounds = { clock, ...(use === 'person' && { ttlMs: PERSON_SECONDS * 1000 }) }
+  const { authenticator } = door
+  if (!replica) return createSessions(bounds)
+  const shared = new SharedSessions({ ...bounds, state: stores.state, authenticator, use, onFault })
+  await shared.opened()
+  return shared
+}
+
+function openOidc({ config, door, clock, stores, log }: Heart): OidcRoutes | undefined {
+  const { oidc } = config
+  const { publicUrl } = door
+  if (!oidc || publicUrl === undefined) return undefined
+  const warn = (message: string) => log({ level: 'warn', message })
+  return createOidcRoutes({ config: oidc, publicUrl, clock, state: stores.state, log: warn })
+}
+
+/** Tokens are of users of tenants, or keys of the file are. */
+function hasTenants({ config, revisions }: Heart): boolean {
+  if (config.oauth?.issuers.some(({ tenant, claims }) => (tenant ?? claims.tenant) !== undefined)) return true
+  return new Set(revisions.current.callers.map(({ caller }) => caller.tenant)).size > 1
+}

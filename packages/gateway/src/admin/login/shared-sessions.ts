@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto'
+import { type Caller, defineCaller } from '@toolgate/core'
+import { createEmitter, type Emitter } from '@toolgate/values'
+import { isObject } from '@toolgate/values/json'
+import { Mirror } from '@toolgate/core/internal'
+import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
+import type { Authenticator } from '../../auth/credential.ts'
+import { digest, type Login, type NewSession, SESSION_TTL_MS, type Sessions } from '../http/access.ts'
+
+export interface SharedSessionsOptions {
+  readonly state: StateStore
+  readonly clock: Pick<Clock, 'wallMs'>
+  /** Finds today's person of a key. */
+  readonly authenticator: Pick<Authenticator, 'current'>
+  /** What the sessions are for: keys of the store begin with it. */
+  readonly use: 'console' | 'person'
+  readonly onFault: (error: unknown) => void
+  readonly ttlMs?: number
+  readonly max?: number
+}
+
+/** A session as the store has it. Times are wall-clock milliseconds. */
+interface Kept {
+  /** The credential of a login by key, whose person is the one of today. */
+  readonly credential?: string
+  /** The person of another login. */
+  readonly person?: Caller
+  readonly loginAt: number
+  readonly endsAt: number
+  readonly logoutUrl?: string
+}
+
+const DEADLINE_MS = 5000
+
+/** The sessions of people who use several replicas: opened on one, known on all when `open` resolves. */
+export class SharedSessions implements Sessions {
+  readonly #options: SharedSessionsOptions
+  readonly #prefix: string
+  readonly #mirror: Mirror
+  readonly #endings = new Map<string, Emitter<[]>>()
+  #kept: ReadonlyMap<string, Kept> = new Map()
+
+  constructor(options: SharedSessionsOptions) {
+    this.#options = options
+    this.#prefix = `login:${options.use}/`
+    const { state, onFault } = options
+    const onRead = (entries: readonly StateEntry[]) => this.#replace(new Map(entries.flatMap(toKept)))
+    this.#mirror = new Mirror({ state, prefix: this.#prefix, deadlineMs: DEADLINE_MS, onRead, onFailed: onFault })
+    this.#mirror.start()
+  }
+
+  /** Resolves when the store has answered, or failed to. */
+  opened(): Promise<void> {
+    return this.#mirror.idle()
+  }
+
+  async open(caller: Caller, session: NewSession = {}): Promise<string> {
+    const { clock, state, ttlMs = SESSION_TTL_MS, max = 1000 } = this.#options
+    const now = clock.wallMs()
+    const { credential, endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = now, logoutUrl } = session
+    const endsAt = Math.min(now + ttlMs, endsAtMs)
+    const oldest = [...this.#kept].toSorted(([, a], [, b]) => a.endsAt - b.endsAt)[0]
+    if (this.#kept.size >= max && oldest) await this.#end(oldest[0])
+    const secret = randomBytes(32).toString('base64url')
+    const key = this.#prefix + digest(secret)
+    const who = credential === undefined ? { person: caller } : { credential }
+    const kept: Kept = { ...who, loginAt: loginAtMs, endsAt, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
+    await this.#mirror.write(key, () => state.set(key, kept, { expiresAt: endsAt }))
+    this.#replace(new Map([...this.#kept, [key, kept]]))
+    return secret
+  }
+
+  find(secret: string): Login | undefined {
+    return this.#loginOf(this.#prefix + digest(secret))
+  }
+
+  people(): readonly Caller[] {
+    return [...this.#kept.keys()].flatMap((key) => this.#loginOf(key)?.person ?? [])
+  }
+
+  nowMs(): number {
+    return this.#options.clock.wallMs()
+  }
+
+  async close(secret: string): Promise<string | undefined> {
+    const key = this.#prefix + digest(secret)
+    const { logoutUrl } = this.#kept.get(key) ?? {}
+    await this.#end(key)
+    return logoutUrl
+  }
+
+  /** The people of keys are found again at each request. Only those who listen must be told. */
+  replace(): void {
+    for (const key of this.#kept.keys()) if (!this.#loginOf(key)) this.#tell(key)
+  }
+
+  onEnd(secret: string, listener: () => void): () => void {
+    const key = this.#prefix + digest(secret)
+    if (!this.#kept.has(key)) return () => {}
+    const ending = this.#endings.get(key) ?? createEmitter()
+    this.#endings.set(key, ending)
+    return ending.subscribe(listener)
+  }
+
+  async #end(key: string): Promise<void> {
+    await this.#mirror.write(key, () => this.#options.state.take(key))
+    this.#drop(key)
+  }
+
+  #drop(key: string): void {
+    this.#replace(new Map([...this.#kept].filter(([other]) => other !== key)))
+  }
+
+  #replace(next: ReadonlyMap<string, Kept>): void {
+    const before = this.#kept
+    this.#kept = next
+    for (const key of before.keys()) if (!next.has(key)) this.#tell(key)
+  }
+
+  #tell(key: string): void {
+    const ending = this.#endings.get(key)
+    this.#endings.delete(key)
+    ending?.emit()
+  }
+
+  #loginOf(key: string): Login | undefined {
+    const kept = this.#kept.get(key)
+    if (!kept) return undefined
+    if (kept.endsAt <= this.nowMs()) {
+      // At every replica: a clock that is set back opens it at none.
+      this.#drop(key)
+      this.#end(key).catch(this.#options.onFault)
+      return undefined
+    }
+    const { credential, loginAt } = kept
+    if (credential === undefined) return kept.person && { person: kept.person, loginAt }
+    const now = this.#options.authenticator.current(credential)
+    const isOpen = now !== undefined && now.for !== 'host' && (this.#options.use === 'person' || now.for === 'console')
+    return isOpen ? { person: now.caller, loginAt, credential } : undefined
+  }
+}
+
+/** An entry that cannot be read opens nothing. The same person is the same object while the entry stays. */
+function toKept({ key, value }: StateEntry): readonly (readonly [string, Kept])[] {
+  if (!isObject(value)) return []
+  const { credential, person, loginAt, endsAt, logoutUrl } = value
+  if (typeof loginAt !== 'number' || typeof endsAt !== 'number') return []
+  const more = { loginAt, endsAt, ...(typeof logoutUrl === 'string' ? { logoutUrl } : {}) }
+  if (typeof credential === 'string') return [[key, { credential, ...more }]]
+  return isObject(person) ? [[key, { person: defineCaller(person), ...more }]] : []
+}

@@ -1,0 +1,275 @@
+import { endsWithin, messageOf, sha256Hex } from '@toolgate/values'
+import type { ReloadOptions } from './describe.ts'
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { ConfigError } from '@toolgate/core'
+import { ApiFault } from '../../model/faults.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+import { checkUsable } from '../../config/usable.ts'
+import { nextTurn } from '../../util/next-turn.ts'
+import type { RetiredServer } from '../../servers/fleet.ts'
+import type { ReadProposed } from '../../replicas/open-replica.ts'
+import type { Heart } from '../../heart/heart.ts'
+import { type Revision, RULES, type Settings } from '../../auth/revision.ts'
+import { findEnded } from '../../auth/keyring.ts'
+import { findChanges } from './changes.ts'
+import type { RuleChange } from '../../model/reload.ts'
+import { describeReload } from './describe.ts'
+import type { Reload } from '../../model/reload.ts'
+import { findUnproven } from '../../auth/tighter.ts'
+import { compareAccess } from './who-gains.ts'
+
+const NEW_CERTIFICATE: RuleChange = { section: 'listen', what: 'changed', name: 'certificate' }
+
+/** How long the calls of a server that changed or is gone may take. */
+const RETIRE_MS = 30_000
+
+const PUBLISHING = 'config:published'
+/** How long a publication waits for others. */
+const PUBLISH_WAIT_MS = 30_000
+
+/** Replaces the rules of a running gateway by those of its file: all of them or none. */
+export class Reloader {
+  readonly #heart: Heart
+  readonly #onReplaced: () => void
+  #before: Promise<unknown> = Promise.resolve()
+  #waiting: string | undefined
+  /** A hash of the text alone would let people guess the secrets in it. */
+  readonly #salt = randomUUID()
+  /** The commands that somebody has had run. */
+  #ran: readonly string[]
+
+  /** `onReplaced` is called in the turn in which the rules are replaced. */
+  constructor(heart: Heart, onReplaced: () => void) {
+    this.#heart = heart
+    this.#onReplaced = onReplaced
+    this.#ran = heart.config.ran ?? []
+  }
+
+  /** One after the other. @throws {ConfigFileError} @throws {ConfigError} @throws {ApiFault} `reload_outdated`, and nothing has changed */
+  reload(options: ReloadOptions): Promise<Reload> {
+    return options.publishes ? this.#publish(options) : this.#inTurn(() => this.#reload(options))
+  }
+
+  /** Why what the file says is not in force, where it is watched. `undefined`: it is, or nobody has looked. */
+  get waiting(): string | undefined {
+    return this.#waiting
+  }
+
+  /** Applies what the file says now if that is proven to grant no more. Else nothing changes, and `waiting` says so. Never rejects. */
+  async tighten(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#tighten())
+    } catch {
+      // It is in the log.
+      this.#waiting = 'the file has a mistake, see the log'
+    }
+  }
+
+  async #tighten(): Promise<void> {
+    const { rules, revisions } = this.#heart
+    const config = await rules.read({ mayRun: this.#ran })
+    if (config.notRun) return this.#wait(['secretCommands'], `not run: ${config.notRun.join(', ')}`)
+    const planned = await this.#reload({ through: 'watch', isDryRun: true }, config)
+    const unproven = findUnproven(revisions.current, revisions.next(config))
+    const gains = planned.access.some((one) => one.gains.length > 0) ? ['access'] : []
+    if (unproven.length + gains.length > 0) return this.#wait([...unproven, ...gains], cutLines(planned.text))
+    await this.#reload({ through: 'watch' }, config)
+  }
+
+  #wait(sections: readonly string[], detail: string): void {
+    const why = `the file has changed and waits for "toolgate reload": it may grant more (${sections.join(', ')})`
+    if (this.#waiting !== why) this.#heart.log({ level: 'warn', message: why, detail })
+    this.#waiting = why
+  }
+
+  /** Checks what is proposed. Starts nothing, and runs no command that has not run before. @throws why it cannot run here */
+  async check(readProposed: ReadProposed): Promise<void> {
+    const config = await readProposed({ mayRun: this.#ran })
+    await this.#reload({ through: 'api', isDryRun: true }, { ...config, notRun: [] })
+  }
+
+  #inTurn<T>(reload: () => Promise<T>): Promise<T> {
+    const reloading = this.#before.then(reload)
+    this.#before = reloading.catch((error: unknown) => {
+      this.#heart.log({ level: 'error', message: 'nothing was reloaded', detail: messageOf(error) })
+    })
+    return reloading
+  }
+
+  /** Not in turn while it is published: this replica reloads, too, before it is in force. */
+  async #publish(options: ReloadOptions): Promise<Reload> {
+    const { revisions, redact, replica } = this.#heart
+    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
+    const config = await replica.readFile()
+    const { text = '' } = config
+    const { running } = replica.publication
+    const planned = await this.#inTurn(() => this.#reload({ ...options, isDryRun: true }, config))
+    if (text === running.text) return planned
+    const objections = await replica.proposals.ask(text)
+    const lost = objections.map(({ id, why }) => `${id} cannot run it: ${why}`)
+    if (lost.length > 0 && options.isForced !== true)
+      throw new ConfigError('', `nothing was published. ${lost.join('; ')}`)
+    if (options.isDryRun === true) return { ...planned, text: [...planned.text, ...lost] }
+    const id = await this.#publishNext(text, options, running.id)
+    const { id: revision, number } = revisions.current
+    const { preview: _preview, ...plan } = planned
+    const reload = { ...plan, isApplied: true, revision: { id: revision, number } }
+    const { redactText } = redact.with(config.secrets)
+    const lines = describeReload(reload, { isDryRun: false }).map((line) => redactText(line))
+    return { ...reload, text: [`published ${id}: it is in force on all replicas`, ...lost, ...lines] }
+  }
+
+  /** One replica after the other, and with a preview only what replaces the configuration that it was compared with. */
+  async #publishNext(text: string, { by, preview }: ReloadOptions, seen: string): Promise<string> {
+    const { replica } = this.#heart
+    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
+    const { publication, lock } = replica
+    const lease = await lock.acquire(PUBLISHING, { deadlineMs: PUBLISH_WAIT_MS })
+    try {
+      if (preview !== undefined && (await publication.latestId()) !== seen) throw outdated()
+      return (await publication.publish(text, by, { session: PUBLISHING, fencingToken: lease.fencingToken })).id
+    } finally {
+      await lease.release()
+    }
+  }
+
+  /** Names a configuration, and what it would replace. Replicas give one name to one change. */
+  #nameOf(config: GatewayConfig, before: Revision, next: Revision): string {
+    const inForce = this.#heart.replica?.publication.running.id ?? `${this.#salt} ${before.number}`
+    return sha256Hex(JSON.stringify([inForce, config.textHash ?? next.id])).slice(0, NAME_LENGTH)
+  }
+
+  async #reload({ by, through, isDryRun = false, preview }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
+    const { revisions, rules, redact, stopping } = this.#heart
+    checkRunning(stopping)
+    const config = given ?? (await rules.read())
+    checkUsable(config)
+    const before = revisions.current
+    const next = revisions.next(config)
+    const name = this.#nameOf(config, before, next)
+    if (preview !== undefined && preview !== name) throw outdated()
+    const serveCertificate = rules.readCertificate()
+    const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
+    // Whoever publishes has been told, and this replica starts no call meanwhile.
+    const isAsked = changes.length > 0 && through !== 'publication'
+    const comparison = isAsked ? await compareAccess(this.#heart.gate, before, next) : undefined
+    const restartNeeded = findFixed(this.#heart.config, config)
+    const isChanged = changes.length > 0 || !isSameSecrets(before, next)
+    const isApplied = isChanged && !isDryRun
+    await nextTurn()
+    // It may have begun to stop meanwhile, and then must start nothing.
+    if (isApplied) checkRunning(stopping)
+    if (isApplied) this.#apply(before, next, config)
+    // What is in force is what the file says.
+    if (!isDryRun) [this.#waiting, this.#ran] = [undefined, config.ran ?? []]
+    if (isApplied) serveCertificate?.()
+    // The rules are in force already: who gains by them is only to be said.
+    const access = (await comparison?.whoGains()) ?? []
+    const { id, number } = isApplied ? next : before
+    const { redactText } = redact.with(config.secrets)
+    // The text of a clause may hold a secret that was filled in.
+    const shown = changes.map((change) => ({ ...change, name: redactText(change.name) }))
+    const named = isDryRun && { preview: name }
+    const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded, ...named }
+    const text = describeReload(reload, { isDryRun }).map((line) => redactText(line))
+    if (isApplied) await this.#record(text, by, through)
+    const note = given || through === 'publication' ? undefined : await this.#heart.replica?.noteOnFile()
+    return { ...reload, text: note === undefined ? text : [...text, note] }
+  }
+
+  /** In one turn: what is decided before is by the old rules, and what is decided after by the new ones. */
+  #apply(before: Revision, next: Revision, config: GatewayConfig): void {
+    const { revisions, redact, log, rules, door } = this.#heart
+    const { started, retired } = rules.replace(next, () => {
+      revisions.replace(next)
+      redact.follow(config.secrets)
+    })
+    door.keys.renew()
+    door.runs.renew()
+    this.#onReplaced()
+    revisions.end(findEnded(before.keyring, next.keyring))
+    for (const upstream of started) void upstream.start()
+    for (const server of retired) void this.#retire(server)
+    for (const { path, message } of config.warnings ?? []) log({ level: 'warn', message: `${path}: ${message}` })
+  }
+
+  async #retire({ upstream, running }: RetiredServer): Promise<void> {
+    const { config, onFault } = this.#heart
+    try {
+      await endsWithin(running.idle(), config.drainMs ?? RETIRE_MS)
+      await upstream.close()
+    } catch (error) {
+      onFault(error)
+    }
+  }
+
+  async #record(text: readonly string[], by: string | undefined, through: string): Promise<void> {
+    const { log, stores, clock, onFault, gate } = this.#heart
+    const { policyRevision, catalog } = gate
+    const detail = cutLines(text, '\n')
+    log({ level: 'info', message: `reloaded: ${cutLines(text)}` })
+    try {
+      await stores.audit.write({
+        event: 'config_changed',
+        reason: through,
+        detail,
+        wallMs: clock.wallMs(),
+        policy_revision: policyRevision,
+        catalog_revision: catalog.revision,
+        ...(by === undefined ? {} : { user_id: by }),
+      })
+    } catch (error) {
+      onFault(error)
+    }
+  }
+}
+
+/** @throws {ConfigError} */
+function checkRunning({ isStopping }: Heart['stopping']): void {
+  if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
+}
+
+const NAME_LENGTH = 16
+
+function outdated(): ApiFault {
+  return new ApiFault(
+    'reload_outdated',
+    'Nothing was applied: the file, or the configuration in force, is no longer the one of this preview. Preview it again.',
+  )
+}
+
+const MAX_DETAIL = 2000
+
+function cutLines(lines: readonly string[], between = '; '): string {
+  const text = lines.map((line) => (between === '\n' ? line : line.trim())).join(between)
+  return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text
+}
+
+/** A rotated secret leaves the names as they are. */
+function isSameSecrets(before: Revision, next: Revision): boolean {
+  return isDeepStrictEqual(before.servers, next.servers) && isDeepStrictEqual(before.callers, next.callers)
+}
+
+/** What the gateway computes itself. */
+const NOT_FIELDS = [
+  'file',
+  'text',
+  'textHash',
+  'secrets',
+  'secretCommands',
+  'notRun',
+  'ran',
+  'warnings',
+  'places',
+  'policySource',
+] as const
+const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
+
+/** Returns the settings that differ and need a restart. */
+function findFixed(before: Settings, config: GatewayConfig): readonly string[] {
+  const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(config))]
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(old.get(key), now.get(key)))
+    .toSorted()
+}

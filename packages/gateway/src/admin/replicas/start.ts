@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Room } from '../../heart/room.ts'
+import { auditFamilies, replicaFamilies } from './replica-families.ts'
+
+/** How long load balancers have to see that a replica stops, and at most half of the time for stopping. */
+const ANNOUNCE_MS = 3_000
+
+/** This gateway as one of several: its figures, whether its lease holds, and the announcement of its end. */
+export const replicas: Room = {
+  name: 'replicas',
+  open({ replica, stores, config }) {
+    if (!replica) return undefined
+    const { report, membership } = replica
+    return {
+      metrics: [() => replicaFamilies(report), () => auditFamilies(stores.audit)],
+      health(withReasons) {
+        const state = report.state()
+        const { id, problem } = state
+        const body = { replica: withReasons ? state : { id, ...(problem && { problem }) } }
+        return { isRefusing: problem !== undefined, body }
+      },
+      announce() {
+        membership.announceEnd()
+        const { drainMs = Number.POSITIVE_INFINITY } = config
+        return sleep(Math.min(ANNOUNCE_MS, drainMs / 2))
+      },
+    }
+  },
+}

@@ -1,0 +1,84 @@
+import { nearestOf } from '@toolgate/values'
+import type { Caller, Tool } from '@toolgate/core'
+import { isItemId } from '@toolgate/core/tools'
+import type { Heart } from '../../heart/heart.ts'
+import { ApiFault } from '../../model/faults.ts'
+import type { ListRow } from '../../model/rows.ts'
+import { maySeeListsOf } from '../http/callers.ts'
+import { wireNameOf } from '../http/wire-name.ts'
+
+/** What has the catalogs of callers. */
+export type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
+
+/** What a person may look at of a caller's catalog. */
+export interface Shown {
+  readonly tools: readonly Tool[]
+  readonly items: readonly Tool[]
+  readonly lists: readonly ListRow[]
+}
+
+/** Returns the catalog of a caller; without their own lists, for a person who may not see these. */
+export function shownTo(person: Caller, caller: Caller, { gate, servers }: ShownHeart): Shown {
+  const lists = servers.fleet.listsOf(caller)
+  if (lists.length === 0 || maySeeListsOf(person, caller)) return { ...itemsOf(gate.catalog.of(caller)), lists }
+  const withheld = lists.map(({ server }): ListRow => ({ server, state: 'withheld' }))
+  const { catalog } = gate
+  return { tools: catalog.snapshot().tools, items: catalog.items().tools, lists: withheld }
+}
+
+function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>): Pick<Shown, 'tools' | 'items'> {
+  return { tools: snapshot.tools, items: items.tools }
+}
+
+/** Returns whose list of its server an item was looked up in. */
+export function listOf(id: string, { lists }: Shown): ListRow | undefined {
+  const [kind, server] = id.split(':', 2)
+  return lists.find((list) => list.server === (isItemId(id) ? server : kind))
+}
+
+/**
+ * Returns whose list an item was looked up in, if it is of a list for each user.
+ *
+ * @throws {ApiFault} `tool_unknown` for what the person may not see, or is not there
+ */
+export function checkKnown(
+  id: string,
+  { person, caller }: { readonly person: Caller; readonly caller: Caller },
+  heart: ShownHeart,
+): ListRow | undefined {
+  const shown = shownTo(person, caller, heart)
+  const list = listOf(id, shown)
+  // A resource need not be listed to be decided.
+  const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
+  if (!isKnown) throw unknownTool(id, shown, heart)
+  return list
+}
+
+export function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
+  return isItemId(id) ? items : tools
+}
+
+/** Returns every item that a person may look at of a caller's catalog. */
+export function knownItems(person: Caller, caller: Caller, heart: ShownHeart): readonly Tool[] {
+  const { tools, items } = shownTo(person, caller, heart)
+  return [...tools, ...items]
+}
+
+/** Suggests an id, as people copy the wire name from their client, or misspell an id. */
+export function unknownTool(id: string, shown: Shown, heart: ShownHeart): ApiFault {
+  const tools = itemsIn(id, shown)
+  const suggestion =
+    tools.find((tool) => wireNameOf(heart, tool.id) === id || tool.name === id)?.id ??
+    nearestOf(
+      id,
+      tools.map((tool) => tool.id),
+    )
+  const list = listOf(id, shown)
+  if (list?.state === 'unknown')
+    return new ApiFault(
+      'tool_unknown',
+      `No tool has the id ${JSON.stringify(id)}: the server "${list.server}" has not listed for ${JSON.stringify(list.user)} yet${list.reason ? ` (${list.reason})` : ''}.`,
+    )
+  const hint = suggestion ? ` Did you mean ${JSON.stringify(suggestion)}?` : ' GET /api/tools lists the known ones.'
+  return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
+}

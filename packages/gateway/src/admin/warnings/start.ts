@@ -1,0 +1,28 @@
+import type { Room } from '../../heart/room.ts'
+import type { Family } from '../../telemetry/exposition.ts'
+
+/** What is probably a mistake, in the file and in what servers offer. */
+export const warnings: Room = {
+  name: 'warnings',
+  open({ rules, redact }) {
+    const { list, logNew } = rules.warnings
+    return {
+      warnings: () => list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
+      metrics: [() => warningsFamily(list().map(({ code }) => code))],
+      started: logNew,
+    }
+  },
+}
+
+/** Shown also when they are 0, as these problems arise silently, for example when a server renames a tool. */
+const ALWAYS_SHOWN = ['selector_unmatched', 'tool_unreachable', 'name_confusable']
+
+export function warningsFamily(found: readonly string[]): Family {
+  const codes = [...new Set([...ALWAYS_SHOWN, ...found])]
+  return {
+    name: 'toolgate_policy_warnings',
+    type: 'gauge',
+    help: 'Likely mistakes in the configuration, such as a selector that matches nothing.',
+    samples: codes.map((code) => ({ labels: { code }, value: found.filter((one) => one === code).length })),
+  }
+}

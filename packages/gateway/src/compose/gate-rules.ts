@@ -1,0 +1,119 @@
+import { ConfigError, type Gate } from '@toolgate/core'
+import { type createAvailability, parseGroups } from '@toolgate/core/groups'
+import { createMetaTools } from '@toolgate/mcp'
+import type { Rules, Settings } from '../auth/revision.ts'
+import type { GroupConfig } from '../config/config.ts'
+import type { GatewayRedactor } from '../config/redaction.ts'
+import type { RuleSource } from '../heart/heart.ts'
+import type { Upstream } from '../model/upstream.ts'
+import { toApps, toGroups } from '../servers/catalog/groups.ts'
+import type { Connections } from '../servers/connections/connections.ts'
+import type { Fleet } from '../servers/fleet.ts'
+
+const DEFAULT_TTL_MS = 10_000
+
+type Groups = ReturnType<typeof toGroups>
+type ParsedGroups = ReturnType<typeof parseGroups>
+type MetaTools = ReturnType<typeof createMetaTools>
+
+export interface GateRulesDeps {
+  readonly search: NonNullable<Settings['search']>
+  readonly redact: GatewayRedactor
+  readonly fleet: Fleet
+  /** A function, as the gate is made of these rules. */
+  readonly gate: () => Gate
+  /** Called when a session opens a group. */
+  readonly onUnlocked: () => void
+  /** Bounds how long a probe's answer is kept. */
+  readonly probeEveryMs: number | undefined
+}
+
+/** The parts of a gate's rules that are made of the file: its groups, its apps, and the tools of the gateway itself. */
+export class GateRules {
+  /** The groups of the start. */
+  readonly groups: Groups
+  readonly opensByCalls: boolean
+  readonly #deps: GateRulesDeps
+  #parsed: ParsedGroups
+  #ownTools: MetaTools
+
+  constructor(deps: GateRulesDeps, rules: Rules) {
+    this.#deps = deps
+    this.groups = this.#groupsOf(rules, deps.fleet.upstreams)
+    this.#parsed = parse(this.groups, rules)
+    this.#ownTools = this.#toolsOf(this.#parsed)
+    this.opensByCalls = opensByCalls(this.#parsed)
+  }
+
+  get ownTools(): MetaTools {
+    return this.#ownTools
+  }
+
+  get selectors(): ParsedGroups['selectors'] {
+    return this.#parsed.selectors
+  }
+
+  /** Replaces the rules of the gate, its groups and its servers in one turn, with what `alongside` replaces. */
+  replace(
+    next: Rules,
+    alongside: () => void,
+    {
+      availability,
+      connections,
+    }: { readonly availability: ReturnType<typeof createAvailability>; readonly connections: Connections },
+  ): ReturnType<RuleSource['replace']> {
+    const { fleet, gate } = this.#deps
+    const staged = fleet.stage(next.servers)
+    const groups = this.#groupsOf(next, staged.upstreams)
+    const parsed = parse(groups, next)
+    if (opensByCalls(parsed) && !this.opensByCalls)
+      throw new ConfigError('groups', 'that open by an event need a restart, where none did before')
+    const tools = this.#sameTools(this.#toolsOf(parsed))
+    let committed: ReturnType<typeof staged.commit> = { started: [], retired: [] }
+    const swap = () => {
+      committed = staged.commit()
+      availability.replace(groups)
+      this.#parsed = parsed
+      this.#ownTools = tools
+      alongside()
+      connections.renew()
+    }
+    const { aliases, labels, limits, policy } = next
+    // A server of the next revision is open already, and has not started: nothing remains of it where a rule is wrong.
+    const apps = toApps(
+      next.apps,
+      tools.map(({ id }) => id),
+    )
+    const ofGate = { tools, sources: staged.sources, groups, apps, policy, limits }
+    gate().setRules({ ...ofGate, ...(aliases && { aliases }), ...(labels && { labels }) }, swap)
+    return committed
+  }
+
+  #sameTools(next: MetaTools): MetaTools {
+    const now = this.#ownTools
+    const isSame = next.length === now.length && next.every(({ id }, i) => id === now[i]?.id)
+    return isSame ? now : next
+  }
+
+  #toolsOf(groups: ParsedGroups): MetaTools {
+    const { search, gate, onUnlocked } = this.#deps
+    return createMetaTools({ groups, search, gate, onUnlocked })
+  }
+
+  #groupsOf({ groups }: Rules, servers: readonly Upstream[]): Groups {
+    const { probeEveryMs, redact: redactor, fleet } = this.#deps
+    return toGroups(withTtl(groups, probeEveryMs), { servers, redactor, reaper: fleet.reaper })
+  }
+}
+
+function parse(groups: Groups, { aliases = {} }: Rules): ParsedGroups {
+  return parseGroups(groups, new Map(Object.entries(aliases)))
+}
+
+function opensByCalls({ locked }: ParsedGroups): boolean {
+  return [...locked.values()].some(({ unlock }) => typeof unlock === 'object')
+}
+
+function withTtl(groups: readonly GroupConfig[], mostMs = Number.POSITIVE_INFINITY): readonly GroupConfig[] {
+  return groups.map((group) => (mostMs < (group.ttlMs ?? DEFAULT_TTL_MS) ? { ...group, ttlMs: mostMs } : group))
+}

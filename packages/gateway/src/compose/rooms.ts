@@ -1,0 +1,59 @@
+import { approvals } from '../admin/approvals/start.ts'
+import { audit } from '../admin/audit/start.ts'
+import { calls } from '../admin/calls/start.ts'
+import { groups } from '../admin/groups/start.ts'
+import { halts } from '../admin/halts/start.ts'
+import { limits } from '../admin/limits/start.ts'
+import { live } from '../admin/live/start.ts'
+import { login } from '../admin/login/start.ts'
+import { metrics } from '../admin/metrics/start.ts'
+import { overview } from '../admin/overview/start.ts'
+import { pins } from '../admin/pins/start.ts'
+import { policy } from '../admin/policy/start.ts'
+import { reload } from '../admin/reload/start.ts'
+import { replicas } from '../admin/replicas/start.ts'
+import { servers } from '../admin/servers/start.ts'
+import { tools } from '../admin/tools/start.ts'
+import { warnings } from '../admin/warnings/start.ts'
+import type { ListedRoom } from '../heart/room.ts'
+import { mcp } from '../mcp/room.ts'
+
+/**
+ * The capabilities of the gateway, in the order in which they are opened.
+ *
+ * `start` is opened with the gateway. `people` is loaded at the first request for the API or a page: a gateway that serves MCP
+ * alone loads none of it. To add a capability, add its folder and a row; to remove one, remove both.
+ */
+export const ROOMS: readonly ListedRoom[] = [
+  { people: () => import('../admin/agents/routes.ts') },
+  { people: () => import('../admin/openapi/routes.ts') },
+  { start: calls, people: () => import('../admin/calls/routes.ts') },
+  { start: servers, people: () => import('../admin/servers/routes.ts') },
+  { start: groups, people: () => import('../admin/groups/routes.ts') },
+  { start: policy, people: () => import('../admin/policy/routes.ts') },
+  { start: tools, people: () => import('../admin/tools/routes.ts') },
+  { start: pins, people: () => import('../admin/pins/routes.ts') },
+  { start: login, people: () => import('../admin/login/routes.ts') },
+  { start: overview, people: () => import('../admin/overview/routes.ts') },
+  { start: halts, people: () => import('../admin/halts/routes.ts') },
+  { start: limits, people: () => import('../admin/limits/routes.ts') },
+  { start: approvals, people: () => import('../admin/approvals/routes.ts') },
+  { start: live, people: () => import('../admin/live/routes.ts') },
+  { start: replicas, people: () => import('../admin/replicas/routes.ts') },
+  { start: audit, people: () => import('../admin/audit/routes.ts') },
+  { people: () => import('../admin/callers/routes.ts') },
+  { people: () => import('../admin/change/routes.ts') },
+  { people: () => import('../admin/connections/routes.ts') },
+  { people: () => import('../admin/keys/routes.ts') },
+  { people: () => import('../admin/matrix/routes.ts') },
+  { people: () => import('../admin/people/routes.ts') },
+  { people: () => import('../admin/preferences/routes.ts') },
+  { people: () => import('../admin/runs/routes.ts') },
+  { people: () => import('../admin/trial/routes.ts') },
+  { people: () => import('../admin/console/routes.ts') },
+  { start: mcp },
+  { start: metrics },
+  // Everything that a reload renews is open before it.
+  { start: reload, people: () => import('../admin/reload/routes.ts') },
+  { start: warnings, people: () => import('../admin/warnings/routes.ts') },
+]

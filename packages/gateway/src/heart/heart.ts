@@ -1,0 +1,119 @@
+import type { Gate } from '@toolgate/core'
+import type { createAvailability, parseGroups } from '@toolgate/core/groups'
+import type { MaybePromise } from '@toolgate/core/internal'
+import type { ClauseCountStore, Clock, StateStore } from '@toolgate/core/stores'
+import type { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
+import type { FailedLogins } from '../auth/failed-logins.ts'
+import type { Keys } from '../auth/keys.ts'
+import type { OpenedAuthenticator } from '../auth/open-authenticator.ts'
+import type { OriginRules } from '../auth/origin.ts'
+import type { Revisions, Rules, Settings } from '../auth/revision.ts'
+import type { Runs } from '../auth/runs.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { LoadConfigOptions } from '../config/load-config.ts'
+import type { EvidenceProblem, OpenedAudit } from '../config/open-stores.ts'
+import type { GatewayRedactor } from '../config/redaction.ts'
+import type { LogLine } from '../model/log-line.ts'
+import type { OpenedReplica } from '../replicas/open-replica.ts'
+import type { Connections } from '../servers/connections/connections.ts'
+import type { HeldCalls } from '../servers/asks/held-calls.ts'
+import type { Fleet, StagedFleet } from '../servers/fleet.ts'
+import type { CallCounts } from '../telemetry/call-counts.ts'
+import type { FindTracing } from '../telemetry/tracing.ts'
+import type { ClientAddresses } from '../util/client-address.ts'
+import type { Warnings } from './warnings.ts'
+
+/** What every room of a gateway may use. A capability that only some gateways have is a room, and not here. */
+export interface Heart {
+  /** What is read once. The rules that a reload replaces are in `revisions`. */
+  readonly config: Settings
+  readonly revisions: Revisions
+  readonly clock: Clock
+  readonly redact: GatewayRedactor
+  readonly log: (line: LogLine) => void
+  readonly onFault: (error: unknown) => void
+  /** Whether the gateway is about to stop, and whether it takes no more calls. */
+  readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
+  readonly stores: Stores
+  readonly gate: Gate
+  readonly catalog: Catalog
+  readonly servers: Servers
+  readonly door: Door
+  readonly rules: RuleSource
+  readonly options: HostOptions
+  /** This gateway as one of several. Absent where it is alone. */
+  readonly replica: OpenedReplica | undefined
+}
+
+export interface Stores {
+  readonly audit: OpenedAudit
+  readonly auditProblems: readonly EvidenceProblem[]
+  /** Where the gateway keeps what it must remember: for as long as it runs, if nothing is configured. */
+  readonly state: StateStore
+  /** The same, if it outlives this process. */
+  readonly kept: StateStore | undefined
+  readonly clauses: ClauseCountStore | undefined
+  /** Absent where the state is in memory, or of replicas. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
+  readonly checkWritable: (() => void) | undefined
+}
+
+/** The catalog as clients see it. */
+export interface Catalog {
+  readonly lists: ToolLists
+  readonly items: ItemLists
+  readonly owners: ResourceOwners
+  readonly availability: ReturnType<typeof createAvailability>
+  /** The ids of the gateway's own tools. */
+  ownIds(): ReadonlySet<string>
+  selectors(): ReturnType<typeof parseGroups>['selectors']
+}
+
+export interface Servers {
+  readonly fleet: Fleet
+  readonly connections: Connections
+  /** The calls that wait for an answer of their client. */
+  readonly held: HeldCalls
+  readonly counts: CallCounts
+  readonly tracing: FindTracing
+  /** Identifies the requests of this gateway. */
+  readonly via: string
+}
+
+/** Who may come, and by which URL. */
+export interface Door extends OpenedAuthenticator {
+  readonly origins: OriginRules
+  readonly port: number
+  /** The origin that people reach the gateway by, if it is known. */
+  readonly publicUrl: string | undefined
+  readonly keys: Keys
+  readonly runs: Runs
+  readonly logins: FailedLogins
+  readonly addresses: ClientAddresses
+  /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
+  certificateExpiresAtMs(): number | undefined
+}
+
+/** Where rules come from, and how they are replaced. */
+export interface RuleSource {
+  readonly warnings: Warnings
+  /** Reads the file again, or what is published. Throws `ConfigFileError`. */
+  read(how?: Pick<LoadConfigOptions, 'mayRun'>): MaybePromise<GatewayConfig>
+  /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
+  readCertificate(): (() => void) | undefined
+  /**
+   * Replaces the rules of the gate, its groups and its servers in one turn, with what `alongside` replaces.
+   *
+   * @throws {ConfigError} and changes nothing
+   */
+  replace(next: Rules, alongside: () => void): ReturnType<StagedFleet['commit']>
+}
+
+/** What the host of the gateway chose. */
+export interface HostOptions {
+  /** The folder of the built console. */
+  readonly consoleDir: string
+  /** How texts are read that people propose for the file. Default: as the file by default. */
+  readonly reading?: Pick<LoadConfigOptions, 'env' | 'packagesFrom'> | undefined
+  /** With `watch: true`: how often the file is looked at. Default 1000. */
+  readonly watchEveryMs?: number | undefined
+}

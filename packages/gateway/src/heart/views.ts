@@ -1,0 +1,25 @@
+import type { Caller, Gate, View } from '@toolgate/core'
+import type { Heart } from './heart.ts'
+
+type Viewing = Pick<Heart, 'gate'> & {
+  readonly servers: { readonly fleet: Pick<Heart['servers']['fleet'], 'prepare'> }
+}
+
+/** Returns the views of a gate, each after the lists that its caller has alone: a call may go on after a restart. */
+export function withLists({ gate, servers }: Viewing): Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'> {
+  return {
+    apps: gate.apps,
+    approvals: gate.approvals,
+    subscribe: (listener) => gate.subscribe(listener),
+    async view(caller, options) {
+      await servers.fleet.prepare(caller, false)
+      return gate.view(caller, options)
+    },
+  }
+}
+
+/** The same views, by the name of an app. @throws {ToolgateError} `app_unknown` */
+export function preparedViews(heart: Viewing): (caller: Caller, app: string | undefined) => Promise<View> {
+  const { view } = withLists(heart)
+  return async (caller, app) => view(caller, { app })
+}

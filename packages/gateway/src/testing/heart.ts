@@ -1,0 +1,116 @@
+import { createGate, type Gate, memoryAudit } from '@toolgate/core'
+import { parseGroups } from '@toolgate/core/groups'
+import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
+import type { Api } from '../admin/http/api.ts'
+import { openPages } from '../compose/open-pages.ts'
+import { authenticateKeys } from '../auth/keyring.ts'
+import { Keys } from '../auth/keys.ts'
+import { createOriginRules } from '../auth/origin.ts'
+import { Revisions } from '../auth/revision.ts'
+import { Runs } from '../auth/runs.ts'
+import { ROOMS } from '../compose/rooms.ts'
+import type { CallerConfig, GatewayConfig } from '../config/config.ts'
+import { createGatewayRedactor } from '../config/redaction.ts'
+import type { Catalog, Door, Heart, Servers, Stores } from '../heart/heart.ts'
+import type { ListedRoom } from '../heart/room.ts'
+import { Rooms } from '../heart/rooms.ts'
+import type { Warnings } from '../heart/warnings.ts'
+
+/** What a test says about its gateway. */
+export interface HeartParts {
+  readonly gate?: Gate
+  readonly callers?: readonly CallerConfig[]
+  readonly config?: Partial<GatewayConfig>
+  readonly clock?: Clock
+  readonly audit?: object
+  readonly stores?: Partial<Stores>
+  readonly catalog?: Partial<Catalog>
+  readonly fleet?: object
+  readonly servers?: Partial<Servers>
+  readonly door?: Partial<Door>
+  readonly warnings?: Partial<Warnings>
+  /** What is masked. */
+  readonly secrets?: readonly string[]
+  readonly onFault?: (error: unknown) => void
+}
+
+/** Returns the heart of a gateway whose gate a test has made, without servers. */
+export function heartOf(parts: HeartParts): Heart {
+  const { gate = createGate({ tools: [] }), callers = [], clock = systemClock, onFault = () => {}, door = {} } = parts
+  const config = { ...CONFIG, callers, ...parts.config } as GatewayConfig
+  const revisions = new Revisions(config)
+  const keys = new Keys({ revisions, clock, onFault })
+  const { audit = memoryAudit() } = parts
+  const heart = {
+    config,
+    revisions,
+    clock,
+    redact: createGatewayRedactor({ secrets: parts.secrets ?? [] }),
+    log: () => {},
+    onFault,
+    stopping: { isLeaving: false, isStopping: false },
+    stores: { audit, auditProblems: [], state: memoryState(), kept: undefined, ...parts.stores },
+    gate,
+    catalog: { lists: NAMES, ownIds: () => new Set(), selectors: () => parseGroups({}).selectors, ...parts.catalog },
+    servers: {
+      fleet: { rows: () => [], listsOf: () => [], prepare: () => undefined, ...parts.fleet },
+      connections: { rowsOf: () => [] },
+      ...parts.servers,
+    },
+    door: {
+      authenticator: authenticateKeys(callers),
+      origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
+      port: 8787,
+      keys,
+      runs: new Runs({ revisions, clock, keys, onFault }),
+      logins: { count: 0, failed: async () => {}, close: () => {} },
+      signedIn: () => [],
+      issuers: () => [],
+      refusedTokens: () => [],
+      certificateExpiresAtMs: () => undefined,
+      ...door,
+    },
+    rules: { warnings: { list: () => [], logNew: () => {}, logOfGate: () => {}, ...parts.warnings } },
+    options: { consoleDir: '' },
+    replica: undefined,
+  }
+  // Whoever needs more of it says so in `parts`.
+  return heart as object as Heart
+}
+
+/** Returns a gate with some members of a test in the place of its own. */
+export function gateWith(gate: Gate, own: Partial<Gate>): Gate {
+  return Object.create(gate, Object.getOwnPropertyDescriptors(own)) as Gate
+}
+
+/** The rooms of people alone. */
+export const PEOPLE: readonly ListedRoom[] = ROOMS.flatMap(({ people }) => (people ? [{ people }] : []))
+
+/** Returns the HTTP API of a heart, with the rooms of people and those that a test adds before them. */
+export function apiOf(heart: Heart, before: readonly ListedRoom[] = []): Pick<Api, 'fetch'> {
+  const open = async () => {
+    const rooms = new Rooms([...before, ...PEOPLE], heart)
+    await rooms.open()
+    return openPages(rooms, heart, () => false)
+  }
+  const opened = open()
+  return { fetch: async (request, from) => (await opened).fetch(request, from) }
+}
+
+const NAMES = nameFor((id) => id.replace(':', '__'))
+
+/** Returns the names that clients know tools by. */
+export function nameFor(toName: (id: string) => string): Catalog['lists'] {
+  const names = () => ({ toName })
+  return { names, promptNames: names } as object as Catalog['lists']
+}
+
+const CONFIG = {
+  file: 'toolgate.yaml',
+  audit: { store: 'memory' },
+  listen: { host: '127.0.0.1', port: 8787 },
+  policy: [],
+  limits: [],
+  groups: [],
+  servers: [],
+}

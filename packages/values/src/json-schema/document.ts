@@ -1,0 +1,274 @@
+import { escapePointer, isObject, type JsonObject, unescapePointer } from '../json/json.ts'
+import { type Draft, DRAFTS, draftOfUri, keyOf, metaSchemasOf } from './drafts.ts'
+
+const DEFAULT: Draft = 'unnamed'
+
+export interface Dialect {
+  readonly draft: Draft
+  /** Whether `$schema` names this draft or is absent. */
+  readonly isKnown: boolean
+}
+
+/** Returns the draft by which a document is read: `unnamed` if it names none, or an unknown one. */
+export function dialectOf(document: object): Dialect {
+  const $schema = '$schema' in document ? document.$schema : undefined
+  if (typeof $schema !== 'string') return { draft: DEFAULT, isKnown: true }
+  const draft = draftOfUri($schema)
+  return { draft: draft ?? DEFAULT, isKnown: draft !== undefined }
+}
+
+/** Whether a draft is at least as new as another. */
+export function isSince(draft: Draft, oldest: Draft): boolean {
+  return DRAFTS.indexOf(draft) >= DRAFTS.indexOf(oldest)
+}
+
+/** Whether a draft has keywords and forms that are not in drafts after `last`. */
+export function isUntil(draft: Draft, last: Draft): boolean {
+  return draft === 'unnamed' || isSince(last, draft)
+}
+
+/** Returns the keyword that names a schema within its document. */
+export function idKeyword(draft: Draft): '$id' | 'id' {
+  return draft === 'draft-04' ? 'id' : '$id'
+}
+
+/** The targets of references within a document. */
+export interface References {
+  /** Returns the document, or the part with an `$id` of its own, to which an object's references are relative. */
+  resourceOf(schema: object): object
+  /** Returns the draft by which a schema is read: that of the document, or of the meta-schema that it is in. */
+  draftOf(schema: object): Draft
+  /**
+   * Returns the schemas to which a reference leads: by a pointer, an anchor, or an `$id` of the document itself (§8.2) or of
+   * a meta-schema. It leads to two where drafts differ and the document names none; an input has to pass both.
+   */
+  find(reference: string, from: object): readonly (object | boolean)[]
+  /** Returns the schema of a resource that has this `$dynamicAnchor`. */
+  findDynamic(name: string, resource: object): object | undefined
+  /** How many resources the document has. */
+  readonly resources: number
+}
+
+interface Resource {
+  /** Its base URI. It is never requested. */
+  readonly uri: string
+  readonly anchors: Map<string, object>
+  readonly dynamicAnchors: Map<string, object>
+  /** The resource that it is in. */
+  readonly outer: object
+  readonly draft: Draft
+}
+
+const ROOT = 'https://schema.invalid/'
+/** A longer URI is not resolved. */
+const MAX_URI = 1000
+/** The part of a document: only in a schema are `$id` and anchors names. */
+type Part = 'schema' | 'map of schemas' | 'data'
+
+export function createReferences(document: object, draft: Draft): References {
+  const owners = new Map<object, object>()
+  const resources = new Map<object, Resource>()
+  const byUri = new Map<string, object>()
+  const anywhere = new Map<string, object>()
+  const elsewhere = new Set<string>()
+  index(document, document, 'schema')
+  // The set grows on the way: a meta-schema refers to its vocabularies.
+  for (const uri of elsewhere) addMetaSchemas(uri)
+
+  function index(value: object, within: object, part: Part): void {
+    const schema: JsonObject = part === 'schema' && isObject(value) ? value : {}
+    const outer = resources.get(within)
+    const own = idOf(schema, outer?.draft ?? draft)
+    const begins = value === document || (own !== undefined && !own.startsWith('#'))
+    const resource = begins ? value : within
+    owners.set(value, resource)
+    if (begins) addResource(value, own, within, { uri: ROOT, draft, ...outer })
+    addNames(value, schema, resources.get(resource) as Resource)
+    for (const [key, item] of Object.entries(value))
+      if (typeof item === 'object' && item !== null) index(item, resource, partAt(key, value, part))
+      else if (key === '$ref' && typeof item === 'string') noteElsewhere(item, resource)
+  }
+
+  function noteElsewhere(reference: string, resource: object): void {
+    const base = resources.get(resource)?.uri ?? ROOT
+    if (!reference.startsWith('#') && (reference + base).includes('json-schema.org/'))
+      elsewhere.add(toUri(reference, base)?.resource ?? '')
+  }
+
+  function addMetaSchemas(uri: string): void {
+    const found = byUri.has(uri) ? undefined : metaSchemasOf(uri)
+    for (const [key, meta] of found?.documents ?? []) {
+      if (byUri.has(key)) continue
+      byUri.set(key, meta)
+      const own = String(Reflect.get(meta, idKeyword(found?.draft ?? draft)))
+      addResource(meta, own, meta, { uri: ROOT, draft: found?.draft ?? draft })
+      index(meta, meta, 'schema')
+    }
+  }
+
+  function addResource(
+    value: object,
+    own: string | undefined,
+    outer: object,
+    { uri: base, draft: of }: Pick<Resource, 'uri' | 'draft'>,
+  ): void {
+    if (resources.has(value)) return
+    const uri = (own === undefined ? undefined : toUri(own, base)?.resource) ?? base
+    resources.set(value, { uri, anchors: new Map(), dynamicAnchors: new Map(), outer, draft: of })
+    if (own !== undefined && !byUri.has(uri)) byUri.set(uri, value)
+  }
+
+  function addNames(value: object, schema: JsonObject, { anchors, dynamicAnchors, draft: of }: Resource): void {
+    const { $anchor, $dynamicAnchor } = schema
+    const fragments = [schema[idKeyword(of)], of === 'unnamed' ? schema['id'] : undefined].map((own) =>
+      typeof own === 'string' ? (/#(.+)/s.exec(own)?.[1] ?? undefined) : undefined,
+    )
+    for (const name of [$anchor, $dynamicAnchor, ...fragments]) {
+      if (typeof name !== 'string') continue
+      anchors.set(name, value)
+      if (of === draft) anywhere.set(name, value)
+    }
+    if (typeof $dynamicAnchor === 'string') dynamicAnchors.set($dynamicAnchor, value)
+  }
+
+  function find(reference: string, from: object): readonly (object | boolean)[] {
+    const owner = owners.get(from) ?? document
+    const target = findFrom(owner, reference)
+    const { outer, draft: of } = resources.get(owner) ?? {}
+    // Up to draft-07 an `$id` beside a `$ref` does not change the base of the reference.
+    const isDoubtful = owner === from && of === 'unnamed' && outer !== undefined && outer !== owner && '$ref' in from
+    const older = isDoubtful ? findFrom(outer, reference) : undefined
+    if (target === undefined) return []
+    return older === undefined || older === target ? [target] : [target, older]
+  }
+
+  function findFrom(owner: object, reference: string): object | boolean | undefined {
+    if (reference.startsWith('#')) return findIn(owner, reference.slice(1)) ?? anywhere.get(reference.slice(1))
+    const target = toUri(reference, resources.get(owner)?.uri ?? ROOT)
+    const resource = target && (byUri.get(target.resource) ?? byUri.get(keyOf(target.resource)))
+    return resource && findIn(resource, target.fragment)
+  }
+
+  function findIn(resource: object, encoded: string): object | boolean | undefined {
+    const fragment = decode(encoded)
+    if (fragment === undefined || fragment === '') return fragment === '' ? resource : undefined
+    return fragment.startsWith('/') ? follow(fragment, resource) : resources.get(resource)?.anchors.get(fragment)
+  }
+
+  const resourceOf = (schema: object) => owners.get(schema) ?? document
+  return {
+    resources: resources.size,
+    resourceOf,
+    draftOf: (schema) => resources.get(resourceOf(schema))?.draft ?? draft,
+    findDynamic: (name, resource) => resources.get(resource)?.dynamicAnchors.get(name),
+    find,
+  }
+}
+
+/** An `$id` beside a `$ref` means nothing up to draft-07. */
+function idOf(schema: JsonObject, draft: Draft): string | undefined {
+  const own = schema[idKeyword(draft)]
+  return typeof own === 'string' && (isSince(draft, '2019-09') || !('$ref' in schema)) ? own : undefined
+}
+
+function partAt(key: string, value: object, part: Part): Part {
+  if (part !== 'schema') return part === 'data' ? 'data' : 'schema'
+  if (Array.isArray(value)) return 'schema'
+  const row = ROWS.get(key)
+  if (!row) return 'data'
+  return row.shapes.includes('map') ? 'map of schemas' : 'schema'
+}
+
+function toUri(reference: string, base: string): { readonly resource: string; readonly fragment: string } | undefined {
+  if (reference.length > MAX_URI || !URL.canParse(reference, base)) return undefined
+  const { href } = new URL(reference, base)
+  const at = href.indexOf('#')
+  const resource = at === -1 ? href : href.slice(0, at)
+  return resource.length > MAX_URI ? undefined : { resource, fragment: at === -1 ? '' : href.slice(at + 1) }
+}
+
+/** Follows a JSON pointer in the fragment of a URI (RFC 6901 §6). */
+function follow(pointer: string, resource: object): object | boolean | undefined {
+  let at: unknown = resource
+  for (const step of pointer.slice(1).split('/')) {
+    const key = unescapePointer(step)
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined
+    at = Reflect.get(at, key)
+  }
+  return typeof at === 'boolean' || isObject(at) ? at : undefined
+}
+
+function decode(fragment: string): string | undefined {
+  try {
+    return decodeURIComponent(fragment)
+  } catch {
+    return undefined
+  }
+}
+
+/** A schema inside another. */
+export interface Subschema {
+  readonly pointer: string
+  readonly schema: JsonObject
+  /** Whether it applies to the same value, not to a part of it. */
+  readonly inPlace: boolean
+}
+
+type Shape = 'one' | 'list' | 'map'
+
+interface Row {
+  readonly shapes: readonly Shape[]
+  readonly inPlace?: boolean
+  /** Default: true. */
+  readonly isApplied?: boolean
+  readonly since?: Draft
+  readonly until?: Draft
+}
+
+/** The keywords that apply the schemas they contain, and the places of definitions. */
+const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
+  ['properties', { shapes: ['map'] }],
+  ['patternProperties', { shapes: ['map'] }],
+  ['additionalProperties', { shapes: ['one'] }],
+  ['propertyNames', { shapes: ['one'], since: 'draft-06' }],
+  ['items', { shapes: ['one', 'list'] }],
+  ['additionalItems', { shapes: ['one'], until: '2019-09' }],
+  ['prefixItems', { shapes: ['list'], since: '2020-12' }],
+  ['contains', { shapes: ['one'], since: 'draft-06' }],
+  ['unevaluatedItems', { shapes: ['one'], since: '2019-09' }],
+  ['unevaluatedProperties', { shapes: ['one'], since: '2019-09' }],
+  ['allOf', { shapes: ['list'], inPlace: true }],
+  ['anyOf', { shapes: ['list'], inPlace: true }],
+  ['oneOf', { shapes: ['list'], inPlace: true }],
+  ['not', { shapes: ['one'], inPlace: true }],
+  ['if', { shapes: ['one'], inPlace: true, since: 'draft-07' }],
+  ['then', { shapes: ['one'], inPlace: true, since: 'draft-07' }],
+  ['else', { shapes: ['one'], inPlace: true, since: 'draft-07' }],
+  ['dependencies', { shapes: ['map'], inPlace: true }],
+  ['dependentSchemas', { shapes: ['map'], inPlace: true, since: '2019-09' }],
+  ['$defs', { shapes: ['map'], isApplied: false }],
+  ['definitions', { shapes: ['map'], isApplied: false }],
+])
+
+/** Returns the schemas that a schema applies, with their pointers. Definitions are applied only through references. */
+export function* subschemasOf(schema: JsonObject, pointer: string, draft: Draft): Generator<Subschema> {
+  for (const [keyword, value] of Object.entries(schema)) {
+    const row = ROWS.get(keyword)
+    if (
+      !row ||
+      row.isApplied === false ||
+      (row.since && !isSince(draft, row.since)) ||
+      (row.until && !isUntil(draft, row.until))
+    )
+      continue
+    for (const [path, inner] of innerOf(value, row.shapes))
+      if (isObject(inner))
+        yield { pointer: `${pointer}/${keyword}${path}`, schema: inner, inPlace: row.inPlace ?? false }
+  }
+}
+
+function innerOf(value: unknown, shapes: readonly Shape[]): readonly (readonly [path: string, schema: unknown])[] {
+  if (Array.isArray(value)) return shapes.includes('list') ? value.map((item, i) => [`/${i}`, item]) : []
+  if (!shapes.includes('map')) return [['', value]]
+  return isObject(value) ? Object.entries(value).map(([key, item]) => [`/${escapePointer(key)}`, item]) : []
+}

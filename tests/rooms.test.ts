@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { GatewayConfig } from '@toolgate/gateway'
+import { startWith } from '../packages/gateway/src/compose/gateway.ts'
+import { ROOMS } from '../packages/gateway/src/compose/rooms.ts'
+import type { ListedRoom } from '../packages/gateway/src/heart/room.ts'
+import { send } from './support/http.ts'
+import { CALLERS, KEYS } from './support/keys.ts'
+import { MODERN, type Params, type RpcAnswer, toMessage } from './support/rpc.ts'
+import { startSayingServer } from './support/saying-http.ts'
+import { serverConfig } from './support/servers.ts'
+
+const AGENT = { authorization: `Bearer ${KEYS.viewer}` }
+const PERSON = { authorization: `Bearer ${KEYS.console}` }
+const NAMES = await Promise.all(ROOMS.map(nameOf))
+
+let server: Awaited<ReturnType<typeof startSayingServer>>
+before(async () => {
+  server = await startSayingServer()
+})
+after(() => server.close())
+
+describe('a gateway without one of its rooms', () => {
+  for (const [at, name] of NAMES.entries())
+    it(`starts, lists and calls without ${name}, and answers people`, async () => {
+      const gateway = await startWithout(ROOMS[at])
+      try {
+        const client = name === 'mcp' ? overHttp(gateway.url) : overMcp(gateway.url)
+        assert.deepEqual(await client.list(), [name === 'mcp' ? 'saying:log' : 'saying__log'])
+        assert.equal(await client.call(), 'ok')
+        const own = (
+          await send(`${gateway.url}/api/${ROUTES.get(name) ?? 'tools?as=viewer'}`, { method: 'GET', headers: PERSON })
+        ).status
+        assert.equal(own, ROUTES.has(name) ? 404 : 200)
+        const other = name === 'groups' ? 'policy' : 'groups'
+        assert.equal((await send(`${gateway.url}/api/${other}`, { method: 'GET', headers: PERSON })).status, 200)
+        assert.deepEqual(gateway.faults, [])
+      } finally {
+        await gateway.close()
+      }
+    })
+})
+
+/** A route of each room that has some. */
+const ROUTES: ReadonlyMap<string, string> = new Map([
+  ['approvals', 'approvals'],
+  ['audit', 'audit'],
+  ['callers', 'callers'],
+  ['calls', 'calls'],
+  ['connections', 'connections'],
+  ['groups', 'groups'],
+  ['halts', 'halts'],
+  ['keys', 'keys'],
+  ['limits', 'limits'],
+  ['login', 'session'],
+  ['matrix', 'matrix'],
+  ['openapi', 'openapi.json'],
+  ['overview', 'overview'],
+  ['people', 'people'],
+  ['pins', 'pins'],
+  ['policy', 'policy'],
+  ['preferences', 'preferences'],
+  ['replicas', 'replicas'],
+  ['runs', 'runs'],
+  ['servers', 'servers'],
+  ['tools', 'tools?as=viewer'],
+  ['warnings', 'warnings'],
+])
+
+async function nameOf({ start, people }: ListedRoom): Promise<string> {
+  return start?.name ?? (await people?.())?.room.name ?? ''
+}
+
+async function startWithout(removed: ListedRoom | undefined) {
+  const config: GatewayConfig = {
+    file: '/test/toolgate.yaml',
+    listen: { host: '127.0.0.1', port: 0 },
+    servers: [serverConfig('saying', { url: server.url })],
+    callers: CALLERS,
+    groups: [],
+    policy: [{ allow: ['saying:log'] }],
+    limits: [],
+    audit: { store: 'memory', mode: 'batched' },
+    drainMs: 250,
+  }
+  const faults: unknown[] = []
+  const log = (line: { readonly level: string; readonly detail?: string | undefined }) =>
+    void (line.level === 'error' && faults.push(line))
+  const rooms = ROOMS.filter((row) => row !== removed)
+  const gateway = await startWith(rooms, config, { log })
+  await gateway.ready
+  return { ...gateway, faults }
+}
+
+function overMcp(url: string) {
+  const ask = async (method: string, params: Params): Promise<RpcAnswer> => {
+    const { headers, body } = toMessage(MODERN, method, params)
+    const answer = await send(`${url}/mcp`, { headers: { ...headers, ...AGENT }, body: JSON.stringify(body) })
+    return answer.json() as RpcAnswer
+  }
+  return {
+    list: async () => ((await ask('tools/list', {})).result?.tools ?? []).map((tool) => tool.name),
+    call: async () => textOf((await ask('tools/call', { name: 'saying__log', arguments: { text: 'hi' } })).result),
+  }
+}
+
+function overHttp(url: string) {
+  return {
+    list: async () => {
+      const { items } = (await send(`${url}/api/list`, { method: 'GET', headers: AGENT })).json() as {
+        items: { id: string }[]
+      }
+      return items.map(({ id }) => id)
+    },
+    call: async () => {
+      const headers = { ...AGENT, 'content-type': 'application/json' }
+      const body = JSON.stringify({ tool: 'saying:log', input: { text: 'hi' } })
+      return ((await send(`${url}/api/call`, { method: 'POST', headers, body })).json() as { text: string }).text
+    },
+  }
+}
+
+function textOf(result: RpcAnswer['result']): unknown {
+  const [first] = (result as { content?: { text?: string }[] } | undefined)?.content ?? []
+  return first?.text
+}
