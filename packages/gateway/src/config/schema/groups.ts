@@ -51,20 +51,20 @@ export const probeSchemas = {
 const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/[\]]+)):(\d{1,5})$/
 
 /** Parses `host:port`, `[::1]:port` or a bare port (of 127.0.0.1). */
-function toAddress(text: string | number, ctx: z.RefinementCtx): { readonly host: string; readonly port: number } {
-  const bare = String(text)
-  const [, v6, name, digits] = /^\d{1,5}$/.test(bare)
+function toAddress(written: string | number, ctx: z.RefinementCtx): { readonly host: string; readonly port: number } {
+  const bare = String(written)
+  const [, v6, hostname, digits] = /^\d{1,5}$/.test(bare)
     ? ['', undefined, '127.0.0.1', bare]
     : (HOST_PORT.exec(bare) ?? [])
-  const host = v6 ?? name
+  const host = v6 ?? hostname
   const number = Number(digits)
   if (host !== undefined && number >= 1 && number <= 65_535) return { host, port: number }
   ctx.addIssue({ code: 'custom', message: 'host:port such as "127.0.0.1:4444", or a port from 1 to 65535' })
   return z.NEVER
 }
 
-function checkHttpUrl(text: string, ctx: z.RefinementCtx): void {
-  const url = URL.parse(text)
+function checkHttpUrl(written: string, ctx: z.RefinementCtx): void {
+  const url = URL.parse(written)
   if (url?.username || url?.password)
     reportIn(ctx, [], 'found a user or password in the URL, expected them in "headers"', false)
   else if (!url || !/^https?:$/.test(url.protocol))
