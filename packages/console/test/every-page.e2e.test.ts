@@ -77,7 +77,9 @@ if (executablePath !== undefined)
 
     it('are all that can be opened', () => {
       const parts = globSync('**/*.tsx', { cwd: SOURCE }).filter((file) =>
-        /<dialog|<DialogButton|<details|<Drawer|Dialog\.Content|Tabs\.List|role="listbox"/.test(readFileSync(join(SOURCE, file), 'utf8')),
+        /<dialog|<DialogButton|<details|<Drawer|Dialog\.Content|Tabs\.List|role="listbox"/.test(
+          readFileSync(join(SOURCE, file), 'utf8'),
+        ),
       )
       const shown = new Set(Object.values(VIEWS).flatMap((views) => views.flatMap(({ shows = [] }) => shows)))
       assert.deepEqual(parts.toSorted(), [...shown].toSorted())
