@@ -79,7 +79,7 @@ describe('guardTools (LangGraph’s ToolNode)', () => {
     assert.equal(await byHand('search', VIEWER), 'search done')
     await assert.rejects(
       async () => byHand('delete_all', VIEWER),
-      (error) => error instanceof RefusedCall && `${error}`.startsWith('Tool "delete_all" is not available.'),
+      (error) => error instanceof RefusedCall && String(error).startsWith('Tool "delete_all" is not available.'),
     )
     assert.deepEqual(witness.ran, ['search'])
   })
