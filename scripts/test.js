@@ -213,7 +213,7 @@ async function runBatch(batch) {
 function runNode(batch, results) {
   const args = [
     '--conditions=toolgate-source',
-    ...(long ? [] : [`--import=${pathToFileURL(path.join(ROOT, 'scripts/one-seed.js'))}`]),
+    ...(long ? [] : [`--import=${pathToFileURL(path.join(ROOT, 'scripts/one-seed.js')).href}`]),
     '--test',
     '--test-isolation=none',
     `--test-timeout=${TEST_TIMEOUT_MS * patienceWith(batch)}`,
