@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { toJsonText } from '@toolgate/values/json'
+import { toJsonText } from '@toolgate/values/json-text'
 
 /** Where a command writes. */
 export interface Stream extends NodeJS.WritableStream {

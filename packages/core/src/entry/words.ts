@@ -1,4 +1,4 @@
-// `@toolgate/core/words`: word lists and the writer of JSON, for programs that must start fast.
+// `@toolgate/core/words`: word lists, for programs that must start fast.
 
 export { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES } from '../ports/ports.ts'
 export { ITEM_KINDS } from '../tools/tool-id.ts'

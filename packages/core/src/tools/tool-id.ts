@@ -1,4 +1,4 @@
-import { ConfigError } from '@toolgate/values'
+import { ConfigError } from '@toolgate/values/errors'
 
 /**
  * What an item of the catalog is. Resources, their templates and prompts are what MCP servers offer beside tools: they
