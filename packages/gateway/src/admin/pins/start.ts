@@ -1,49 +1,11 @@
 import { PIN_STATUSES, type PinnedTool } from '@toolgate/core/pins'
-import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
-import { createProgramReader } from '../../servers/catalog/program.ts'
-import { type ServerIdentities, watchIdentities } from '../../servers/catalog/server-identity.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** Watches which program each server runs, unless pins are off. */
+/** The figures of pins. */
 export const pins: Room = {
   name: 'pins',
-  open(heart) {
-    const identities = openIdentities(heart)
-    return {
-      metrics: [() => pinsFamily(heart.gate.pins.list())],
-      renew: () => identities?.renew(),
-      async close() {
-        await identities?.settled()
-        identities?.close()
-      },
-    }
-  },
-}
-
-function openIdentities({
-  config,
-  servers,
-  stores,
-  clock,
-  redact,
-  gate,
-  onFault,
-}: Heart): ServerIdentities | undefined {
-  const isOff = (typeof config.pins === 'object' ? config.pins.changed : config.pins) === 'off'
-  if (isOff) return undefined
-  const identities = watchIdentities({
-    servers: () => servers.fleet.watched,
-    state: stores.state,
-    programOf: createProgramReader(),
-    audit: stores.audit,
-    clock,
-    redact,
-    revisions: () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }),
-    onFault,
-  })
-  servers.fleet.showChanges((name) => identities.changeOf(name))
-  return identities
+  open: ({ gate }) => ({ metrics: [() => pinsFamily(gate.pins.list())] }),
 }
 
 export function pinsFamily(all: readonly Pick<PinnedTool, 'status'>[]): Family {

@@ -1,13 +1,52 @@
+import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import { UPSTREAM_STATUSES } from '../../model/upstream.ts'
 import type { ServerRow } from '../../model/rows.ts'
+import { createProgramReader } from '../../servers/catalog/program.ts'
+import { type ServerIdentities, watchIdentities } from '../../servers/catalog/server-identity.ts'
 import { INSTANCE_STATES } from '../../servers/instances/instances.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** The figures of servers. */
+/** The figures of servers, and which program each of them runs, which is watched unless pins are off. */
 export const servers: Room = {
   name: 'servers',
-  open: ({ servers: { fleet } }) => ({ metrics: [() => serverFamilies(fleet.rows())] }),
+  open(heart) {
+    const { fleet } = heart.servers
+    const identities = openIdentities(heart)
+    return {
+      metrics: [() => serverFamilies(fleet.rows())],
+      renew: () => identities?.renew(),
+      async close() {
+        await identities?.settled()
+        identities?.close()
+      },
+    }
+  },
+}
+
+function openIdentities({
+  config,
+  servers,
+  stores,
+  clock,
+  redact,
+  gate,
+  onFault,
+}: Heart): ServerIdentities | undefined {
+  const isOff = (typeof config.pins === 'object' ? config.pins.changed : config.pins) === 'off'
+  if (isOff) return undefined
+  const identities = watchIdentities({
+    servers: () => servers.fleet.watched,
+    state: stores.state,
+    programOf: createProgramReader(),
+    audit: stores.audit,
+    clock,
+    redact,
+    revisions: () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }),
+    onFault,
+  })
+  servers.fleet.showChanges((name) => identities.changeOf(name))
+  return identities
 }
 
 /** The names come from the configuration, so the number of series is bounded. */
