@@ -16,7 +16,7 @@ export interface AcceptPinOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** The number of printed digits of a hash. Below it: the number that identifies one. */
+/** The number of printed digits of a hash, which is also the fewest that identify one. */
 const SHOWN_DIGITS = 12
 
 /** `toolgate pins`: prints the tools whose definition needs a review. With `--all` it prints all tools. */

@@ -58,7 +58,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\t', '&#9;'],
 ])
 
-/** Escapes a text. XML 1.0 allows only these control characters. */
+/** Escapes a text. XML 1.0 forbids other control characters, so they are replaced. */
 function xml(text: string): string {
   return text
     .toWellFormed()
