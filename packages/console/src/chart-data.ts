@@ -79,7 +79,7 @@ export function toChartData(
   }
 }
 
-/** Adds counts to the buckets of a period, which may be later than the period of the counts. */
+/** Adds counts to the buckets of a period. The counts may be of an earlier period. */
 function placeCounts(
   counted: AuditCountsBody | undefined,
   startMs: number,

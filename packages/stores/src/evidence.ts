@@ -37,8 +37,8 @@ export interface AuditEvidence {
 }
 
 /**
- * Returns the path of an audit's checkpoints: the configured one, else one in a `checkpoints` folder beside the audit,
- * or the path of an earlier version if its file exists.
+ * Returns the path of an audit's checkpoints: the configured one, else one in a `checkpoints` folder beside the audit.
+ * If that file is missing and an earlier version's `<audit>.checkpoints` exists, it is the earlier one.
  */
 export function checkpointsPath(auditPath: string, { path }: GivenPlace = {}): string {
   if (path !== undefined) return resolve(path)

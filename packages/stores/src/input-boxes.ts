@@ -81,7 +81,7 @@ export class InputBoxes {
     return hasMore
   }
 
-  /** Runs an action in one transaction, if the boxes have a file of their own. */
+  /** Runs an action in one transaction. Only for boxes with a file of their own. */
   inTransaction(action: () => void): void {
     this.#db.exec('BEGIN IMMEDIATE')
     try {

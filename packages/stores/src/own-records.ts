@@ -17,7 +17,7 @@ export const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
 )
 
 interface OpenCall<T> {
-  /** The beginning of the call. `undefined` once the calls have ended, so that old tables keep nothing of them. */
+  /** The beginning of the call. It is `undefined` once the call has ended, which frees its memory. */
   entry: T | undefined
   /** The number of calls with this id, because a client may use an id twice. */
   count: number

@@ -197,11 +197,11 @@ export const thenThrows: Behaviour = () => ({ then: throws })
 export const thenHangs: Behaviour = late(() => ({ then: () => {} }))
 
 /**
- * Resolves when an earlier deadline of `DEADLINE_MS` has passed and was noticed, however busy the machine is.
+ * Resolves when an earlier deadline of `DEADLINE_MS` has passed and was noticed, even on a busy machine.
  *
  * It waits several times: after a pause of the whole process that spans both times, Node calls timers in the order of
- * their lists, so the later one may come first. It uses the clock of the deadlines, because a timer that is set after
- * much work counts from before that work, and so ends early.
+ * their lists, so the later one may come first. It uses the clock of the deadlines: a timer that is set after much work
+ * counts from before that work, and so ends early.
  */
 export async function tooLate(): Promise<void> {
   const wait = () => new Promise((resolve) => setTimeout(resolve, DEADLINE_MS / 2))

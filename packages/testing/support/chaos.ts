@@ -218,11 +218,10 @@ async function approveFirst(gate: Gate, vera: { user: string; tenant: string }):
 }
 
 /**
- * Resolves when everything that takes `LATE_MS` has happened, and every deadline was noticed, however busy the machine
- * is.
+ * Resolves when everything that takes `LATE_MS` has happened and every deadline was noticed, even on a busy machine.
  *
- * It uses the clock of the deadlines, because a timer that is set after much work counts from before that work, and so
- * ends early.
+ * It uses the clock of the deadlines. A timer that is set after much work counts from before that work, and so ends
+ * early.
  */
 async function tooLate(): Promise<void> {
   const wait = () => new Promise((resolve) => setTimeout(resolve, DEADLINE_MS / 2))

@@ -134,7 +134,7 @@ export function forkLineage(lineage: Lineage, { policy, hooks, name }: ForkParts
   return [...lineage, name === undefined ? `parts:${sha256Hex(textOf([policy, hooks]))}` : `name:${name}`]
 }
 
-/** Whether a planner has all the forks of another lineage. */
+/** Whether a planner's lineage begins with all the forks of another lineage. */
 export function descendsFrom(lineage: Lineage, other: Lineage): boolean {
   return other.every((fork, i) => lineage[i] === fork)
 }

@@ -19,7 +19,10 @@ interface SignedEnd extends ChainEnd {
   readonly prunedSeq: number | undefined
 }
 
-/** Creates the unsigned records. `records` are the records in the file at the opening, and `start` is their end. */
+/**
+ * Returns the tracker of unsigned records. `records` are the records in the file at the opening, and `start` is their
+ * end.
+ */
 export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   let tree: RecordTree | undefined
   /** Groups of hashes before the first checkpoint, which determines the start of the tree. */

@@ -21,7 +21,9 @@ export interface MembershipOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** The configuration id of a process without a gateway, which gateways do not question about its configuration. */
+/**
+ * The version that a process without a gateway publishes. Gateways do not ask such a process about its configuration.
+ */
 export const LIBRARY = 'library'
 /** How long running calls may continue after the lease has expired, in milliseconds. */
 export const GRACE_MS = 10_000

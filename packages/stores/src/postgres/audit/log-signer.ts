@@ -23,7 +23,9 @@ interface LogSignerOptions {
 
 /** A chain without a sign of life for this many checkpoints is lost. */
 const LOST_AFTER = 3
-/** How long a chain that is on a replica's own disk first may still return. It then reports how its calls ended. */
+/**
+ * How long a silent chain on a replica's own disk is not yet lost. It may return, and then reports how its calls ended.
+ */
 const DISK_RETURNS = '1 day'
 /** The most leaves of one checkpoint. The next one signs the others. */
 const MAX_CHAINS = 5000
