@@ -2,9 +2,9 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /**
- * The most bytes of the young generation. It has two halves, of which one is always empty, and grows up to 128 MB: 64
- * MB after some thousand calls. With 16 MB a call costs the same CPU time, and the gateway needs 50 MB less; with 2 MB
- * it costs 20 % more (docs/decisions/0030).
+ * The maximum number of bytes of the young generation. It has two halves, of which one is always empty, and grows up to
+ * 128 MB: 64 MB after some thousand calls. With 16 MB a call costs the same CPU time, and the gateway needs 50 MB less;
+ * with 2 MB it costs 20 % more (docs/decisions/0030).
  */
 const MAX_BYTES = 16 * 1024 * 1024
 

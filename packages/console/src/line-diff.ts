@@ -3,7 +3,7 @@ export interface DiffLine {
   readonly text: string
 }
 
-/** The most pairs of lines that are compared. */
+/** The maximum number of pairs of lines that are compared. */
 const MAX_PAIRS = 1_000_000
 
 /**

@@ -16,7 +16,7 @@ const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   ['Home', () => 0],
   ['End', (_row, count) => count - 1],
 ])
-/** The most frames to wait for a row to be rendered after scrolling to it. */
+/** The maximum number of frames to wait for a row to be rendered after scrolling to it. */
 const MAX_FRAMES = 20
 
 /**

@@ -23,7 +23,7 @@ interface VerdictsOptions extends Pick<HeldRejectionsOptions, 'holdMs' | 'later'
   readonly announce: (text: string) => void
 }
 
-/** The most stored decisions. The oldest are deleted, because their cards were cleared long ago. */
+/** The maximum number of stored decisions. The oldest are deleted, because their cards were cleared long ago. */
 const MAX_ENDED = 5000
 
 /** The verdicts of this person, and the known decisions of everybody. */

@@ -15,7 +15,9 @@ export interface AuditFileOptions extends SealOptions {
   readonly mode?: 'batched' | 'required'
   /** Opens the audit for reading only, beside a process that writes. Default `false`. */
   readonly readOnly?: boolean
-  /** The most entries that wait in memory while the disk fails. Further writes are refused. Default 10,000. */
+  /**
+   * The maximum number of entries that wait in memory while the disk fails. Further writes are refused. Default 10,000.
+   */
   readonly maxWaiting?: number
   /** Signed checkpoints of the audit, stored in a second place. `false` for none. */
   readonly checkpoints?: CheckpointOptions | false
@@ -42,7 +44,7 @@ export interface CheckpointOptions {
    * An Ed25519 private key in PEM. Default: the key in `<path of the checkpoints>.key`, which is created at first use.
    */
   readonly key?: string
-  /** The most records between checkpoints. Default 1,000. */
+  /** The maximum number of records between checkpoints. Default 1,000. */
   readonly everyRecords?: number
   /**
    * The longest time between checkpoints, even without new records, so that a stopped audit is noticed. Default 60,000.
@@ -143,7 +145,7 @@ export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditC
   readonly problem?: AuditFileProblem | undefined
 }
 
-/** The reason why a disk accepts no records. */
+/** A message for people, as a clause rather than a sentence. */
 export interface AuditFileProblem {
   readonly code: 'disk'
   /** A clause for people. */

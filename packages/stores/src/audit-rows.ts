@@ -170,7 +170,7 @@ function toRowCount(row: Row, { since, bucketMs }: AuditCountQuery): RowCount {
   }
 }
 
-/** The most records that one turn of the event loop reads, so that a large audit does not delay calls. */
+/** The maximum number of records that one turn of the event loop reads, so that a large audit does not delay calls. */
 const PART = 5_000
 
 /**

@@ -3,7 +3,7 @@ import { sealedOf } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
 
-/** The most characters of waiting sealed inputs. Further writes are refused. */
+/** The maximum number of characters of waiting sealed inputs. Further writes are refused. */
 const MAX_BOXES = 64 * 1024 * 1024
 
 /** Entries that wait to be stored, in order. */

@@ -6,11 +6,11 @@ import { numberIn, type Row, textIn } from './rows.ts'
 
 export interface StoredHistoriesOptions {
   /**
-   * The approximate most bytes of all histories together. Default 256 MB. Histories for shadows have a bound of the
-   * same size.
+   * The approximate maximum number of bytes of all histories together. Default 256 MB. Histories for shadows have a
+   * bound of the same size.
    */
   readonly maxBytes?: number | undefined
-  /** The most bytes of the histories of one user and client. Default 32 MB. */
+  /** The maximum number of bytes of the histories of one user and client. Default 32 MB. */
   readonly maxBytesOfOwner?: number | undefined
 }
 

@@ -5,7 +5,7 @@ import { sealedOf } from '@toolgate/core/internal'
 import { textIn } from './rows.ts'
 import { createPrivately, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
-/** The most boxes that are removed at once. */
+/** The maximum number of boxes that are removed at once. */
 const ROWS = 50
 /** The number of free pages of 4 KiB that are then returned to the disk. */
 const PAGES = 1000

@@ -4,9 +4,9 @@ import { InputBoxes } from './input-boxes.ts'
 import { numberIn, textIn } from './rows.ts'
 import { numberOf } from './sqlite-file.ts'
 
-/** The most records that are read or removed at once. They take a few milliseconds. */
+/** The maximum number of records that are read or removed at once. They take a few milliseconds. */
 const ROWS = 200
-/** The most pages of 4 KiB that are moved at once. */
+/** The maximum number of pages of 4 KiB that are moved at once. */
 const PAGES = 100
 /** The free part of the file above which space is returned to the disk. New records soon fill a smaller part. */
 const FREE_PART = 1 / 4

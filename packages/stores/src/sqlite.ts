@@ -183,10 +183,10 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   }
 }
 
-/** The most records of a backlog that are read in one turn: about two milliseconds. */
+/** The maximum number of records of a backlog that are read in one turn: about two milliseconds. */
 const BACKLOG_PART = 1000
 
-/** Returns a segment with the records of a tree and those after `after`. */
+/** Returns a segment: the records of a tree, and the records after `after`. */
 function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   addRecords(db, tree, { after, upTo: seq, most: -1 })

@@ -39,7 +39,7 @@ export interface VerifyAuditOptions {
    * checkpoints can change too.
    */
   readonly publicKeys?: string | undefined
-  /** The most findings that are returned. All are counted. */
+  /** The maximum number of findings that are returned. All are counted. */
   readonly maxFindings?: number | undefined
 }
 

@@ -19,7 +19,7 @@ import {
 } from './worlds.ts'
 
 export interface DifferentialOptions {
-  /** The least number of moments to compare. */
+  /** The minimum number of moments to compare. */
   readonly cases: number
   readonly seed: number
 }

@@ -21,7 +21,7 @@ export interface HostileCall {
 
 /** The bytes of the largest body that the gateway reads, without its envelope. */
 const MOST = 3_900_000
-/** Half of the values that a request may have, which is also the most keys. */
+/** Half of the values that a request may have, which is also the maximum number of keys. */
 const HALF_OF_VALUES = 24_000
 const MOST_KEYS = 9_900
 

@@ -80,7 +80,7 @@ async function apply(
   }
 }
 
-/** The most waiting approvals that are searched. One user may leave many. */
+/** The maximum number of waiting approvals that are searched. One user may leave many. */
 const MAX_PENDING = 1000
 
 function filterOf({ user, tenant }: Caller) {

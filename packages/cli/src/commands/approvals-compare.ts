@@ -29,7 +29,7 @@ export async function compareApprovalCommand(id: string, options: CompareApprova
 }
 
 const CONTEXT = 3
-/** The most lines that are compared. More would take seconds. */
+/** The maximum number of lines that are compared. More would take seconds. */
 const MAX_LINES = 4000
 
 type Op = readonly [sign: -1 | 0 | 1, line: string]

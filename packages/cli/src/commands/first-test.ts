@@ -14,7 +14,7 @@ export interface FirstTestOptions {
   readonly json?: boolean
 }
 
-/** The most callers in the file, so that it stays short enough to understand. */
+/** The maximum number of callers in the file, so that it stays short enough to understand. */
 const CALLERS = 3
 const TOOLS = 3
 

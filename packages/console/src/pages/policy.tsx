@@ -119,7 +119,7 @@ function InForce({ body }: { body: PolicyBody }): ReactElement {
   )
 }
 
-/** The most clauses of the list. Nobody reads more. */
+/** The maximum number of clauses of the list. Nobody reads more. */
 const MAX_OTHERS = 500
 
 /** Shows clauses without a line in the text: those of apps, or all clauses for people who do not see the text. */

@@ -9,7 +9,7 @@ import { Problem } from './form.tsx'
 
 /** The longest wait, in milliseconds. It is longer than the gateway waits for the server. */
 const TIMEOUT_MS = 20_000
-/** The most lines. A person does not read more. */
+/** The maximum number of lines. A person does not read more. */
 const MAX_LINES = 1000
 
 interface ComparisonProps {

@@ -7,7 +7,7 @@ import { ClauseNote } from './policy-clause.tsx'
 
 const LINE_PX = 22
 const NOTE_PX = 28
-/** The most notes of a line, because a list in one line may have any number of clauses. */
+/** The maximum number of notes of a line, because a list in one line may have any number of clauses. */
 const MAX_NOTES = 50
 
 interface PolicyTextProps {

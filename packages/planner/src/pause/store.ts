@@ -23,7 +23,7 @@ export interface PauseStore {
  */
 const MAX_PART_CHARS = 300_000
 
-/** The most parts of a pause, so 300 million characters. A tampered head cannot cause more reads. */
+/** The maximum number of parts of a pause, so 300 million characters. A tampered head cannot cause more reads. */
 const MAX_PARTS = 1000
 
 interface Head {

@@ -86,7 +86,7 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   }
 }
 
-/** The most hashes of a long backlog that one turn adds: about two milliseconds. */
+/** The maximum number of hashes of a long backlog that one turn adds: about two milliseconds. */
 const PART_HASHES = 1000
 const PART_CHARACTERS = 500_000
 

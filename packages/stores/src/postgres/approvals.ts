@@ -28,7 +28,7 @@ import {
 import { tried } from '../state-rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
-/** The most tries of a request that another request of the same asker interrupts. */
+/** The maximum number of tries of a request that another request of the same asker interrupts. */
 const MAX_TRIES = 200
 const PAGE = 500
 const COUNTED_EVERY_MS = 1000

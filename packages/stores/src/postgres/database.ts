@@ -29,7 +29,7 @@ interface PoolOptions {
   readonly prepares: boolean
 }
 
-/** The most statements that wait for a connection. Further ones are refused at once. */
+/** The maximum number of statements that wait for a connection. Further ones are refused at once. */
 const MAX_WAITING = 1000
 const BACKOFF = { firstMs: 25, maxMs: 500 }
 

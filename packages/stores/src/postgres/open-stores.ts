@@ -37,7 +37,7 @@ export interface PostgresStoresOptions {
   readonly schema?: string
   /** The name in `pg_stat_activity`. Default `toolgate`. */
   readonly applicationName?: string
-  /** The most connections of the pool. Default 10. */
+  /** The maximum number of connections of the pool. Default 10. */
   readonly maxConnections?: number
   /** The longest wait for a connection, from the pool or a new one. Default 2,000 ms. */
   readonly connectTimeoutMs?: number

@@ -35,7 +35,7 @@ const RECONNECT_MS = { first: 1000, more: 500, most: 5000 }
 const STOOD_STILL_MS = 10
 /** The longest wait for a server, as a multiple of its silence, even if the process stands still repeatedly. */
 const MOST_SILENCES = 10
-/** The most unanswered commands. Further ones are refused. */
+/** The maximum number of unanswered commands. Further ones are refused. */
 const MAX_PENDING = 20_000
 
 /** @throws {ConfigError} for a server that cannot be reached or used */

@@ -98,8 +98,8 @@ export class Membership implements ReplicaLease {
   }
 
   /**
-   * Sets a check. It runs before the lease holds again after a time in which others could take over this replica's
-   * resources.
+   * Sets a check for a time in which others could take over this replica's resources. It runs before the lease holds
+   * again.
    */
   onLate(check: () => Promise<void>): void {
     this.#checks.add(check)

@@ -20,7 +20,7 @@ interface RenewalsOptions {
 }
 
 const RENEW_MS = 500
-/** The most characters of a reason in the status. */
+/** The maximum number of characters of a reason in the status. */
 const MAX_WORD = 500
 /** The longest wait for an answer, in milliseconds. A later answer could hardly renew anything. */
 export const ANSWER_MS = 1000

@@ -26,7 +26,7 @@ import {
  */
 const FILES = { log: 'log.json', notes: 'notes.txt', leaves: 'leaves.jsonl', chains: 'chains.jsonl' } as const
 const PAGE = 2000
-/** The most tries of an export. Retention interrupts it at most once an hour. */
+/** The maximum number of tries of an export. Retention interrupts it at most once an hour. */
 const TRIES = 3
 
 function fileOf(chain: number): string {
@@ -84,7 +84,7 @@ async function writeExport(source: SharedAuditSource, folder: string): Promise<E
   return { records, inputs }
 }
 
-/** The most inputs in memory at once. One may have megabytes. */
+/** The maximum number of inputs in memory at once. One may have megabytes. */
 const INPUTS = 50
 
 /** Copies the sealed inputs of a chain's records beside their file. */

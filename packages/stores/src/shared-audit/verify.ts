@@ -20,7 +20,7 @@ export interface VerifySharedOptions {
   readonly verifiers?: readonly string[] | undefined
   /** The notes of a witness of the log. They reveal a log that its signer has rewritten. */
   readonly witness?: AsyncIterable<string> | undefined
-  /** The most findings that are returned. All are counted. */
+  /** The maximum number of findings that are returned. All are counted. */
   readonly maxFindings?: number | undefined
 }
 
@@ -36,8 +36,8 @@ export interface ChainVerdict {
   /** The number of the last record that a checkpoint has signed, or 0 for none. */
   readonly signedSeq: number
   /**
-   * The least number of further records that are only on the replica's own disk, which ships them. They are lost if the
-   * disk is lost. Absent if the replica does not write there first.
+   * The minimum number of further records that are only on the replica's own disk, which ships them. They are lost if
+   * the disk is lost. Absent if the replica does not write there first.
    */
   readonly unshipped?: number
   /** The last record that retention has removed, according to a signed leaf. Absent for none. */
@@ -64,7 +64,10 @@ export interface SharedVerdict {
   readonly findingCount: number
 }
 
-/** The most tries. Records are removed once an hour, and constantly added leaves must not prolong verification. */
+/**
+ * The maximum number of tries. Records are removed once an hour, and constantly added leaves must not prolong
+ * verification.
+ */
 const TRIES = 5
 /** Checkpoints are created every 10 s. If the latest is older than this, later records count as unsigned. */
 const STALE_MS = 60_000

@@ -19,11 +19,11 @@ export interface StoredApprovalsOptions {
   readonly ttlMs?: number | undefined
   /** How long an ended approval stays visible, in milliseconds. Default 30 days. */
   readonly historyMs?: number | undefined
-  /** The most stored approvals, including live ones. Default 10,000. */
+  /** The maximum number of stored approvals, including live ones. Default 10,000. */
   readonly maxKept?: number | undefined
 }
 
-/** The most characters of JSON in all stored approvals, so that the disk does not fill up. */
+/** The maximum number of characters of JSON in all stored approvals, so that the disk does not fill up. */
 const MAX_KEPT_CHARACTERS = 256_000_000
 export const DEFAULT_LIMIT = 100
 

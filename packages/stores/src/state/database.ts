@@ -13,7 +13,7 @@ interface DatabaseOptions {
   readonly path: string
   readonly clock: Clock
   readonly bootId: string | undefined
-  /** The most pages of 4 KiB of the file. */
+  /** The maximum number of pages of 4 KiB of the file. */
   readonly maxPages?: number | undefined
   /**
    * `disk`: acknowledged writes survive a power cut. `process`: they survive the end of the process; a power cut may lose the
@@ -70,7 +70,7 @@ const MAX_WAIT_MS = 5000
 /** A key that no entry has. The probe's value is larger than a page, so the file must have room or grow. */
 const PROBE_KEY = Buffer.from([0])
 const PROBE_BYTES = 8192
-/** The most turns of the event loop that a group waits for others. It ends when none joins in a turn. */
+/** The maximum number of turns of the event loop that a group waits for others. It ends when none joins in a turn. */
 const MAX_TURNS = 8
 
 /** @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is not a state */

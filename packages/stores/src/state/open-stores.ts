@@ -28,7 +28,7 @@ export interface SqliteStoresOptions {
   readonly clock?: Clock
   /** An id of this boot of the machine. Default: the system's. */
   readonly bootId?: string | undefined
-  /** The most pages of 4 KiB of the file. Writes that need more are refused. Default: no bound. */
+  /** The maximum number of pages of 4 KiB of the file. Writes that need more are refused. Default: no bound. */
   readonly maxPages?: number
   readonly approvals?: StoredApprovalsOptions
   readonly counters?: SqliteCountersOptions

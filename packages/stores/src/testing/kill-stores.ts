@@ -8,7 +8,7 @@ import { scratchFolder } from './scratch-folder.ts'
 
 /** The words that the worker prints. Each round of its work prints most of them. */
 const WORDS = ['set', 'decided', 'consumed', 'counted', 'token']
-/** The most lines before a worker is killed: about four rounds of its work. */
+/** The maximum number of lines before a worker is killed: about four rounds of its work. */
 const MAX_LINES = 20
 
 /** Repeatedly kills a process that works on the stores, and compares its output with the stored data. */

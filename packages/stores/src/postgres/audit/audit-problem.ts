@@ -9,7 +9,7 @@ export const AUDIT_PROBLEMS = ['silent', 'unshipped', 'disk', 'forked'] as const
 
 export interface AuditProblem {
   readonly code: (typeof AUDIT_PROBLEMS)[number]
-  /** A clause for people. */
+  /** A message for people, as a clause rather than a sentence. */
   readonly message: string
 }
 

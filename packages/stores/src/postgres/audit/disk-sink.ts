@@ -26,7 +26,7 @@ interface DiskSinkParts {
 
 /** The bytes after which a file is closed. It is removed once the database has its records. */
 const FILE_BYTES = 16_000_000
-/** The most records that only this disk has, some 150 MB. Further records are refused. */
+/** The maximum number of records that only this disk has, some 150 MB. Further records are refused. */
 const MAX_UNSHIPPED = 250_000
 const PATIENCE_MS = 2000
 /** The pause between parts of a removal, in milliseconds. */

@@ -27,7 +27,7 @@ const LOST_AFTER = 3
  * How long a silent chain on a replica's own disk is not yet lost. It may return, and then reports how its calls ended.
  */
 const DISK_RETURNS = '1 day'
-/** The most leaves of one checkpoint. The next one signs the others. */
+/** The maximum number of leaves of one checkpoint. The next one signs the others. */
 const MAX_CHAINS = 5000
 
 /**

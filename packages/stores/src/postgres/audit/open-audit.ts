@@ -50,7 +50,7 @@ export interface SharedAuditOptions extends SealOptions {
    * has signed them, so that the others still verify. Default: for ever.
    */
   readonly retainMs?: number
-  /** The most entries that wait to be stored. Further writes are refused. Default 10,000. */
+  /** The maximum number of entries that wait to be stored. Further writes are refused. Default 10,000. */
   readonly maxWaiting?: number
   /** The signed log of all chains. */
   readonly log?: SharedLogOptions
@@ -219,7 +219,7 @@ function openInputRetention(
   })
 }
 
-/** The most sealed inputs that are removed at once. */
+/** The maximum number of sealed inputs that are removed at once. */
 const INPUTS = 500
 
 interface OpenedSink {

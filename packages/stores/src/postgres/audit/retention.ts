@@ -33,11 +33,11 @@ interface SharedRetentionParts {
   readonly record: (entry: AuditEntry) => Promise<void>
 }
 
-/** The most records that are read or removed at once. */
+/** The maximum number of records that are read or removed at once. */
 const ROWS = 1000
-/** The most leaves of a chain that are read at once. */
+/** The maximum number of leaves of a chain that are read at once. */
 const LEAVES = 2000
-/** The most leaves of chains that are compared with the log at once. */
+/** The maximum number of leaves of chains that are compared with the log at once. */
 const MAX_LEAVES = 20_000
 /** The pause between removals, in milliseconds, so that the commits of calls do not wait for them. */
 const PAUSE_MS = 10

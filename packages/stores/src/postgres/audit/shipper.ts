@@ -26,7 +26,7 @@ const AGAIN_MS = 25
 const RETRY_MS = 250
 /** The number of records after which the tree is stored in the database, so that another process can continue it. */
 const TREE_EVERY = 10_000
-/** The most moments that are told apart while the database is unreachable. The oldest one counts. */
+/** The maximum number of moments that are told apart while the database is unreachable. The oldest one counts. */
 const MAX_MARKS = 100
 
 /** The moment since which records up to a number are on this disk. */
